@@ -1,0 +1,47 @@
+# Every target sets up what it needs; the machine only has to have Python 3.11 or newer.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-all lint bench picture clean
+
+demo: $(VENV)/.demo   ## four hospitals, one fused model
+	$(BIN)/python -m modelweld.demo
+
+test: $(VENV)/.dev    ## style, types and the default test suite
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -m "not hmm"
+
+test-all: .venv-hmm/.ready   ## the tests that need extras, each in an environment of its own
+	.venv-hmm/bin/pytest tests -m hmm
+
+bench: $(VENV)/.dev   ## speed against the textbook version, side by side (minutes)
+	$(BIN)/python benchmarks/speed.py
+
+picture: $(VENV)/.plot   ## redraw the README's picture
+	$(BIN)/python docs/picture.py
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .[dev]
+	touch $@ $(VENV)/.demo
+
+$(VENV)/.plot: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .[plot]
+	touch $@
+
+.venv-hmm/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-hmm
+	.venv-hmm/bin/python -m pip install --quiet --disable-pip-version-check -e .[dev,hmm]
+	touch $@
+
+clean:
+	rm -rf .venv .venv-hmm .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,23 @@
+"""Fuse models that were trained apart, from their parameters alone."""
+
+from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
+from modelweld.families import Family, Gaussian
+from modelweld.fuse import fuse
+from modelweld.fusion import Fusion, Matching
+from modelweld.local import LocalModel
+from modelweld.prior import BetaBernoulli
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "BetaBernoulli",
+    "ConvergenceWarning",
+    "Family",
+    "Fusion",
+    "Gaussian",
+    "InputError",
+    "LocalModel",
+    "Matching",
+    "ModelweldWarning",
+    "fuse",
+]

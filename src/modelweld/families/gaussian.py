@@ -1,0 +1,223 @@
+"""Gaussian family: v ~ N(theta, noise / weight + variance), theta ~ N(mean, spread)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family
+from modelweld.families.random_effects import Effects, Hyperparameters, maximise, moments
+from modelweld.families.standard_errors import maximise_with_variance
+from modelweld.local import Array
+from modelweld.stack import Index, Stack
+from modelweld.start import noise_share, total_variance
+
+NOISE_FLOOR = 1e-9
+"""Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
+above this floor at least six digits of the noise are left; below it values coincide for all purposes."""
+
+LARGEST_BLOCK = 2_000_000
+"""Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
+
+LEARNERS: dict[str, Callable[[Effects, Hyperparameters, Array, bool], Hyperparameters]] = {
+    "likelihood": maximise,
+    "moments": moments,
+    "nothing": lambda effects, old, floor, scalar: old,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Family):
+    """Real values: means, centres, inducing points, weights, embeddings.
+
+    Parameters
+    ----------
+    mean, noise, spread : array or float, optional
+        Starting values (mean and variance of the atoms, variance of a value about its atom). What is not given is
+        read off the values, whatever their units.
+    shape : {"diagonal", "scalar"}
+        Whether noise and spread are learned per dimension or as one number. One number is right when all
+        dimensions are in the same units and equally noisy.
+    learning : {"likelihood", "moments", "nothing"}
+        How hyperparameters are learned: maximum likelihood, the paper's closed forms, or not at all.
+    origin, floor : array, optional
+        Set by `start`: values are measured from `origin` before they are squared (rounding only), and noise does
+        not fall below `floor`.
+
+    Notes
+    -----
+    A row is, per dimension, [seen, w, w y, w y^2, log w] with y = v - origin and w = 1 / (1 / weight + variance /
+    noise); weight zero gives a row of zeros. With sums n, W, S, Q, G of such rows, rho = spread / noise and mean
+    m measured from the origin,
+
+        log evidence = G/2 - n/2 log(2 pi noise) - 1/2 log(1 + rho W)
+                       - [Q - 2 m S + m^2 W - rho (S - m W)^2 / (1 + rho W)] / (2 noise).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = Gaussian(mean=0.0, noise=1.0, spread=4.0)
+    >>> rows = family.rows(np.array([[1.0], [2.0]]))
+    >>> family.estimate(rows.sum(0)).round(3)                 # 4 * 3 / (1 + 2 * 4)
+    array([1.333])
+    """
+
+    mean: ArrayLike | None = None
+    noise: ArrayLike | None = None
+    spread: ArrayLike | None = None
+    shape: Literal["diagonal", "scalar"] = "diagonal"
+    learning: Literal["likelihood", "moments", "nothing"] = "likelihood"
+    origin: ArrayLike = 0.0
+    floor: ArrayLike = 0.0
+
+    def __post_init__(self) -> None:
+        if self.shape not in ("diagonal", "scalar"):
+            raise InputError(f"Gaussian: shape is 'diagonal' or 'scalar'; found {self.shape!r}.")
+        if self.learning not in LEARNERS:
+            raise InputError(f"Gaussian: learning is one of {sorted(LEARNERS)}; found {self.learning!r}.")
+        for name in ("mean", "noise", "spread", "origin", "floor"):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            value = np.atleast_1d(np.asarray(given, dtype=np.float64))
+            if value.ndim > 1 or not np.isfinite(value).all():
+                raise InputError(f"Gaussian: {name} must be a finite number or one per dimension; found {given!r}.")
+            if name in ("noise", "spread"):
+                if (value <= 0).any():
+                    raise InputError(f"Gaussian: {name} is a variance and must be positive; found {value.min():g}.")
+                if self.shape == "scalar" and value.size > 1:
+                    raise InputError(f"Gaussian: shape 'scalar' takes one {name}; found {value.size}.")
+            object.__setattr__(self, name, value)
+
+    @property
+    def hyperparameters(self) -> Hyperparameters:
+        """Mean measured from the origin, noise, spread."""
+        return Hyperparameters(self.mean - self.origin, self.noise, self.spread)  # type: ignore[operator,arg-type]
+
+    @property
+    def scalar(self) -> bool:
+        """Whether one noise and one spread serve all dimensions."""
+        return self.shape == "scalar"
+
+    def start(self, stack: Stack) -> Self:
+        """Origin, floor and all hyperparameters not given, free of units: see `modelweld.start`."""
+        D = stack.values.shape[1]
+        for name in ("mean", "noise", "spread"):
+            given = getattr(self, name)
+            if given is not None and given.size not in (1, D):
+                raise InputError(f"Gaussian: {name} has {given.size} entries but the values have {D} dimensions.")
+        origin, total = total_variance(stack, pooled=self.scalar)
+        if self.noise is None or self.spread is None:
+            share = noise_share(stack, total)
+            noise, spread = share * total, (1 - share) * total
+        per_dimension = np.zeros(1 if self.scalar else D)
+        return replace(
+            self,
+            origin=origin,
+            floor=NOISE_FLOOR * total,
+            mean=origin if self.mean is None else np.zeros(D) + self.mean,
+            noise=per_dimension + (noise if self.noise is None else self.noise),
+            spread=per_dimension + (spread if self.spread is None else self.spread),
+        )
+
+    def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
+        """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
+        y = values - self.origin
+        inverse = np.ones_like(y)
+        seen = inverse if weight is None else (weight > 0).astype(np.float64)
+        if weight is not None:
+            inverse = 1.0 / np.where(weight > 0, weight, 1.0)
+        if variance is not None:
+            inverse = inverse + variance / self.hyperparameters.noise
+        w = seen / inverse
+        return np.concatenate([seen, w, w * y, w * y * y, -seen * np.log(inverse)], axis=-1)
+
+    def log_evidence(self, rows: Array) -> Array:
+        """Log marginal density of the values behind summed rows (equation in the class's notes)."""
+        n, W, S, Q, G = np.split(rows, 5, axis=-1)
+        m, noise, spread = self.hyperparameters
+        rho = spread / noise
+        shrink = 1 + rho * W
+        off = S - m * W
+        squares = Q - 2 * m * S + m * m * W - rho * off * off / shrink
+        log_density = G - n * np.log(2 * np.pi * noise) - np.log(shrink) - squares / noise
+        return np.asarray(0.5 * log_density.sum(-1))
+
+    def estimate(self, rows: Array) -> Array:
+        """Posterior mean of the atom: origin + (m + rho S) / (1 + rho W)."""
+        _, W, S, _, _ = np.split(rows, 5, axis=-1)
+        return self.posterior_mean(W, S)
+
+    def posterior_mean(self, W: Array, S: Array) -> Array:
+        """Of atoms with summed weights W and weighted sums S measured from the origin."""
+        m, noise, spread = self.hyperparameters
+        rho = spread / noise
+        return np.asarray(self.origin + (m + rho * S) / (1 + rho * W))
+
+    def update(self, sums: Array) -> Self:
+        """Maximum likelihood (or the paper's closed forms) of mean, noise and spread."""
+        return self.with_learned(self.effects(sums))
+
+    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
+        """As `update`; with standard errors by gradient, because then rows depend on the noise."""
+        if stack.variance is None or self.learning == "nothing":
+            return self.update(sums)
+        if self.learning == "moments":
+            raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")
+        y = stack.values - self.origin
+        return self._with(maximise_with_variance(y, stack, labels, self.hyperparameters, *self._limits))
+
+    def gain(self, own: Array, sums: Array) -> Array:
+        """Log predictive densities; one matrix product where all values are equally well known."""
+        seen, w, wy, _, _ = np.split(own, 5, axis=-1)
+        _, W, S, _, _ = np.split(sums, 5, axis=-1)
+        m, noise, spread = self.hyperparameters
+        shrink = 1 + spread / noise * W
+        mu, extra = (m + spread / noise * S) / shrink, spread / shrink
+        if (seen == 1).all() and (w == 1).all():
+            v = noise + extra
+            constant = np.log(2 * np.pi * v) + mu * mu / v
+            return np.asarray(wy @ (mu / v).T - 0.5 * ((wy * wy) @ (1 / v).T + constant.sum(-1)))
+        y = wy / np.where(w > 0, w, 1.0)
+        own_variance = noise / np.where(w > 0, w, 1.0)
+        result = np.empty((len(own), len(sums)))
+        block = max(1, LARGEST_BLOCK // max(1, sums.shape[0] * y.shape[1]))
+        for a in range(0, len(own), block):
+            part = slice(a, a + block)
+            v = own_variance[part, None, :] + extra
+            off = y[part, None, :] - mu
+            terms = np.log(2 * np.pi * v) + off * off / v
+            result[part] = -0.5 * (seen[part, None, :] * terms).sum(-1)
+        return result
+
+    def effects(self, sums: Array) -> Effects:
+        """What the likelihood of the hyperparameters needs of the atoms' rows."""
+        n, W, S, Q, G = np.split(sums, 5, axis=-1)
+        if (n == n[:, :1]).all() and (W == n).all():
+            return Effects.from_counts(n[:, 0].astype(np.int64), S, Q.sum(0))
+        y = S / np.where(W > 0, W, 1.0)
+        return Effects(
+            weight=W,
+            atoms=(W > 0).astype(np.float64),
+            averages=y,
+            squares=y * y,
+            within=np.maximum(Q - W * y * y, 0.0).sum(0),
+            seen=n.sum(0),
+            log_weight=G.sum(0),
+        )
+
+    def with_learned(self, effects: Effects) -> Self:
+        """This family with the hyperparameters that suit a matching."""
+        return self._with(LEARNERS[self.learning](effects, self.hyperparameters, *self._limits))
+
+    @property
+    def _limits(self) -> tuple[Array, bool]:
+        return np.asarray(self.floor), self.scalar
+
+    def _with(self, at: Hyperparameters) -> Self:
+        return replace(self, mean=self.origin + at.mean, noise=at.noise, spread=at.spread)

@@ -1,0 +1,99 @@
+"""Maximum likelihood of (mean, noise, spread) when values bring their own variance: by gradient.
+
+With v_i ~ N(theta_k, var_i), var_i = noise / weight_i + variance_i, and per atom and dimension the posterior mean
+M_k and precision P_k = 1 / spread + sum_i 1 / var_i, Fisher's identity gives the gradient of the marginal likelihood:
+
+    d / d var_i  = (r_i / var_i - 1) / (2 var_i),             r_i = (v_i - M_k)^2 + 1 / P_k
+    d / d spread = sum_k [((M_k - mean)^2 + 1 / P_k) / spread - 1] / (2 spread)
+    d / d mean   = sum_k (M_k - mean) / spread
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.families.random_effects import SMALLEST_RATIO, Hyperparameters
+from modelweld.local import Array
+from modelweld.stack import Index, Stack
+
+LARGEST_LOG_STEP = 12.0
+"""How far one update may move log noise or log spread: a factor of 160,000 either way."""
+
+
+class VaryingNoise:
+    """The likelihood of hyperparameters given values that are known unequally well, sorted by atom."""
+
+    def __init__(self, y: Array, stack: Stack, labels: Index) -> None:
+        order = np.argsort(labels, kind="stable")
+        self.y = y[order]
+        weight = np.ones_like(y) if stack.weight is None else stack.weight[order]
+        self.seen = (weight > 0).astype(np.float64)
+        self.inverse_weight = 1.0 / np.where(weight > 0, weight, 1.0)
+        self.variance = np.zeros_like(y) if stack.variance is None else stack.variance[order]
+        self.atom = labels[order]
+        self.first = np.flatnonzero(np.diff(self.atom, prepend=-1))
+
+    def by_atom(self, x: Array) -> Array:
+        """Sums over the values of each atom: (K, D)."""
+        return np.asarray(np.add.reduceat(x, self.first, axis=0))
+
+    def __call__(self, at: Hyperparameters) -> tuple[float, Hyperparameters]:
+        """Log likelihood and its gradient (D,) in mean, noise and spread."""
+        var = at.noise * self.inverse_weight + self.variance
+        p = self.seen / var
+        P = 1.0 / at.spread + self.by_atom(p)
+        off = self.y - at.mean
+        S = self.by_atom(p * off)
+        value = (
+            -0.5 * (self.seen * np.log(2 * np.pi * var) + p * off * off).sum()
+            - 0.5 * (np.log(at.spread * P) - S * S / P).sum()
+        )
+        M = S / P  # posterior mean, measured from the prior mean
+        position = np.repeat(np.arange(len(self.first)), np.diff(self.first, append=len(self.atom)))
+        r = (off - M[position]) ** 2 + 1.0 / P[position]
+        gradient = Hyperparameters(
+            mean=(M / at.spread).sum(0),
+            noise=(0.5 * p * (r / var - 1) * self.inverse_weight).sum(0),
+            spread=(0.5 * ((M * M + 1.0 / P) / at.spread - 1) / at.spread).sum(0),
+        )
+        return float(value), gradient
+
+
+def maximise_with_variance(
+    y: Array, stack: Stack, labels: Index, old: Hyperparameters, floor: Array, scalar: bool
+) -> Hyperparameters:
+    """The most likely hyperparameters for values y (N, D); never less likely than `old`.
+
+    Guards as in `random_effects.maximise`: where nothing is matched noise and spread move together, and noise does
+    not fall below `floor`.
+    """
+    from scipy.optimize import minimize
+
+    likelihood = VaryingNoise(y, stack, labels)
+    tied = len(likelihood.first) == len(labels)
+    D, H = len(old.mean), len(old.noise)
+    unit = np.sqrt(old.noise + old.spread)
+    start_value, _ = likelihood(old)
+
+    def at(x: Array) -> Hyperparameters:
+        noise = old.noise * np.exp(x[D : D + H])
+        spread = old.spread * np.exp(x[D : D + H] if tied else x[D + H :])
+        return Hyperparameters(
+            old.mean + unit * x[:D], np.maximum(noise, floor), np.maximum(spread, SMALLEST_RATIO * floor)
+        )
+
+    def cost(x: Array) -> tuple[float, Array]:
+        here = at(x)
+        value, slope = likelihood(here)
+        log_noise, log_spread = slope.noise * here.noise, slope.spread * here.spread
+        if scalar:
+            log_noise, log_spread = log_noise.sum(keepdims=True), log_spread.sum(keepdims=True)
+        logs = [log_noise + log_spread] if tied else [log_noise, log_spread]
+        return -(value - start_value) / len(y), -np.concatenate([slope.mean * unit, *logs]) / len(y)
+
+    free = H if tied else 2 * H
+    lowest = np.maximum(np.log(np.maximum(floor, np.finfo(float).tiny) / old.noise), -LARGEST_LOG_STEP)
+    low = np.concatenate([np.full(D, -np.inf), np.broadcast_to(lowest, H), np.full(free - H, -LARGEST_LOG_STEP)])
+    high = np.concatenate([np.full(D, np.inf), np.full(free, LARGEST_LOG_STEP)])
+    found = minimize(cost, np.zeros(D + free), jac=True, method="L-BFGS-B", bounds=list(zip(low, high, strict=True)))
+    return at(found.x) if found.fun <= 0 else old

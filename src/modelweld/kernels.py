@@ -1,0 +1,522 @@
+"""The compiled sweep: what `matching.Board` does, for the Gaussian family on plain values, at matrix-product speed.
+
+Per group: take its values out of the atoms, score them against all atoms by one product, put them back. With mu_k
+and v_k the mean and variance of the predictive density at atom k and y a value measured from the origin,
+
+    score(l, k) = y.(mu_k / v_k) - y^2.(1 / 2 v_k) + c_k - new_l
+    c_k         = steps[n_k] - 1/2 sum_d (log v_k + mu_k^2 / v_k)
+
+so *features* of values times *weights* of atoms give all scores, and only the weights of touched atoms change. If
+the best atoms of a group's values differ, they are the optimum; if two values want the same one, shortest augmenting
+paths decide (`compiled_assignment`).
+
+Three things keep this fast and exact:
+
+- products are float32; a group's answer counts only if every best score leads by more than rounding can be
+  responsible for, otherwise the group is scored again in float64;
+- from the second sweep on, a group whose values are far nearer to their own atoms than those are to each other is
+  settled by the triangle inequality, without any product (`_settled`);
+- a sweep that changes nothing ends the run, and touches nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from modelweld.compiled_assignment import NEW, distinct_best, shortest_augmenting_paths
+
+SMALLEST_RISE = 1e-7  # as in matching.py
+VACANT = -1e30  # constant of a slot without values: it is never the best
+FLOAT32_ROUNDING = 2.0**-23
+BLOCK_ROWS = 256  # rows scored at a time: their scores stay in cache
+TRIALS = 8  # groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying
+MARGIN = 1e-6  # nats by which a settled group must be settled
+
+exact = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+loose = njit(cache=True, fastmath=True, error_model="numpy")
+
+
+class Atoms(NamedTuple):
+    """Atoms in slots; the first `used` slots of a sweep may hold values."""
+
+    sums: Any  # (slots, D): sums of y
+    counts: Any  # (slots,): number of values, 0 = vacant
+    weights: Any  # (slots, P) float32
+    constants: Any  # (slots,) float32: c_k, or VACANT
+    curvature: Any  # (slots,) float32: noise / 2 v_k where one number serves all dimensions, else 0
+    reach: Any  # (2,): the longest weights and the largest constant so far, for the rounding bound
+
+
+class Tables(NamedTuple):
+    """Hyperparameters and what follows from them for each count n; H is D, or 1 for scalar noise."""
+
+    origin: Any  # (D,)
+    mean: Any  # (D,): measured from the origin
+    deviation: Any  # (H,): square root of the noise, the unit of features and distances
+    ratio: Any  # (H,): noise / spread
+    shrink: Any  # (J + 1, H): 1 / (n + ratio)
+    inverse: Any  # (J + 1, H): noise / v
+    constant: Any  # (J + 1,): steps[n] - 1/2 sum_d log v
+    surcharge: Any  # (largest group,)
+    most_atoms: int  # a group may open max(most_atoms - K, 1) atoms
+
+
+class Bounds(NamedTuple):
+    """What the triangle inequality needs: see `_settled`."""
+
+    nearest: Any  # (slots,): distance from each atom to the nearest other one
+    constant: float  # the largest `Tables.constant` of a count that occurs
+    widest: float  # the largest v / noise of a count that occurs
+
+
+@exact
+def sort_rows(X, offsets, rows):
+    """Sort the rows of every group by content, in place; `rows` tells where each came from."""
+    D = X.shape[1]
+    largest = 0
+    for j in range(len(offsets) - 1):
+        largest = max(largest, offsets[j + 1] - offsets[j])
+    copy = np.empty((largest, D))
+    for j in range(len(offsets) - 1):
+        a, L = offsets[j], offsets[j + 1] - offsets[j]
+        order = np.argsort(X[a : a + L, 0])
+        # ties in the first coordinate are few: an insertion sort by whole rows mends them
+        moved = False
+        for i in range(L):
+            here, t = order[i], i
+            while t > 0 and _before(X, a + here, a + order[t - 1]):
+                order[t] = order[t - 1]
+                t -= 1
+            order[t] = here
+        for i in range(L):
+            rows[a + i] = a + order[i]
+            moved = moved or order[i] != i
+        if moved:
+            copy[:L] = X[a : a + L]
+            for i in range(L):
+                X[a + i] = copy[order[i]]
+
+
+@exact
+def _before(X, i, j):
+    """Whether row i comes before row j."""
+    for d in range(X.shape[1]):
+        if X[i, d] != X[j, d]:
+            return X[i, d] < X[j, d]
+    return False
+
+
+@exact
+def mean_and_squares(X, offsets, order):
+    """Mean (D,) and sums of squares about it (D,), added in the order of groups given."""
+    N, D = X.shape
+    anchor = X[offsets[order[0]]].copy()
+    for i in order:
+        if offsets[i + 1] > offsets[i]:
+            anchor = X[offsets[i]].copy()
+            break
+    total, squares = np.zeros(D), np.zeros(D)
+    for j in order:
+        for i in range(offsets[j], offsets[j + 1]):
+            for d in range(D):
+                y = X[i, d] - anchor[d]
+                total[d] += y
+                squares[d] += y * y
+    total /= N
+    for d in range(D):
+        squares[d] = max(squares[d] - N * total[d] * total[d], 0.0)
+    return anchor + total, squares
+
+
+@exact
+def _weigh(k, atoms, tables):
+    """Write the weights, constant and curvature of slot k."""
+    D, H = len(tables.mean), len(tables.ratio)
+    n = atoms.counts[k]
+    if n == 0:
+        atoms.constants[k] = VACANT
+        return
+    square = 0.0
+    length = 0.0
+    if H == 1:
+        r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
+        inverse = tables.inverse[n, 0]
+        for d in range(D):
+            mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
+            atoms.weights[k, d] = mu * inverse
+            square += mu * mu
+        length = square * inverse * inverse
+        square *= inverse
+        atoms.curvature[k] = -0.5 * inverse
+    else:
+        for d in range(D):
+            inverse = tables.inverse[n, d]
+            mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
+            atoms.weights[k, d] = mu * inverse
+            atoms.weights[k, D + d] = -0.5 * inverse
+            square += mu * mu * inverse
+            length += (mu * mu + 0.25) * inverse * inverse
+        atoms.curvature[k] = 0.0
+    constant = tables.constant[n] - 0.5 * square
+    atoms.constants[k] = constant
+    atoms.reach[0] = max(atoms.reach[0], length)
+    atoms.reach[1] = max(atoms.reach[1], abs(constant))
+
+
+@exact
+def _look(X, a, L, tables, features, new, length):
+    """Features of a group's values, their scores as new atoms and squared lengths; the squared longest features."""
+    D, H = X.shape[1], len(tables.ratio)
+    longest = 0.0
+    for i in range(L):
+        square = 0.0
+        fourth = 0.0
+        fresh = 0.0
+        if H == 1:
+            unit = 1.0 / tables.deviation[0]
+            for d in range(D):
+                y = (X[a + i, d] - tables.origin[d]) * unit
+                features[i, d] = y
+                square += y * y
+                off = y - tables.mean[d] * unit
+                fresh += off * off
+            fresh *= tables.inverse[0, 0]
+        else:
+            for d in range(D):
+                unit = 1.0 / tables.deviation[d]
+                y = (X[a + i, d] - tables.origin[d]) * unit
+                features[i, d] = y
+                features[i, D + d] = y * y
+                square += y * y
+                fourth += y * y * y * y
+                off = y - tables.mean[d] * unit
+                fresh += off * off * tables.inverse[0, d]
+        longest = max(longest, square + fourth)
+        length[i] = square
+        new[i] = tables.constant[0] - 0.5 * fresh
+    return longest
+
+
+@loose
+def _scan(G, constants, curvature, length, new, doubt, best, column):
+    """Best score and its column for each row of products G; whether each leads by more than `doubt`."""
+    clear = True
+    for i in range(G.shape[0]):
+        q, top = length[i], np.float32(VACANT)
+        for k in range(G.shape[1]):
+            G[i, k] += constants[k] + q * curvature[k]
+            top = max(top, G[i, k])
+        close, last = 0, 0
+        bar = top - doubt
+        for k in range(G.shape[1]):
+            if G[i, k] >= bar:
+                close += 1
+                last = k
+        clear = clear and close == 1
+        best[i] = top - new[i]
+        column[i] = last
+    return clear
+
+
+@exact
+def _score(X, row, k, atoms, tables, new):
+    """Score of one value at one atom in float64, minus `new`; zero at a vacant slot (that is a new atom)."""
+    n = atoms.counts[k]
+    if n == 0:
+        return 0.0
+    H = len(tables.ratio)
+    square = 0.0
+    for d in range(X.shape[1]):
+        h = d if H > 1 else 0
+        mu = (tables.mean[d] * tables.ratio[h] + atoms.sums[k, d]) * tables.shrink[n, h]
+        off = (X[row, d] - tables.origin[d] - mu) / tables.deviation[h]
+        square += off * off * tables.inverse[n, h]
+    return tables.constant[n] - 0.5 * square - new
+
+
+@exact
+def _scores(X, a, L, used, atoms, tables, new):
+    """Scores (L, used) in float64, by products; minus infinity at vacant slots."""
+    D, H = X.shape[1], len(tables.ratio)
+    features, weights = np.empty((L, 2 * D)), np.empty((used, 2 * D))
+    constants = np.empty(used)
+    for i in range(L):
+        for d in range(D):
+            y = (X[a + i, d] - tables.origin[d]) / tables.deviation[d if H > 1 else 0]
+            features[i, d] = y
+            features[i, D + d] = y * y
+    for k in range(used):
+        n = atoms.counts[k]
+        square = 0.0
+        for d in range(D):
+            h = d if H > 1 else 0
+            shrink, inverse = tables.shrink[n, h] / tables.deviation[h], tables.inverse[n, h]
+            mu = (tables.mean[d] * tables.ratio[h] + atoms.sums[k, d]) * shrink
+            weights[k, d] = mu * inverse
+            weights[k, D + d] = -0.5 * inverse
+            square += mu * mu * inverse
+        constants[k] = tables.constant[n] - 0.5 * square if n > 0 else VACANT
+    scores = np.dot(features, weights.T)
+    for i in range(L):
+        for k in range(used):
+            scores[i, k] += constants[k] - new[i]
+    return scores
+
+
+@exact
+def atom_distances(atoms, used, tables):
+    """Distance from each of the first `used` atoms to the nearest other one, in noise deviations."""
+    D, H = len(tables.mean), len(tables.ratio)
+    places, lengths = np.empty((used, D)), np.zeros(used)
+    for k in range(used):
+        n = atoms.counts[k]
+        for d in range(D):
+            h = d if H > 1 else 0
+            mu = (tables.mean[d] * tables.ratio[h] + atoms.sums[k, d]) * tables.shrink[n, h]
+            places[k, d] = mu / tables.deviation[h]
+            lengths[k] += places[k, d] * places[k, d]
+    nearest = np.full(used, np.inf)
+    for b in range(0, used, BLOCK_ROWS):
+        e = min(b + BLOCK_ROWS, used)
+        G = np.dot(places[b:e], places.T)
+        for i in range(e - b):
+            for k in range(used):
+                if k != b + i:
+                    # what rounding may have added is taken off again
+                    square = (lengths[b + i] + lengths[k]) * (1 - 1e-12) - 2 * G[i, k]
+                    nearest[b + i] = min(nearest[b + i], square)
+    return np.sqrt(np.maximum(nearest, 0.0))
+
+
+@exact
+def _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
+    """Whether no value of a group can do better elsewhere, shown without looking at other atoms.
+
+    Taking value y out of its atom moves the atom from mu by (y - mu) / (n - 1 + ratio), and leaves y at
+    (y - mu) (n + ratio) / (n - 1 + ratio) from it. Any other atom is at least `nearest` - |y - mu| - (the largest
+    such move in this group) away from y, so its score is at most bounds.constant - 1/2 distance^2 / bounds.widest.
+    """
+    D, H = X.shape[1], len(tables.ratio)
+    largest_move = 0.0
+    alone = 0
+    for i in range(L):
+        k = labels[a + i]
+        n = atoms.counts[k]
+        rest = max(n - 1, 1)  # what is computed with it is not used for a value that is alone
+        square, moved, left, fresh = 0.0, 0.0, 0.0, 0.0
+        if H == 1:
+            r, shrink = tables.ratio[0], tables.shrink[n, 0]
+            for d in range(D):
+                y = X[a + i, d] - tables.origin[d]
+                off = y - (tables.mean[d] * r + atoms.sums[k, d]) * shrink
+                square += off * off
+                off = y - tables.mean[d]
+                fresh += off * off
+            unit = 1.0 / (tables.deviation[0] * tables.deviation[0])
+            square *= unit
+            moved = square * tables.shrink[rest, 0] * tables.shrink[rest, 0]
+            left = moved / (shrink * shrink) * tables.inverse[rest, 0]
+            fresh *= unit * tables.inverse[0, 0]
+        else:
+            for d in range(D):
+                unit, shrink = 1.0 / tables.deviation[d], tables.shrink[n, d]
+                y = X[a + i, d] - tables.origin[d]
+                off = (y - (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * shrink) * unit
+                square += off * off
+                off *= tables.shrink[rest, d]
+                moved += off * off
+                left += off * off / (shrink * shrink) * tables.inverse[rest, d]
+                off = (y - tables.mean[d]) * unit
+                fresh += off * off * tables.inverse[0, d]
+        new[i] = tables.constant[0] - 0.5 * fresh
+        away[i] = bounds.nearest[k] - np.sqrt(square)
+        if n > 1:
+            own[i] = tables.constant[rest] - 0.5 * left - new[i]
+            largest_move = max(largest_move, moved)
+        else:
+            alone += 1
+    bar = -tables.surcharge[max(alone - 1, 0)]
+    for i in range(L):
+        distance = away[i] - np.sqrt(largest_move)
+        elsewhere = bounds.constant - 0.5 * distance * distance / bounds.widest - new[i]
+        if distance <= 0.0:
+            return False
+        if atoms.counts[labels[a + i]] == 1:
+            if elsewhere > bar - MARGIN:
+                return False
+        elif own[i] < bar + MARGIN or own[i] < elsewhere + MARGIN:
+            return False
+    return True
+
+
+@exact
+def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
+    """Give each group in `order` its best assignment given the others; returns how many slots are in use.
+
+    `tally` receives the number of groups that changed, were settled without products, were scored again in
+    float64, and needed augmenting paths.
+    """
+    D = X.shape[1]
+    P = atoms.weights.shape[1]
+    largest = 0
+    for j in range(len(offsets) - 1):
+        largest = max(largest, offsets[j + 1] - offsets[j])
+    features, products = np.empty((largest, P), np.float32), np.empty(0, np.float32)
+    new, length, best, own, away = (
+        np.empty(largest),
+        np.empty(largest, np.float32),
+        np.empty(largest),
+        np.empty(largest),
+        np.empty(largest),
+    )
+    column, choice, old = (
+        np.empty(largest, np.int64),
+        np.empty(largest, np.int64),
+        np.empty(largest, np.int64),
+    )
+    kept = np.empty((largest, D))
+    claimed = np.zeros(len(atoms.counts), np.bool_)
+    vacant, vacancies = np.empty(used + 1, np.int64), 0
+    for k in range(used):
+        if atoms.counts[k] == 0:
+            vacant[vacancies] = k
+            vacancies += 1
+        _weigh(k, atoms, tables)
+    for j in order:
+        a, L = offsets[j], offsets[j + 1] - offsets[j]
+        if L == 0:
+            continue
+        first_time = labels[a] == NEW
+        trying = tally[0] == 0 and len(bounds.nearest) > 0 and tally[4] < TRIALS + tally[1]
+        if trying and not first_time:
+            if _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
+                tally[1] += 1
+                continue
+            tally[4] += 1
+        if not first_time:
+            for i in range(L):
+                k = labels[a + i]
+                old[i] = k
+                atoms.counts[k] -= 1
+                for d in range(D):
+                    kept[i, d] = atoms.sums[k, d]
+                    atoms.sums[k, d] -= X[a + i, d] - tables.origin[d]
+                _weigh(k, atoms, tables)
+
+        longest = _look(X, a, L, tables, features, new, length)
+        doubt = FLOAT32_ROUNDING * (
+            (P + 4) * np.sqrt(longest * atoms.reach[0]) + 4 * (atoms.reach[1] + longest)
+        )
+        clear = used > 0
+        if len(products) < min(L, BLOCK_ROWS) * used:
+            products = np.empty(min(largest, BLOCK_ROWS) * (used + used // 2), np.float32)
+        for b in range(0, L, BLOCK_ROWS):
+            e = min(b + BLOCK_ROWS, L)
+            if not clear:
+                break
+            G = products[: (e - b) * used].reshape(e - b, used)
+            np.dot(features[b:e], atoms.weights[:used].T, G)
+            clear = _scan(
+                G,
+                atoms.constants[:used],
+                atoms.curvature[:used],
+                length[b:e],
+                new[b:e],
+                np.float32(2 * doubt),
+                best[b:e],
+                column[b:e],
+            )
+        if clear:
+            # a best score in this range could be judged differently after rounding
+            lowest = -tables.surcharge[L - 1] - 2 * doubt
+            for i in range(L):
+                clear = clear and not (lowest <= best[i] <= 2 * doubt)
+        held = used - vacancies
+        most_new = L
+        if tables.most_atoms > 0:
+            most_new = min(L, max(tables.most_atoms - held, 1))
+        if not (clear and distinct_best(best[:L], column[:L], tables.surcharge, most_new, choice, claimed)):
+            scores = _scores(X, a, L, used, atoms, tables, new)
+            tally[2] += 1
+            for i in range(L):
+                best[i], column[i] = VACANT, 0
+                for k in range(used):
+                    if scores[i, k] > best[i]:
+                        best[i], column[i] = scores[i, k], k
+            if not distinct_best(best[:L], column[:L], tables.surcharge, most_new, choice, claimed):
+                shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
+                tally[3] += 1
+
+        changed = first_time
+        if not first_time:
+            rise, before, after = 0.0, 0, 0
+            for i in range(L):
+                stays_new = choice[i] == NEW and atoms.counts[old[i]] == 0
+                before += atoms.counts[old[i]] == 0
+                after += choice[i] == NEW
+                if choice[i] != old[i] and not stays_new:
+                    changed = True
+                    rise -= _score(X, a + i, old[i], atoms, tables, new[i])
+                    if choice[i] != NEW:
+                        rise += _score(X, a + i, choice[i], atoms, tables, new[i])
+            rise += tables.surcharge[:before].sum() - tables.surcharge[:after].sum()
+            changed = changed and rise > SMALLEST_RISE
+            if not changed:
+                for i in range(L):
+                    k = old[i]
+                    atoms.counts[k] += 1
+                    for d in range(D):
+                        atoms.sums[k, d] = kept[i, d]
+                    _weigh(k, atoms, tables)
+                continue
+        tally[0] += 1
+        for i in range(L):
+            k = choice[i]
+            if k == NEW:
+                if not first_time and atoms.counts[old[i]] == 0:
+                    k = old[i]  # alone before and new again: no change
+                elif vacancies > 0:
+                    vacancies -= 1
+                    k = vacant[vacancies]
+                else:
+                    k = used
+                    used += 1
+            labels[a + i] = k
+            if atoms.counts[k] == 0:
+                atoms.sums[k] = 0.0
+            atoms.counts[k] += 1
+            for d in range(D):
+                atoms.sums[k, d] += X[a + i, d] - tables.origin[d]
+            _weigh(k, atoms, tables)
+        if not first_time:
+            for i in range(L):
+                if atoms.counts[old[i]] == 0:
+                    if vacancies == len(vacant):
+                        vacant = np.concatenate((vacant, np.empty(len(vacant), np.int64)))
+                    vacant[vacancies] = old[i]
+                    vacancies += 1
+    return used
+
+
+@exact
+def rebuild(X, offsets, order, labels, atoms, used, origin):
+    """Number the atoms without gaps and add their sums afresh, in the order of groups given; how many there are."""
+    number = np.full(used, NEW)
+    K = 0
+    for k in range(used):
+        if atoms.counts[k] > 0:
+            number[k] = K
+            K += 1
+    atoms.counts[:used] = 0
+    atoms.sums[:used] = 0.0
+    for j in order:
+        for i in range(offsets[j], offsets[j + 1]):
+            k = number[labels[i]]
+            labels[i] = k
+            atoms.counts[k] += 1
+            for d in range(X.shape[1]):
+                atoms.sums[k, d] += X[i, d] - origin[d]
+    return K

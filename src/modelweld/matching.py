@@ -1,0 +1,182 @@
+"""Algorithm 1 of the paper: one-group assignments in turn with hyperparameters, all raising one objective.
+
+    objective = log P(matching) + sum over atoms of the log evidence of the values matched to them
+
+`alternate` is the algorithm; a *board* holds a matching and knows how to improve it group by group. `Board` is the
+reference, for every family; `modelweld.kernels.CompiledBoard` does the same for large Gaussian jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from modelweld.assignment import NEW, assignment_score, best_assignment
+from modelweld.families.base import Family
+from modelweld.local import Array
+from modelweld.prior import BetaBernoulli
+from modelweld.stack import Index, Stack
+
+SMALLEST_RISE = 1e-7
+"""Nats by which a new assignment must beat the present one: ties and rounding are not improvements."""
+
+
+class AnyBoard(Protocol):
+    """A matching in the making: labels number the atoms, `counts` says how many groups hold each."""
+
+    labels: Index
+
+    @property
+    def counts(self) -> Index:
+        """Number of groups at each atom."""
+
+    @property
+    def families(self) -> Sequence[Family]:
+        """The families with their present hyperparameters."""
+
+    def sweep(self, order: Index) -> int:
+        """Give each group in turn its best assignment; returns how many groups changed."""
+
+    def learn(self) -> None:
+        """Update the families' hyperparameters."""
+
+    def objective(self) -> float:
+        """The one number."""
+
+    def estimates(self) -> list[Array]:
+        """Global values (K, D) of each array."""
+
+
+@dataclass
+class Progress:
+    """How a run went: the objective after every sweep and every update, and whether the last sweep was idle."""
+
+    history: list[float] = field(default_factory=list)
+    changes: list[int] = field(default_factory=list)
+    converged: bool = False
+
+
+def alternate(board: AnyBoard, J: int, rng: np.random.Generator, max_sweeps: int) -> Progress:
+    """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters."""
+    progress = Progress()
+    while len(progress.changes) < max_sweeps:
+        progress.changes.append(board.sweep(rng.permutation(J)))
+        progress.history.append(board.objective())
+        if progress.changes[-1] == 0:
+            progress.converged = True
+            break
+        board.learn()
+        progress.history.append(board.objective())
+    return progress
+
+
+class Board:
+    """The reference board: any families, plain numpy.
+
+    Parameters
+    ----------
+    stacks, families : sequences of equal length
+        The arrays of one set, side by side: their evidences add.
+    prior : BetaBernoulli
+        How probable matchings are.
+    """
+
+    def __init__(self, stacks: Sequence[Stack], families: Sequence[Family], prior: BetaBernoulli) -> None:
+        self.stacks, self.families, self.prior = list(stacks), list(families), prior
+        self.offsets = stacks[0].offsets
+        self.sizes = stacks[0].sizes
+        self.steps = prior.steps(len(self.sizes))
+        self.labels = np.full(self.offsets[-1], NEW, dtype=np.int64)
+        self._tabulate()
+
+    def _tabulate(self) -> None:
+        """Rows of all values, and labels, counts and sums of the atoms numbered without gaps."""
+        self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
+        placed = self.labels != NEW
+        atoms, self.labels[placed] = np.unique(self.labels[placed], return_inverse=True)
+        self.counts = np.bincount(self.labels[placed], minlength=len(atoms))
+        self.sums = [np.zeros((len(atoms), rows.shape[1])) for rows in self.rows]
+        for sums, rows in zip(self.sums, self.rows, strict=True):
+            np.add.at(sums, self.labels[placed], rows[placed])
+
+    def sweep(self, order: Index) -> int:
+        """Best assignment of every group given the others, in `order`."""
+        changed = sum(self.step(int(j)) for j in order)
+        if changed:
+            self._tabulate()
+        return changed
+
+    def step(self, j: int) -> bool:
+        """Give group j its best assignment given all others; whether that raised the objective."""
+        group = slice(self.offsets[j], self.offsets[j + 1])
+        old = self.labels[group].copy()
+        if len(old) == 0:
+            return False
+        first_time = bool(old[0] == NEW)
+        if not first_time:
+            saved = [sums[old] for sums in self.sums]
+            self._shift(group, old, -1)
+        atoms = np.flatnonzero(self.counts)
+        scores = self.scores(group, atoms)
+        surcharge = self.prior.surcharge(len(old))
+        choice = best_assignment(scores, surcharge, self.prior.most_new(len(old), len(atoms)))
+        alone = np.zeros(len(old), dtype=bool)
+        if not first_time:
+            column = np.full(len(self.counts), NEW)
+            column[atoms] = np.arange(len(atoms))
+            rise = assignment_score(scores, choice, surcharge) - assignment_score(scores, column[old], surcharge)
+            if rise <= SMALLEST_RISE:
+                self.counts[old] += 1
+                for sums, before in zip(self.sums, saved, strict=True):
+                    sums[old] = before
+                return False
+            alone = self.counts[old] == 0
+        # a value that was alone and is new again keeps its own slot: that is no change
+        slots = np.where(alone, old, NEW)
+        slots[choice != NEW] = atoms[choice[choice != NEW]]
+        self._open(slots)
+        self.labels[group] = slots
+        self._shift(group, slots, +1)
+        return True
+
+    def scores(self, group: slice, atoms: Index) -> Array:
+        """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""
+        scores = np.broadcast_to(self.steps[self.counts[atoms]] - self.steps[0], (group.stop - group.start, len(atoms)))
+        for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
+            own = rows[group]
+            scores = scores + family.gain(own, sums[atoms]) - family.log_evidence(own)[:, None]
+        return scores
+
+    def _open(self, slots: Index) -> None:
+        """Replace NEW in `slots` by slots of new, empty atoms."""
+        new = np.flatnonzero(slots == NEW)
+        slots[new] = len(self.counts) + np.arange(len(new))
+        self.counts = np.pad(self.counts, (0, len(new)))
+        self.sums = [np.pad(sums, ((0, len(new)), (0, 0))) for sums in self.sums]
+
+    def _shift(self, group: slice, slots: Index, sign: int) -> None:
+        """Add a group's values to the atoms in `slots`, or take them away; no slot comes twice."""
+        self.counts[slots] += sign
+        for sums, rows in zip(self.sums, self.rows, strict=True):
+            sums[slots] += sign * rows[group]
+
+    def learn(self) -> None:
+        """Hyperparameters of every family, given the matching."""
+        self.families = [
+            f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
+        ]
+        if any(s.variance is not None for s in self.stacks):
+            self._tabulate()
+
+    def objective(self) -> float:
+        """Log probability of the matching plus the log evidences of its atoms."""
+        held = self.counts > 0
+        evidence = sum(f.log_evidence(s[held]).sum() for f, s in zip(self.families, self.sums, strict=True))
+        return self.prior.log_prob(self.counts[held], self.sizes) + float(evidence)
+
+    def estimates(self) -> list[Array]:
+        """Global values (K, D) of each array."""
+        return [f.estimate(sums) for f, sums in zip(self.families, self.sums, strict=True)]

@@ -1,0 +1,141 @@
+"""How near an estimate comes to the truth: distances between atoms, agreement of labels.
+
+Labels are names without order, given flat or as one array per site; every measure is unchanged when they are
+renamed.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["adjusted_rand", "error_in_k", "hamming", "hausdorff"]
+
+Labels = ArrayLike | Sequence[ArrayLike]
+
+
+def hausdorff(a: ArrayLike, b: ArrayLike) -> float:
+    """Largest distance from an atom of either set to the nearest atom of the other.
+
+    Parameters
+    ----------
+    a, b : (K, D) arrays
+        Two sets of atoms; they need not be of one size.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> hausdorff([[0.0], [1.0]], [[0.0], [1.0], [5.0]])
+    4.0
+    """
+    from scipy.spatial.distance import cdist
+
+    left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[1] or 0 in left.shape + right.shape:
+        raise ValueError(
+            "hausdorff compares two non-empty sets of shape (K, D) with one D, "
+            f"but got shapes {left.shape} and {right.shape}; stack the atoms of each set as rows"
+        )
+    distances = cdist(left, right)
+    return float(max(distances.min(axis=0).max(), distances.min(axis=1).max()))
+
+
+def adjusted_rand(truth: Labels, labels: Labels) -> float:
+    """Adjusted Rand index: 1 when two partitions are the same, about 0 when they are unrelated.
+
+    Parameters
+    ----------
+    truth, labels : arrays of integers, or one such array per site
+        True and estimated names of the same values.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> adjusted_rand([[0, 1], [1, 2]], [[7, 8], [8, 9]])
+    1.0
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    with warnings.catch_warnings():
+        # Some releases of scikit-learn take many names for a regression target; here they are atoms.
+        warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
+        return float(adjusted_rand_score(*_as_names(truth, labels)))
+
+
+def error_in_k(truth: Labels, labels: Labels) -> int:
+    """Estimated minus true number of atoms.
+
+    Parameters
+    ----------
+    truth, labels : arrays of integers, or one such array per site
+        True and estimated names of the same values.
+
+    Returns
+    -------
+    int
+
+    Examples
+    --------
+    >>> error_in_k([0, 0, 1, 1], [0, 1, 2, 2])
+    1
+    """
+    true, estimated = _as_names(truth, labels)
+    return int(estimated.max() - true.max())
+
+
+def hamming(truth: Labels, labels: Labels) -> float:
+    """Share of wrong labels, after the one-to-one alignment of names that makes it smallest.
+
+    Parameters
+    ----------
+    truth, labels : arrays of integers, or one such array per site
+        True and estimated names of the same values.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    The name 5 means 0; the surplus name 7 can mean nothing.
+
+    >>> hamming([0, 0, 0, 1], [5, 5, 7, 6])
+    0.25
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    true, estimated = _as_names(truth, labels)
+    table = np.zeros((true.max() + 1, estimated.max() + 1), np.int64)
+    np.add.at(table, (true, estimated), 1)
+    return float(1 - table[linear_sum_assignment(table, maximize=True)].sum() / len(true))
+
+
+def _as_names(truth: Labels, labels: Labels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Both labelings, flat, with names 0, 1, ... in use without gaps."""
+    true, estimated = _per_site(truth), _per_site(labels)
+    lengths = [len(site) for site in true], [len(site) for site in estimated]
+    if lengths[0] != lengths[1]:
+        raise ValueError(
+            f"truth and labels must name the same values, but their lengths per site are {lengths[0]} and "
+            f"{lengths[1]}; give both flat, or both as one array per site"
+        )
+    if sum(lengths[0]) == 0:
+        raise ValueError(
+            "truth and labels must name at least one value, but both are empty; drop the comparison"
+        )
+    first, second = (np.unique(np.concatenate(sites), return_inverse=True)[1] for sites in (true, estimated))
+    return first, second
+
+
+def _per_site(labels: Any) -> list[NDArray[Any]]:
+    """One array per site; flat labels count as one site."""
+    sites = list(labels)
+    return [np.asarray(site) for site in sites] if sites and np.ndim(sites[0]) else [np.asarray(sites)]

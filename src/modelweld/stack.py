@@ -1,0 +1,97 @@
+"""The sites' values of one array, stacked, in an order that depends on their content alone.
+
+Sites arrive in any order and rows within a site mean nothing by their order. Everything random later on is drawn
+over the canonical order made here, so the order of arrival cannot matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.local import Array
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """N local values of dimension D; group j has rows ``offsets[j]`` to ``offsets[j + 1]``.
+
+    `variance` and `weight` have the shape of `values` or are None (zero and one everywhere). `order` lists the groups
+    by content where they do not stand in that order; `moments` are the mean (D,) and the sums of squares about it
+    (D,), where they are known.
+    """
+
+    values: Array
+    offsets: Index
+    variance: Array | None = None
+    weight: Array | None = None
+    order: Index | None = None
+    moments: tuple[Array, Array] | None = None
+
+    @property
+    def sizes(self) -> Index:
+        """Number of rows of every group."""
+        return np.diff(self.offsets)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every value is known equally well, so that counts and sums tell all."""
+        return self.variance is None and self.weight is None
+
+    def largest(self, number: int) -> Index:
+        """The largest groups, the first by content among equals."""
+        order = np.arange(len(self.sizes)) if self.order is None else self.order
+        return np.asarray(order[np.argsort(-self.sizes[order], kind="stable")[:number]])
+
+    def take(self, rows: Index, offsets: Index) -> Stack:
+        """These rows, cut into groups at `offsets`."""
+        return replace(
+            self,
+            values=self.values[rows],
+            offsets=offsets,
+            variance=None if self.variance is None else self.variance[rows],
+            weight=None if self.weight is None else self.weight[rows],
+        )
+
+
+def offsets_of(sizes: Sequence[int]) -> Index:
+    """Where the groups of these sizes begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+
+def group_of_rows(offsets: Index) -> Index:
+    """The group of each row."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def canonical_rows(stacks: Sequence[Stack]) -> Index:
+    """Rows sorted by content within their group (lexicographically over all stacks side by side)."""
+    columns = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
+    keys = [column for a in columns for column in a.T]
+    return np.lexsort((*keys[::-1], group_of_rows(stacks[0].offsets)))
+
+
+def canonical_groups(stacks: Sequence[Stack]) -> Index:
+    """Groups sorted by content; their rows must already be in canonical order."""
+    offsets = stacks[0].offsets
+    arrays = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
+    spans = list(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
+    # the first row almost always decides; whole groups are compared only when two first rows are equal
+    keys = [(b - a, *(x[a : min(a + 1, b)].tobytes() for x in arrays)) for a, b in spans]
+    if len(set(keys)) < len(keys):
+        keys = [(b - a, *(x[a:b].tobytes() for x in arrays)) for a, b in spans]
+    return np.array(sorted(range(len(spans)), key=keys.__getitem__), dtype=np.int64)
+
+
+def arranged(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
+    """The same stacks with rows and groups in canonical order, and where each row came from."""
+    offsets, sizes = stacks[0].offsets, stacks[0].sizes
+    within = canonical_rows(stacks)
+    order = canonical_groups([s.take(within, offsets) for s in stacks])
+    rows = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in order])
+    return [s.take(rows, offsets_of(sizes[order])) for s in stacks], rows

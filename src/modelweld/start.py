@@ -1,0 +1,111 @@
+"""First hyperparameters, free of units: no guess of variances is needed.
+
+From a bad start nothing is ever matched and it stays so. The total variance is read off the pooled values; the
+share of it that is noise, off values that are most likely copies of each other: the closest pairs in optimal
+matchings between the largest groups.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.local import Array
+from modelweld.stack import Stack
+
+GROUPS_COMPARED = 4
+"""How many of the largest groups are matched pairwise: six pairs."""
+
+CLOSEST_SHARE = 0.25
+"""Quantile of matched squared distances that is taken as noise: at least a quarter of the pairs must be copies."""
+
+NOISE_SHARES = (1e-6, 0.5)
+"""Bounds of the first noise as a share of the total variance."""
+
+UNKNOWN_SHARE = 0.1
+"""The share when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
+
+LARGEST_MATCHED = 1000
+"""Groups with more rows are compared by nearest neighbours, because an optimal matching is cubic in the rows."""
+
+SMALLEST_RANGE = 1e-120
+"""Differences below this have squares that underflow."""
+
+
+def total_variance(stack: Stack, pooled: bool) -> tuple[Array, Array]:
+    """Mean (D,) and variance (D,), or (1,) when `pooled`, of all seen values; positive even when they coincide."""
+    values = stack.values
+    N, D = values.shape
+    if N == 0:
+        return np.zeros(D), np.ones(1 if pooled else D)
+    if stack.moments is not None:
+        origin, total = stack.moments[0], stack.moments[1] / N
+    elif stack.weight is None:
+        origin = values.mean(0)
+        total = np.square(values - origin).mean(0)
+    else:
+        seen = stack.weight > 0
+        number = np.maximum(seen.sum(0), 1)
+        origin = np.where(seen, values, 0.0).sum(0) / number
+        total = np.where(seen, np.square(values - origin), 0.0).sum(0) / number
+    return origin, usable_variance(origin, total, values, pooled)
+
+
+def usable_variance(origin: Array, total: Array, values: Array, pooled: bool) -> Array:
+    """Variances (D,), pooled if asked, with constant dimensions given the scale of the others."""
+    rounding = np.square(4 * np.finfo(float).eps * np.abs(origin))
+    varies = total > rounding
+    if not varies.any():
+        low, high = values.min(), values.max()
+        if 0 < high - low < SMALLEST_RANGE:
+            raise InputError(
+                f"the values differ by {high - low:g} at most, too little for their squares to be represented; "
+                "change the units (multiply all values)."
+            )
+        scale = float(np.square(origin).max())
+        return np.full(1 if pooled else len(total), scale if scale > 0 else 1.0)
+    typical = total[varies].mean()
+    if pooled:
+        return np.array([np.where(varies, total, 0.0).mean()])
+    return np.where(varies, total, typical)
+
+
+def noise_share(stack: Stack, total: Array) -> float:
+    """First guess of noise / (noise + spread), between NOISE_SHARES."""
+    from scipy.optimize import linear_sum_assignment
+
+    largest = stack.largest(GROUPS_COMPARED)
+    groups = [_standardised(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
+    distances = []
+    for a, b in combinations(groups, 2):
+        squared = _squared_distances(a, b)
+        if max(squared.shape) > LARGEST_MATCHED:
+            distances.append(squared.min(1))
+        else:
+            distances.append(squared[linear_sum_assignment(squared)])
+    if not distances:
+        return UNKNOWN_SHARE
+    # a difference of two copies has twice the noise
+    share = float(np.quantile(np.concatenate(distances), CLOSEST_SHARE)) / 2
+    return float(np.clip(share, *NOISE_SHARES))
+
+
+def _standardised(stack: Stack, j: int, total: Array) -> tuple[Array, Array]:
+    """Group j's values in units of the total deviation, and which of them are seen."""
+    rows = slice(stack.offsets[j], stack.offsets[j + 1])
+    values = stack.values[rows] / np.sqrt(total)
+    if stack.weight is None:
+        return values, np.ones_like(values)
+    seen = (stack.weight[rows] > 0).astype(np.float64)
+    return values * seen, seen
+
+
+def _squared_distances(a: tuple[Array, Array], b: tuple[Array, Array]) -> Array:
+    """Mean over the dimensions both rows have of squared differences: (rows of a, rows of b)."""
+    (x, x_seen), (y, y_seen) = a, b
+    centre = x.mean(0)
+    x, y = (x - centre) * x_seen, (y - centre) * y_seen
+    squared = (x * x) @ y_seen.T + x_seen @ (y * y).T - 2 * x @ y.T
+    return np.asarray(np.maximum(squared, 0.0) / np.maximum(x_seen @ y_seen.T, 1.0))
