@@ -270,6 +270,12 @@ def test_missing_hmmlearn_names_the_extra(monkeypatch):
 
 
 @pytest.mark.hmm
+def test_a_start_that_collapses_is_passed_over():
+    drawn = estimated_hmms(2, seed=1)  # one start of the second site loses a state
+    assert all(np.isfinite(values).all() for values in drawn.values)
+
+
+@pytest.mark.hmm
 def test_hmm_states_are_near_their_truth():
     drawn = estimated_hmms(1, 3)
     distance = np.linalg.norm(drawn.values[0] - drawn.atoms[drawn.truth[0]], axis=1)

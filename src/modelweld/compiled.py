@@ -9,6 +9,7 @@ import numpy as np
 
 from modelweld import kernels
 from modelweld.assignment import NEW
+from modelweld.compiled_ratio import best_log_ratio
 from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.random_effects import Effects, log_likelihood
@@ -54,6 +55,7 @@ class CompiledBoard:
         mean, squares = stack.moments
         self.total_squares = squares + N * np.square(mean - self.origin)
         self._effects: Effects | None = None
+        self._log_prior: float | None = None
 
     def sweep(self, order: Index) -> int:
         """Best assignment of every group given the others, in `order`."""
@@ -72,7 +74,7 @@ class CompiledBoard:
         changes = int(tally[0])
         self.tally += tally
         if changes:
-            self._effects = None
+            self._effects = self._log_prior = None
             if started:  # taking out and adding back leaves rounding behind
                 self.used = int(
                     kernels.rebuild(s.values, s.offsets, s.order, self.labels, self.atoms, self.used, self.origin)
@@ -81,12 +83,14 @@ class CompiledBoard:
 
     def learn(self) -> None:
         """Hyperparameters given the matching."""
-        self.family = self.family.with_learned(self._current_effects())
+        self.family = self.family.with_learned(self._current_effects(), best_log_ratio)
 
     def objective(self) -> float:
         """Log probability of the matching plus the log evidences of its atoms."""
         evidence = log_likelihood(self._current_effects(), self.family.hyperparameters).sum()
-        return self.prior.log_prob(self.counts, self.stack.sizes) + float(evidence)
+        if self._log_prior is None:
+            self._log_prior = self.prior.log_prob(self.counts, self.stack.sizes)
+        return self._log_prior + float(evidence)
 
     @property
     def families(self) -> list[Family]:

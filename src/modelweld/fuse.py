@@ -12,7 +12,7 @@ import numpy as np
 from modelweld.errors import ConvergenceWarning, InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion, Matching
-from modelweld.local import Array, LocalModel, check_finite, checked_values
+from modelweld.local import LARGEST_VALUE, Array, LocalModel, check_finite, checked_values
 from modelweld.matching import AnyBoard, Board, alternate
 from modelweld.prior import BetaBernoulli
 from modelweld.stack import Index, Stack, arranged, offsets_of
@@ -96,23 +96,31 @@ def fuse(
         raise InputError(f"engine is 'auto', 'numpy' or 'compiled'; found {engine!r}.")
     if max_sweeps < 1:
         raise InputError(f"max_sweeps must be at least 1; found {max_sweeps}.")
-    options: dict[str, Any] = {"prior": prior, "max_sweeps": max_sweeps, "engine": engine, "n_jobs": n_jobs}
+    options: dict[str, Any] = {"prior": prior, "max_sweeps": max_sweeps, "engine": engine}
     rng = np.random.default_rng(seed)
     if not given:
         raise InputError("there is nothing to fuse: give at least one local model.")
-    if not any(isinstance(m, LocalModel) for m in given):
-        values, offsets = _stacked_arrays(given)
-        family = families if families is not None else Gaussian()
-        if not isinstance(family, Family):
-            raise InputError("plain arrays take one Family, not a mapping.")
-        matching = _match({"values": (Stack(values, offsets), family)}, rng=rng, **options)
-        return Fusion(given, [str(j) for j in range(len(given))], {"atom": matching})
-    sites = _checked_models(given)
-    by_set = _families_by_set(sites, families)
+    with blas_threads(_threads(n_jobs)):
+        if not any(isinstance(m, LocalModel) for m in given):
+            return _fuse_arrays(given, families, rng, options)
+        return _fuse_models(_checked_models(given), families, rng, options)
+
+
+def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Generator, options: Any) -> Fusion:
+    """Fuse plain arrays: one set, one array."""
+    family = Gaussian() if families is None else families
+    if not isinstance(family, Family):
+        raise InputError("plain arrays take one Family, not a mapping.")
+    matching = _match({"values": (Stack(*_stacked_arrays(given)), family)}, rng, **options)
+    return Fusion(given, [str(j) for j in range(len(given))], {"atom": matching})
+
+
+def _fuse_models(sites: list[LocalModel], families: Families, rng: np.random.Generator, options: Any) -> Fusion:
+    """Fuse local models: one set after the other, each in the global order of those before."""
     matchings: dict[str, Matching] = {}
-    for set_name, chosen in by_set.items():
+    for set_name, chosen in _families_by_set(sites, families).items():
         parts = {name: (_stack(sites, name, set_name, matchings), family) for name, family in chosen.items()}
-        matchings[set_name] = _match(parts, rng=rng, **options)
+        matchings[set_name] = _match(parts, rng, **options)
     return Fusion(sites, [m.site or str(j) for j, m in enumerate(sites)], matchings)
 
 
@@ -135,9 +143,8 @@ def _stacked_arrays(given: Sequence[Any]) -> tuple[Array, Index]:
         raise InputError("there is nothing to fuse: no site sent a local parameter.")
     stacked = np.concatenate(arrays)  # always a copy: it may be sorted in place
     offsets = offsets_of(sizes)
-    try:
-        check_finite(stacked, "values")
-    except InputError:
+    flat = stacked.ravel()
+    if not flat @ flat < LARGEST_VALUE**2:  # one pass over the usual case; NaN is not less either
         for j, a in enumerate(arrays):
             check_finite(a, f"site {j}")
     return stacked, offsets
@@ -245,12 +252,10 @@ def _stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Map
 
 def _match(
     parts: Mapping[str, tuple[Stack, Family]],
-    *,
     rng: np.random.Generator,
     prior: BetaBernoulli,
     max_sweeps: int,
     engine: str,
-    n_jobs: int | None,
 ) -> Matching:
     """Match one set: canonical order, start, Algorithm 1, and the answer in the order in which it was asked."""
     names, (stacks, families) = list(parts), zip(*parts.values(), strict=True)
@@ -260,18 +265,17 @@ def _match(
         raise InputError("engine 'compiled' is for one array with a Gaussian family and no variance or weight.")
     work = N * int(stacks[0].sizes.max(initial=0)) * D
     compiled = engine == "compiled" or (engine == "auto" and able and work >= COMPILED_FROM)
-    with blas_threads(_threads(n_jobs)):
-        board: AnyBoard
-        if compiled:
-            from modelweld.compiled import CompiledBoard, pack
+    board: AnyBoard
+    if compiled:
+        from modelweld.compiled import CompiledBoard, pack
 
-            stack, rows = pack(stacks[0])
-            board = CompiledBoard(stack, families[0].start(stack), prior)
-        else:
-            stacks, rows = arranged(stacks)
-            board = Board(stacks, [f.start(s) for f, s in zip(families, stacks, strict=True)], prior)
-        progress = alternate(board, len(stacks[0].sizes), rng, max_sweeps)
-        values = board.estimates()
+        stack, rows = pack(stacks[0])
+        board = CompiledBoard(stack, families[0].start(stack), prior)
+    else:
+        stacks, rows = arranged(stacks)
+        board = Board(stacks, [f.start(s) for f, s in zip(families, stacks, strict=True)], prior)
+    progress = alternate(board, len(stacks[0].sizes), rng, max_sweeps)
+    values = board.estimates()
     if not progress.converged:
         warnings.warn(
             f"no sweep without change among the first {max_sweeps}: the matching is the last one reached. Raise "

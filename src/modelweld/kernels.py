@@ -31,8 +31,10 @@ from modelweld.compiled_assignment import NEW, distinct_best, shortest_augmentin
 SMALLEST_RISE = 1e-7  # as in matching.py
 VACANT = -1e30  # constant of a slot without values: it is never the best
 FLOAT32_ROUNDING = 2.0**-23
+LANES = 16  # float32 numbers in a vector register: blocks of rows are padded to a multiple
 BLOCK_ROWS = 256  # rows scored at a time: their scores stay in cache
 TRIALS = 8  # groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying
+INSERTION_SORT = 64  # rows up to which inserting one by one is fastest
 MARGIN = 1e-6  # nats by which a settled group must be settled
 
 exact = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
@@ -72,6 +74,30 @@ class Bounds(NamedTuple):
     widest: float  # the largest v / noise of a count that occurs
 
 
+class Workspace(NamedTuple):
+    """Room for one block of products."""
+
+    features: Any
+    products: Any
+    length: Any
+    first: Any
+    second: Any
+    at: Any
+
+
+@exact
+def _workspace(P, padded, atoms):
+    """Zeroed, so that the lanes beyond a block's rows are harmless."""
+    return Workspace(
+        np.zeros(P * padded, np.float32),
+        np.empty(atoms * padded, np.float32),
+        np.zeros(padded, np.float32),
+        np.empty(padded, np.float32),
+        np.empty(padded, np.float32),
+        np.empty(padded, np.int32),
+    )
+
+
 @exact
 def sort_rows(X, offsets, rows):
     """Sort the rows of every group by content, in place; `rows` tells where each came from."""
@@ -79,18 +105,21 @@ def sort_rows(X, offsets, rows):
     largest = 0
     for j in range(len(offsets) - 1):
         largest = max(largest, offsets[j + 1] - offsets[j])
-    copy = np.empty((largest, D))
+    copy, order = np.empty((largest, D)), np.empty(largest, np.int64)
     for j in range(len(offsets) - 1):
         a, L = offsets[j], offsets[j + 1] - offsets[j]
-        order = np.argsort(X[a : a + L, 0])
-        # ties in the first coordinate are few: an insertion sort by whole rows mends them
-        moved = False
+        if L > INSERTION_SORT:
+            order[:L] = np.argsort(X[a : a + L, 0])
+        else:
+            order[:L] = np.arange(L)
+        # of a large group, only ties in the first coordinate are left to insert in their place
         for i in range(L):
             here, t = order[i], i
             while t > 0 and _before(X, a + here, a + order[t - 1]):
                 order[t] = order[t - 1]
                 t -= 1
             order[t] = here
+        moved = False
         for i in range(L):
             rows[a + i] = a + order[i]
             moved = moved or order[i] != i
@@ -132,43 +161,47 @@ def mean_and_squares(X, offsets, order):
 
 
 @exact
-def _weigh(k, atoms, tables):
-    """Write the weights, constant and curvature of slot k."""
+def _weigh(slots, atoms, tables):
+    """Write the weights, constants and curvature of these slots."""
     D, H = len(tables.mean), len(tables.ratio)
-    n = atoms.counts[k]
-    if n == 0:
-        atoms.constants[k] = VACANT
-        return
-    square = 0.0
-    length = 0.0
-    if H == 1:
-        r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
-        inverse = tables.inverse[n, 0]
-        for d in range(D):
-            mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
-            atoms.weights[k, d] = mu * inverse
-            square += mu * mu
-        length = square * inverse * inverse
-        square *= inverse
-        atoms.curvature[k] = -0.5 * inverse
-    else:
-        for d in range(D):
-            inverse = tables.inverse[n, d]
-            mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
-            atoms.weights[k, d] = mu * inverse
-            atoms.weights[k, D + d] = -0.5 * inverse
-            square += mu * mu * inverse
-            length += (mu * mu + 0.25) * inverse * inverse
-        atoms.curvature[k] = 0.0
-    constant = tables.constant[n] - 0.5 * square
-    atoms.constants[k] = constant
-    atoms.reach[0] = max(atoms.reach[0], length)
-    atoms.reach[1] = max(atoms.reach[1], abs(constant))
+    for k in slots:
+        n = atoms.counts[k]
+        if n == 0:
+            atoms.constants[k] = VACANT
+            continue
+        square = 0.0
+        length = 0.0
+        if H == 1:
+            r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
+            inverse = tables.inverse[n, 0]
+            for d in range(D):
+                mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
+                atoms.weights[k, d] = mu * inverse
+                square += mu * mu
+            length = square * inverse * inverse
+            square *= inverse
+            atoms.curvature[k] = -0.5 * inverse
+        else:
+            for d in range(D):
+                inverse = tables.inverse[n, d]
+                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
+                atoms.weights[k, d] = mu * inverse
+                atoms.weights[k, D + d] = -0.5 * inverse
+                square += mu * mu * inverse
+                length += (mu * mu + 0.25) * inverse * inverse
+            atoms.curvature[k] = 0.0
+        constant = tables.constant[n] - 0.5 * square
+        atoms.constants[k] = constant
+        atoms.reach[0] = max(atoms.reach[0], length)
+        atoms.reach[1] = max(atoms.reach[1], abs(constant))
 
 
 @exact
 def _look(X, a, L, tables, features, new, length):
-    """Features of a group's values, their scores as new atoms and squared lengths; the squared longest features."""
+    """Features (P, L or a little more) of values, their scores as new atoms and squared lengths.
+
+    Returns the squared length of the longest features.
+    """
     D, H = X.shape[1], len(tables.ratio)
     longest = 0.0
     for i in range(L):
@@ -179,7 +212,6 @@ def _look(X, a, L, tables, features, new, length):
             unit = 1.0 / tables.deviation[0]
             for d in range(D):
                 y = (X[a + i, d] - tables.origin[d]) * unit
-                features[i, d] = y
                 square += y * y
                 off = y - tables.mean[d] * unit
                 fresh += off * off
@@ -188,8 +220,6 @@ def _look(X, a, L, tables, features, new, length):
             for d in range(D):
                 unit = 1.0 / tables.deviation[d]
                 y = (X[a + i, d] - tables.origin[d]) * unit
-                features[i, d] = y
-                features[i, D + d] = y * y
                 square += y * y
                 fourth += y * y * y * y
                 off = y - tables.mean[d] * unit
@@ -197,28 +227,45 @@ def _look(X, a, L, tables, features, new, length):
         longest = max(longest, square + fourth)
         length[i] = square
         new[i] = tables.constant[0] - 0.5 * fresh
+    for d in range(D):
+        unit = 1.0 / tables.deviation[d if H > 1 else 0]
+        origin = tables.origin[d]
+        for i in range(L):
+            features[d, i] = (X[a + i, d] - origin) * unit
+    if H > 1:
+        for d in range(D):
+            for i in range(L):
+                features[D + d, i] = features[d, i] * features[d, i]
     return longest
 
 
+@exact
+def _new_scores(X, a, L, tables, new):
+    """The scores of a group's values as new atoms."""
+    H = len(tables.ratio)
+    for i in range(L):
+        fresh = 0.0
+        for d in range(X.shape[1]):
+            h = d if H > 1 else 0
+            off = (X[a + i, d] - tables.origin[d] - tables.mean[d]) / tables.deviation[h]
+            fresh += off * off * tables.inverse[0, h]
+        new[i] = tables.constant[0] - 0.5 * fresh
+
+
 @loose
-def _scan(G, constants, curvature, length, new, doubt, best, column):
-    """Best score and its column for each row of products G; whether each leads by more than `doubt`."""
-    clear = True
-    for i in range(G.shape[0]):
-        q, top = length[i], np.float32(VACANT)
-        for k in range(G.shape[1]):
-            G[i, k] += constants[k] + q * curvature[k]
-            top = max(top, G[i, k])
-        close, last = 0, 0
-        bar = top - doubt
-        for k in range(G.shape[1]):
-            if G[i, k] >= bar:
-                close += 1
-                last = k
-        clear = clear and close == 1
-        best[i] = top - new[i]
-        column[i] = last
-    return clear
+def _scan(products, constants, curvature, length, best, second, column):
+    """Best and second best score of each value (columns of `products`, one row per atom), and the best atom."""
+    L = products.shape[1]
+    for i in range(L):
+        best[i] = second[i] = VACANT
+        column[i] = 0
+    for k in range(products.shape[0]):
+        constant, bend = constants[k], curvature[k]
+        for i in range(L):
+            score = products[k, i] + (constant + length[i] * bend)
+            second[i] = max(second[i], min(best[i], score))
+            column[i] = np.int32(k) if score > best[i] else column[i]
+            best[i] = max(best[i], score)
 
 
 @exact
@@ -239,30 +286,45 @@ def _score(X, row, k, atoms, tables, new):
 
 @exact
 def _scores(X, a, L, used, atoms, tables, new):
-    """Scores (L, used) in float64, by products; minus infinity at vacant slots."""
+    """Scores (L, used) in float64, by products; VACANT at vacant slots."""
     D, H = X.shape[1], len(tables.ratio)
-    features, weights = np.empty((L, 2 * D)), np.empty((used, 2 * D))
-    constants = np.empty(used)
-    for i in range(L):
-        for d in range(D):
-            y = (X[a + i, d] - tables.origin[d]) / tables.deviation[d if H > 1 else 0]
-            features[i, d] = y
-            features[i, D + d] = y * y
+    P = D if H == 1 else 2 * D
+    features, weights = np.empty((P, L)), np.empty((used, P))
+    constants, bend, length = np.empty(used), np.zeros(used), np.zeros(L)
+    for d in range(D):
+        unit = 1.0 / tables.deviation[d if H > 1 else 0]
+        for i in range(L):
+            y = (X[a + i, d] - tables.origin[d]) * unit
+            features[d, i] = y
+            if H > 1:
+                features[D + d, i] = y * y
+            else:
+                length[i] += y * y
     for k in range(used):
         n = atoms.counts[k]
         square = 0.0
-        for d in range(D):
-            h = d if H > 1 else 0
-            shrink, inverse = tables.shrink[n, h] / tables.deviation[h], tables.inverse[n, h]
-            mu = (tables.mean[d] * tables.ratio[h] + atoms.sums[k, d]) * shrink
-            weights[k, d] = mu * inverse
-            weights[k, D + d] = -0.5 * inverse
-            square += mu * mu * inverse
+        if H == 1:
+            r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
+            inverse = tables.inverse[n, 0]
+            for d in range(D):
+                mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
+                weights[k, d] = mu * inverse
+                square += mu * mu
+            square *= inverse
+            bend[k] = -0.5 * inverse
+        else:
+            for d in range(D):
+                inverse = tables.inverse[n, d]
+                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
+                weights[k, d] = mu * inverse
+                weights[k, D + d] = -0.5 * inverse
+                square += mu * mu * inverse
         constants[k] = tables.constant[n] - 0.5 * square if n > 0 else VACANT
-    scores = np.dot(features, weights.T)
+    products = np.dot(weights, features)
+    scores = np.empty((L, used))
     for i in range(L):
         for k in range(used):
-            scores[i, k] += constants[k] - new[i]
+            scores[i, k] = products[k, i] + constants[k] + length[i] * bend[k] - new[i]
     return scores
 
 
@@ -353,50 +415,83 @@ def _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
 
 
 @exact
+def _best(X, a, L, used, atoms, tables, work, best, column, new):
+    """Best score and atom of each value of a group by float32 products; False if rounding could change the answer."""
+    P = atoms.weights.shape[1]
+    clear = used > 0
+    for b in range(0, L, BLOCK_ROWS):
+        if not clear:
+            break
+        rows = min(BLOCK_ROWS, L - b)
+        padded = (rows + LANES - 1) // LANES * LANES
+        features = work.features[: P * padded].reshape(P, padded)
+        products = work.products[: used * padded].reshape(used, padded)
+        first, second, at = work.first[:padded], work.second[:padded], work.at[:padded]
+        longest = _look(X, a + b, rows, tables, features, new[b : b + rows], work.length)
+        np.dot(atoms.weights[:used], features, products)
+        _scan(products, atoms.constants[:used], atoms.curvature[:used], work.length[:padded], first, second, at)
+        doubt = 2 * FLOAT32_ROUNDING * ((P + 4) * np.sqrt(longest * atoms.reach[0]) + 4 * (atoms.reach[1] + longest))
+        # a best score between the highest surcharge and none could be judged differently after rounding
+        lowest = -tables.surcharge[L - 1] - doubt
+        for i in range(rows):
+            score = first[i] - new[b + i]
+            clear = clear and first[i] - second[i] > doubt and not (lowest <= score <= doubt)
+            best[b + i] = score
+            column[b + i] = at[i]
+    return clear
+
+
+@exact
+def _rise(X, a, L, atoms, tables, old, choice, new):
+    """By how much a choice beats the old one, exactly zero if they are the same."""
+    rise, before, after = 0.0, 0, 0
+    for i in range(L):
+        was_alone = atoms.counts[old[i]] == 0
+        before += was_alone
+        after += choice[i] == NEW
+        if choice[i] == old[i] or (choice[i] == NEW and was_alone):
+            continue
+        rise -= _score(X, a + i, old[i], atoms, tables, new[i])
+        if choice[i] != NEW:
+            rise += _score(X, a + i, choice[i], atoms, tables, new[i])
+    return rise + tables.surcharge[:before].sum() - tables.surcharge[:after].sum()
+
+
+@exact
 def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
     """Give each group in `order` its best assignment given the others; returns how many slots are in use.
 
     `tally` receives the number of groups that changed, were settled without products, were scored again in
-    float64, and needed augmenting paths.
+    float64, needed augmenting paths, and were tried in vain to be settled.
     """
-    D = X.shape[1]
-    P = atoms.weights.shape[1]
-    largest = 0
+    D, P = X.shape[1], atoms.weights.shape[1]
+    largest = 1
     for j in range(len(offsets) - 1):
         largest = max(largest, offsets[j + 1] - offsets[j])
-    features, products = np.empty((largest, P), np.float32), np.empty(0, np.float32)
-    new, length, best, own, away = (
-        np.empty(largest),
-        np.empty(largest, np.float32),
-        np.empty(largest),
-        np.empty(largest),
-        np.empty(largest),
-    )
-    column, choice, old = (
-        np.empty(largest, np.int64),
-        np.empty(largest, np.int64),
-        np.empty(largest, np.int64),
-    )
+    best, own, away, new = np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest)
+    column, choice = np.empty(largest, np.int64), np.empty(largest, np.int64)
+    old = np.empty(largest, np.int64)
     kept = np.empty((largest, D))
     claimed = np.zeros(len(atoms.counts), np.bool_)
+    padded = (min(largest, BLOCK_ROWS) + LANES - 1) // LANES * LANES
+    work = _workspace(P, padded, 2 * used + 64)
     vacant, vacancies = np.empty(used + 1, np.int64), 0
     for k in range(used):
         if atoms.counts[k] == 0:
             vacant[vacancies] = k
             vacancies += 1
-        _weigh(k, atoms, tables)
+    _weigh(np.arange(used), atoms, tables)
     for j in order:
         a, L = offsets[j], offsets[j + 1] - offsets[j]
         if L == 0:
             continue
         first_time = labels[a] == NEW
-        trying = tally[0] == 0 and len(bounds.nearest) > 0 and tally[4] < TRIALS + tally[1]
-        if trying and not first_time:
-            if _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
-                tally[1] += 1
-                continue
-            tally[4] += 1
         if not first_time:
+            if tally[0] == 0 and len(bounds.nearest) > 0 and tally[4] < TRIALS + tally[1]:
+                if _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
+                    tally[1] += 1
+                    continue
+                tally[4] += 1
             for i in range(L):
                 k = labels[a + i]
                 old[i] = k
@@ -404,93 +499,54 @@ def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
                 for d in range(D):
                     kept[i, d] = atoms.sums[k, d]
                     atoms.sums[k, d] -= X[a + i, d] - tables.origin[d]
-                _weigh(k, atoms, tables)
+            _weigh(old[:L], atoms, tables)
 
-        longest = _look(X, a, L, tables, features, new, length)
-        doubt = FLOAT32_ROUNDING * (
-            (P + 4) * np.sqrt(longest * atoms.reach[0]) + 4 * (atoms.reach[1] + longest)
-        )
-        clear = used > 0
-        if len(products) < min(L, BLOCK_ROWS) * used:
-            products = np.empty(min(largest, BLOCK_ROWS) * (used + used // 2), np.float32)
-        for b in range(0, L, BLOCK_ROWS):
-            e = min(b + BLOCK_ROWS, L)
-            if not clear:
-                break
-            G = products[: (e - b) * used].reshape(e - b, used)
-            np.dot(features[b:e], atoms.weights[:used].T, G)
-            clear = _scan(
-                G,
-                atoms.constants[:used],
-                atoms.curvature[:used],
-                length[b:e],
-                new[b:e],
-                np.float32(2 * doubt),
-                best[b:e],
-                column[b:e],
-            )
-        if clear:
-            # a best score in this range could be judged differently after rounding
-            lowest = -tables.surcharge[L - 1] - 2 * doubt
-            for i in range(L):
-                clear = clear and not (lowest <= best[i] <= 2 * doubt)
-        held = used - vacancies
+        if len(work.products) < padded * used:
+            work = _workspace(P, padded, 2 * used)
         most_new = L
         if tables.most_atoms > 0:
-            most_new = min(L, max(tables.most_atoms - held, 1))
-        if not (clear and distinct_best(best[:L], column[:L], tables.surcharge, most_new, choice, claimed)):
-            scores = _scores(X, a, L, used, atoms, tables, new)
+            most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
+        clear = _best(X, a, L, used, atoms, tables, work, best, column, new)
+        if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
             tally[2] += 1
+            if not clear:
+                _new_scores(X, a, L, tables, new)
+            scores = _scores(X, a, L, used, atoms, tables, new)
             for i in range(L):
                 best[i], column[i] = VACANT, 0
                 for k in range(used):
                     if scores[i, k] > best[i]:
                         best[i], column[i] = scores[i, k], k
-            if not distinct_best(best[:L], column[:L], tables.surcharge, most_new, choice, claimed):
-                shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
+            if not distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed):
                 tally[3] += 1
+                shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
 
-        changed = first_time
-        if not first_time:
-            rise, before, after = 0.0, 0, 0
+        if not first_time and _rise(X, a, L, atoms, tables, old, choice, new) <= SMALLEST_RISE:
             for i in range(L):
-                stays_new = choice[i] == NEW and atoms.counts[old[i]] == 0
-                before += atoms.counts[old[i]] == 0
-                after += choice[i] == NEW
-                if choice[i] != old[i] and not stays_new:
-                    changed = True
-                    rise -= _score(X, a + i, old[i], atoms, tables, new[i])
-                    if choice[i] != NEW:
-                        rise += _score(X, a + i, choice[i], atoms, tables, new[i])
-            rise += tables.surcharge[:before].sum() - tables.surcharge[:after].sum()
-            changed = changed and rise > SMALLEST_RISE
-            if not changed:
-                for i in range(L):
-                    k = old[i]
-                    atoms.counts[k] += 1
-                    for d in range(D):
-                        atoms.sums[k, d] = kept[i, d]
-                    _weigh(k, atoms, tables)
-                continue
+                k = old[i]
+                atoms.counts[k] += 1
+                for d in range(D):
+                    atoms.sums[k, d] = kept[i, d]
+            _weigh(old[:L], atoms, tables)
+            continue
         tally[0] += 1
         for i in range(L):
             k = choice[i]
             if k == NEW:
                 if not first_time and atoms.counts[old[i]] == 0:
-                    k = old[i]  # alone before and new again: no change
+                    k = old[i]  # alone before and new again keeps its slot
                 elif vacancies > 0:
                     vacancies -= 1
                     k = vacant[vacancies]
                 else:
                     k = used
                     used += 1
-            labels[a + i] = k
-            if atoms.counts[k] == 0:
                 atoms.sums[k] = 0.0
+            labels[a + i] = k
             atoms.counts[k] += 1
             for d in range(D):
                 atoms.sums[k, d] += X[a + i, d] - tables.origin[d]
-            _weigh(k, atoms, tables)
+        _weigh(labels[a : a + L], atoms, tables)
         if not first_time:
             for i in range(L):
                 if atoms.counts[old[i]] == 0:

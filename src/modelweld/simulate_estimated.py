@@ -118,6 +118,7 @@ def fit_hmm(points: NDArray[np.float64], origin: NDArray[np.int64], L: int, *, s
     """Gaussian hidden Markov model of one sequence, full covariances, told its number of states.
 
     Transitions have a Dirichlet prior of 1, plus 5 for staying; of three starts the most likely wins.
+    hmmlearn applies its least variance to the start only, so a state of few points can end singular.
 
     Parameters
     ----------

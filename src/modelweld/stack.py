@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,14 +79,17 @@ def canonical_rows(stacks: Sequence[Stack]) -> Index:
 
 def canonical_groups(stacks: Sequence[Stack]) -> Index:
     """Groups sorted by content; their rows must already be in canonical order."""
-    offsets = stacks[0].offsets
+    offsets, sizes = stacks[0].offsets, stacks[0].sizes
+    first = np.zeros(len(sizes))
+    first[sizes > 0] = stacks[0].values[offsets[:-1][sizes > 0], 0]
+    order = np.lexsort((first, sizes))
+    tied = (np.diff(sizes[order]) == 0) & (np.diff(first[order]) == 0)
+    if not tied.any():
+        return order
+    # size and first number almost always decide; if not, whole groups are compared
     arrays = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
-    spans = list(zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True))
-    # the first row almost always decides; whole groups are compared only when two first rows are equal
-    keys = [(b - a, *(x[a : min(a + 1, b)].tobytes() for x in arrays)) for a, b in spans]
-    if len(set(keys)) < len(keys):
-        keys = [(b - a, *(x[a:b].tobytes() for x in arrays)) for a, b in spans]
-    return np.array(sorted(range(len(spans)), key=keys.__getitem__), dtype=np.int64)
+    keys = [tuple(x[a:b].tobytes() for x in arrays) for a, b in pairwise(offsets.tolist())]
+    return np.array(sorted(range(len(sizes)), key=lambda j: (sizes[j], first[j], keys[j])), dtype=np.int64)
 
 
 def arranged(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:

@@ -15,8 +15,8 @@ from modelweld.errors import InputError
 from modelweld.local import Array
 from modelweld.stack import Stack
 
-GROUPS_COMPARED = 4
-"""How many of the largest groups are matched pairwise: six pairs."""
+GROUPS_COMPARED = 3
+"""How many of the largest groups are matched pairwise: three pairs."""
 
 CLOSEST_SHARE = 0.25
 """Quantile of matched squared distances that is taken as noise: at least a quarter of the pairs must be copies."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.families.random_effects import Effects, Hyperparameters, maximise, moments
+from modelweld.families.random_effects import Effects, Hyperparameters, Search, maximise, moments
 from modelweld.families.standard_errors import maximise_with_variance
 from modelweld.local import Array
 from modelweld.stack import Index, Stack
@@ -21,15 +20,10 @@ NOISE_FLOOR = 1e-9
 """Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
 above this floor at least six digits of the noise are left; below it values coincide for all purposes."""
 
+LEARNING = ("likelihood", "moments", "nothing")
+
 LARGEST_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
-
-LEARNERS: dict[str, Callable[[Effects, Hyperparameters, Array, bool], Hyperparameters]] = {
-    "likelihood": maximise,
-    "moments": moments,
-    "nothing": lambda effects, old, floor, scalar: old,
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Family):
@@ -78,8 +72,8 @@ class Gaussian(Family):
     def __post_init__(self) -> None:
         if self.shape not in ("diagonal", "scalar"):
             raise InputError(f"Gaussian: shape is 'diagonal' or 'scalar'; found {self.shape!r}.")
-        if self.learning not in LEARNERS:
-            raise InputError(f"Gaussian: learning is one of {sorted(LEARNERS)}; found {self.learning!r}.")
+        if self.learning not in LEARNING:
+            raise InputError(f"Gaussian: learning is one of {LEARNING}; found {self.learning!r}.")
         for name in ("mean", "noise", "spread", "origin", "floor"):
             given = getattr(self, name)
             if given is None:
@@ -211,9 +205,13 @@ class Gaussian(Family):
             log_weight=G.sum(0),
         )
 
-    def with_learned(self, effects: Effects) -> Self:
+    def with_learned(self, effects: Effects, search: Search | None = None) -> Self:
         """This family with the hyperparameters that suit a matching."""
-        return self._with(LEARNERS[self.learning](effects, self.hyperparameters, *self._limits))
+        if self.learning == "nothing":
+            return self
+        if self.learning == "moments":
+            return self._with(moments(effects, self.hyperparameters, *self._limits))
+        return self._with(maximise(effects, self.hyperparameters, *self._limits, search))
 
     @property
     def _limits(self) -> tuple[Array, bool]:

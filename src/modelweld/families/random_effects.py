@@ -28,9 +28,9 @@ LOG_RATIO_GRID = np.log(10.0) * np.arange(-8.0, 10.0)
 
 SMALLEST_RATIO = float(np.exp(LOG_RATIO_GRID[0]))
 
-ROOT_STEPS = 60
-ROOT_TOLERANCE = 1e-9
-"""In log ratio: the likelihood is flat there, so its maximum is met to about N times the square of this."""
+BISECTIONS = 32
+"""From two decades down to 1e-9 in log ratio: the likelihood is flat there, so its maximum is met to N times the
+square of this."""
 
 
 class Hyperparameters(NamedTuple):
@@ -87,6 +87,9 @@ class Effects:
         return np.asarray(self.squares - 2 * mean * self.averages + mean * mean * self.atoms)
 
 
+Search = Callable[[Effects, bool], Array]
+
+
 def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
     """Log evidence of all values, one number per dimension (D,)."""
     total = at.noise + at.spread * effects.weight
@@ -99,15 +102,21 @@ def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
     )
 
 
-def maximise(effects: Effects, old: Hyperparameters, floor: Array, scalar: bool) -> Hyperparameters:
+def maximise(
+    effects: Effects,
+    old: Hyperparameters,
+    floor: Array,
+    scalar: bool,
+    search: Search | None = None,
+) -> Hyperparameters:
     """The most likely hyperparameters; never less likely than `old`.
 
     Guards: where nothing is matched the likelihood is flat in the ratio, which then stays; noise is not let below
-    `floor` (coinciding values would make the likelihood unbounded).
+    `floor` (coinciding values would make the likelihood unbounded). `search` stands in for `best_log_ratio`.
     """
     old_ratio = np.log(old.spread / old.noise)
     learnable = effects.free.sum(keepdims=True) > 0 if scalar else effects.free > 0
-    log_ratio = np.where(learnable, _best_log_ratio(effects, scalar), old_ratio)
+    log_ratio = np.where(learnable, (search or best_log_ratio)(effects, scalar), old_ratio)
     ratio = np.exp(log_ratio)
     at = _profile(effects, log_ratio[None], scalar)
     # a floored noise keeps the spread that goes with the noise it would have had
@@ -180,30 +189,14 @@ def _over_atoms(u: Array, x: Array) -> Array:
     return np.asarray(u[:, :, 0] @ x if u.shape[-1] == 1 else (u * x).sum(1))
 
 
-def _best_log_ratio(effects: Effects, scalar: bool) -> Array:
-    """The maximum of the profile: the best decade, then the root of the slope beside it."""
-    grid = LOG_RATIO_GRID[:, None]
-    best = np.argmax(_profile(effects, grid, scalar).value, axis=0)
+def best_log_ratio(effects: Effects, scalar: bool) -> Array:
+    """The maximum of the profile: the best decade, then the slope's zero beside it by bisection."""
+    value = _profile(effects, LOG_RATIO_GRID[:, None], scalar).value
+    best = np.argmax(value, axis=0)
     low = LOG_RATIO_GRID[np.maximum(best - 1, 0)]
     high = LOG_RATIO_GRID[np.minimum(best + 1, len(LOG_RATIO_GRID) - 1)]
-    return _falling_root(lambda t: _profile(effects, t[None], scalar).slope[0], low, high)
-
-
-def _falling_root(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
-    """Where f falls through zero, elementwise: regula falsi in the Illinois form; the end where f never does."""
-    f_low, f_high = f(low), f(high)
-    high = np.where(f_low <= 0, low, high)
-    low = np.where(f_high >= 0, high, low)
-    middle = low
-    for _ in range(ROOT_STEPS):
-        fall = np.where(f_low > f_high, f_low - f_high, 1.0)
-        middle = np.clip((high * f_low - low * f_high) / fall, low, high)
-        f_middle = f(middle)
-        left = f_middle > 0
-        moved = np.where(left, middle - low, high - middle)
-        # the end that stays has its value halved, so that both ends close in
-        f_low, f_high = np.where(left, f_middle, f_low / 2), np.where(left, f_high / 2, f_middle)
-        low, high = np.where(left, middle, low), np.where(left, high, middle)
-        if (moved < ROOT_TOLERANCE).all():
-            break
-    return np.asarray(middle)
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        rising = _profile(effects, middle[None], scalar).slope[0] > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return np.asarray((low + high) / 2)
