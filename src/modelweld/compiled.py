@@ -13,21 +13,18 @@ from modelweld.compiled_ratio import best_log_ratio
 from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.random_effects import Effects, log_likelihood
-from modelweld.local import Array
+from modelweld.local import Array, check_squares
 from modelweld.prior import AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.stack import Index, Stack, canonical_groups
 
-FEWEST_PER_ATOM = 4
-"""Values per atom, on average, from which comparing all pairs of atoms is cheap beside scoring all values."""
-
-
-def pack(stack: Stack) -> tuple[Stack, Index]:
-    """The stack with its rows sorted within groups, in place, and its moments; and where each row came from."""
-    rows = np.empty(len(stack.values), dtype=np.int64)
-    kernels.sort_rows(stack.values, stack.offsets, rows)
+def pack(stack: Stack) -> Stack:
+    """The stack with its canonical order and its moments; nothing is moved."""
+    rows = kernels.sort_rows(stack.values, stack.offsets)
+    stack = replace(stack, rows=rows)
     order = canonical_groups([stack])
-    moments = kernels.mean_and_squares(stack.values, stack.offsets, order)
-    return replace(stack, order=order, moments=moments), rows
+    mean, squares = kernels.mean_and_squares(stack.values, stack.offsets, rows, order)
+    check_squares(np.sqrt(squares))
+    return replace(stack, order=order, moments=(mean, squares))
 
 
 class CompiledBoard:
@@ -52,6 +49,8 @@ class CompiledBoard:
             reach=np.zeros(2),
         )
         self.steps = prior.steps(len(stack.sizes))
+        self.surcharge = prior.surcharge(int(stack.sizes.max()))
+        self.most_atoms = AUTHORS_MOST_ATOMS if prior.form == "authors" else 0
         mean, squares = stack.moments
         self.total_squares = squares + N * np.square(mean - self.origin)
         self._effects: Effects | None = None
@@ -61,14 +60,13 @@ class CompiledBoard:
         """Best assignment of every group given the others, in `order`."""
         assert self.stack.order is not None
         started = self.used > 0
-        tables = self._tables()
         tally = np.zeros(5, dtype=np.int64)
         self.atoms.reach[:] = 0.0
         groups = self.stack.order[order]
         s = self.stack
         self.used = int(
             kernels.sweep(
-                s.values, s.offsets, groups, self.labels, self.atoms, self.used, tables, self._bounds(tables), tally
+                s.values, s.rows, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), tally
             )
         )
         changes = int(tally[0])
@@ -76,10 +74,30 @@ class CompiledBoard:
         if changes:
             self._effects = self._log_prior = None
             if started:  # taking out and adding back leaves rounding behind
-                self.used = int(
-                    kernels.rebuild(s.values, s.offsets, s.order, self.labels, self.atoms, self.used, self.origin)
-                )
+                self._rebuild()
         return changes
+
+    def _rebuild(self) -> None:
+        """Atoms numbered without gaps, and their sums, from the labels alone."""
+        s = self.stack
+        self.used = int(kernels.rebuild(s.values, s.rows, s.offsets, s.order, self.labels, self.atoms, self.origin))
+        self._effects = self._log_prior = None
+
+    def release(self, groups: Index) -> None:
+        """Take these groups out of the matching."""
+        assert self.stack.order is not None
+        for j in self.stack.order[groups]:
+            self.labels[self.stack.offsets[j] : self.stack.offsets[j + 1]] = NEW
+        self._rebuild()
+
+    def state(self) -> tuple[Index, Gaussian]:
+        """Labels and family."""
+        return self.labels.copy(), self.family
+
+    def restore(self, state: tuple[Index, Gaussian]) -> None:
+        """Go back to an earlier state."""
+        self.labels, self.family = state
+        self._rebuild()
 
     def learn(self) -> None:
         """Hyperparameters given the matching."""
@@ -119,31 +137,6 @@ class CompiledBoard:
     def _tables(self) -> Any:
         """Everything the sweep needs to know of hyperparameters and prior."""
         mean, noise, spread = self.family.hyperparameters
-        sizes = self.stack.sizes
-        n = np.arange(len(sizes) + 1)[:, None]
-        ratio = noise / spread
-        v = 1 + 1 / (n + ratio)  # in units of the noise
-        log_det = np.log(v * noise).sum(1) * (len(mean) / len(noise))
-        return kernels.Tables(
-            origin=self.origin,
-            mean=mean,
-            deviation=np.sqrt(noise),
-            ratio=ratio,
-            shrink=1 / (n + ratio),
-            inverse=1 / v,
-            constant=np.append(self.steps, self.steps[-1]) - 0.5 * log_det,
-            surcharge=self.prior.surcharge(max(int(sizes.max(initial=0)), 1)),
-            most_atoms=AUTHORS_MOST_ATOMS if self.prior.form == "authors" else 0,
-        )
-
-    def _bounds(self, tables: Any) -> Any:
-        """For settling groups by the triangle inequality; empty when there are too many atoms for it to pay."""
-        nearest = np.empty(0)
-        if 0 < self.used <= len(self.labels) / FEWEST_PER_ATOM:
-            nearest = kernels.atom_distances(self.atoms, self.used, tables)
-        largest = int(self.counts.max(initial=1))
-        return kernels.Bounds(
-            nearest=nearest,
-            constant=float(tables.constant[1 : largest + 1].max()),
-            widest=float(1 / tables.inverse[1].min()),
+        return kernels.tabulate(
+            self.origin, mean, noise, spread, self.steps, self.surcharge, self.most_atoms, len(self.stack.sizes)
         )

@@ -12,8 +12,10 @@ from modelweld.local import Array
 def best_log_ratio(effects: Effects, scalar: bool) -> Array:
     """The log ratio spread / noise at the maximum of the profile likelihood: (D,), or (1,) if `scalar`."""
     e = effects
+    # sums run over atoms: one line of memory per dimension
+    weight, atoms, averages, squares = (np.ascontiguousarray(x.T) for x in (e.weight, e.atoms, e.averages, e.squares))
     return np.asarray(
-        _search(e.weight, e.atoms, e.averages, e.squares, e.within, e.seen, scalar, LOG_RATIO_GRID, BISECTIONS)
+        _search(weight, atoms, averages, squares, e.within, e.seen, scalar, LOG_RATIO_GRID, BISECTIONS)
     )
 
 
@@ -43,8 +45,8 @@ def _search(weight, atoms, averages, squares, within, seen, scalar, grid, bisect
 @njit(cache=True, fastmath=True, error_model="numpy")
 def _profile(weight, atoms, averages, squares, within, seen, a, b, rho, with_value):
     """Profile log likelihood over dimensions a .. b-1 (if asked for) and a number with the sign of its slope."""
-    C = weight.shape[0]
-    shared = weight.shape[1] == 1
+    C = weight.shape[1]
+    shared = weight.shape[0] == 1
     u, v = np.empty(C), np.empty(C)
     total, steep, pull, number, log_det, atoms_u, atoms_v, log_one = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for d in range(a, b):
@@ -52,19 +54,19 @@ def _profile(weight, atoms, averages, squares, within, seen, a, b, rho, with_val
         if d == a or not shared:
             atoms_u, atoms_v, log_one = 0.0, 0.0, 0.0
             for c in range(C):
-                u[c] = weight[c, e] / (1 + rho * weight[c, e])
+                u[c] = weight[e, c] / (1 + rho * weight[e, c])
                 v[c] = u[c] * u[c]
-                atoms_u += u[c] * atoms[c, e]
-                atoms_v += v[c] * atoms[c, e]
+                atoms_u += u[c] * atoms[e, c]
+                atoms_v += v[c] * atoms[e, c]
             if with_value:
                 for c in range(C):
-                    log_one += atoms[c, e] * np.log1p(rho * weight[c, e])
+                    log_one += atoms[e, c] * np.log1p(rho * weight[e, c])
         s_u, s_v, q_u, q_v = 0.0, 0.0, 0.0, 0.0
         for c in range(C):
-            s_u += u[c] * averages[c, d]
-            s_v += v[c] * averages[c, d]
-            q_u += u[c] * squares[c, d]
-            q_v += v[c] * squares[c, d]
+            s_u += u[c] * averages[d, c]
+            s_v += v[c] * averages[d, c]
+            q_u += u[c] * squares[d, c]
+            q_v += v[c] * squares[d, c]
         mean = s_u / max(atoms_u, 1e-300)
         total += within[d] + q_u - mean * s_u
         steep += q_v - 2 * mean * s_v + mean * mean * atoms_v

@@ -5,6 +5,10 @@ class InputError(ValueError):
     """Something that was handed in cannot be fused: the message gives the rule, the fact and the remedy."""
 
 
+class OutOfRange(InputError):
+    """Some value is not finite, or too large to be squared."""
+
+
 class ModelweldWarning(UserWarning):
     """Base of all warnings of this package."""
 

@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from modelweld.errors import ConvergenceWarning, InputError
+from modelweld.errors import ConvergenceWarning, InputError, OutOfRange
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion, Matching
-from modelweld.local import LARGEST_VALUE, Array, LocalModel, check_finite, checked_values
-from modelweld.matching import AnyBoard, Board, alternate
+from modelweld.local import Array, LocalModel, check_finite, check_squares, checked_values
+from modelweld.matching import SMALLEST_RISE, AnyBoard, Board, alternate
+from modelweld.moves import rematch
 from modelweld.prior import BetaBernoulli
 from modelweld.stack import Index, Stack, arranged, offsets_of
 from modelweld.threads import blas_threads
@@ -24,6 +25,12 @@ COMPILED_FROM = 2_000_000
 """Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
 fraction of a second and nobody should wait for a compiler. The choice depends on the input alone, not on what has
 been compiled before, so that the same call gives the same bits."""
+
+MOST_SWEEPS = 200
+"""Ten times what the hardest simulated sets needed."""
+
+PRESET_SWEEPS = 11
+"""The first pass and ten sweeps."""
 
 PRESETS: dict[str, tuple[Gaussian, BetaBernoulli]] = {
     form: (Gaussian(mean=0.0, noise=1.0, spread=1.0, learning="moments"), BetaBernoulli(form=form))
@@ -40,7 +47,8 @@ def fuse(
     preset: Literal["paper", "authors"] | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
-    max_sweeps: int = 200,
+    search: Literal["plain", "thorough"] = "plain",
+    max_sweeps: int | None = None,
     engine: Literal["auto", "numpy", "compiled"] = "auto",
 ) -> Fusion:
     """Find which local parameters are noisy copies of the same global one, and how many global ones there are.
@@ -62,8 +70,12 @@ def fuse(
     n_jobs : int, optional
         Threads for matrix products; None means 1, -1 all processors. More than one helps from about 500
         parameters per site on.
-    max_sweeps : int
-        Sweeps after which to give up and warn. Runs end by themselves at the first sweep that changes nothing.
+    search : {"plain", "thorough"}
+        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"thorough"`` goes on to free some groups
+        and match them again as long as that raises the objective.
+    max_sweeps : int, optional
+        Sweeps after which to give up and warn; default 200. Runs end by themselves at the first sweep that changes
+        nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
     engine : {"auto", "numpy", "compiled"}
         The compiled sweep is for large Gaussian jobs; results are the same.
 
@@ -94,9 +106,17 @@ def fuse(
         raise InputError(f"prior must be a BetaBernoulli or 'auto'; found {prior!r}.")
     if engine not in ("auto", "numpy", "compiled"):
         raise InputError(f"engine is 'auto', 'numpy' or 'compiled'; found {engine!r}.")
-    if max_sweeps < 1:
+    if search not in ("plain", "thorough"):
+        raise InputError(f"search is 'plain' or 'thorough'; found {search!r}.")
+    if max_sweeps is not None and max_sweeps < 1:
         raise InputError(f"max_sweeps must be at least 1; found {max_sweeps}.")
-    options: dict[str, Any] = {"prior": prior, "max_sweeps": max_sweeps, "engine": engine}
+    options: dict[str, Any] = {
+        "prior": prior,
+        "engine": engine,
+        "search": search,
+        "max_sweeps": max_sweeps or (PRESET_SWEEPS if preset else MOST_SWEEPS),
+        "warn": max_sweeps is not None or preset is None,
+    }
     rng = np.random.default_rng(seed)
     if not given:
         raise InputError("there is nothing to fuse: give at least one local model.")
@@ -111,7 +131,12 @@ def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Genera
     family = Gaussian() if families is None else families
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
-    matching = _match({"values": (Stack(*_stacked_arrays(given)), family)}, rng, **options)
+    try:
+        matching = _match({"values": (Stack(*_stacked_arrays(given)), family)}, rng, **options)
+    except OutOfRange:
+        for j, array in enumerate(given):  # the fast look at all values said no; say where
+            check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
+        raise
     return Fusion(given, [str(j) for j in range(len(given))], {"atom": matching})
 
 
@@ -125,33 +150,31 @@ def _fuse_models(sites: list[LocalModel], families: Families, rng: np.random.Gen
 
 
 def _stacked_arrays(given: Sequence[Any]) -> tuple[Array, Index]:
-    """Plain arrays (L_j, D) one below the other, in memory of our own, and where they begin."""
-    arrays = [a if type(a) is np.ndarray and a.dtype == np.float64 else _as_array(a, j) for j, a in enumerate(given)]
+    """Plain arrays (L_j, D) one below the other, and where they begin."""
+    arrays = [
+        a if type(a) is np.ndarray and a.dtype == np.float64 else checked_values(a, f"site {j}")
+        for j, a in enumerate(given)
+    ]
+    if len({a.shape[1:] for a in arrays}) > 1 or arrays[0].ndim != 2:
+        arrays = _reshaped(arrays)
+    if arrays[0].shape[1] == 0 or not any(len(a) for a in arrays):
+        raise InputError("there is nothing to fuse: no site sent a local parameter.")
+    return np.concatenate(arrays), offsets_of([len(a) for a in arrays])
+
+
+def _reshaped(arrays: list[Array]) -> list[Array]:
+    """Arrays that are empty in one way or another with the columns of the others; an error if columns differ."""
     width = next((a.shape[-1] for a in arrays if a.ndim == 2 and a.size), 0)
-    sizes = []
     for j, a in enumerate(arrays):
-        if a.size == 0 and (a.ndim == 1 or a.shape[0] == 0):
-            arrays[j] = a.reshape(0, width)
-        elif a.ndim != 2 or a.shape[1] != width:
+        if a.size == 0 and (a.ndim == 1 or len(a) == 0):
+            continue
+        if a.ndim != 2 or a.shape[1] != width:
             what = "one row per local parameter: two axes" if a.ndim != 2 else f"{width} columns like the first site"
             raise InputError(
                 f"site {j}: its array must have {what}; found shape {a.shape}."
                 + (" For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else "")
             )
-        sizes.append(arrays[j].shape[0])
-    if width == 0:
-        raise InputError("there is nothing to fuse: no site sent a local parameter.")
-    stacked = np.concatenate(arrays)  # always a copy: it may be sorted in place
-    offsets = offsets_of(sizes)
-    flat = stacked.ravel()
-    if not flat @ flat < LARGEST_VALUE**2:  # one pass over the usual case; NaN is not less either
-        for j, a in enumerate(arrays):
-            check_finite(a, f"site {j}")
-    return stacked, offsets
-
-
-def _as_array(values: Any, j: int) -> Array:
-    return checked_values(values, f"site {j}")
+    return [a if a.size else np.zeros((0, width)) for a in arrays]
 
 
 def _checked_models(given: Sequence[Any]) -> list[LocalModel]:
@@ -242,20 +265,23 @@ def _stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Map
             variance.append(rows(np.asarray(m.variance.get(name, np.zeros(array.shape)))))
         if has_weight:
             weight.append(rows(np.asarray(m.weight.get(name, np.ones(array.shape)))))
-    return Stack(
+    stack = Stack(
         np.concatenate(values),
         offsets_of([len(v) for v in values]),
         np.concatenate(variance) if has_variance else None,
         np.concatenate(weight) if has_weight else None,
     )
+    return stack.blind()
 
 
 def _match(
     parts: Mapping[str, tuple[Stack, Family]],
     rng: np.random.Generator,
     prior: BetaBernoulli,
-    max_sweeps: int,
     engine: str,
+    search: str,
+    max_sweeps: int,
+    warn: bool,
 ) -> Matching:
     """Match one set: canonical order, start, Algorithm 1, and the answer in the order in which it was asked."""
     names, (stacks, families) = list(parts), zip(*parts.values(), strict=True)
@@ -265,26 +291,36 @@ def _match(
         raise InputError("engine 'compiled' is for one array with a Gaussian family and no variance or weight.")
     work = N * int(stacks[0].sizes.max(initial=0)) * D
     compiled = engine == "compiled" or (engine == "auto" and able and work >= COMPILED_FROM)
-    board: AnyBoard
     if compiled:
         from modelweld.compiled import CompiledBoard, pack
 
-        stack, rows = pack(stacks[0])
-        board = CompiledBoard(stack, families[0].start(stack), prior)
+        stack = pack(stacks[0])
+        rows = stack.rows
+        boards: list[AnyBoard] = [CompiledBoard(stack, family, prior) for family in families[0].starts(stack)]
     else:
+        for s in stacks:
+            check_squares(s.values)
         stacks, rows = arranged(stacks)
-        board = Board(stacks, [f.start(s) for f, s in zip(families, stacks, strict=True)], prior)
-    progress = alternate(board, len(stacks[0].sizes), rng, max_sweeps)
+        starts = [f.starts(s) for f, s in zip(families, stacks, strict=True)]
+        boards = [Board(stacks, chosen, prior) for chosen in _side_by_side(starts)]
+    J = len(stacks[0].sizes)
+    board, *others = boards
+    progress = alternate(board, J, rng, max_sweeps)
+    for other in others:
+        attempt = alternate(other, J, rng, max_sweeps)
+        if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
+            board, progress = other, attempt
+    if search == "thorough":
+        progress = rematch(board, J, rng, progress, max_sweeps)
     values = board.estimates()
-    if not progress.converged:
+    if warn and not progress.converged:
         warnings.warn(
             f"no sweep without change among the first {max_sweeps}: the matching is the last one reached. Raise "
             "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2).",
             ConvergenceWarning,
             stacklevel=3,
         )
-    # atoms are numbered by count, then by content: nothing depends on the order of arrival
-    number = np.lexsort((*values[0].T[::-1], -board.counts))
+    number = _by_count(board.counts, values[0])
     rank = np.empty(len(number), dtype=np.int64)
     rank[number] = np.arange(len(number))
     labels = np.empty(N, dtype=np.int64)
@@ -302,6 +338,18 @@ def _match(
         converged=progress.converged,
         engine="compiled" if compiled else "numpy",
     )
+
+
+def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
+    """The first of each list, then the second, ...; a list that has ended goes on with its last."""
+    return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]
+
+
+def _by_count(counts: Index, values: Array) -> Index:
+    """Atoms by decreasing count, then by content, so that their numbers do not depend on the order of arrival."""
+    order = np.lexsort((values[:, 0], -counts))
+    tied = (np.diff(counts[order]) == 0) & (np.diff(values[order, 0]) == 0)
+    return np.lexsort((*values.T[::-1], -counts)) if tied.any() else order
 
 
 def _threads(n_jobs: int | None) -> int:

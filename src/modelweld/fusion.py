@@ -42,8 +42,10 @@ class Matching:
         How many groups changed in each sweep.
     converged : bool
         Whether the last sweep changed nothing.
-    engine : {"numpy", "compiled"}
-        What did the sweeps.
+    prior : BetaBernoulli or None
+        The prior of the matching (None for baselines that have none).
+    engine : str
+        What did the sweeps: "numpy", "compiled", or the name of a baseline.
     """
 
     stacked_labels: Index
@@ -51,7 +53,7 @@ class Matching:
     counts: Index
     families: Mapping[str, Family]
     values: Mapping[str, Array]
-    prior: BetaBernoulli
+    prior: BetaBernoulli | None
     objective: float
     history: tuple[float, ...]
     changes: tuple[int, ...]
@@ -155,7 +157,7 @@ class Fusion:
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Learned hyperparameters of the one array that was matched, and the prior's."""
-        prior = self.matching.prior
+        prior = self.matching.prior or BetaBernoulli()
         names = ("mean", "noise", "spread")
         learned = {name: getattr(self.family, name) for name in names if hasattr(self.family, name)}
         return {**learned, "alpha": prior.alpha, "gamma0": prior.gamma0}
@@ -197,20 +199,21 @@ class Fusion:
         """Sum over sites of array `name`, added through the matching (for counts)."""
         result = np.zeros(self._global_shape(name))
         for j, model in enumerate(self.models):
-            if name in model.arrays:
-                np.add.at(result, self._places(j, name), np.asarray(model.arrays[name]))
+            np.add.at(result, self._places(j, name), np.asarray(model.arrays[name]))
         return result
 
     def average(self, name: str) -> Array:
-        """Mean over the sites that hold each entry of array `name`; NaN where none does."""
-        number = np.zeros(self._global_shape(name))
+        """Mean over the sites that have seen each entry of array `name`; NaN where none has."""
+        number, total = np.zeros((2, *self._global_shape(name)))
         for j, model in enumerate(self.models):
-            if name in model.arrays:
-                np.add.at(number, self._places(j, name), 1.0)
-        return np.where(number > 0, self.total(name) / np.maximum(number, 1.0), np.nan)
+            values = np.asarray(model.arrays[name])
+            seen = np.asarray(model.weight.get(name, np.ones(values.shape))) > 0
+            np.add.at(number, self._places(j, name), seen)
+            np.add.at(total, self._places(j, name), np.where(seen, values, 0.0))
+        return np.where(number > 0, total / np.maximum(number, 1.0), np.nan)
 
     def _global_shape(self, name: str) -> tuple[int, ...]:
-        shape = next(np.shape(m.arrays[name]) for m in self.models if name in m.arrays)
+        shape = np.shape(self.models[0].arrays[name])
         axes = self.models[0].axes[name]
         return tuple(n if axis is None else self.matchings[axis].K for n, axis in zip(shape, axes, strict=True))
 

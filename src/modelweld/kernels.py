@@ -33,6 +33,7 @@ VACANT = -1e30  # constant of a slot without values: it is never the best
 FLOAT32_ROUNDING = 2.0**-23
 LANES = 16  # float32 numbers in a vector register: blocks of rows are padded to a multiple
 BLOCK_ROWS = 256  # rows scored at a time: their scores stay in cache
+FEWEST_PER_ATOM = 4  # values per atom from which comparing all pairs of atoms is cheap beside scoring all values
 TRIALS = 8  # groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying
 INSERTION_SORT = 64  # rows up to which inserting one by one is fastest
 MARGIN = 1e-6  # nats by which a settled group must be settled
@@ -99,34 +100,50 @@ def _workspace(P, padded, atoms):
 
 
 @exact
-def sort_rows(X, offsets, rows):
-    """Sort the rows of every group by content, in place; `rows` tells where each came from."""
-    D = X.shape[1]
-    largest = 0
+def tabulate(origin, mean, noise, spread, steps, surcharge, most_atoms, J):
+    """Everything a sweep needs to know of hyperparameters and prior."""
+    D, H = len(mean), len(noise)
+    ratio = noise / spread
+    shrink, inverse, constant = np.empty((J + 1, H)), np.empty((J + 1, H)), np.empty(J + 1)
+    for n in range(J + 1):
+        log_det = 0.0
+        for h in range(H):
+            shrink[n, h] = 1 / (n + ratio[h])
+            v = 1 + shrink[n, h]  # in units of the noise
+            inverse[n, h] = 1 / v
+            log_det += np.log(v * noise[h])
+        constant[n] = steps[min(n, J - 1)] - 0.5 * log_det * (D / H)
+    return Tables(origin, mean, np.sqrt(noise), ratio, shrink, inverse, constant, surcharge, most_atoms)
+
+
+@exact
+def find_bounds(atoms, used, tables, N):
+    """For settling groups by the triangle inequality; empty when there are too many atoms for it to pay."""
+    if used == 0 or used * FEWEST_PER_ATOM > N:
+        return Bounds(np.empty(0), 0.0, 1.0)
+    largest = atoms.counts[:used].max()
+    widest = 1.0 / tables.inverse[1].min()
+    return Bounds(_atom_distances(atoms, used, tables), tables.constant[1 : largest + 1].max(), widest)
+
+
+@exact
+def sort_rows(X, offsets):
+    """Rows sorted by content within their group: the permutation (nothing is moved)."""
+    rows = np.empty(len(X), np.int64)
     for j in range(len(offsets) - 1):
-        largest = max(largest, offsets[j + 1] - offsets[j])
-    copy, order = np.empty((largest, D)), np.empty(largest, np.int64)
-    for j in range(len(offsets) - 1):
-        a, L = offsets[j], offsets[j + 1] - offsets[j]
-        if L > INSERTION_SORT:
-            order[:L] = np.argsort(X[a : a + L, 0])
+        a, b = offsets[j], offsets[j + 1]
+        if b - a > INSERTION_SORT:
+            rows[a:b] = a + np.argsort(X[a:b, 0])
         else:
-            order[:L] = np.arange(L)
+            rows[a:b] = np.arange(a, b)
         # of a large group, only ties in the first coordinate are left to insert in their place
-        for i in range(L):
-            here, t = order[i], i
-            while t > 0 and _before(X, a + here, a + order[t - 1]):
-                order[t] = order[t - 1]
+        for i in range(a, b):
+            here, t = rows[i], i
+            while t > a and _before(X, here, rows[t - 1]):
+                rows[t] = rows[t - 1]
                 t -= 1
-            order[t] = here
-        moved = False
-        for i in range(L):
-            rows[a + i] = a + order[i]
-            moved = moved or order[i] != i
-        if moved:
-            copy[:L] = X[a : a + L]
-            for i in range(L):
-                X[a + i] = copy[order[i]]
+            rows[t] = here
+    return rows
 
 
 @exact
@@ -139,19 +156,20 @@ def _before(X, i, j):
 
 
 @exact
-def mean_and_squares(X, offsets, order):
-    """Mean (D,) and sums of squares about it (D,), added in the order of groups given."""
+def mean_and_squares(X, offsets, rows, order):
+    """Mean (D,) and sums of squares about it (D,), added in canonical order."""
     N, D = X.shape
-    anchor = X[offsets[order[0]]].copy()
-    for i in order:
-        if offsets[i + 1] > offsets[i]:
-            anchor = X[offsets[i]].copy()
+    anchor = X[0].copy()
+    for j in order:
+        if offsets[j + 1] > offsets[j]:
+            anchor = X[rows[offsets[j]]].copy()
             break
     total, squares = np.zeros(D), np.zeros(D)
     for j in order:
         for i in range(offsets[j], offsets[j + 1]):
+            row = rows[i]
             for d in range(D):
-                y = X[i, d] - anchor[d]
+                y = X[row, d] - anchor[d]
                 total[d] += y
                 squares[d] += y * y
     total /= N
@@ -197,59 +215,51 @@ def _weigh(slots, atoms, tables):
 
 
 @exact
-def _look(X, a, L, tables, features, new, length):
+def _look(Y, tables, features, new, length):
     """Features (P, L or a little more) of values, their scores as new atoms and squared lengths.
 
     Returns the squared length of the longest features.
     """
-    D, H = X.shape[1], len(tables.ratio)
+    L, D = Y.shape
+    H = len(tables.ratio)
     longest = 0.0
     for i in range(L):
         square = 0.0
         fourth = 0.0
         fresh = 0.0
         if H == 1:
-            unit = 1.0 / tables.deviation[0]
             for d in range(D):
-                y = (X[a + i, d] - tables.origin[d]) * unit
+                y = Y[i, d]
+                off = y - tables.mean[d]
                 square += y * y
-                off = y - tables.mean[d] * unit
                 fresh += off * off
-            fresh *= tables.inverse[0, 0]
+            unit = 1.0 / (tables.deviation[0] * tables.deviation[0])
+            square *= unit
+            fresh *= unit * tables.inverse[0, 0]
         else:
             for d in range(D):
                 unit = 1.0 / tables.deviation[d]
-                y = (X[a + i, d] - tables.origin[d]) * unit
+                y = Y[i, d] * unit
+                off = y - tables.mean[d] * unit
                 square += y * y
                 fourth += y * y * y * y
-                off = y - tables.mean[d] * unit
                 fresh += off * off * tables.inverse[0, d]
         longest = max(longest, square + fourth)
         length[i] = square
         new[i] = tables.constant[0] - 0.5 * fresh
-    for d in range(D):
-        unit = 1.0 / tables.deviation[d if H > 1 else 0]
-        origin = tables.origin[d]
+    if H == 1:
+        unit = 1.0 / tables.deviation[0]
         for i in range(L):
-            features[d, i] = (X[a + i, d] - origin) * unit
-    if H > 1:
+            for d in range(D):
+                features[d, i] = Y[i, d] * unit
+    else:
+        for i in range(L):
+            for d in range(D):
+                features[d, i] = Y[i, d] / tables.deviation[d]
         for d in range(D):
             for i in range(L):
                 features[D + d, i] = features[d, i] * features[d, i]
     return longest
-
-
-@exact
-def _new_scores(X, a, L, tables, new):
-    """The scores of a group's values as new atoms."""
-    H = len(tables.ratio)
-    for i in range(L):
-        fresh = 0.0
-        for d in range(X.shape[1]):
-            h = d if H > 1 else 0
-            off = (X[a + i, d] - tables.origin[d] - tables.mean[d]) / tables.deviation[h]
-            fresh += off * off * tables.inverse[0, h]
-        new[i] = tables.constant[0] - 0.5 * fresh
 
 
 @loose
@@ -269,32 +279,32 @@ def _scan(products, constants, curvature, length, best, second, column):
 
 
 @exact
-def _score(X, row, k, atoms, tables, new):
+def _score(y, k, atoms, tables, new):
     """Score of one value at one atom in float64, minus `new`; zero at a vacant slot (that is a new atom)."""
     n = atoms.counts[k]
     if n == 0:
         return 0.0
     H = len(tables.ratio)
     square = 0.0
-    for d in range(X.shape[1]):
+    for d in range(len(y)):
         h = d if H > 1 else 0
         mu = (tables.mean[d] * tables.ratio[h] + atoms.sums[k, d]) * tables.shrink[n, h]
-        off = (X[row, d] - tables.origin[d] - mu) / tables.deviation[h]
+        off = (y[d] - mu) / tables.deviation[h]
         square += off * off * tables.inverse[n, h]
     return tables.constant[n] - 0.5 * square - new
 
 
 @exact
-def _scores(X, a, L, used, atoms, tables, new):
+def _scores(Y, used, atoms, tables, new):
     """Scores (L, used) in float64, by products; VACANT at vacant slots."""
-    D, H = X.shape[1], len(tables.ratio)
+    (L, D), H = Y.shape, len(tables.ratio)
     P = D if H == 1 else 2 * D
     features, weights = np.empty((P, L)), np.empty((used, P))
     constants, bend, length = np.empty(used), np.zeros(used), np.zeros(L)
     for d in range(D):
         unit = 1.0 / tables.deviation[d if H > 1 else 0]
         for i in range(L):
-            y = (X[a + i, d] - tables.origin[d]) * unit
+            y = Y[i, d] * unit
             features[d, i] = y
             if H > 1:
                 features[D + d, i] = y * y
@@ -329,7 +339,7 @@ def _scores(X, a, L, used, atoms, tables, new):
 
 
 @exact
-def atom_distances(atoms, used, tables):
+def _atom_distances(atoms, used, tables):
     """Distance from each of the first `used` atoms to the nearest other one, in noise deviations."""
     D, H = len(tables.mean), len(tables.ratio)
     places, lengths = np.empty((used, D)), np.zeros(used)
@@ -354,7 +364,7 @@ def atom_distances(atoms, used, tables):
 
 
 @exact
-def _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
+def _settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
     """Whether no value of a group can do better elsewhere, shown without looking at other atoms.
 
     Taking value y out of its atom moves the atom from mu by (y - mu) / (n - 1 + ratio), and leaves y at
@@ -365,14 +375,14 @@ def _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
     largest_move = 0.0
     alone = 0
     for i in range(L):
-        k = labels[a + i]
+        row, k = rows[a + i], labels[a + i]
         n = atoms.counts[k]
         rest = max(n - 1, 1)  # what is computed with it is not used for a value that is alone
         square, moved, left, fresh = 0.0, 0.0, 0.0, 0.0
         if H == 1:
             r, shrink = tables.ratio[0], tables.shrink[n, 0]
             for d in range(D):
-                y = X[a + i, d] - tables.origin[d]
+                y = X[row, d] - tables.origin[d]
                 off = y - (tables.mean[d] * r + atoms.sums[k, d]) * shrink
                 square += off * off
                 off = y - tables.mean[d]
@@ -385,7 +395,7 @@ def _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
         else:
             for d in range(D):
                 unit, shrink = 1.0 / tables.deviation[d], tables.shrink[n, d]
-                y = X[a + i, d] - tables.origin[d]
+                y = X[row, d] - tables.origin[d]
                 off = (y - (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * shrink) * unit
                 square += off * off
                 off *= tables.shrink[rest, d]
@@ -415,19 +425,19 @@ def _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
 
 
 @exact
-def _best(X, a, L, used, atoms, tables, work, best, column, new):
+def _best(Y, used, atoms, tables, work, best, column, new):
     """Best score and atom of each value of a group by float32 products; False if rounding could change the answer."""
-    P = atoms.weights.shape[1]
+    L, P = len(Y), atoms.weights.shape[1]
     clear = used > 0
     for b in range(0, L, BLOCK_ROWS):
-        if not clear:
-            break
         rows = min(BLOCK_ROWS, L - b)
         padded = (rows + LANES - 1) // LANES * LANES
         features = work.features[: P * padded].reshape(P, padded)
         products = work.products[: used * padded].reshape(used, padded)
         first, second, at = work.first[:padded], work.second[:padded], work.at[:padded]
-        longest = _look(X, a + b, rows, tables, features, new[b : b + rows], work.length)
+        longest = _look(Y[b : b + rows], tables, features, new[b : b + rows], work.length)
+        if not clear:
+            continue  # the group will be scored again, but that needs `new` too
         np.dot(atoms.weights[:used], features, products)
         _scan(products, atoms.constants[:used], atoms.curvature[:used], work.length[:padded], first, second, at)
         doubt = 2 * FLOAT32_ROUNDING * ((P + 4) * np.sqrt(longest * atoms.reach[0]) + 4 * (atoms.reach[1] + longest))
@@ -442,23 +452,23 @@ def _best(X, a, L, used, atoms, tables, work, best, column, new):
 
 
 @exact
-def _rise(X, a, L, atoms, tables, old, choice, new):
+def _rise(Y, atoms, tables, old, choice, new):
     """By how much a choice beats the old one, exactly zero if they are the same."""
     rise, before, after = 0.0, 0, 0
-    for i in range(L):
+    for i in range(len(Y)):
         was_alone = atoms.counts[old[i]] == 0
         before += was_alone
         after += choice[i] == NEW
         if choice[i] == old[i] or (choice[i] == NEW and was_alone):
             continue
-        rise -= _score(X, a + i, old[i], atoms, tables, new[i])
+        rise -= _score(Y[i], old[i], atoms, tables, new[i])
         if choice[i] != NEW:
-            rise += _score(X, a + i, choice[i], atoms, tables, new[i])
+            rise += _score(Y[i], choice[i], atoms, tables, new[i])
     return rise + tables.surcharge[:before].sum() - tables.surcharge[:after].sum()
 
 
 @exact
-def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
+def sweep(X, rows, offsets, order, labels, atoms, used, tables, tally):
     """Give each group in `order` its best assignment given the others; returns how many slots are in use.
 
     `tally` receives the number of groups that changed, were settled without products, were scored again in
@@ -471,7 +481,7 @@ def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
     best, own, away, new = np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest)
     column, choice = np.empty(largest, np.int64), np.empty(largest, np.int64)
     old = np.empty(largest, np.int64)
-    kept = np.empty((largest, D))
+    values, kept = np.empty((largest, D)), np.empty((largest, D))
     claimed = np.zeros(len(atoms.counts), np.bool_)
     padded = (min(largest, BLOCK_ROWS) + LANES - 1) // LANES * LANES
     work = _workspace(P, padded, 2 * used + 64)
@@ -481,6 +491,7 @@ def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
             vacant[vacancies] = k
             vacancies += 1
     _weigh(np.arange(used), atoms, tables)
+    bounds = find_bounds(atoms, used, tables, len(X))
     for j in order:
         a, L = offsets[j], offsets[j + 1] - offsets[j]
         if L == 0:
@@ -488,17 +499,23 @@ def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
         first_time = labels[a] == NEW
         if not first_time:
             if tally[0] == 0 and len(bounds.nearest) > 0 and tally[4] < TRIALS + tally[1]:
-                if _settled(X, a, L, labels, atoms, tables, bounds, own, new, away):
+                if _settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
                     tally[1] += 1
                     continue
                 tally[4] += 1
+        Y = values[:L]
+        for i in range(L):
+            row = rows[a + i]
+            for d in range(D):
+                Y[i, d] = X[row, d] - tables.origin[d]
+        if not first_time:
             for i in range(L):
                 k = labels[a + i]
                 old[i] = k
                 atoms.counts[k] -= 1
                 for d in range(D):
                     kept[i, d] = atoms.sums[k, d]
-                    atoms.sums[k, d] -= X[a + i, d] - tables.origin[d]
+                    atoms.sums[k, d] -= Y[i, d]
             _weigh(old[:L], atoms, tables)
 
         if len(work.products) < padded * used:
@@ -506,12 +523,10 @@ def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
         most_new = L
         if tables.most_atoms > 0:
             most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
-        clear = _best(X, a, L, used, atoms, tables, work, best, column, new)
+        clear = _best(Y, used, atoms, tables, work, best, column, new)
         if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
             tally[2] += 1
-            if not clear:
-                _new_scores(X, a, L, tables, new)
-            scores = _scores(X, a, L, used, atoms, tables, new)
+            scores = _scores(Y, used, atoms, tables, new)
             for i in range(L):
                 best[i], column[i] = VACANT, 0
                 for k in range(used):
@@ -521,7 +536,7 @@ def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
                 tally[3] += 1
                 shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
 
-        if not first_time and _rise(X, a, L, atoms, tables, old, choice, new) <= SMALLEST_RISE:
+        if not first_time and _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
             for i in range(L):
                 k = old[i]
                 atoms.counts[k] += 1
@@ -545,7 +560,7 @@ def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
             labels[a + i] = k
             atoms.counts[k] += 1
             for d in range(D):
-                atoms.sums[k, d] += X[a + i, d] - tables.origin[d]
+                atoms.sums[k, d] += Y[i, d]
         _weigh(labels[a : a + L], atoms, tables)
         if not first_time:
             for i in range(L):
@@ -558,21 +573,26 @@ def sweep(X, offsets, order, labels, atoms, used, tables, bounds, tally):
 
 
 @exact
-def rebuild(X, offsets, order, labels, atoms, used, origin):
-    """Number the atoms without gaps and add their sums afresh, in the order of groups given; how many there are."""
-    number = np.full(used, NEW)
+def rebuild(X, rows, offsets, order, labels, atoms, origin):
+    """Number the atoms without gaps and add their sums afresh, in canonical order; how many there are."""
+    number = np.full(labels.max() + 1, NEW)
+    for i in range(len(labels)):
+        if labels[i] != NEW:
+            number[labels[i]] = 0
     K = 0
-    for k in range(used):
-        if atoms.counts[k] > 0:
+    for k in range(len(number)):
+        if number[k] != NEW:
             number[k] = K
             K += 1
-    atoms.counts[:used] = 0
-    atoms.sums[:used] = 0.0
+    atoms.counts[:] = 0
+    atoms.sums[:K] = 0.0
     for j in order:
         for i in range(offsets[j], offsets[j + 1]):
-            k = number[labels[i]]
+            if labels[i] == NEW:
+                continue
+            k, row = number[labels[i]], rows[i]
             labels[i] = k
             atoms.counts[k] += 1
             for d in range(X.shape[1]):
-                atoms.sums[k, d] += X[i, d] - origin[d]
+                atoms.sums[k, d] += X[row, d] - origin[d]
     return K

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, OutOfRange
 
 Array = NDArray[np.float64]
 Axes = tuple[str | None, ...]
@@ -129,10 +129,18 @@ def check_finite(array: Array, where: str) -> None:
     flat = array.ravel()
     bad = np.flatnonzero(~(np.abs(flat) <= LARGEST_VALUE))
     index = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
-    raise InputError(
+    raise OutOfRange(
         f"{where}: values must be finite and at most {LARGEST_VALUE:g} in size; found {flat[bad[0]]} at {index}"
         f" ({bad.size} such in all). Drop the parameter, mark it as not seen with weight 0, or change the units."
     )
+
+
+def check_squares(values: Array) -> None:
+    """A fast first look at many values: refuse if their squares add up to too much, or to no number at all."""
+    flat = values.ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not flat @ flat < LARGEST_VALUE**2:
+            raise OutOfRange(f"values must be finite and at most {LARGEST_VALUE:g} in size.")
 
 
 def _beside(given: Any, array: Array, where: str) -> Array:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -49,6 +49,15 @@ class AnyBoard(Protocol):
     def estimates(self) -> list[Array]:
         """Global values (K, D) of each array."""
 
+    def release(self, groups: Index) -> None:
+        """Take these groups out of the matching; the next sweep matches them as if for the first time."""
+
+    def state(self) -> Any:
+        """What `restore` needs to come back to the present matching and hyperparameters."""
+
+    def restore(self, state: Any) -> None:
+        """Go back to an earlier state."""
+
 
 @dataclass
 class Progress:
@@ -58,11 +67,16 @@ class Progress:
     changes: list[int] = field(default_factory=list)
     converged: bool = False
 
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps so far."""
+        return len(self.changes)
+
 
 def alternate(board: AnyBoard, J: int, rng: np.random.Generator, max_sweeps: int) -> Progress:
     """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters."""
     progress = Progress()
-    while len(progress.changes) < max_sweeps:
+    while progress.sweeps < max_sweeps:
         progress.changes.append(board.sweep(rng.permutation(J)))
         progress.history.append(board.objective())
         if progress.changes[-1] == 0:
@@ -180,3 +194,18 @@ class Board:
     def estimates(self) -> list[Array]:
         """Global values (K, D) of each array."""
         return [f.estimate(sums) for f, sums in zip(self.families, self.sums, strict=True)]
+
+    def release(self, groups: Index) -> None:
+        """Take these groups out of the matching."""
+        for j in groups:
+            self.labels[self.offsets[j] : self.offsets[j + 1]] = NEW
+        self._tabulate()
+
+    def state(self) -> tuple[Index, list[Family]]:
+        """Labels and families."""
+        return self.labels.copy(), list(self.families)
+
+    def restore(self, state: tuple[Index, list[Family]]) -> None:
+        """Go back to an earlier state."""
+        self.labels, self.families = state
+        self._tabulate()

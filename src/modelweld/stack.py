@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +21,9 @@ Index = NDArray[np.int64]
 class Stack:
     """N local values of dimension D; group j has rows ``offsets[j]`` to ``offsets[j + 1]``.
 
-    `variance` and `weight` have the shape of `values` or are None (zero and one everywhere). `order` lists the groups
-    by content where they do not stand in that order; `moments` are the mean (D,) and the sums of squares about it
-    (D,), where they are known.
+    `variance` and `weight` have the shape of `values` or are None (zero and one everywhere). Where groups
+    and rows do not stand in canonical order, `order` lists the groups and `rows` the rows of each group so.
+    `moments` are the mean (D,) and the sums of squares about it (D,), where they are known.
     """
 
     values: Array
@@ -32,6 +31,7 @@ class Stack:
     variance: Array | None = None
     weight: Array | None = None
     order: Index | None = None
+    rows: Index | None = None
     moments: tuple[Array, Array] | None = None
 
     @property
@@ -44,10 +44,23 @@ class Stack:
         """Whether every value is known equally well, so that counts and sums tell all."""
         return self.variance is None and self.weight is None
 
+    def blind(self) -> Stack:
+        """The same with zeros where the weight is zero, so that what was not seen cannot even decide an order."""
+        if self.weight is None:
+            return self
+        seen = self.weight > 0
+        variance = None if self.variance is None else np.where(seen, self.variance, 0.0)
+        return replace(self, values=np.where(seen, self.values, 0.0), variance=variance)
+
     def largest(self, number: int) -> Index:
         """The largest groups, the first by content among equals."""
         order = np.arange(len(self.sizes)) if self.order is None else self.order
         return np.asarray(order[np.argsort(-self.sizes[order], kind="stable")[:number]])
+
+    def group(self, j: int) -> Index:
+        """The rows of group j in canonical order."""
+        span = slice(self.offsets[j], self.offsets[j + 1])
+        return np.arange(span.start, span.stop) if self.rows is None else self.rows[span]
 
     def take(self, rows: Index, offsets: Index) -> Stack:
         """These rows, cut into groups at `offsets`."""
@@ -81,14 +94,15 @@ def canonical_groups(stacks: Sequence[Stack]) -> Index:
     """Groups sorted by content; their rows must already be in canonical order."""
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
     first = np.zeros(len(sizes))
-    first[sizes > 0] = stacks[0].values[offsets[:-1][sizes > 0], 0]
+    begin = offsets[:-1][sizes > 0]
+    first[sizes > 0] = stacks[0].values[begin if stacks[0].rows is None else stacks[0].rows[begin], 0]
     order = np.lexsort((first, sizes))
     tied = (np.diff(sizes[order]) == 0) & (np.diff(first[order]) == 0)
     if not tied.any():
         return order
     # size and first number almost always decide; if not, whole groups are compared
     arrays = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
-    keys = [tuple(x[a:b].tobytes() for x in arrays) for a, b in pairwise(offsets.tolist())]
+    keys = [tuple(a[stacks[0].group(j)].tobytes() for a in arrays) for j in range(len(sizes))]
     return np.array(sorted(range(len(sizes)), key=lambda j: (sizes[j], first[j], keys[j])), dtype=np.int64)
 
 

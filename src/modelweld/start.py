@@ -18,8 +18,14 @@ from modelweld.stack import Stack
 GROUPS_COMPARED = 3
 """How many of the largest groups are matched pairwise: three pairs."""
 
-CLOSEST_SHARE = 0.25
-"""Quantile of matched squared distances that is taken as noise: at least a quarter of the pairs must be copies."""
+CLOSEST, CLOSER = 0.25, 0.1
+"""Quantiles of the matched squared distances that are taken for differences of two copies."""
+
+FEW_DIMENSIONS = 8
+"""Below this, close pairs say little about the noise (a quarter of all differences in one dimension are below a
+tenth of their variance), and two starts are tried: one taking the closest tenth as it is, for values of which few are
+shared, and one correcting the closest quarter by its expected share, for values of which most are. The better
+objective wins. Above, the two would hardly differ."""
 
 NOISE_SHARES = (1e-6, 0.5)
 """Bounds of the first noise as a share of the total variance."""
@@ -72,9 +78,10 @@ def usable_variance(origin: Array, total: Array, values: Array, pooled: bool) ->
     return np.where(varies, total, typical)
 
 
-def noise_share(stack: Stack, total: Array) -> float:
-    """First guess of noise / (noise + spread), between NOISE_SHARES."""
+def noise_shares(stack: Stack, total: Array) -> list[float]:
+    """First guesses of noise / (noise + spread) worth trying, between NOISE_SHARES."""
     from scipy.optimize import linear_sum_assignment
+    from scipy.special import gammaincinv
 
     largest = stack.largest(GROUPS_COMPARED)
     groups = [_standardised(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
@@ -86,26 +93,31 @@ def noise_share(stack: Stack, total: Array) -> float:
         else:
             distances.append(squared[linear_sum_assignment(squared)])
     if not distances:
-        return UNKNOWN_SHARE
-    # a difference of two copies has twice the noise
-    share = float(np.quantile(np.concatenate(distances), CLOSEST_SHARE)) / 2
-    return float(np.clip(share, *NOISE_SHARES))
+        return [UNKNOWN_SHARE]
+    ranked = np.sort(np.concatenate(distances)) / 2  # a difference of two copies has twice the noise
+    quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
+    D = stack.values.shape[1]
+    if D >= FEW_DIMENSIONS:
+        return [float(np.clip(quarter, *NOISE_SHARES))]
+    expected = 2 * gammaincinv(D / 2, CLOSEST) / D  # the quantile of a mean of D squared standard normals
+    return [float(np.clip(share, *NOISE_SHARES)) for share in (tenth, quarter / expected)]
 
 
-def _standardised(stack: Stack, j: int, total: Array) -> tuple[Array, Array]:
-    """Group j's values in units of the total deviation, and which of them are seen."""
-    rows = slice(stack.offsets[j], stack.offsets[j + 1])
+def _standardised(stack: Stack, j: int, total: Array) -> tuple[Array, Array | None]:
+    """Group j's values in units of the total deviation, and which of them are seen (None: all)."""
+    rows = stack.group(j)
     values = stack.values[rows] / np.sqrt(total)
-    if stack.weight is None:
-        return values, np.ones_like(values)
-    seen = (stack.weight[rows] > 0).astype(np.float64)
-    return values * seen, seen
+    return values, None if stack.weight is None else (stack.weight[rows] > 0).astype(np.float64)
 
 
-def _squared_distances(a: tuple[Array, Array], b: tuple[Array, Array]) -> Array:
+def _squared_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
     """Mean over the dimensions both rows have of squared differences: (rows of a, rows of b)."""
     (x, x_seen), (y, y_seen) = a, b
     centre = x.mean(0)
-    x, y = (x - centre) * x_seen, (y - centre) * y_seen
-    squared = (x * x) @ y_seen.T + x_seen @ (y * y).T - 2 * x @ y.T
+    x, y = x - centre, y - centre
+    if x_seen is None or y_seen is None:
+        squared = (x * x).sum(1)[:, None] + (y * y).sum(1) - 2 * (x @ y.T)
+        return np.asarray(np.maximum(squared, 0.0) / x.shape[1])
+    x, y = x * x_seen, y * y_seen
+    squared = (x * x) @ y_seen.T + x_seen @ (y * y).T - 2 * (x @ y.T)
     return np.asarray(np.maximum(squared, 0.0) / np.maximum(x_seen @ y_seen.T, 1.0))

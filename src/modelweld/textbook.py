@@ -207,16 +207,15 @@ def score_matrix(
     held = counts[:, None] + noise / spread
     pull = mean / spread + sums / noise
     seen = counts if cut is None else np.minimum(counts, cut)
-    before = (np.log(held / (1 + held)) - pull**2 * noise / held).sum(axis=1)
-    without_value = before + 2 * np.log(seen / (alpha + J - 1 - seen))
-    weight = noise / (1 + held)
+    prior = 2 * np.log(seen / (alpha + J - 1 - seen)) + np.log(held / (1 + held)).sum(axis=1)
     match = np.empty((len(values), len(counts)))
-    for row, value in zip(match, values / noise, strict=True):
-        row[:] = without_value + ((pull + value) ** 2 * weight).sum(axis=1)
+    for i, value in enumerate(values):
+        terms = (pull + value / noise) ** 2 * noise / (1 + held) - pull**2 * noise / held
+        match[i] = prior + terms.sum(axis=1)
 
     alone = np.log(noise / (spread + noise)) - mean**2 / spread
     alone = (alone + (mean / spread + values / noise) ** 2 * noise / (1 + noise / spread)).sum(axis=1)
     opened = len(values) if cap is None else min(len(values), max(cap - len(counts), 1))
     opened = max(opened, len(values) - len(counts))  # every local parameter needs a column
-    prior = 2 * np.log(alpha * gamma0 / ((alpha + J - 1) * np.arange(1, opened + 1)))
-    return np.hstack([match, alone[:, None] + prior])
+    prior_new = 2 * np.log(alpha * gamma0 / ((alpha + J - 1) * np.arange(1, opened + 1)))
+    return np.hstack([match, alone[:, None] + prior_new])

@@ -17,9 +17,9 @@ class Family(ABC):
     is computed from such sums. Subclasses write `rows`, `log_evidence`, `estimate` and `update`.
     """
 
-    def start(self, stack: Stack) -> Self:
-        """Fill in hyperparameters that were not given, from the values alone."""
-        return self
+    def starts(self, stack: Stack) -> list[Self]:
+        """This family with hyperparameters that were not given read off the values: one or more to start from."""
+        return [self]
 
     @abstractmethod
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:

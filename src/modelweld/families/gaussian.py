@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -14,7 +15,7 @@ from modelweld.families.random_effects import Effects, Hyperparameters, Search, 
 from modelweld.families.standard_errors import maximise_with_variance
 from modelweld.local import Array
 from modelweld.stack import Index, Stack
-from modelweld.start import noise_share, total_variance
+from modelweld.start import noise_shares, total_variance
 
 NOISE_FLOOR = 1e-9
 """Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
@@ -40,7 +41,7 @@ class Gaussian(Family):
     learning : {"likelihood", "moments", "nothing"}
         How hyperparameters are learned: maximum likelihood, the paper's closed forms, or not at all.
     origin, floor : array, optional
-        Set by `start`: values are measured from `origin` before they are squared (rounding only), and noise does
+        Set by `starts`: values are measured from `origin` before they are squared (rounding only), and noise does
         not fall below `floor`.
 
     Notes
@@ -98,7 +99,7 @@ class Gaussian(Family):
         """Whether one noise and one spread serve all dimensions."""
         return self.shape == "scalar"
 
-    def start(self, stack: Stack) -> Self:
+    def starts(self, stack: Stack) -> list[Self]:
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.start`."""
         D = stack.values.shape[1]
         for name in ("mean", "noise", "spread"):
@@ -106,18 +107,21 @@ class Gaussian(Family):
             if given is not None and given.size not in (1, D):
                 raise InputError(f"Gaussian: {name} has {given.size} entries but the values have {D} dimensions.")
         origin, total = total_variance(stack, pooled=self.scalar)
+        shares = [0.5]
         if self.noise is None or self.spread is None:
-            share = noise_share(stack, total)
-            noise, spread = share * total, (1 - share) * total
+            shares = noise_shares(stack, total)
         per_dimension = np.zeros(1 if self.scalar else D)
-        return replace(
-            self,
-            origin=origin,
-            floor=NOISE_FLOOR * total,
-            mean=origin if self.mean is None else np.zeros(D) + self.mean,
-            noise=per_dimension + (noise if self.noise is None else self.noise),
-            spread=per_dimension + (spread if self.spread is None else self.spread),
-        )
+        return [
+            replace(
+                self,
+                origin=origin,
+                floor=NOISE_FLOOR * total,
+                mean=origin if self.mean is None else np.zeros(D) + self.mean,
+                noise=per_dimension + (share * total if self.noise is None else self.noise),
+                spread=per_dimension + ((1 - share) * total if self.spread is None else self.spread),
+            )
+            for share in shares
+        ]
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
@@ -218,4 +222,7 @@ class Gaussian(Family):
         return np.asarray(self.floor), self.scalar
 
     def _with(self, at: Hyperparameters) -> Self:
-        return replace(self, mean=self.origin + at.mean, noise=at.noise, spread=at.spread)
+        learned = copy(self)  # not dataclasses.replace: what was learned here need not be checked again
+        for name, value in zip(("mean", "noise", "spread"), (self.origin + at.mean, at.noise, at.spread), strict=True):
+            object.__setattr__(learned, name, value)
+        return learned

@@ -1,0 +1,91 @@
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+import modelweld
+from modelweld import demo
+
+
+@pytest.fixture(scope="module")
+def result():
+    return demo.run()
+
+
+def page(result, width=100):
+    console = Console(width=width, file=StringIO())
+    demo.show(result, console)
+    return console.file.getvalue()
+
+
+def test_same_result_twice(result):
+    again = demo.run()
+    np.testing.assert_array_equal(again.fusion.matching.stacked_labels, result.fusion.matching.stacked_labels)
+    np.testing.assert_array_equal(again.fusion.atoms, result.fusion.atoms)
+    assert page(again) == page(result)
+
+
+def test_the_fusion_is_worth_showing(result):
+    fusion = result.fusion
+    assert fusion.converged
+    assert (fusion.counts > 1).sum() >= 2
+    assert 1 < fusion.K < sum(len(labels) for labels in fusion.labels)
+
+
+def test_what_is_sent_adds_up(result):
+    assert result.patients == [303, 270, 117, 99]
+    for model, patients in zip(result.models, result.patients, strict=True):
+        assert model.arrays["counts"].sum() == pytest.approx(patients)
+        assert demo._patients(model).sum() == patients
+        assert (model.arrays["ill"] <= model.arrays["counts"] + 1e-9).all()
+    components = sum(model.sizes["component"] for model in result.models)
+    swiss = result.models[2].sizes["component"]
+    assert result.numbers_sent == 12 * components - 2 * swiss
+
+
+def test_means_and_standard_errors_are_in_clinical_units():
+    measured, ill = demo.load_hospital("cleveland")
+    model = demo.train(measured, ill)
+    counts, means = model.arrays["counts"], model.arrays["means"]
+    np.testing.assert_allclose(counts @ means / counts.sum(), measured.mean(axis=0), rtol=0.01)
+    within = counts @ (model.variance["means"] * counts[:, None]) / counts.sum()
+    between = counts @ (means - measured.mean(axis=0)) ** 2 / counts.sum()
+    # a mixture's total variance is the data's, beyond the floor under its components
+    np.testing.assert_allclose(within + between, (1 + demo.ACCURACY) * measured.var(axis=0), rtol=0.01)
+
+
+def test_switzerland_sends_no_cholesterol_and_what_it_puts_there_has_no_influence(result):
+    swiss = result.models[2]
+    np.testing.assert_array_equal(swiss.weight["means"][0], [1, 1, 0, 1, 1])
+    for chol in (-50.0, 240.0, 1e6):
+        means = np.array(swiss.arrays["means"])
+        means[:, 2] = chol
+        changed = replace(swiss, arrays={**swiss.arrays, "means": means})
+        fusion = modelweld.fuse([*result.models[:2], changed, *result.models[3:]])
+        np.testing.assert_array_equal(fusion.matching.stacked_labels, result.fusion.matching.stacked_labels)
+        np.testing.assert_allclose(fusion.atoms, result.fusion.atoms, rtol=1e-6)
+
+
+def test_page_names_the_hospitals_and_fits(result):
+    text = page(result)
+    for name in ("Cleveland", "Budapest", "Switzerland", "Long", "Beach", "cholesterol"):
+        assert name in text
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_runs_as_a_program_into_a_pipe_that_knows_ascii_only():
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "modelweld.demo"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Budapest" in run.stdout
+    assert run.stderr == ""

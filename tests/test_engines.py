@@ -1,0 +1,147 @@
+"""The compiled sweep gives what the plain one gives, and its shortcuts are never wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import modelweld
+from modelweld import BetaBernoulli, Gaussian, simulate
+from modelweld.assignment import NEW, assignment_score, best_assignment
+from modelweld.compiled import CompiledBoard, pack
+from modelweld.compiled_assignment import distinct_best, shortest_augmenting_paths
+from modelweld.kernels import _settled, find_bounds
+from modelweld.matching import Board, alternate
+from modelweld.moves import rematch
+from modelweld.stack import Stack, offsets_of
+
+DRAWS = {
+    "easy": lambda seed: simulate.sparse(20, 12, 8, 0.5, 7.0, 1, 1, seed=seed).values,
+    "hard": lambda seed: simulate.sparse(30, 10, 6, 2.0, 3.0, 1, 1, seed=seed).values,
+    "low": lambda seed: simulate.sparse(40, 8, 2, 0.3, 4.0, 0.5, 1, seed=seed).values,
+    "one": lambda seed: simulate.sparse(15, 6, 1, 0.05, 4.0, 1, 1, seed=seed).values,
+    "far": lambda seed: [1e6 + v for v in simulate.sparse(10, 6, 3, 0.5, 5.0, 1, 1, seed=seed).values],
+    "tiny noise": lambda seed: simulate.sparse(20, 8, 5, 1e-3, 5.0, 1, 1, seed=seed).values,
+}
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+@pytest.mark.parametrize("prior", [BetaBernoulli(), BetaBernoulli(0.5, 3.0), BetaBernoulli(form="authors")])
+@pytest.mark.parametrize("draw", DRAWS)
+def test_same_answer_as_numpy(draw, prior, shape):
+    for seed in range(3):
+        sites = DRAWS[draw](seed)
+        plain, compiled = (
+            modelweld.fuse(sites, Gaussian(shape=shape), prior, engine=engine, max_sweeps=60)
+            for engine in ("numpy", "compiled")
+        )
+        assert (plain.matching.engine, compiled.matching.engine) == ("numpy", "compiled")
+        assert np.array_equal(plain.matching.stacked_labels, compiled.matching.stacked_labels)
+        assert plain.matching.changes == compiled.matching.changes
+        assert np.allclose(plain.history, compiled.history, rtol=1e-7, atol=1e-4)
+        assert np.allclose(plain.atoms, compiled.atoms, rtol=1e-6)
+        for name in ("mean", "noise", "spread"):
+            a, b = plain.hyperparameters[name], compiled.hyperparameters[name]
+            assert np.allclose(a, b, rtol=1e-5)
+
+
+def test_same_answer_with_groups_longer_than_a_block():
+    data = simulate.sparse(700, 3, 4, 0.1, 9.0, 8, 1, seed=0)
+    assert max(map(len, data.values)) > 512
+    plain, compiled = (modelweld.fuse(data.values, engine=e) for e in ("numpy", "compiled"))
+    assert np.array_equal(plain.matching.stacked_labels, compiled.matching.stacked_labels)
+    assert plain.objective == pytest.approx(compiled.objective)
+
+
+def boards(sites, family, prior):
+    stack = pack(Stack(np.concatenate(sites), offsets_of([len(s) for s in sites])))
+    started = family.starts(stack)[0]
+    return CompiledBoard(stack, started, prior)
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+def test_history_rises_and_the_objective_is_the_definition(draw):
+    board = boards(DRAWS[draw](5), Gaussian(), BetaBernoulli())
+    rng = np.random.default_rng(0)
+    progress = alternate(board, len(board.stack.sizes), rng, 100)
+    assert progress.converged
+    assert (np.diff(progress.history) >= -1e-6).all()
+    assert board.objective() == pytest.approx(reference(board).objective(), rel=1e-7, abs=1e-4)
+    more = rematch(board, len(board.stack.sizes), rng, progress, 100)
+    assert (np.diff(more.history) >= -1e-6).all()
+    assert board.objective() == pytest.approx(more.history[-1])
+    assert board.objective() == pytest.approx(reference(board).objective(), rel=1e-7, abs=1e-4)
+
+
+def reference(board):
+    """The plain board in the same state."""
+    stack = board.stack
+    plain = Board([stack.take(stack.rows, stack.offsets)], [board.family], board.prior)
+    plain.restore((board.labels.copy(), [board.family]))
+    return plain
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+@pytest.mark.parametrize("form", ["exact", "paper"])
+def test_settled_groups_are_settled(shape, form):
+    """Whenever the triangle inequality settles a group, the best of all assignments changes nothing."""
+    settled = 0
+    for noise in (0.3, 0.8, 1.5, 2.5):
+        for seed in range(4):
+            sites = simulate.sparse(12, 8, 10, noise, 4.0, 1, 1, seed=seed).values
+            board = boards(sites, Gaussian(shape=shape), BetaBernoulli(form=form))
+            rng = np.random.default_rng(seed)
+            for _ in range(3):
+                board.sweep(rng.permutation(len(sites)))
+                board.learn()
+                tables = board._tables()
+                bounds = find_bounds(board.atoms, board.used, tables, len(board.labels))
+                if len(bounds.nearest) == 0:
+                    continue
+                for j in range(len(sites)):
+                    a, L = board.stack.offsets[j], board.stack.sizes[j]
+                    own, new, away = np.empty((3, L))
+                    found = _settled(
+                        board.stack.values, board.stack.rows, a, L, board.labels, board.atoms, tables, bounds, own, new, away
+                    )
+                    if found:
+                        settled += 1
+                        assert not reference(board).step(j)
+    assert settled > 20
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 6), st.integers(0, 2**32 - 1), st.sampled_from(["none", "log"]))
+def test_augmenting_paths_are_optimal(L, K, seed, charge):
+    rng = np.random.default_rng(seed)
+    # small integers make ties, which a search for paths may trip over
+    scores = rng.integers(-3, 4, (L, K)).astype(float) if seed % 2 else rng.normal(0, 2, (L, K))
+    surcharge = np.zeros(L) if charge == "none" else np.log(np.arange(1, L + 1))
+    most_new = int(rng.integers(1, L + 1)) if seed % 3 else L
+    choice = np.empty(L, dtype=np.int64)
+    shortest_augmenting_paths(scores, surcharge, most_new, choice)
+    taken = choice[choice != NEW]
+    assert len(set(taken.tolist())) == len(taken)
+    assert (choice == NEW).sum() <= max(most_new, L - K)
+    best = best_assignment(scores, surcharge, most_new)
+    assert assignment_score(scores, choice, surcharge) == pytest.approx(assignment_score(scores, best, surcharge))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 7), st.integers(0, 2**32 - 1), st.sampled_from(["none", "log"]))
+def test_distinct_best_is_optimal_where_it_says_so(L, K, seed, charge):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(0, 2, (L, K))
+    surcharge = np.zeros(L) if charge == "none" else np.log(np.arange(1, L + 1))
+    choice, claimed = np.empty(L, dtype=np.int64), np.zeros(K, dtype=bool)
+    apart = distinct_best(scores.max(1), scores.argmax(1), surcharge, L, choice, claimed)
+    assert not claimed.any()
+    if apart:
+        best = best_assignment(scores, surcharge, L)
+        assert assignment_score(scores, choice, surcharge) == pytest.approx(assignment_score(scores, best, surcharge))
+
+
+def test_compiled_is_refused_where_it_cannot_serve():
+    model = modelweld.LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}, weight={"v": 2.0})
+    with pytest.raises(modelweld.InputError, match="engine 'compiled'"):
+        modelweld.fuse([model, model], engine="compiled")

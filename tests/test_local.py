@@ -1,0 +1,180 @@
+"""Local models: the border, several arrays, several sets, riding arrays, variance and weight."""
+
+import numpy as np
+import pytest
+
+from modelweld import Gaussian, InputError, LocalModel, fuse
+
+
+def mixture(means, counts, site="", **beside):
+    return LocalModel(
+        {"means": means, "counts": counts},
+        {"means": ("component", None), "counts": ("component",)},
+        riding=["counts"],
+        site=site,
+        **beside,
+    )
+
+
+AXES = {"v": ("atom", None)}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (({"v": np.eye(2)}, {}), "needs its axes"),
+        (({"v": np.zeros((2, 2, 2))}, AXES), r"3 axes but \('atom', None\) names 2"),
+        (({"v": np.eye(2)}, AXES, {"w": 1.0}), r"no \['w'\]"),
+        (({"v": np.eye(2)}, AXES, {"v": -1.0}), "variance of 'v'.*negative"),
+        (({"v": np.eye(2)}, AXES, {}, {"v": np.ones(3)}), r"weight of 'v'.*\(2, 2\).*\(3,\)"),
+        (({"v": [[np.nan, 1.0]]}, AXES), r"array 'v'.*finite.*\(0, 0\)"),
+        (({"v": [["x"]]}, AXES), "real numbers"),
+        (({"v": np.eye(2), "n": np.ones(3)}, {**AXES, "n": ("atom",)}), "set 'atom' has 2.*but 3"),
+    ],
+)
+def test_the_border_names_rule_and_fact(arguments, says):
+    with pytest.raises(InputError, match=says):
+        LocalModel(*arguments, site="north")
+    with pytest.raises(InputError, match="north"):
+        LocalModel(*arguments, site="north")
+
+
+def test_local_models_give_what_plain_arrays_give():
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(0, 5, (4, 3)) for _ in range(5)]
+    models = [LocalModel({"v": a}, AXES) for a in arrays]
+    a, b = fuse(arrays), fuse(models)
+    assert a.objective == b.objective
+    assert np.array_equal(a.atoms, b.atoms)
+
+
+def test_counts_ride_along_and_add():
+    a = mixture([[0.0, 0.0], [9.0, 9.0]], [10.0, 20.0], "a")
+    b = mixture([[9.1, 8.9], [0.1, 0.0], [-30.0, 4.0]], [5.0, 6.0, 7.0], "b")
+    fusion = fuse([a, b])
+    assert fusion.sites == ["a", "b"]
+    assert fusion.K == 3
+    by_place = {tuple(np.round(m).astype(int)): n for m, n in zip(fusion.atoms, fusion.total("counts"), strict=True)}
+    assert by_place[(0, 0)] == 16.0
+    assert by_place[(9, 9)] == 25.0
+    assert sorted(fusion.average("counts").tolist()) == [7.0, 8.0, 12.5]
+
+
+def test_transition_counts_are_added_through_the_matching():
+    axes = {"means": ("state", None), "moves": ("state", "state")}
+    a = LocalModel({"means": [[0.0], [50.0]], "moves": [[1.0, 2.0], [3.0, 4.0]]}, axes)
+    b = LocalModel({"means": [[50.1], [0.1]], "moves": [[40.0, 30.0], [20.0, 10.0]]}, axes)
+    fusion = fuse([a, b])
+    order = np.argsort(fusion.atoms[:, 0])
+    assert fusion.total("moves")[np.ix_(order, order)].tolist() == [[11.0, 22.0], [33.0, 44.0]]
+
+
+def test_several_arrays_of_one_set_decide_together():
+    # the means alone cannot tell the two components apart, the scales can
+    rng = np.random.default_rng(1)
+    axes = {"means": ("component", None), "scales": ("component",)}
+    sites = []
+    for _ in range(6):
+        order = rng.permutation(2)
+        means = np.zeros((2, 2)) + rng.normal(0, 0.1, (2, 2))
+        scales = np.array([1.0, 8.0])[order] + rng.normal(0, 0.1, 2)
+        sites.append(LocalModel({"means": means, "scales": scales}, axes))
+    fusion = fuse(sites)
+    assert fusion.K == 2
+    assert np.allclose(np.sort(fusion.array("scales").ravel()), [1.0, 8.0], atol=0.3)
+    with pytest.raises(InputError, match="several arrays"):
+        _ = fusion.atoms
+    alone = fuse(sites, {"scales": Gaussian()})
+    assert np.array_equal(alone.matching.presence.sum(0), [6, 6])
+    assert list(alone.matching.values) == ["scales"]
+
+
+def test_a_network_is_matched_layer_by_layer():
+    """Two hidden layers, units permuted and some left out: the global network is found again."""
+    rng = np.random.default_rng(2)
+    axes = {"W0": (None, "h0"), "b0": ("h0",), "W1": ("h0", "h1"), "b1": ("h1",), "W2": ("h1", None)}
+    W0, b0 = rng.normal(0, 2, (6, 8)), rng.normal(0, 2, 8)
+    W1, b1, W2 = rng.normal(0, 2, (8, 7)), rng.normal(0, 2, 7), rng.normal(0, 2, (7, 3))
+    sites, truth = [], []
+    for _ in range(8):
+        p, q = rng.permutation(8)[:6], rng.permutation(7)[:5]
+        arrays = {"W0": W0[:, p], "b0": b0[p], "W1": W1[np.ix_(p, q)], "b1": b1[q], "W2": W2[q]}
+        sites.append(LocalModel({n: a + rng.normal(0, 0.05, a.shape) for n, a in arrays.items()}, axes))
+        truth.append((p, q))
+    fusion = fuse(sites)
+    assert list(fusion.matchings) == ["h0", "h1"]
+    assert (fusion.matchings["h0"].K, fusion.matchings["h1"].K) == (8, 7)
+    place0 = {k: t for (p, _), labels in zip(truth, fusion.matchings["h0"].labels, strict=True) for k, t in zip(labels, p, strict=True)}
+    place1 = {k: t for (_, q), labels in zip(truth, fusion.matchings["h1"].labels, strict=True) for k, t in zip(labels, q, strict=True)}
+    order0, order1 = np.argsort([place0[k] for k in range(8)]), np.argsort([place1[k] for k in range(7)])
+    assert np.allclose(fusion.array("W0")[:, order0], W0, atol=0.15)
+    assert np.allclose(fusion.array("W1")[np.ix_(order0, order1)], W1, atol=0.2)
+    assert np.allclose(fusion.array("W2")[order1], W2, atol=0.15)
+    with pytest.raises(InputError, match=r"\['h0', 'h1'\]"):
+        _ = fusion.labels
+
+
+def test_weight_zero_is_not_seen():
+    """A site that never measured a feature: what it sends there has no influence."""
+    rng = np.random.default_rng(3)
+    atoms = rng.normal(0, 5, (4, 3))
+    full = [LocalModel({"v": atoms + rng.normal(0, 0.2, (4, 3))}, AXES) for _ in range(4)]
+    blind = atoms + rng.normal(0, 0.2, (4, 3))
+    results = []
+    for lie in (0.0, 1e6):
+        blind[:, 2] = lie
+        weight = np.array([1.0, 1.0, 0.0]) * np.ones((4, 1))
+        results.append(fuse([*full, LocalModel({"v": blind}, AXES, weight={"v": weight})]))
+    a, b = results
+    assert a.K == 4
+    assert (a.counts == 5).all()
+    assert np.array_equal(a.matching.stacked_labels, b.matching.stacked_labels)
+    assert np.allclose(a.atoms, b.atoms)
+    assert a.objective == pytest.approx(b.objective)
+
+
+def test_standard_errors_tell_how_far_a_value_may_stray():
+    """The same distance is a copy for an uncertain value and a stranger for a certain one."""
+    rng = np.random.default_rng(4)
+    atoms = np.array([[0.0, 0.0], [6.0, 6.0], [-6.0, 6.0]])
+    precise = [LocalModel({"v": atoms + rng.normal(0, 0.1, atoms.shape)}, AXES, {"v": 1e-4}) for _ in range(8)]
+    stray = [[2.0, 2.0]]
+    sure = fuse([*precise, LocalModel({"v": stray}, AXES, variance={"v": 1e-4})])
+    unsure = fuse([*precise, LocalModel({"v": stray}, AXES, variance={"v": 4.0})])
+    assert sure.K == 4
+    assert unsure.K == 3
+    # and an uncertain value hardly moves the atom it joins
+    joined = unsure.atoms[unsure.labels[-1][0]]
+    assert np.abs(joined).max() < 0.15
+
+
+@pytest.mark.parametrize(
+    ("second", "families", "says"),
+    [
+        (LocalModel({"w": np.eye(2)}, {"w": ("atom", None)}), None, "same arrays"),
+        (LocalModel({"v": np.ones((2, 3))}, AXES), None, "fixed coordinates"),
+        (LocalModel({"v": np.eye(2)}, AXES), {"x": Gaussian()}, "x"),
+        (LocalModel({"v": np.eye(2)}, AXES), {"v": 3}, "Family"),
+        (LocalModel({"v": np.eye(2)}, AXES), {"atom": 3}, "must map"),
+        (LocalModel({"v": np.eye(2)}, AXES), {"atom": {}}, "no array decides"),
+    ],
+)
+def test_models_that_do_not_fit_are_refused(second, families, says):
+    with pytest.raises(InputError, match=says):
+        fuse([LocalModel({"v": np.eye(2)}, AXES), second], families)
+
+
+def test_a_model_without_sets_has_nothing_to_match():
+    with pytest.raises(InputError, match="nothing to match"):
+        fuse([LocalModel({"bias": np.ones(3)}, {"bias": (None,)})] * 2)
+
+
+def test_riding_everything_is_refused():
+    model = LocalModel({"v": np.eye(2)}, AXES, riding=["v"])
+    with pytest.raises(InputError, match="must not all ride"):
+        fuse([model, model])
+
+
+def test_unknown_array_is_named():
+    with pytest.raises(InputError, match="'w'"):
+        fuse([LocalModel({"v": np.eye(2)}, AXES)] * 2).array("w")
