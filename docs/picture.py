@@ -107,14 +107,10 @@ def draw_fusion(axes: Axes, fusion: modelweld.Fusion, mixtures: list[GaussianMix
         for mean, covariance, k in zip(mixture.means_, mixture.covariances_, labels, strict=True):
             draw_ellipse(axes, mean, covariance, facecolor=colours[k], alpha=0.13, edgecolor="none")
             draw_ellipse(axes, mean, covariance, facecolor="none", edgecolor=colours[k], linewidth=1.1)
-            axes.plot(
-                *mean, MARKERS[site], color=colours[k], markersize=6.5, markeredgecolor="white", zorder=3
-            )
+            axes.plot(*mean, MARKERS[site], color=colours[k], markersize=6.5, markeredgecolor="white", zorder=3)
     for atom, colour, count in zip(fusion.atoms, colours, fusion.counts, strict=True):
         if count > 1:
-            axes.plot(
-                *atom, "*", color=colour, markersize=15, markeredgecolor=INK, markeredgewidth=0.9, zorder=4
-            )
+            axes.plot(*atom, "*", color=colour, markersize=15, markeredgecolor=INK, markeredgewidth=0.9, zorder=4)
 
 
 def draw_words(figure: Figure, fusion: modelweld.Fusion) -> None:
@@ -122,9 +118,7 @@ def draw_words(figure: Figure, fusion: modelweld.Fusion) -> None:
     shared = int((fusion.counts > 1).sum())
     heading: dict[str, Any] = {"fontsize": 10.5, "weight": "bold", "color": INK, "va": "center"}
     figure.text(0.010, 0.955, "Each site fits a model of its own", **heading)
-    figure.text(
-        0.520, 0.955, f"Fused: {shared} shared groups, {fusion.K - shared} found at one site", **heading
-    )
+    figure.text(0.520, 0.955, f"Fused: {shared} shared groups, {fusion.K - shared} found at one site", **heading)
     arrow = {"arrowstyle": "simple,head_length=7,head_width=9,tail_width=2.5", "color": INK}
     figure.add_artist(FancyArrowPatch((0.452, 0.5), (0.508, 0.5), **arrow))
     figure.text(0.479, 0.545, "fuse", fontsize=9, family="monospace", color=INK, ha="center")

@@ -9,8 +9,9 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, simulate
 from modelweld.assignment import NEW, assignment_score, best_assignment
 from modelweld.compiled import CompiledBoard, pack
-from modelweld.compiled_assignment import distinct_best, shortest_augmenting_paths
-from modelweld.kernels import _settled, find_bounds
+from modelweld.compiled.assignment import distinct_best, shortest_augmenting_paths
+from modelweld.compiled.settle import find_bounds
+from modelweld.compiled.settle import settled as is_settled
 from modelweld.matching import Board, alternate
 from modelweld.moves import rematch
 from modelweld.stack import Stack, offsets_of
@@ -54,7 +55,7 @@ def test_same_answer_with_groups_longer_than_a_block():
 
 
 def boards(sites, family, prior):
-    stack = pack(Stack(np.concatenate(sites), offsets_of([len(s) for s in sites])))
+    stack, _ = pack(Stack(np.concatenate(sites), offsets_of([len(s) for s in sites])))
     started = family.starts(stack)[0]
     return CompiledBoard(stack, started, prior)
 
@@ -101,8 +102,18 @@ def test_settled_groups_are_settled(shape, form):
                 for j in range(len(sites)):
                     a, L = board.stack.offsets[j], board.stack.sizes[j]
                     own, new, away = np.empty((3, L))
-                    found = _settled(
-                        board.stack.values, board.stack.rows, a, L, board.labels, board.atoms, tables, bounds, own, new, away
+                    found = is_settled(
+                        board.stack.values,
+                        board.stack.rows,
+                        a,
+                        L,
+                        board.labels,
+                        board.atoms,
+                        tables,
+                        bounds,
+                        own,
+                        new,
+                        away,
                     )
                     if found:
                         settled += 1

@@ -91,7 +91,9 @@ def test_evidence_is_the_marginal_density(case, rng):
                 continue
             var = f.noise[h] / w[seen] + (0.0 if variance is None else variance[seen, d])
             cov = np.diag(var) + f.spread[h]
-            expected += multivariate_normal.logpdf(values[seen, d], np.full(seen.sum(), np.atleast_1d(case.family.mean)[d]), cov)
+            expected += multivariate_normal.logpdf(
+                values[seen, d], np.full(seen.sum(), np.atleast_1d(case.family.mean)[d]), cov
+            )
         found = case.family.log_evidence(case.family.rows(values, variance, weight).sum(0))
         assert found == pytest.approx(expected, rel=1e-9)
 
@@ -237,7 +239,7 @@ def test_coinciding_values_meet_the_floor(rng):
 
 
 def test_compiled_ratio_is_the_plain_one(rng):
-    from modelweld.compiled_ratio import best_log_ratio
+    from modelweld.compiled.ratio import best_log_ratio
 
     for scalar in (False, True):
         for counts in ([2, 1, 1], rng.integers(1, 9, 30), [1, 50]):

@@ -29,7 +29,7 @@ def golden(case):
 def test_authors_preset_gives_the_authors_atoms(case, engine):
     fusion = fuse(golden(case)[0], preset="authors", engine=engine)
     atoms = GOLDEN[f"{case}_authors_atoms"]
-    assert fusion.K == len(atoms)
+    assert len(atoms) == fusion.K
     distance = np.abs(atoms[:, None] - fusion.atoms).max(-1)
     nearest = distance.argmin(1)
     assert len(set(nearest)) == fusion.K

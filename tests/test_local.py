@@ -104,8 +104,16 @@ def test_a_network_is_matched_layer_by_layer():
     fusion = fuse(sites)
     assert list(fusion.matchings) == ["h0", "h1"]
     assert (fusion.matchings["h0"].K, fusion.matchings["h1"].K) == (8, 7)
-    place0 = {k: t for (p, _), labels in zip(truth, fusion.matchings["h0"].labels, strict=True) for k, t in zip(labels, p, strict=True)}
-    place1 = {k: t for (_, q), labels in zip(truth, fusion.matchings["h1"].labels, strict=True) for k, t in zip(labels, q, strict=True)}
+    place0 = {
+        k: t
+        for (p, _), labels in zip(truth, fusion.matchings["h0"].labels, strict=True)
+        for k, t in zip(labels, p, strict=True)
+    }
+    place1 = {
+        k: t
+        for (_, q), labels in zip(truth, fusion.matchings["h1"].labels, strict=True)
+        for k, t in zip(labels, q, strict=True)
+    }
     order0, order1 = np.argsort([place0[k] for k in range(8)]), np.argsort([place1[k] for k in range(7)])
     assert np.allclose(fusion.array("W0")[:, order0], W0, atol=0.15)
     assert np.allclose(fusion.array("W1")[np.ix_(order0, order1)], W1, atol=0.2)

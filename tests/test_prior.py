@@ -61,9 +61,7 @@ def test_exact_form_is_the_generative_process(J, alpha, gamma0):
 def test_probabilities_of_supports_add_to_one(alpha, gamma0):
     # numbers of atoms by support m are independent Poisson with mean C(J, m) exp R(m), whatever the labels
     J, prior = 4, BetaBernoulli(alpha, gamma0)
-    R = [
-        log(alpha * gamma0) + lgamma(m) + lgamma(J - m + alpha) - lgamma(J + alpha) for m in range(1, J + 1)
-    ]
+    R = [log(alpha * gamma0) + lgamma(m) + lgamma(J - m + alpha) - lgamma(J + alpha) for m in range(1, J + 1)]
     rate = sum(comb(J, m) * exp(R[m - 1]) for m in range(1, J + 1))
     assert rate == pytest.approx(gamma0 * sum(alpha / (alpha + j) for j in range(J)))
     steps = prior.steps(J)

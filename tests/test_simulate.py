@@ -113,14 +113,14 @@ def test_truth_indexes_atoms(named):
         assert all(len(set(truth)) == len(truth) for truth in drawn.truth)
 
 
-def test_K_counts_the_atoms_of_honest_sites(named):  # noqa: N802
+def test_K_counts_the_atoms_of_honest_sites(named):
     drawn = named[2]
     honest = np.ones(len(drawn.truth), bool) if drawn.honest is None else drawn.honest
     held = [truth for truth, kept in zip(drawn.truth, honest, strict=True) if kept]
     assert drawn.K == len(np.unique(np.concatenate(held))) <= len(drawn.atoms)
 
 
-def test_K_of_a_set_without_values():  # noqa: N802
+def test_K_of_a_set_without_values():
     assert Simulated([np.empty((0, 2))], [np.empty(0, int)], np.empty((0, 2))).K == 0
 
 
@@ -197,9 +197,7 @@ def test_standard_errors_are_what_they_say():
 
 def test_over_segmented_doubles_a_share():
     drawn = [over_segmented(0.25, seed=seed) for seed in range(20)]
-    pieces = np.concatenate(
-        [np.unique(truth, return_counts=True)[1] for draw in drawn for truth in draw.truth]
-    )
+    pieces = np.concatenate([np.unique(truth, return_counts=True)[1] for draw in drawn for truth in draw.truth])
     assert set(pieces) == {1, 2}
     assert within(np.mean(pieces == 2), 0.25, np.sqrt(0.25 * 0.75 / len(pieces)))
     noise = np.concatenate([residuals(draw) for draw in drawn])
@@ -242,9 +240,7 @@ def test_more_sites_change_none():
 
 
 def test_majority_counts_points_first_and_probabilities_second():
-    belongs = np.array(
-        [[0.6, 0.4, 0.0], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8], [0.55, 0.0, 0.45], [1.0, 0.0, 0.0]]
-    )
+    belongs = np.array([[0.6, 0.4, 0.0], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8], [0.55, 0.0, 0.45], [1.0, 0.0, 0.0]])
     # Component 0: two points of 5, two of 9, surer of 9. Component 1: nobody's first choice, mostly of 5.
     assert _majority(belongs, np.array([5, 5, 2, 9, 9])).tolist() == [9, 5, 2]
 

@@ -11,9 +11,7 @@ GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
 
 def authors(case):
     """The local parameters of a case by group, and what the authors' program makes of them."""
-    get = {
-        name: GOLDEN[f"case{case:02d}_{name}"] for name in ("settings", "values", "group", "authors_atoms")
-    }
+    get = {name: GOLDEN[f"case{case:02d}_{name}"] for name in ("settings", "values", "group", "authors_atoms")}
     groups = [get["values"][get["group"] == j] for j in range(int(get["settings"][1]))]
     return groups, get["authors_atoms"], GOLDEN[f"case{case:02d}_authors_counts"]
 
@@ -44,9 +42,7 @@ def printed_score(value, atom_values, *, J, alpha, gamma0, noise, spread, mean):
         ratio = noise[d] / spread[d]
         tau = mean[d] / spread[d] + sum(other[d] for other in atom_values) / noise[d]
         total += np.log((m + ratio) / (1 + m + ratio))
-        total += (tau + value[d] / noise[d]) ** 2 * noise[d] / (1 + m + ratio) - tau**2 * noise[d] / (
-            m + ratio
-        )
+        total += (tau + value[d] / noise[d]) ** 2 * noise[d] / (1 + m + ratio) - tau**2 * noise[d] / (m + ratio)
     return total
 
 
@@ -100,9 +96,7 @@ def test_result_is_consistent():
     np.testing.assert_array_equal(np.bincount(stacked), result.counts)
     for k, (count, atom) in enumerate(zip(result.counts, result.atoms, strict=True)):
         total = values[stacked == k].sum(axis=0)
-        expected = (result.mean * result.noise + result.spread * total) / (
-            result.noise + count * result.spread
-        )
+        expected = (result.mean * result.noise + result.spread * total) / (result.noise + count * result.spread)
         np.testing.assert_allclose(atom, expected)
     means = np.array([values[stacked == k].mean(axis=0) for k in range(len(result.counts))])
     within = ((values - means[stacked]) ** 2).sum(axis=0)
@@ -119,9 +113,7 @@ def test_same_seed_same_result():
 
 
 def test_nothing_matched_keeps_the_start():
-    result = textbook(
-        [np.array([[0.0, 1.0]]), np.array([[1e6, 1.0]])], noise=[1.0, 2.0], spread=4.0, mean=3.0
-    )
+    result = textbook([np.array([[0.0, 1.0]]), np.array([[1e6, 1.0]])], noise=[1.0, 2.0], spread=4.0, mean=3.0)
     assert len(result.atoms) == 2
     np.testing.assert_array_equal(result.noise, [1, 2])
     np.testing.assert_array_equal(result.spread, [4, 4])

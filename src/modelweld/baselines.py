@@ -166,9 +166,7 @@ def _checked(groups: Sequence[ArrayLike]) -> tuple[list[Array], Index]:
     width = next((a.shape[1] for a in arrays if a.ndim == 2), 0)
     for j, a in enumerate(arrays):
         if a.ndim != 2 or a.shape[1] != width:
-            raise InputError(
-                f"site {j}: must have shape (L, {width or 'D'}) like all others; found {a.shape}."
-            )
+            raise InputError(f"site {j}: must have shape (L, {width or 'D'}) like all others; found {a.shape}.")
     if not any(a.size for a in arrays):
         raise InputError("there is nothing to fuse: no site has a row.")
     return arrays, offsets_of([len(a) for a in arrays])

@@ -290,10 +290,7 @@ def _sentences(result: DemoResult) -> list[str]:
     """The same in plain words."""
     fusion = result.fusion
     deviations = np.sqrt(fusion.hyperparameters["noise"])
-    moves = [
-        f"{sd:.1f} {unit} ({name})"
-        for sd, (name, _, unit, _) in zip(deviations, COLUMNS.values(), strict=True)
-    ]
+    moves = [f"{sd:.1f} {unit} ({name})" for sd, (name, _, unit, _) in zip(deviations, COLUMNS.values(), strict=True)]
     components = sum(len(labels) for labels in fusion.labels)
     shared, everywhere = (fusion.counts > 1).sum(), (fusion.counts == len(fusion.sites)).sum()
     columns = [int(_seen(model).sum()) for model in result.models]

@@ -5,7 +5,7 @@ class InputError(ValueError):
     """Something that was handed in cannot be fused: the message gives the rule, the fact and the remedy."""
 
 
-class OutOfRange(InputError):
+class OutOfRangeError(InputError):
     """Some value is not finite, or too large to be squared."""
 
 

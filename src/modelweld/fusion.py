@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Matching:
     def labels(self) -> list[Index]:
         """Atom of each local parameter, one array per site."""
         bounds = self.offsets.tolist()
-        return [self.stacked_labels[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        return [self.stacked_labels[a:b] for a, b in pairwise(bounds)]
 
     @cached_property
     def presence(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -114,9 +115,7 @@ class Fusion:
     def models(self) -> list[LocalModel]:
         """The local models that were fused."""
         return [
-            m
-            if isinstance(m, LocalModel)
-            else LocalModel({"values": m}, {"values": ("atom", None)}, site=site)
+            m if isinstance(m, LocalModel) else LocalModel({"values": m}, {"values": ("atom", None)}, site=site)
             for m, site in zip(self._given, self.sites, strict=True)
         ]
 
@@ -152,7 +151,8 @@ class Fusion:
     @property
     def family(self) -> Family:
         """The family, with learned hyperparameters, of the one array that was matched."""
-        return next(iter(self._one_array(self.matching.families).values()))
+        family: Family = next(iter(self._one_array(self.matching.families).values()))
+        return family
 
     @property
     def hyperparameters(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.errors import InputError, OutOfRange
+from modelweld.errors import InputError, OutOfRangeError
 
 Array = NDArray[np.float64]
 Axes = tuple[str | None, ...]
@@ -73,9 +73,7 @@ class LocalModel:
                 f"{where}: variance, weight and riding name arrays of the model, but there is no {unknown}; "
                 f"it has {sorted(self.arrays)}."
             )
-        arrays = {
-            name: checked_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()
-        }
+        arrays = {name: checked_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
         axes = {name: tuple(names) for name, names in self.axes.items()}
         sizes: dict[str, int] = {}
         for name, values in arrays.items():
@@ -91,9 +89,7 @@ class LocalModel:
         variance = {
             name: _beside(v, arrays[name], f"{where}, variance of {name!r}") for name, v in self.variance.items()
         }
-        weight = {
-            name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()
-        }
+        weight = {name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()}
         for attribute, value in {
             "arrays": arrays,
             "axes": axes,
@@ -129,7 +125,7 @@ def check_finite(array: Array, where: str) -> None:
     flat = array.ravel()
     bad = np.flatnonzero(~(np.abs(flat) <= LARGEST_VALUE))
     index = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
-    raise OutOfRange(
+    raise OutOfRangeError(
         f"{where}: values must be finite and at most {LARGEST_VALUE:g} in size; found {flat[bad[0]]} at {index}"
         f" ({bad.size} such in all). Drop the parameter, mark it as not seen with weight 0, or change the units."
     )
@@ -140,7 +136,7 @@ def check_squares(values: Array) -> None:
     flat = values.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
         if not flat @ flat < LARGEST_VALUE**2:
-            raise OutOfRange(f"values must be finite and at most {LARGEST_VALUE:g} in size.")
+            raise OutOfRangeError(f"values must be finite and at most {LARGEST_VALUE:g} in size.")
 
 
 def _beside(given: Any, array: Array, where: str) -> Array:

@@ -128,9 +128,7 @@ def _as_names(truth: Labels, labels: Labels) -> tuple[NDArray[np.int64], NDArray
             f"{lengths[1]}; give both flat, or both as one array per site"
         )
     if sum(lengths[0]) == 0:
-        raise ValueError(
-            "truth and labels must name at least one value, but both are empty; drop the comparison"
-        )
+        raise ValueError("truth and labels must name at least one value, but both are empty; drop the comparison")
     first, second = (np.unique(np.concatenate(sites), return_inverse=True)[1] for sites in (true, estimated))
     return first, second
 

@@ -19,9 +19,7 @@ PATIENCE = 8
 MOST_ROUNDS = 200
 
 
-def rematch(
-    board: AnyBoard, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int
-) -> Progress:
+def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int) -> Progress:
     """Free some groups and match them again, round after round; the board is left at the best matching found."""
     history, changes = list(progress.history), list(progress.changes)
     converged = progress.converged

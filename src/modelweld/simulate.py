@@ -88,12 +88,10 @@ class Simulated:
     points: list[NDArray[np.float64]] | None = None
 
     @property
-    def K(self) -> int:  # noqa: N802
+    def K(self) -> int:
         """Number of true atoms that occur; in a poisoned set, at honest sites."""
         honest = [True] * len(self.truth) if self.honest is None else self.honest
-        return len(
-            set().union(*(truth.tolist() for truth, kept in zip(self.truth, honest, strict=True) if kept))
-        )
+        return len(set().union(*(truth.tolist() for truth, kept in zip(self.truth, honest, strict=True) if kept)))
 
     @property
     def stacked_truth(self) -> NDArray[np.int64]:
@@ -443,9 +441,7 @@ def _scatter(
     return Simulated([atoms[of] + rng.standard_normal((len(of), D)) @ root.T for of in held], held, atoms)
 
 
-def _base(
-    rng: np.random.Generator, *, root: NDArray[np.float64] | None = None, share: float = 0.0
-) -> Simulated:
+def _base(rng: np.random.Generator, *, root: NDArray[np.float64] | None = None, share: float = 0.0) -> Simulated:
     """The small clean set, with noise covariance root root' and a share of its values in two pieces."""
     root = BASE_NOISE * np.eye(BASE_D) if root is None else root
     atoms = BASE_SPREAD * rng.standard_normal((BASE_L, len(root)))

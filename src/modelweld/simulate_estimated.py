@@ -139,8 +139,7 @@ def fit_hmm(points: NDArray[np.float64], origin: NDArray[np.int64], L: int, *, s
         from hmmlearn.hmm import GaussianHMM
     except ImportError as error:
         raise ImportError(
-            "sites that send hidden Markov models need hmmlearn, which is not installed; "
-            'pip install "modelweld[hmm]"'
+            'sites that send hidden Markov models need hmmlearn, which is not installed; pip install "modelweld[hmm]"'
         ) from error
 
     prior = 1 + 5 * np.eye(L)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.local import Array
+from modelweld.errors import InputError
+from modelweld.local import Array, checked_values
 
 Index = NDArray[np.int64]
 
@@ -73,7 +75,7 @@ class Stack:
         )
 
 
-def offsets_of(sizes: Sequence[int]) -> Index:
+def offsets_of(sizes: Sequence[int] | Index) -> Index:
     """Where the groups of these sizes begin, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
@@ -113,3 +115,31 @@ def arranged(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
     order = canonical_groups([s.take(within, offsets) for s in stacks])
     rows = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in order])
     return [s.take(rows, offsets_of(sizes[order])) for s in stacks], rows
+
+
+def stack_arrays(given: Sequence[Any]) -> Stack:
+    """Plain arrays (L_j, D), one per group, one below the other."""
+    arrays = [
+        a if type(a) is np.ndarray and a.dtype == np.float64 else checked_values(a, f"site {j}")
+        for j, a in enumerate(given)
+    ]
+    if len({a.shape[1:] for a in arrays}) > 1 or arrays[0].ndim != 2:
+        arrays = _reshaped(arrays)
+    if arrays[0].shape[1] == 0 or not any(len(a) for a in arrays):
+        raise InputError("there is nothing to fuse: no site sent a local parameter.")
+    return Stack(np.concatenate(arrays), offsets_of([len(a) for a in arrays]))
+
+
+def _reshaped(arrays: list[Array]) -> list[Array]:
+    """Arrays that are empty in one way or another with the columns of the others; an error if columns differ."""
+    width = next((a.shape[-1] for a in arrays if a.ndim == 2 and a.size), 0)
+    for j, a in enumerate(arrays):
+        if a.size == 0 and (a.ndim == 1 or len(a) == 0):
+            continue
+        if a.ndim != 2 or a.shape[1] != width:
+            what = "one row per local parameter: two axes" if a.ndim != 2 else f"{width} columns like the first site"
+            raise InputError(
+                f"site {j}: its array must have {what}; found shape {a.shape}."
+                + (" For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else "")
+            )
+    return [a if a.size else np.zeros((0, width)) for a in arrays]

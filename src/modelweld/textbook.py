@@ -120,9 +120,7 @@ def textbook(
                 held = counts > 0
                 names, sums, counts = names[held], sums[held], counts[held]
 
-            scores = score_matrix(
-                groups[j], sums, counts, J=J, alpha=alpha, gamma0=gamma0, cut=cut, cap=cap, **hyper
-            )
+            scores = score_matrix(groups[j], sums, counts, J=J, alpha=alpha, gamma0=gamma0, cut=cut, cap=cap, **hyper)
             own, opened = _match(scores, len(counts))
             names = np.append(names, born + np.arange(opened))
             sums = np.vstack([sums, np.zeros((opened, D))])

@@ -18,7 +18,7 @@ class Family(ABC):
     """
 
     def starts(self, stack: Stack) -> list[Self]:
-        """This family with hyperparameters that were not given read off the values: one or more to start from."""
+        """Families to start from: what was not given is read off the values; the best objective wins."""
         return [self]
 
     @abstractmethod

@@ -26,6 +26,7 @@ LEARNING = ("likelihood", "moments", "nothing")
 LARGEST_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
+
 @dataclass(frozen=True, eq=False)
 class Gaussian(Family):
     """Real values: means, centres, inducing points, weights, embeddings.
@@ -92,7 +93,7 @@ class Gaussian(Family):
     @property
     def hyperparameters(self) -> Hyperparameters:
         """Mean measured from the origin, noise, spread."""
-        return Hyperparameters(self.mean - self.origin, self.noise, self.spread)  # type: ignore[operator,arg-type]
+        return Hyperparameters(np.asarray(self.mean) - self._origin, np.asarray(self.noise), np.asarray(self.spread))
 
     @property
     def scalar(self) -> bool:
@@ -116,16 +117,16 @@ class Gaussian(Family):
                 self,
                 origin=origin,
                 floor=NOISE_FLOOR * total,
-                mean=origin if self.mean is None else np.zeros(D) + self.mean,
-                noise=per_dimension + (share * total if self.noise is None else self.noise),
-                spread=per_dimension + ((1 - share) * total if self.spread is None else self.spread),
+                mean=origin if self.mean is None else np.zeros(D) + np.asarray(self.mean),
+                noise=per_dimension + (share * total if self.noise is None else np.asarray(self.noise)),
+                spread=per_dimension + ((1 - share) * total if self.spread is None else np.asarray(self.spread)),
             )
             for share in shares
         ]
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
-        y = values - self.origin
+        y = values - self._origin
         inverse = np.ones_like(y)
         seen = inverse if weight is None else (weight > 0).astype(np.float64)
         if weight is not None:
@@ -155,7 +156,7 @@ class Gaussian(Family):
         """Of atoms with summed weights W and weighted sums S measured from the origin."""
         m, noise, spread = self.hyperparameters
         rho = spread / noise
-        return np.asarray(self.origin + (m + rho * S) / (1 + rho * W))
+        return np.asarray(self._origin + (m + rho * S) / (1 + rho * W))
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood (or the paper's closed forms) of mean, noise and spread."""
@@ -167,7 +168,7 @@ class Gaussian(Family):
             return self.update(sums)
         if self.learning == "moments":
             raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")
-        y = stack.values - self.origin
+        y = stack.values - self._origin
         return self._with(maximise_with_variance(y, stack, labels, self.hyperparameters, *self._limits))
 
     def gain(self, own: Array, sums: Array) -> Array:
@@ -196,7 +197,7 @@ class Gaussian(Family):
     def effects(self, sums: Array) -> Effects:
         """What the likelihood of the hyperparameters needs of the atoms' rows."""
         n, W, S, Q, G = np.split(sums, 5, axis=-1)
-        if (n == n[:, :1]).all() and (W == n).all():
+        if (n == n[:, :1]).all() and (n == W).all():
             return Effects.from_counts(n[:, 0].astype(np.int64), S, Q.sum(0))
         y = S / np.where(W > 0, W, 1.0)
         return Effects(
@@ -210,7 +211,7 @@ class Gaussian(Family):
         )
 
     def with_learned(self, effects: Effects, search: Search | None = None) -> Self:
-        """This family with the hyperparameters that suit a matching."""
+        """The same family with the hyperparameters that suit a matching."""
         if self.learning == "nothing":
             return self
         if self.learning == "moments":
@@ -218,11 +219,15 @@ class Gaussian(Family):
         return self._with(maximise(effects, self.hyperparameters, *self._limits, search))
 
     @property
+    def _origin(self) -> Array:
+        return np.asarray(self.origin, dtype=np.float64)
+
+    @property
     def _limits(self) -> tuple[Array, bool]:
         return np.asarray(self.floor), self.scalar
 
     def _with(self, at: Hyperparameters) -> Self:
         learned = copy(self)  # not dataclasses.replace: what was learned here need not be checked again
-        for name, value in zip(("mean", "noise", "spread"), (self.origin + at.mean, at.noise, at.spread), strict=True):
+        for name, value in zip(("mean", "noise", "spread"), (self._origin + at.mean, at.noise, at.spread), strict=True):
             object.__setattr__(learned, name, value)
         return learned

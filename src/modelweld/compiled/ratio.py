@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from modelweld.compiled.layout import loose
 from modelweld.families.random_effects import BISECTIONS, LOG_RATIO_GRID, Effects
 from modelweld.local import Array
 
@@ -14,12 +14,10 @@ def best_log_ratio(effects: Effects, scalar: bool) -> Array:
     e = effects
     # sums run over atoms: one line of memory per dimension
     weight, atoms, averages, squares = (np.ascontiguousarray(x.T) for x in (e.weight, e.atoms, e.averages, e.squares))
-    return np.asarray(
-        _search(weight, atoms, averages, squares, e.within, e.seen, scalar, LOG_RATIO_GRID, BISECTIONS)
-    )
+    return np.asarray(_search(weight, atoms, averages, squares, e.within, e.seen, scalar, LOG_RATIO_GRID, BISECTIONS))
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@loose
 def _search(weight, atoms, averages, squares, within, seen, scalar, grid, bisections):
     D = len(seen)
     result = np.empty(1 if scalar else D)
@@ -42,7 +40,7 @@ def _search(weight, atoms, averages, squares, within, seen, scalar, grid, bisect
     return result
 
 
-@njit(cache=True, fastmath=True, error_model="numpy")
+@loose
 def _profile(weight, atoms, averages, squares, within, seen, a, b, rho, with_value):
     """Profile log likelihood over dimensions a .. b-1 (if asked for) and a number with the sign of its slope."""
     C = weight.shape[1]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from modelweld.compiled.layout import exact
 
 NEW = -1
 
 
-@njit(cache=True)
+@exact
 def distinct_best(best, column, surcharge, most_new, choice, claimed):
     """Give every row its best column, or NEW where the surcharge is less than the loss; False if columns collide.
 
@@ -38,7 +39,7 @@ def distinct_best(best, column, surcharge, most_new, choice, claimed):
     return apart
 
 
-@njit(cache=True)
+@exact
 def shortest_augmenting_paths(scores, surcharge, most_new, choice):
     """The best of all assignments of rows to columns of `scores` (L, K) or NEW: see `assignment.best_assignment`.
 
@@ -60,7 +61,7 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
         for k in range(K):
             if -scores[i, k] < cheapest:
                 cheapest, at = -scores[i, k], k
-        if C > K and 0.0 < cheapest:
+        if C > K and cheapest > 0.0:
             cheapest, at = 0.0, K + opened
             if free_of_charge:
                 opened += 1

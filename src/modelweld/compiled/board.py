@@ -1,4 +1,4 @@
-"""The board that runs the compiled sweep: packing, hyperparameter tables and bookkeeping around `kernels`."""
+"""The board that runs the compiled sweep: packing, hyperparameters and bookkeeping."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from modelweld import kernels
 from modelweld.assignment import NEW
-from modelweld.compiled_ratio import best_log_ratio
+from modelweld.compiled.layout import Atoms, tabulate
+from modelweld.compiled.order import mean_and_squares, rebuild, sort_rows
+from modelweld.compiled.ratio import best_log_ratio
+from modelweld.compiled.sweep import sweep
 from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.random_effects import Effects, log_likelihood
@@ -17,21 +19,23 @@ from modelweld.local import Array, check_squares
 from modelweld.prior import AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.stack import Index, Stack, canonical_groups
 
-def pack(stack: Stack) -> Stack:
-    """The stack with its canonical order and its moments; nothing is moved."""
-    rows = kernels.sort_rows(stack.values, stack.offsets)
+
+def pack(stack: Stack) -> tuple[Stack, Index]:
+    """The stack with its canonical order and its moments (nothing is moved), and that order of rows."""
+    rows = sort_rows(stack.values, stack.offsets)
     stack = replace(stack, rows=rows)
     order = canonical_groups([stack])
-    mean, squares = kernels.mean_and_squares(stack.values, stack.offsets, rows, order)
+    mean, squares = mean_and_squares(stack.values, stack.offsets, rows, order)
     check_squares(np.sqrt(squares))
-    return replace(stack, order=order, moments=(mean, squares))
+    return replace(stack, order=order, moments=(mean, squares)), rows
 
 
 class CompiledBoard:
     """A matching in the making, as `matching.Board`, for one array with plain values and a Gaussian family."""
 
     def __init__(self, stack: Stack, family: Gaussian, prior: BetaBernoulli) -> None:
-        assert stack.moments is not None and stack.order is not None
+        assert stack.moments is not None
+        assert stack.order is not None
         self.stack, self.family, self.prior = stack, family, prior
         N, D = stack.values.shape
         self.origin = np.array(family.origin)
@@ -40,7 +44,7 @@ class CompiledBoard:
         self.tally = np.zeros(5, dtype=np.int64)
         P = D if family.scalar else 2 * D
         # N slots could be needed; the system gives memory only for those that are touched
-        self.atoms = kernels.Atoms(
+        self.atoms = Atoms(
             sums=np.empty((N, D)),
             counts=np.zeros(N, dtype=np.int64),
             weights=np.empty((N, P), dtype=np.float32),
@@ -65,9 +69,7 @@ class CompiledBoard:
         groups = self.stack.order[order]
         s = self.stack
         self.used = int(
-            kernels.sweep(
-                s.values, s.rows, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), tally
-            )
+            sweep(s.values, s.rows, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), tally)
         )
         changes = int(tally[0])
         self.tally += tally
@@ -80,7 +82,7 @@ class CompiledBoard:
     def _rebuild(self) -> None:
         """Atoms numbered without gaps, and their sums, from the labels alone."""
         s = self.stack
-        self.used = int(kernels.rebuild(s.values, s.rows, s.offsets, s.order, self.labels, self.atoms, self.origin))
+        self.used = int(rebuild(s.values, s.rows, s.offsets, s.order, self.labels, self.atoms, self.origin))
         self._effects = self._log_prior = None
 
     def release(self, groups: Index) -> None:
@@ -117,7 +119,7 @@ class CompiledBoard:
 
     def estimates(self) -> list[Array]:
         """Global values of the one array."""
-        return [self.family.posterior_mean(self.counts[:, None], self.sums)]
+        return [self.family.posterior_mean(self.counts[:, None].astype(np.float64), self.sums)]
 
     @property
     def counts(self) -> Index:
@@ -137,6 +139,13 @@ class CompiledBoard:
     def _tables(self) -> Any:
         """Everything the sweep needs to know of hyperparameters and prior."""
         mean, noise, spread = self.family.hyperparameters
-        return kernels.tabulate(
-            self.origin, mean, noise, spread, self.steps, self.surcharge, self.most_atoms, len(self.stack.sizes)
+        return tabulate(
+            self.origin,
+            mean,
+            noise,
+            spread,
+            self.steps,
+            self.surcharge,
+            self.most_atoms,
+            len(self.stack.sizes),
         )
