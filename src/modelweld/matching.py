@@ -107,14 +107,20 @@ class Board:
         self._tabulate()
 
     def _tabulate(self) -> None:
-        """Rows of all values, and labels, counts and sums of the atoms numbered without gaps."""
+        """Rows of all values and what each scores alone; labels, counts and sums of atoms numbered without gaps."""
         self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
+        self._score_alone()
         placed = self.labels != NEW
         atoms, self.labels[placed] = np.unique(self.labels[placed], return_inverse=True)
         self.counts = np.bincount(self.labels[placed], minlength=len(atoms))
         self.sums = [np.zeros((len(atoms), rows.shape[1])) for rows in self.rows]
         for sums, rows in zip(self.sums, self.rows, strict=True):
             np.add.at(sums, self.labels[placed], rows[placed])
+
+    def _score_alone(self) -> None:
+        self.alone = np.zeros(len(self.labels))
+        for family, rows in zip(self.families, self.rows, strict=True):
+            self.alone += family.log_evidence(rows)
 
     def sweep(self, order: Index) -> int:
         """Best assignment of every group given the others, in `order`."""
@@ -158,15 +164,16 @@ class Board:
 
     def scores(self, group: slice, atoms: Index) -> Array:
         """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""
-        scores = np.broadcast_to(self.steps[self.counts[atoms]] - self.steps[0], (group.stop - group.start, len(atoms)))
+        scores = self.steps[self.counts[atoms]] - self.steps[0] - self.alone[group, None]
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
-            own = rows[group]
-            scores = scores + family.gain(own, sums[atoms]) - family.log_evidence(own)[:, None]
+            scores = scores + family.gain(rows[group], sums[atoms])
         return scores
 
     def _open(self, slots: Index) -> None:
         """Replace NEW in `slots` by slots of new, empty atoms."""
         new = np.flatnonzero(slots == NEW)
+        if len(new) == 0:
+            return
         slots[new] = len(self.counts) + np.arange(len(new))
         self.counts = np.pad(self.counts, (0, len(new)))
         self.sums = [np.pad(sums, ((0, len(new)), (0, 0))) for sums in self.sums]
@@ -183,7 +190,9 @@ class Board:
             f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
         ]
         if any(s.variance is not None for s in self.stacks):
-            self._tabulate()
+            self._tabulate()  # rows depend on the noise
+        else:
+            self._score_alone()
 
     def objective(self) -> float:
         """Log probability of the matching plus the log evidences of its atoms."""

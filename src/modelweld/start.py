@@ -16,7 +16,10 @@ from modelweld.local import Array
 from modelweld.stack import Stack
 
 GROUPS_COMPARED = 3
-"""How many of the largest groups are matched pairwise: three pairs."""
+"""How many of the largest groups are matched pairwise, at most: three pairs."""
+
+ENOUGH_DISTANCES = 32
+"""Matched pairs of values after which no more groups are compared."""
 
 CLOSEST, CLOSER = 0.25, 0.1
 """Quantiles of the matched squared distances that are taken for differences of two copies."""
@@ -87,6 +90,8 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
     groups = [_standardised(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
     distances = []
     for a, b in combinations(groups, 2):
+        if sum(map(len, distances)) >= ENOUGH_DISTANCES:
+            break
         squared = _squared_distances(a, b)
         if max(squared.shape) > LARGEST_MATCHED:
             distances.append(squared.min(1))

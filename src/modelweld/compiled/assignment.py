@@ -54,17 +54,17 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
     place = np.full(L, -1, dtype=np.int64)
     unplaced = np.empty(L, dtype=np.int64)
     left = 0
-    free_of_charge = surcharge[min(L, C - K) - 1] == 0.0 if C > K else False
+    free_of_charge = surcharge[C - K - 1] == 0.0
     opened = 0
     for i in range(L):
         cheapest, at = np.inf, -1
         for k in range(K):
             if -scores[i, k] < cheapest:
                 cheapest, at = -scores[i, k], k
-        if C > K and cheapest > 0.0:
+        if cheapest > 0.0:
             cheapest, at = 0.0, K + opened
-            if free_of_charge:
-                opened += 1
+            if free_of_charge and K + opened + 1 < C:
+                opened += 1  # the next row need not ask for the same one
         row_price[i] = cheapest
         if holder[at] == -1:
             holder[at], place[i] = i, at

@@ -138,7 +138,7 @@ class Gaussian(Family):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        n, W, S, Q, G = np.split(rows, 5, axis=-1)
+        n, W, S, Q, G = _parts(rows)
         m, noise, spread = self.hyperparameters
         rho = spread / noise
         shrink = 1 + rho * W
@@ -149,7 +149,7 @@ class Gaussian(Family):
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of the atom: origin + (m + rho S) / (1 + rho W)."""
-        _, W, S, _, _ = np.split(rows, 5, axis=-1)
+        _, W, S, _, _ = _parts(rows)
         return self.posterior_mean(W, S)
 
     def posterior_mean(self, W: Array, S: Array) -> Array:
@@ -173,8 +173,8 @@ class Gaussian(Family):
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; one matrix product where all values are equally well known."""
-        seen, w, wy, _, _ = np.split(own, 5, axis=-1)
-        _, W, S, _, _ = np.split(sums, 5, axis=-1)
+        seen, w, wy, _, _ = _parts(own)
+        _, W, S, _, _ = _parts(sums)
         m, noise, spread = self.hyperparameters
         shrink = 1 + spread / noise * W
         mu, extra = (m + spread / noise * S) / shrink, spread / shrink
@@ -196,7 +196,7 @@ class Gaussian(Family):
 
     def effects(self, sums: Array) -> Effects:
         """What the likelihood of the hyperparameters needs of the atoms' rows."""
-        n, W, S, Q, G = np.split(sums, 5, axis=-1)
+        n, W, S, Q, G = _parts(sums)
         if (n == n[:, :1]).all() and (n == W).all():
             return Effects.from_counts(n[:, 0].astype(np.int64), S, Q.sum(0))
         y = S / np.where(W > 0, W, 1.0)
@@ -231,3 +231,9 @@ class Gaussian(Family):
         for name, value in zip(("mean", "noise", "spread"), (self._origin + at.mean, at.noise, at.spread), strict=True):
             object.__setattr__(learned, name, value)
         return learned
+
+
+def _parts(rows: Array) -> list[Array]:
+    """The five statistics that stand side by side in rows (..., 5 D)."""
+    D = rows.shape[-1] // 5
+    return [rows[..., i * D : (i + 1) * D] for i in range(5)]

@@ -93,12 +93,14 @@ Search = Callable[[Effects, bool], Array]
 def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
     """Log evidence of all values, one number per dimension (D,)."""
     total = at.noise + at.spread * effects.weight
+    u = (effects.weight / total)[None]
+    squares, averages, atoms = (_over_atoms(u, x)[0] for x in (effects.squares, effects.averages, effects.atoms))
     return np.asarray(
         0.5 * effects.log_weight
         - 0.5 * effects.seen * np.log(2 * np.pi * at.noise)
         - 0.5 * (effects.atoms * np.log(total / at.noise)).sum(0)
         - 0.5 * effects.within / at.noise
-        - 0.5 * (effects.weight / total * effects.residuals(at.mean)).sum(0)
+        - 0.5 * (squares - 2 * at.mean * averages + at.mean * at.mean * atoms)
     )
 
 
