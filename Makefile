@@ -8,20 +8,27 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.demo   ## four hospitals, one fused model
 	$(BIN)/python -m modelweld.demo
 
-test: $(VENV)/.dev    ## style, types and the default test suite
+test: $(VENV)/.dev $(VENV)/.kernels    ## style, types and the default test suite
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pytest -m "not hmm"
 
 test-all: .venv-hmm/.ready   ## the tests that need extras, each in an environment of its own
-	.venv-hmm/bin/pytest tests -m hmm
+	.venv-hmm/bin/pytest -m hmm
 
-bench: $(VENV)/.dev   ## speed against the textbook version, side by side (minutes)
+bench: $(VENV)/.dev $(VENV)/.kernels   ## speed against the textbook version, side by side, and scale (minutes)
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/scale.py half
+	$(BIN)/python benchmarks/scale.py million
 
 picture: $(VENV)/.plot   ## redraw the README's picture
 	$(BIN)/python docs/picture.py
+
+# numba keeps compiled code beside the sources, but does not notice changes in the other files a function calls
+$(VENV)/.kernels: $(wildcard src/modelweld/compiled/*.py) | $(BIN)/python
+	find src -name '*.nb[ic]' -delete
+	touch $@
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

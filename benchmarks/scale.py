@@ -66,7 +66,7 @@ def main() -> None:
     modelweld.fuse(small, Gaussian(shape="scalar"), engine="compiled", n_jobs=threads)  # warm up
     before_data = resident()
     values, truth = draw(J, size, L, D)
-    data = resident() - before_data
+    data = sum(v.nbytes for v in values)
     wall, cpu = time.perf_counter(), time.process_time()
     with Peak() as peak:
         fusion = modelweld.fuse(values, Gaussian(shape="scalar"), engine="compiled", n_jobs=threads)

@@ -416,7 +416,7 @@ def estimated_hmms(J: int = 10, K_local: int = 8, *, seed: Seed = 0) -> Simulate
 
     Examples
     --------
-    >>> estimated_hmms(1, 3).covariances[0].shape  # doctest: +SKIP
+    >>> estimated_hmms(1, 3).covariances[0].shape
     (3, 6, 6)
     """
     return _sent(*estimated_sites(J, K_local, np.random.default_rng(seed), sticky, fit_hmm))
