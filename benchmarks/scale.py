@@ -1,8 +1,8 @@
 """How far `fuse` goes: half a million and a million local parameters, CPU time and memory.
 
-    python benchmarks/scale.py half      # J = 10,000 sites of 50 parameters, D = 50: about a second
-    python benchmarks/scale.py million   # J = 1,000 sites of 1,000 parameters, D = 300, two threads: needs 8 GB
-    python benchmarks/scale.py smoke
+python benchmarks/scale.py half      # J = 10,000 sites of 50 parameters, D = 50: about a second
+python benchmarks/scale.py million   # J = 1,000 sites of 1,000 parameters, D = 300, two threads: needs 8 GB
+python benchmarks/scale.py smoke
 """
 
 from __future__ import annotations
