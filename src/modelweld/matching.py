@@ -164,7 +164,7 @@ class Board:
 
     def scores(self, group: slice, atoms: Index) -> Array:
         """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""
-        scores = self.steps[self.counts[atoms]] - self.steps[0] - self.alone[group, None]
+        scores: Array = self.steps[self.counts[atoms]] - self.steps[0] - self.alone[group, None]
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
             scores = scores + family.gain(rows[group], sums[atoms])
         return scores

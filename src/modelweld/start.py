@@ -88,7 +88,7 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
 
     largest = stack.largest(GROUPS_COMPARED)
     groups = [_standardised(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
-    distances = []
+    distances: list[Array] = []
     for a, b in combinations(groups, 2):
         if sum(map(len, distances)) >= ENOUGH_DISTANCES:
             break
