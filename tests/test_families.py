@@ -238,21 +238,26 @@ def test_coinciding_values_meet_the_floor(rng):
     assert (found.spread > 0.01).all()
 
 
-def test_compiled_ratio_is_the_plain_one(rng):
-    from modelweld.compiled.ratio import best_log_ratio
+@pytest.mark.parametrize("scalar", [False, True])
+@pytest.mark.parametrize("counts", [[2, 1, 1], [1, 1, 1], [1, 50], [3, 3, 3], "many"])
+def test_compiled_likelihood_is_the_plain_one(rng, scalar, counts):
+    from modelweld.compiled import likelihood
 
-    for scalar in (False, True):
-        for counts in ([2, 1, 1], rng.integers(1, 9, 30), [1, 50]):
-            labels = np.repeat(np.arange(len(counts)), counts)
-            values = rng.normal(0, 2, (len(counts), 4))[labels] + rng.normal(size=(len(labels), 4))
-            sums = summed(values, labels)
-            effects = Effects.from_counts(np.asarray(counts), sums, (values**2).sum(0))
-            plain = random_effects.best_log_ratio(effects, scalar)
-            assert np.allclose(best_log_ratio(effects, scalar), plain, atol=1e-6)
-    weighted = gaussian().effects(
-        gaussian().rows(rng.normal(size=(9, 3)), None, rng.gamma(1.0, 1.0, (9, 3))).reshape(3, 3, 15).sum(1)
-    )
-    assert np.allclose(best_log_ratio(weighted, False), random_effects.best_log_ratio(weighted, False), atol=1e-6)
+    counts = rng.integers(1, 9, 30) if counts == "many" else np.asarray(counts)
+    labels = np.repeat(np.arange(len(counts)), counts)
+    values = rng.normal(0, 2, (len(counts), 4))[labels] + rng.normal(size=(len(labels), 4))
+    sums, squares = summed(values, labels), (values**2).sum(0)
+    effects, lines = Effects.from_counts(counts, sums, squares), likelihood.lines_of(counts, sums, squares)
+    H = 1 if scalar else 4
+    for start in (0.1, 1.0, 10.0):
+        at = random_effects.Hyperparameters(np.full(4, 0.3), np.full(H, start), np.full(H, 2.0))
+        assert np.allclose(likelihood.log_likelihood(lines, *at), random_effects.log_likelihood(effects, at))
+        for floor in (np.full(H, 1e-6), np.full(H, 3.0)):
+            plain = random_effects.maximise(effects, at, floor, scalar)
+            *found, evidence = likelihood.maximise(lines, *at, floor)
+            for a, b in zip(found, plain, strict=True):
+                assert np.allclose(a, b, rtol=1e-5, atol=1e-8)
+            assert evidence == pytest.approx(random_effects.log_likelihood(effects, plain).sum())
 
 
 def test_gradient_with_variance_is_the_slope(rng):

@@ -9,12 +9,12 @@ import numpy as np
 
 from modelweld.assignment import NEW
 from modelweld.compiled.layout import Atoms, tabulate
+from modelweld.compiled.likelihood import lines_of, log_likelihood, maximise
 from modelweld.compiled.order import mean_and_squares, rebuild, sort_rows
-from modelweld.compiled.ratio import best_log_ratio
 from modelweld.compiled.sweep import sweep
 from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
-from modelweld.families.random_effects import Effects, log_likelihood
+from modelweld.families.random_effects import Effects, Hyperparameters
 from modelweld.local import Array, check_squares
 from modelweld.prior import AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.stack import Index, Stack, canonical_groups
@@ -57,8 +57,7 @@ class CompiledBoard:
         self.most_atoms = AUTHORS_MOST_ATOMS if prior.form == "authors" else 0
         mean, squares = stack.moments
         self.total_squares = squares + N * np.square(mean - self.origin)
-        self._effects: Effects | None = None
-        self._log_prior: float | None = None
+        self._forget()
 
     def sweep(self, order: Index) -> int:
         """Best assignment of every group given the others, in `order`."""
@@ -74,7 +73,7 @@ class CompiledBoard:
         changes = int(tally[0])
         self.tally += tally
         if changes:
-            self._effects = self._log_prior = None
+            self._forget()
             if started:  # taking out and adding back leaves rounding behind
                 self._rebuild()
         return changes
@@ -83,7 +82,7 @@ class CompiledBoard:
         """Atoms numbered without gaps, and their sums, from the labels alone."""
         s = self.stack
         self.used = int(rebuild(s.values, s.rows, s.offsets, s.order, self.labels, self.atoms, self.origin))
-        self._effects = self._log_prior = None
+        self._forget()
 
     def release(self, groups: Index) -> None:
         """Take these groups out of the matching."""
@@ -101,16 +100,35 @@ class CompiledBoard:
         self.labels, self.family = state
         self._rebuild()
 
+    def _forget(self) -> None:
+        """What was computed from a matching that is no more."""
+        self._lines: Any = None
+        self._log_prior: float | None = None
+        self._log_evidence: float | None = None
+
     def learn(self) -> None:
         """Hyperparameters given the matching."""
-        self.family = self.family.with_learned(self._current_effects(), best_log_ratio)
+        if self.family.learning == "likelihood":
+            old, floor = self.family.hyperparameters, np.asarray(self.family.floor)
+            *found, self._log_evidence = maximise(self._matching_lines(), *old, floor)
+            self.family = self.family.with_hyperparameters(Hyperparameters(*found))
+        else:
+            effects = Effects.from_counts(self.counts, self.sums, self.total_squares)
+            self.family = self.family.with_learned(effects)
+            self._log_evidence = None
 
     def objective(self) -> float:
         """Log probability of the matching plus the log evidences of its atoms."""
-        evidence = log_likelihood(self._current_effects(), self.family.hyperparameters).sum()
         if self._log_prior is None:
             self._log_prior = self.prior.log_prob(self.counts, self.stack.sizes)
-        return self._log_prior + float(evidence)
+        if self._log_evidence is None:
+            self._log_evidence = log_likelihood(self._matching_lines(), *self.family.hyperparameters).sum()
+        return self._log_prior + float(self._log_evidence)
+
+    def _matching_lines(self) -> Any:
+        if self._lines is None:
+            self._lines = lines_of(self.counts, self.sums, self.total_squares)
+        return self._lines
 
     @property
     def families(self) -> list[Family]:
@@ -130,11 +148,6 @@ class CompiledBoard:
     def sums(self) -> Array:
         """Sums (K, D) of each atom's values, measured from the origin."""
         return np.asarray(self.atoms.sums[: self.used])
-
-    def _current_effects(self) -> Effects:
-        if self._effects is None:
-            self._effects = Effects.from_counts(self.counts, self.sums, self.total_squares)
-        return self._effects
 
     def _tables(self) -> Any:
         """Everything the sweep needs to know of hyperparameters and prior."""

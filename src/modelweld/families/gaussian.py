@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.families.random_effects import Effects, Hyperparameters, Search, maximise, moments
+from modelweld.families.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.standard_errors import maximise_with_variance
 from modelweld.local import Array
 from modelweld.stack import Index, Stack
@@ -169,7 +169,7 @@ class Gaussian(Family):
         if self.learning == "moments":
             raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")
         y = stack.values - self._origin
-        return self._with(maximise_with_variance(y, stack, labels, self.hyperparameters, *self._limits))
+        return self.with_hyperparameters(maximise_with_variance(y, stack, labels, self.hyperparameters, *self._limits))
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; one matrix product where all values are equally well known."""
@@ -210,13 +210,13 @@ class Gaussian(Family):
             log_weight=G.sum(0),
         )
 
-    def with_learned(self, effects: Effects, search: Search | None = None) -> Self:
+    def with_learned(self, effects: Effects) -> Self:
         """The same family with the hyperparameters that suit a matching."""
         if self.learning == "nothing":
             return self
         if self.learning == "moments":
-            return self._with(moments(effects, self.hyperparameters, *self._limits))
-        return self._with(maximise(effects, self.hyperparameters, *self._limits, search))
+            return self.with_hyperparameters(moments(effects, self.hyperparameters, *self._limits))
+        return self.with_hyperparameters(maximise(effects, self.hyperparameters, *self._limits))
 
     @property
     def _origin(self) -> Array:
@@ -226,7 +226,8 @@ class Gaussian(Family):
     def _limits(self) -> tuple[Array, bool]:
         return np.asarray(self.floor), self.scalar
 
-    def _with(self, at: Hyperparameters) -> Self:
+    def with_hyperparameters(self, at: Hyperparameters) -> Self:
+        """The same family with these hyperparameters (mean measured from the origin)."""
         learned = copy(self)  # not dataclasses.replace: what was learned here need not be checked again
         for name, value in zip(("mean", "noise", "spread"), (self._origin + at.mean, at.noise, at.spread), strict=True):
             object.__setattr__(learned, name, value)

@@ -14,7 +14,6 @@ The paper's closed forms (errata E4 to E6) are `moments` below.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -87,9 +86,6 @@ class Effects:
         return np.asarray(self.squares - 2 * mean * self.averages + mean * mean * self.atoms)
 
 
-Search = Callable[[Effects, bool], Array]
-
-
 def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
     """Log evidence of all values, one number per dimension (D,)."""
     total = at.noise + at.spread * effects.weight
@@ -104,21 +100,15 @@ def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
     )
 
 
-def maximise(
-    effects: Effects,
-    old: Hyperparameters,
-    floor: Array,
-    scalar: bool,
-    search: Search | None = None,
-) -> Hyperparameters:
+def maximise(effects: Effects, old: Hyperparameters, floor: Array, scalar: bool) -> Hyperparameters:
     """The most likely hyperparameters; never less likely than `old`.
 
     Guards: where nothing is matched the likelihood is flat in the ratio, which then stays; noise is not let below
-    `floor` (coinciding values would make the likelihood unbounded). `search` stands in for `best_log_ratio`.
+    `floor` (coinciding values would make the likelihood unbounded).
     """
     old_ratio = np.log(old.spread / old.noise)
     learnable = effects.free.sum(keepdims=True) > 0 if scalar else effects.free > 0
-    log_ratio = np.where(learnable, (search or best_log_ratio)(effects, scalar), old_ratio)
+    log_ratio = np.where(learnable, best_log_ratio(effects, scalar), old_ratio)
     ratio = np.exp(log_ratio)
     at = _profile(effects, log_ratio[None], scalar)
     # a floored noise keeps the spread that goes with the noise it would have had
