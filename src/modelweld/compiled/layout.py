@@ -32,6 +32,7 @@ class Tables(NamedTuple):
     origin: Any  # (D,)
     mean: Any  # (D,): measured from the origin
     deviation: Any  # (H,): square root of the noise, the unit of features and distances
+    unit: Any  # (D,): one over it
     ratio: Any  # (H,): noise / spread
     shrink: Any  # (J + 1, H): 1 / (n + ratio)
     inverse: Any  # (J + 1, H): noise / v
@@ -78,4 +79,5 @@ def tabulate(origin, mean, noise, spread, steps, surcharge, most_atoms, J):
             inverse[n, h] = 1 / v
             log_det += np.log(v * noise[h])
         constant[n] = steps[min(n, J - 1)] - 0.5 * log_det * (D / H)
-    return Tables(origin, mean, np.sqrt(noise), ratio, shrink, inverse, constant, surcharge, most_atoms)
+    unit = np.ones(D) / np.sqrt(noise)
+    return Tables(origin, mean, np.sqrt(noise), unit, ratio, shrink, inverse, constant, surcharge, most_atoms)

@@ -87,19 +87,28 @@ def _look(Y, tables, features, new, length):
         longest = max(longest, square + fourth)
         length[i] = square
         new[i] = tables.constant[0] - 0.5 * fresh
-    if H == 1:
-        unit = 1.0 / tables.deviation[0]
-        for i in range(L):
-            for d in range(D):
-                features[d, i] = Y[i, d] * unit
-    else:
-        for i in range(L):
-            for d in range(D):
-                features[d, i] = Y[i, d] / tables.deviation[d]
+    _transpose(Y, tables.unit, features)
+    if H > 1:
         for d in range(D):
             for i in range(L):
                 features[D + d, i] = features[d, i] * features[d, i]
     return longest
+
+
+@exact
+def _transpose(Y, unit, features):
+    """Write values (L, D) times units into the first D rows of features, four columns at a time."""
+    L, D = Y.shape
+    whole = L - L % 4
+    for i in range(0, whole, 4):
+        for d in range(D):
+            features[d, i] = Y[i, d] * unit[d]
+            features[d, i + 1] = Y[i + 1, d] * unit[d]
+            features[d, i + 2] = Y[i + 2, d] * unit[d]
+            features[d, i + 3] = Y[i + 3, d] * unit[d]
+    for i in range(whole, L):
+        for d in range(D):
+            features[d, i] = Y[i, d] * unit[d]
 
 
 @loose
@@ -166,17 +175,16 @@ def exact_scores(Y, used, atoms, tables, new):
     """Scores (L, used) in float64, by products; VACANT at vacant slots."""
     (L, D), H = Y.shape, len(tables.ratio)
     P = D if H == 1 else 2 * D
-    features, weights = np.empty((P, L)), np.empty((used, P))
+    features, weights = np.empty((L, P)), np.empty((used, P))
     constants, bend, length = np.empty(used), np.zeros(used), np.zeros(L)
-    for d in range(D):
-        unit = 1.0 / tables.deviation[d if H > 1 else 0]
-        for i in range(L):
-            y = Y[i, d] * unit
-            features[d, i] = y
-            if H > 1:
-                features[D + d, i] = y * y
-            else:
-                length[i] += y * y
+    for i in range(L):
+        for d in range(D):
+            y = Y[i, d] * tables.unit[d]
+            features[i, d] = y
+            length[i] += y * y
+        if H > 1:
+            for d in range(D):
+                features[i, D + d] = features[i, d] * features[i, d]
     for k in range(used):
         n = atoms.counts[k]
         square = 0.0
@@ -197,9 +205,8 @@ def exact_scores(Y, used, atoms, tables, new):
                 weights[k, D + d] = -0.5 * inverse
                 square += mu * mu * inverse
         constants[k] = tables.constant[n] - 0.5 * square if n > 0 else VACANT
-    products = np.dot(weights, features)
-    scores = np.empty((L, used))
+    scores = np.dot(features, weights.T)
     for i in range(L):
         for k in range(used):
-            scores[i, k] = products[k, i] + constants[k] + length[i] * bend[k] - new[i]
+            scores[i, k] += constants[k] + length[i] * bend[k] - new[i]
     return scores
