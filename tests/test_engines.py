@@ -78,7 +78,7 @@ def reference(board):
     """The plain board in the same state."""
     stack = board.stack
     plain = Board([stack.take(stack.rows, stack.offsets)], [board.family], board.prior)
-    plain.restore((board.labels.copy(), [board.family]))
+    plain.restore((board.labels.copy(), [board.family], board.prior, None))
     return plain
 
 

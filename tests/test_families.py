@@ -158,9 +158,9 @@ def test_update_never_lowers_the_evidence(case, rng, start):
         f = replace(case.family, noise=np.asarray(case.family.noise) * start)
         for _ in range(3):
             rows = f.rows(values, variance, weight)
-            before = f.log_evidence(summed(rows, labels)).sum()
+            before = f.log_evidence(summed(rows, labels)).sum() + f.log_prior()
             f = f.learn(stack, labels, summed(rows, labels))
-            after = f.log_evidence(summed(f.rows(values, variance, weight), labels)).sum()
+            after = f.log_evidence(summed(f.rows(values, variance, weight), labels)).sum() + f.log_prior()
             assert after >= before - 1e-9 * abs(before)
 
 
@@ -171,7 +171,7 @@ def test_update_finds_the_maximum(case, rng):
     f = case.family
 
     def evidence(f):
-        return f.log_evidence(summed(f.rows(values, variance, weight), labels)).sum()
+        return f.log_evidence(summed(f.rows(values, variance, weight), labels)).sum() + f.log_prior()
 
     for _ in range(3):
         f = f.learn(stack, labels, summed(f.rows(values, variance, weight), labels))
@@ -265,13 +265,15 @@ def test_gradient_with_variance_is_the_slope(rng):
     values, variance, weight, labels = case.draw([3, 2, 4], rng)
     likelihood = VaryingNoise(values, Stack(values, offsets_of([9]), variance, weight), labels)
     at = case.family.hyperparameters
-    _, slope = likelihood(at)
+    _, slope, by_trust = likelihood(at, 1.3)
+    up, down = (likelihood(at, 1.3 + step)[0] for step in (1e-6, -1e-6))
+    assert by_trust == pytest.approx((up - down) / 2e-6, rel=1e-4)
     for name in at._fields:
         for d in range(3):
             step = np.zeros(3)
             step[d] = 1e-6
-            up, _ = likelihood(at._replace(**{name: getattr(at, name) + step}))
-            down, _ = likelihood(at._replace(**{name: getattr(at, name) - step}))
+            up = likelihood(at._replace(**{name: getattr(at, name) + step}), 1.3)[0]
+            down = likelihood(at._replace(**{name: getattr(at, name) - step}), 1.3)[0]
             assert getattr(slope, name)[d] == pytest.approx((up - down) / 2e-6, rel=1e-4, abs=1e-5)
 
 

@@ -15,7 +15,7 @@ from modelweld.fusion import Fusion, Matching
 from modelweld.local import Array, LocalModel, check_finite, check_squares
 from modelweld.matching import SMALLEST_RISE, AnyBoard, Board, alternate
 from modelweld.moves import rematch
-from modelweld.prior import BetaBernoulli
+from modelweld.prior import BetaBernoulli, Prior
 from modelweld.sets import Families, checked_models, families_by_set, stack_of
 from modelweld.stack import Index, Stack, arranged, stack_arrays
 from modelweld.threads import blas_threads
@@ -41,7 +41,7 @@ PRESETS: dict[str, tuple[Gaussian, BetaBernoulli]] = {
 def fuse(
     models: Iterable[LocalModel | Any],
     families: Families = None,
-    prior: BetaBernoulli | Literal["auto"] = "auto",
+    prior: Prior | Literal["auto"] = "auto",
     *,
     preset: Literal["paper", "authors"] | None = None,
     seed: int = 0,
@@ -101,8 +101,8 @@ def fuse(
             raise InputError(f"preset is one of {list(PRESETS)}; found {preset!r}.")
         families, prior = PRESETS[preset]
     prior = BetaBernoulli() if prior == "auto" else prior
-    if not isinstance(prior, BetaBernoulli):
-        raise InputError(f"prior must be a BetaBernoulli or 'auto'; found {prior!r}.")
+    if not isinstance(prior, Prior):
+        raise InputError(f"prior must be a Prior, such as BetaBernoulli(), or 'auto'; found {prior!r}.")
     if engine not in ("auto", "numpy", "compiled"):
         raise InputError(f"engine is 'auto', 'numpy' or 'compiled'; found {engine!r}.")
     if search not in ("plain", "thorough"):
@@ -151,7 +151,7 @@ def _fuse_models(sites: list[LocalModel], families: Families, rng: np.random.Gen
 def _match(
     parts: Mapping[str, tuple[Stack, Family]],
     rng: np.random.Generator,
-    prior: BetaBernoulli,
+    prior: Prior,
     engine: str,
     search: str,
     max_sweeps: int,
@@ -195,7 +195,7 @@ def _match(
         counts=board.counts[number],
         families=dict(zip(names, board.families, strict=True)),
         values={name: v[number] for name, v in zip(names, values, strict=True)},
-        prior=prior,
+        prior=board.prior,
         objective=progress.history[-1],
         history=tuple(progress.history),
         changes=tuple(progress.changes),
@@ -204,7 +204,7 @@ def _match(
     )
 
 
-def _boards(stacks: list[Stack], families: list[Family], prior: BetaBernoulli) -> tuple[list[AnyBoard], Index]:
+def _boards(stacks: list[Stack], families: list[Family], prior: Prior) -> tuple[list[AnyBoard], Index]:
     """Boards in canonical order, one per start, and where their rows came from."""
     for stack in stacks:
         check_squares(stack.values)
@@ -213,7 +213,7 @@ def _boards(stacks: list[Stack], families: list[Family], prior: BetaBernoulli) -
     return [Board(stacks, chosen, prior) for chosen in _side_by_side(starts)], rows
 
 
-def _compiled_boards(stack: Stack, family: Any, prior: BetaBernoulli) -> tuple[list[AnyBoard], Index]:
+def _compiled_boards(stack: Stack, family: Any, prior: Prior) -> tuple[list[AnyBoard], Index]:
     """As `_boards`, for one Gaussian array."""
     from modelweld.compiled import CompiledBoard, pack
 

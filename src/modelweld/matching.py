@@ -14,11 +14,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from modelweld.assignment import NEW, assignment_score, best_assignment
+from modelweld.assignment import NEW, best_assignment
+from modelweld.copies import Copies
 from modelweld.families.base import Family
 from modelweld.local import Array
-from modelweld.prior import BetaBernoulli
-from modelweld.stack import Index, Stack
+from modelweld.prior import Prior
+from modelweld.stack import Index, Stack, group_of_rows
 
 SMALLEST_RISE = 1e-7
 """Nats by which a new assignment must beat the present one: ties and rounding are not improvements."""
@@ -28,6 +29,7 @@ class AnyBoard(Protocol):
     """A matching in the making: labels number the atoms, `counts` says how many groups hold each."""
 
     labels: Index
+    prior: Prior
 
     @property
     def counts(self) -> Index:
@@ -94,15 +96,20 @@ class Board:
     ----------
     stacks, families : sequences of equal length
         The arrays of one set, side by side: their evidences add.
-    prior : BetaBernoulli
+    prior : Prior
         How probable matchings are.
+    copies : Copies, optional
+        Whether a group may hold an atom in several pieces.
     """
 
-    def __init__(self, stacks: Sequence[Stack], families: Sequence[Family], prior: BetaBernoulli) -> None:
-        self.stacks, self.families, self.prior = list(stacks), list(families), prior
+    def __init__(
+        self, stacks: Sequence[Stack], families: Sequence[Family], prior: Prior, copies: Copies | None = None
+    ) -> None:
+        self.stacks, self.families, self.copies = list(stacks), list(families), copies
         self.offsets = stacks[0].offsets
         self.sizes = stacks[0].sizes
-        self.steps = prior.steps(len(self.sizes))
+        self.group = group_of_rows(self.offsets)
+        self._believe(prior)
         self.labels = np.full(self.offsets[-1], NEW, dtype=np.int64)
         self._tabulate()
 
@@ -112,10 +119,15 @@ class Board:
         self._score_alone()
         placed = self.labels != NEW
         atoms, self.labels[placed] = np.unique(self.labels[placed], return_inverse=True)
-        self.counts = np.bincount(self.labels[placed], minlength=len(atoms))
+        held = np.unique(np.stack([self.labels[placed], self.group[placed]]), axis=1)
+        self.counts = np.bincount(held[0], minlength=len(atoms))
         self.sums = [np.zeros((len(atoms), rows.shape[1])) for rows in self.rows]
         for sums, rows in zip(self.sums, self.rows, strict=True):
             np.add.at(sums, self.labels[placed], rows[placed])
+
+    def _believe(self, prior: Prior) -> None:
+        self.prior = prior
+        self.steps = prior.steps(len(self.sizes))
 
     def _score_alone(self) -> None:
         self.alone = np.zeros(len(self.labels))
@@ -139,28 +151,36 @@ class Board:
         if not first_time:
             saved = [sums[old] for sums in self.sums]
             self._shift(group, old, -1)
-        atoms = np.flatnonzero(self.counts)
-        scores = self.scores(group, atoms)
-        surcharge = self.prior.surcharge(len(old))
-        choice = best_assignment(scores, surcharge, self.prior.most_new(len(old), len(atoms)))
-        alone = np.zeros(len(old), dtype=bool)
+        slots = self._best_slots(group)
         if not first_time:
-            column = np.full(len(self.counts), NEW)
-            column[atoms] = np.arange(len(atoms))
-            rise = assignment_score(scores, choice, surcharge) - assignment_score(scores, column[old], surcharge)
-            if rise <= SMALLEST_RISE:
-                self.counts[old] += 1
+            vacated = self.counts[old] == 0
+            same = np.array_equal(slots, np.where(vacated, NEW, old)) and self.copies is None
+            if same or self.worth(group, slots) - self.worth(group, old) <= SMALLEST_RISE:
+                self.counts[np.unique(old)] += 1
                 for sums, before in zip(self.sums, saved, strict=True):
                     sums[old] = before
                 return False
-            alone = self.counts[old] == 0
-        # a value that was alone and is new again keeps its own slot: that is no change
-        slots = np.where(alone, old, NEW)
-        slots[choice != NEW] = atoms[choice[choice != NEW]]
+            # a value that was alone and is new again keeps its own slot: that is no change
+            first_there = np.zeros(len(old), dtype=bool)
+            first_there[np.unique(old, return_index=True)[1]] = True
+            slots = np.where((slots == NEW) & vacated & first_there, old, slots)
         self._open(slots)
         self.labels[group] = slots
         self._shift(group, slots, +1)
         return True
+
+    def _best_slots(self, group: slice) -> Index:
+        """Where the values of a group that was taken out belong: the best of all assignments."""
+        atoms = np.flatnonzero(self.counts)
+        scores = self.scores(group, atoms)
+        L, K = scores.shape
+        if self.copies is not None:
+            joining = self.steps[self.counts[atoms]]
+            scores = self.copies.piece_scores(scores, scores - joining)
+        choice = best_assignment(scores, self.prior.surcharge(L), self.prior.most_new(L, K))
+        slots = np.full(L, NEW)
+        slots[choice != NEW] = atoms[choice[choice != NEW] % max(K, 1)]
+        return slots
 
     def scores(self, group: slice, atoms: Index) -> Array:
         """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""
@@ -168,6 +188,25 @@ class Board:
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
             scores = scores + family.gain(rows[group], sums[atoms])
         return scores
+
+    def worth(self, group: slice, slots: Index) -> float:
+        """What the objective gains when a group that was taken out is put into these slots."""
+        new = slots == NEW
+        places = np.where(new, len(self.counts) + np.cumsum(new), slots)
+        places, where = np.unique(places, return_inverse=True)
+        pieces = np.bincount(where)
+        known = places < len(self.counts)
+        held = np.zeros(len(places), dtype=np.int64)
+        held[known] = self.counts[places[known]]
+        opened = int((held == 0).sum())
+        value = float(self.steps[held].sum() - self.prior.surcharge(len(slots))[:opened].sum())
+        for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
+            before = np.zeros((len(places), rows.shape[1]))
+            before[held > 0] = sums[places[held > 0]]
+            after = before.copy()
+            np.add.at(after, where, rows[group])
+            value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
+        return value if self.copies is None else value + self.copies.log_prob(pieces)
 
     def _open(self, slots: Index) -> None:
         """Replace NEW in `slots` by slots of new, empty atoms."""
@@ -179,13 +218,24 @@ class Board:
         self.sums = [np.pad(sums, ((0, len(new)), (0, 0))) for sums in self.sums]
 
     def _shift(self, group: slice, slots: Index, sign: int) -> None:
-        """Add a group's values to the atoms in `slots`, or take them away; no slot comes twice."""
-        self.counts[slots] += sign
+        """Add a group's values to the atoms in `slots`, or take them away."""
+        self.counts[np.unique(slots)] += sign
         for sums, rows in zip(self.sums, self.rows, strict=True):
-            sums[slots] += sign * rows[group]
+            if self.copies is None:  # no slot comes twice
+                sums[slots] += sign * rows[group]
+            else:
+                np.add.at(sums, slots, sign * rows[group])
+
+    @property
+    def pieces(self) -> Index:
+        """In how many pieces each (group, atom) is held."""
+        return np.unique(np.stack([self.labels, self.group]), axis=1, return_counts=True)[1]
 
     def learn(self) -> None:
-        """Hyperparameters of every family, given the matching."""
+        """Hyperparameters of every family, of the prior and of copies, given the matching."""
+        self._believe(self.prior.learned(self.counts, self.sizes))
+        if self.copies is not None:
+            self.copies = self.copies.learned(self.pieces)
         self.families = [
             f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
         ]
@@ -195,10 +245,13 @@ class Board:
             self._score_alone()
 
     def objective(self) -> float:
-        """Log probability of the matching plus the log evidences of its atoms."""
+        """Log probability of the matching plus the log evidences of its atoms, plus log priors of what was learned."""
         held = self.counts > 0
-        evidence = sum(f.log_evidence(s[held]).sum() for f, s in zip(self.families, self.sums, strict=True))
-        return self.prior.log_prob(self.counts[held], self.sizes) + float(evidence)
+        value = self.prior.log_prob(self.counts[held], self.sizes)
+        value += 0.0 if self.copies is None else self.copies.log_prob(self.pieces)
+        for family, sums in zip(self.families, self.sums, strict=True):
+            value += float(family.log_evidence(sums[held]).sum()) + family.log_prior()
+        return value
 
     def estimates(self) -> list[Array]:
         """Global values (K, D) of each array."""
@@ -210,11 +263,12 @@ class Board:
             self.labels[self.offsets[j] : self.offsets[j + 1]] = NEW
         self._tabulate()
 
-    def state(self) -> tuple[Index, list[Family]]:
-        """Labels and families."""
-        return self.labels.copy(), list(self.families)
+    def state(self) -> tuple[Index, list[Family], Prior, Copies | None]:
+        """Labels, families, prior and copies."""
+        return self.labels.copy(), list(self.families), self.prior, self.copies
 
-    def restore(self, state: tuple[Index, list[Family]]) -> None:
+    def restore(self, state: tuple[Index, list[Family], Prior, Copies | None]) -> None:
         """Go back to an earlier state."""
-        self.labels, self.families = state
+        self.labels, self.families, prior, self.copies = state
+        self._believe(prior)
         self._tabulate()

@@ -1,25 +1,33 @@
 """Moves beyond one group at a time, each kept only if the objective rises.
 
-Sweeps stop where no single group can do better. `rematch` gets out of such places: it frees a share of the groups,
-lets the sweeps match them afresh against the rest, and keeps the outcome if it is better than what was.
+Sweeps stop where no single group can do better. Three ways out:
+
+- `merge` joins the two atoms whose union raises the objective most, again and again; with copies also atoms that share
+  groups (their values become pieces of one atom);
+- `split` parts an atom in two: its farthest member alone, or two halves about the farthest pair of members;
+- `rematch` frees a share of the groups and lets the sweeps match them afresh.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from modelweld.matching import SMALLEST_RISE, AnyBoard, Progress, alternate
+from modelweld.local import Array
+from modelweld.matching import SMALLEST_RISE, AnyBoard, Board, Progress, alternate
+from modelweld.stack import Index
 
 FREED_SHARE = 0.3
 """Share of the groups freed in a round: enough to dissolve an atom, few enough to keep the others in place."""
 
 PATIENCE = 8
-"""Rounds in vain after which the search ends: most of the gain is had in the first four rounds."""
+"""Rounds in vain after which rematching ends: most of the gain is had in the first four rounds."""
 
 MOST_ROUNDS = 200
 
 
-def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int) -> Progress:
+def rematch(
+    board: AnyBoard, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int
+) -> Progress:
     """Free some groups and match them again, round after round; the board is left at the best matching found."""
     history, changes = list(progress.history), list(progress.changes)
     converged = progress.converged
@@ -40,3 +48,100 @@ def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Progres
             board.restore(before)
             in_vain += 1
     return Progress(history, changes, converged)
+
+
+def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int) -> Progress:
+    """Merge, split and sweep in turn until none of them raises the objective."""
+    history, changes = list(progress.history), list(progress.changes)
+    converged = progress.converged
+    for _ in range(MOST_ROUNDS):
+        if merge(board) + split(board) == 0:
+            break
+        board.learn()
+        history.append(board.objective())
+        after = alternate(board, J, rng, max_sweeps)
+        history += after.history
+        changes += after.changes
+        converged = after.converged
+    return Progress(history, changes, converged)
+
+
+def merge(board: Board) -> int:
+    """Join pairs of atoms, the best first, as long as the objective rises; returns how many were joined."""
+    joined = 0
+    while len(board.counts) > 1:
+        rise = _merge_rises(board)
+        a, b = np.unravel_index(np.argmax(rise), rise.shape)
+        if rise[a, b] <= SMALLEST_RISE:
+            break
+        board.labels[board.labels == max(a, b)] = min(a, b)
+        board._tabulate()
+        joined += 1
+    return joined
+
+
+def _merge_rises(board: Board) -> Array:
+    """By how much joining each pair of atoms would raise the objective: (K, K), minus infinity where it may not be."""
+    from scipy.special import gammaln
+
+    K, J = len(board.counts), len(board.sizes)
+    pieces = np.zeros((K, J))
+    np.add.at(pieces, (board.labels, board.group), 1.0)
+    held = (pieces > 0).astype(np.float64)
+    shared = held @ held.T
+    log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
+    union = (board.counts[:, None] + board.counts - shared).astype(np.int64)
+    rise = log_rate[union] - log_rate[board.counts][:, None] - log_rate[board.counts]
+    for family, sums in zip(board.families, board.sums, strict=True):
+        alone = family.log_evidence(sums)
+        for k in range(K):
+            rise[k] += family.log_evidence(sums[k] + sums) - alone[k] - alone
+    if board.copies is None:
+        rise[shared > 0] = -np.inf
+    else:
+        # where both hold a group, r + s pieces stand in place of r and s: one factor delta more, one (1 - delta) less
+        log_delta, log_rest = np.log(board.copies.delta), np.log1p(-board.copies.delta)
+        ways = np.zeros((K, K))
+        for j in np.flatnonzero((pieces > 0).sum(0) > 1):
+            r = pieces[:, j]
+            both = (r[:, None] > 0) & (r > 0)
+            ways += np.where(both, gammaln(r[:, None] + r + 1) - gammaln(r[:, None] + 1) - gammaln(r + 1), 0.0)
+        rise += shared * (log_delta - log_rest) + ways
+    np.fill_diagonal(rise, -np.inf)
+    return rise
+
+
+def split(board: Board) -> int:
+    """Part atoms in two where that raises the objective; returns how many were parted."""
+    parted = 0
+    now = board.objective()
+    for k in range(len(board.counts)):
+        members = np.flatnonzero(board.labels == k)
+        if len(members) < 2:
+            continue
+        for part in _partings(board, members):
+            before = board.labels.copy()
+            board.labels[part] = board.labels.max() + 1
+            board._tabulate()
+            after = board.objective()
+            if after > now + SMALLEST_RISE:
+                now = after
+                parted += 1
+                break
+            board.labels = before
+            board._tabulate()
+    return parted
+
+
+def _partings(board: Board, members: Index) -> list[Index]:
+    """Which members to part from the rest: the farthest alone; those nearer to one end of the farthest pair."""
+    scores = np.zeros((len(members), len(members)))
+    for family, rows in zip(board.families, board.rows, strict=True):
+        scores += family.gain(rows[members], rows[members])
+    scores -= board.alone[members][:, None]
+    closeness = scores + scores.T
+    farthest = int(np.argmin(closeness.sum(1)))
+    a, b = np.unravel_index(np.argmin(closeness), closeness.shape)
+    half = closeness[:, a] < closeness[:, b]
+    half[[a, b]] = [False, True]
+    return [members[[farthest]], members[half]]

@@ -11,14 +11,43 @@ so that one more group at an atom held by m others scores `steps[m]` = R(m+1) - 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.local import Array
+from modelweld.stack import Index
+
+class Prior(ABC):
+    """How probable a matching is before the values are seen."""
+
+    @abstractmethod
+    def steps(self, J: int) -> Array:
+        """`steps[m]`: log score of joining an atom that m other groups hold; `steps[0]`: of a new atom."""
+
+    @abstractmethod
+    def log_prob(self, counts: Index, sizes: Index) -> float:
+        """Log probability of a matching of groups of `sizes`, given how many groups hold each atom."""
+
+    def learned(self, counts: Index, sizes: Index) -> Prior:
+        """The prior with its own parameters updated; never lowers `log_prob`."""
+        return self
+
+    def surcharge(self, size: int) -> Array:
+        """What the first, second, ... new atom of a group of `size` pays beyond `steps[0]`."""
+        return np.zeros(size)
+
+    def most_new(self, size: int, K: int) -> int:
+        """How many atoms a group of `size` may open when there are K."""
+        return size
+
+    def junk_probability(self, J: int) -> float:
+        """Probability that a value alone belongs to no atom."""
+        return 0.0
+
 
 AUTHORS_LARGEST_COUNT = 10
 """The authors' program cuts the number of groups at an atom here (not in the paper; erratum E8)."""
@@ -28,7 +57,7 @@ AUTHORS_MOST_ATOMS = 700
 
 
 @dataclass(frozen=True)
-class BetaBernoulli:
+class BetaBernoulli(Prior):
     """Beta-Bernoulli process over matchings.
 
     Parameters
@@ -80,7 +109,7 @@ class BetaBernoulli:
         """How many atoms a group of `size` may open when there are K."""
         return min(size, max(AUTHORS_MOST_ATOMS - K, 1)) if self.form == "authors" else size
 
-    def log_prob(self, counts: NDArray[np.int64], sizes: NDArray[np.int64]) -> float:
+    def log_prob(self, counts: Index, sizes: Index) -> float:
         """Log probability of a matching, always in the exact form: the one number all fits are compared by."""
         from scipy.special import gammaln
 

@@ -16,7 +16,7 @@ from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.random_effects import Effects, Hyperparameters
 from modelweld.local import Array, check_squares
-from modelweld.prior import AUTHORS_MOST_ATOMS, BetaBernoulli
+from modelweld.prior import AUTHORS_MOST_ATOMS, BetaBernoulli, Prior
 from modelweld.stack import Index, Stack, canonical_groups
 
 
@@ -33,10 +33,10 @@ def pack(stack: Stack) -> tuple[Stack, Index]:
 class CompiledBoard:
     """A matching in the making, as `matching.Board`, for one array with plain values and a Gaussian family."""
 
-    def __init__(self, stack: Stack, family: Gaussian, prior: BetaBernoulli) -> None:
+    def __init__(self, stack: Stack, family: Gaussian, prior: Prior) -> None:
         assert stack.moments is not None
         assert stack.order is not None
-        self.stack, self.family, self.prior = stack, family, prior
+        self.stack, self.family = stack, family
         N, D = stack.values.shape
         self.origin = np.array(family.origin)
         self.labels = np.full(N, NEW, dtype=np.int64)
@@ -52,9 +52,10 @@ class CompiledBoard:
             curvature=np.empty(N, dtype=np.float32),
             reach=np.zeros(2),
         )
-        self.steps = prior.steps(len(stack.sizes))
+        self._believe(prior)
         self.surcharge = prior.surcharge(int(stack.sizes.max()))
-        self.most_atoms = AUTHORS_MOST_ATOMS if prior.form == "authors" else 0
+        authors = isinstance(prior, BetaBernoulli) and prior.form == "authors"
+        self.most_atoms = AUTHORS_MOST_ATOMS if authors else 0
         mean, squares = stack.moments
         self.total_squares = squares + N * np.square(mean - self.origin)
         self._forget()
@@ -91,23 +92,30 @@ class CompiledBoard:
             self.labels[self.stack.offsets[j] : self.stack.offsets[j + 1]] = NEW
         self._rebuild()
 
-    def state(self) -> tuple[Index, Gaussian]:
-        """Labels and family."""
-        return self.labels.copy(), self.family
+    def state(self) -> tuple[Index, Gaussian, Prior]:
+        """Labels, family and prior."""
+        return self.labels.copy(), self.family, self.prior
 
-    def restore(self, state: tuple[Index, Gaussian]) -> None:
+    def restore(self, state: tuple[Index, Gaussian, Prior]) -> None:
         """Go back to an earlier state."""
-        self.labels, self.family = state
+        self.labels, self.family, prior = state
+        self._believe(prior)
         self._rebuild()
+
+    def _believe(self, prior: Prior) -> None:
+        self.prior = prior
+        self.steps = prior.steps(len(self.stack.sizes))
+        self._log_prior: float | None = None
 
     def _forget(self) -> None:
         """What was computed from a matching that is no more."""
         self._lines: Any = None
-        self._log_prior: float | None = None
+        self._log_prior = None
         self._log_evidence: float | None = None
 
     def learn(self) -> None:
-        """Hyperparameters given the matching."""
+        """Hyperparameters of the family and the prior, given the matching."""
+        self._believe(self.prior.learned(self.counts, self.stack.sizes))
         if self.family.learning == "likelihood":
             old, floor = self.family.hyperparameters, np.asarray(self.family.floor)
             *found, self._log_evidence = maximise(self._matching_lines(), *old, floor)

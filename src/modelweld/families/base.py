@@ -41,6 +41,10 @@ class Family(ABC):
         """As `update`, for families whose rows depend on hyperparameters; never lowers the evidence."""
         return self.update(sums)
 
+    def log_prior(self) -> float:
+        """Log prior density of hyperparameters that have one; part of the objective."""
+        return 0.0
+
     def gain(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.families.random_effects import Effects, Hyperparameters, maximise, moments
-from modelweld.families.standard_errors import maximise_with_variance
+from modelweld.families.standard_errors import log_prior_of_trust, maximise_with_variance
 from modelweld.local import Array
 from modelweld.stack import Index, Stack
 from modelweld.start import noise_shares, total_variance
@@ -41,14 +41,16 @@ class Gaussian(Family):
         dimensions are in the same units and equally noisy.
     learning : {"likelihood", "moments", "nothing"}
         How hyperparameters are learned: maximum likelihood, the paper's closed forms, or not at all.
+    trust : float
+        Factor on the sites' own `variance`, learned where they send one: 1 if their standard errors are right.
     origin, floor : array, optional
         Set by `starts`: values are measured from `origin` before they are squared (rounding only), and noise does
         not fall below `floor`.
 
     Notes
     -----
-    A row is, per dimension, [seen, w, w y, w y^2, log w] with y = v - origin and w = 1 / (1 / weight + variance /
-    noise); weight zero gives a row of zeros. With sums n, W, S, Q, G of such rows, rho = spread / noise and mean
+    A row is, per dimension, [seen, w, w y, w y^2, log w] with y = v - origin and w = 1 / (1 / weight +
+    trust variance / noise); weight zero gives a row of zeros. With sums n, W, S, Q, G of such rows, rho = spread / noise and mean
     m measured from the origin,
 
         log evidence = G/2 - n/2 log(2 pi noise) - 1/2 log(1 + rho W)
@@ -68,6 +70,7 @@ class Gaussian(Family):
     spread: ArrayLike | None = None
     shape: Literal["diagonal", "scalar"] = "diagonal"
     learning: Literal["likelihood", "moments", "nothing"] = "likelihood"
+    trust: float = 1.0
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
 
@@ -132,7 +135,7 @@ class Gaussian(Family):
         if weight is not None:
             inverse = 1.0 / np.where(weight > 0, weight, 1.0)
         if variance is not None:
-            inverse = inverse + variance / self.hyperparameters.noise
+            inverse = inverse + self.trust * variance / self.hyperparameters.noise
         w = seen / inverse
         return np.concatenate([seen, w, w * y, w * y * y, -seen * np.log(inverse)], axis=-1)
 
@@ -169,7 +172,12 @@ class Gaussian(Family):
         if self.learning == "moments":
             raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")
         y = stack.values - self._origin
-        return self.with_hyperparameters(maximise_with_variance(y, stack, labels, self.hyperparameters, *self._limits))
+        at, trust = maximise_with_variance(y, stack, labels, self.hyperparameters, self.trust, *self._limits)
+        return replace(self.with_hyperparameters(at), trust=trust)
+
+    def log_prior(self) -> float:
+        """Log density of the trust in standard errors."""
+        return log_prior_of_trust(self.trust)
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; one matrix product where all values are equally well known."""

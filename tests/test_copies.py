@@ -1,0 +1,157 @@
+"""Copies: one objective still decides, and pieces of one atom come together."""
+
+import numpy as np
+import pytest
+
+from modelweld import BetaBernoulli, Gaussian
+from modelweld.assignment import NEW
+from modelweld.copies import Copies
+from modelweld.matching import Board, alternate
+from modelweld.moves import _merge_rises, merge, merge_and_split, split
+from modelweld.spectrum import Spectrum
+from modelweld.stack import Stack, offsets_of
+
+
+def doubled_board(seed, share=0.3, J=8, copies=None, prior=None, noise=0.3):
+    """Sites that hold 4 of 6 atoms, each sent in two pieces with probability `share`."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 4, (6, 3))
+    values, truth = [], []
+    for _ in range(J):
+        held = rng.permutation(6)[:4]
+        held = np.sort(np.concatenate([held, held[rng.random(4) < share]]))
+        values.append(atoms[held] + rng.normal(0, noise, (len(held), 3)))
+        truth.append(held)
+    stack = Stack(np.concatenate(values), offsets_of([len(v) for v in values]))
+    hyper = {"mean": np.zeros(3), "noise": np.full(3, 0.2), "spread": np.full(3, 16.0)}
+    return Board([stack], [Gaussian(**hyper)], prior or BetaBernoulli(), copies), np.concatenate(truth)
+
+
+def objective_of(board):
+    """From the definition."""
+    family, stack = board.families[0], board.stacks[0]
+    value = board.copies.log_prob(board.pieces) if board.copies else 0.0
+    counts = []
+    rows = family.rows(stack.values, stack.variance, stack.weight)
+    for k in np.unique(board.labels):
+        here = board.labels == k
+        counts.append(len(set(board.group[here])))
+        value += float(family.log_evidence(rows[here].sum(0)))
+    return value + board.prior.log_prob(np.array(counts), board.sizes)
+
+
+@pytest.mark.parametrize("prior", [BetaBernoulli(), Spectrum()])
+@pytest.mark.parametrize("seed", range(8))
+def test_no_step_and_no_update_lowers_the_objective(seed, prior):
+    board, _ = doubled_board(seed, copies=Copies(), prior=prior, noise=1.0)
+    rng = np.random.default_rng(seed)
+    board.sweep(rng.permutation(8))
+    now = board.objective()
+    for _ in range(6):
+        for j in rng.permutation(8):
+            moved = board.step(int(j))
+            after = board.objective()
+            assert after == pytest.approx(objective_of(board), abs=1e-6)
+            assert after > now if moved else after == pytest.approx(now, abs=1e-9)
+            now = after
+        board._tabulate()
+        board.learn()
+        after = board.objective()
+        assert after >= now - 1e-9 * abs(now)
+        now = after
+
+
+@pytest.mark.parametrize("copies", [None, Copies(0.1)])
+@pytest.mark.parametrize("seed", range(6))
+def test_worth_is_the_difference_of_objectives(seed, copies):
+    board, _ = doubled_board(seed, copies=copies, share=0.3 if copies else 0.0)
+    rng = np.random.default_rng(seed)
+    board.sweep(rng.permutation(8))
+    j = int(rng.integers(8))
+    group = slice(board.offsets[j], board.offsets[j + 1])
+    old = board.labels[group].copy()
+    before = board.objective()
+    board._shift(group, old, -1)
+    fresh = np.full(len(old), NEW)
+    difference = board.worth(group, fresh) - board.worth(group, old)
+    slots = fresh.copy()
+    board._open(slots)
+    board.labels[group] = slots
+    board._shift(group, slots, +1)
+    board._tabulate()
+    assert board.objective() - before == pytest.approx(difference)
+
+
+def test_pieces_come_together():
+    for seed in range(5):
+        board, truth = doubled_board(seed, copies=Copies())
+        rng = np.random.default_rng(0)
+        progress = merge_and_split(board, 8, rng, alternate(board, 8, rng, 100), 100)
+        assert progress.converged
+        assert (np.diff(progress.history) >= -1e-9).all()
+        assert len(board.counts) == len(np.unique(truth))
+        assert len(np.unique(np.stack([board.labels, truth]), axis=1).T) == len(board.counts)
+        extra = len(truth) - len(board.pieces)
+        assert board.copies.delta == pytest.approx((extra + 0.5) / (len(truth) + 10))
+
+
+def test_without_copies_a_group_holds_an_atom_once():
+    board, _ = doubled_board(0)
+    rng = np.random.default_rng(0)
+    merge_and_split(board, 8, rng, alternate(board, 8, rng, 100), 100)
+    assert (board.pieces == 1).all()
+
+
+@pytest.mark.parametrize("copies", [None, Copies(0.1)])
+def test_merge_rises_are_differences_of_objectives(copies):
+    board, _ = doubled_board(1, copies=copies, noise=1.5, share=0.3 if copies else 0.0)
+    board.sweep(np.arange(8))
+    rises, now, labels = _merge_rises(board), board.objective(), board.labels.copy()
+    checked = 0
+    for a in range(len(board.counts)):
+        for b in range(a):
+            if np.isinf(rises[a, b]):
+                continue
+            board.labels = labels.copy()
+            board.labels[board.labels == a] = b
+            board._tabulate()
+            assert board.objective() - now == pytest.approx(rises[a, b])
+            checked += 1
+            board.labels = labels.copy()
+            board._tabulate()
+    assert checked > 3
+
+
+@pytest.mark.parametrize("move", [merge, split])
+@pytest.mark.parametrize("seed", range(5))
+def test_moves_never_lower_the_objective(seed, move):
+    board, _ = doubled_board(seed, copies=Copies(), noise=1.5)
+    board.sweep(np.arange(8))
+    before = board.objective()
+    done = move(board)
+    assert board.objective() >= before - 1e-9
+    assert (board.objective() > before + 1e-9) == (done > 0)
+
+
+def test_merging_mends_an_atom_in_two():
+    board, _ = doubled_board(2, share=0.0)
+    rng = np.random.default_rng(0)
+    alternate(board, 8, rng, 100)
+    best, K = board.objective(), len(board.counts)
+    half = np.flatnonzero(board.labels == np.argmax(board.counts))[::2]
+    board.labels[half] = K
+    board._tabulate()
+    assert merge(board) == 1
+    assert board.objective() == pytest.approx(best)
+
+
+def test_splitting_mends_two_atoms_in_one():
+    board, truth = doubled_board(3, share=0.0, J=2)
+    board.labels = truth.copy()
+    board.labels[(truth == truth[0]) & (board.group == 0)] = 90
+    other = next(t for t in truth[board.group == 1] if t != truth[0])
+    board.labels[(truth == other) & (board.group == 1)] = 90
+    board._tabulate()
+    before = len(board.counts)
+    assert split(board) >= 1
+    assert len(board.counts) > before
