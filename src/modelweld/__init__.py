@@ -5,7 +5,9 @@ from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion, Matching
 from modelweld.local import LocalModel
-from modelweld.prior import BetaBernoulli
+from modelweld.prior import BetaBernoulli, Prior
+from modelweld.search import OverlapWarning
+from modelweld.spectrum import Spectrum
 
 __version__ = "0.1.0.dev0"
 
@@ -19,5 +21,8 @@ __all__ = [
     "LocalModel",
     "Matching",
     "ModelweldWarning",
+    "OverlapWarning",
+    "Prior",
+    "Spectrum",
     "fuse",
 ]

@@ -13,10 +13,11 @@ from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion, Matching
 from modelweld.local import Array, LocalModel, check_finite, check_squares
-from modelweld.matching import SMALLEST_RISE, AnyBoard, Board, alternate
-from modelweld.moves import rematch
+from modelweld.matching import AnyBoard, Board
 from modelweld.prior import BetaBernoulli, Prior
+from modelweld.search import Effort, best_run, find_matching
 from modelweld.sets import Families, checked_models, families_by_set, stack_of
+from modelweld.spectrum import Spectrum
 from modelweld.stack import Index, Stack, arranged, stack_arrays
 from modelweld.threads import blas_threads
 
@@ -24,6 +25,9 @@ COMPILED_FROM = 2_000_000
 """Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
 fraction of a second and nobody should wait for a compiler. The choice depends on the input alone, not on what has
 been compiled before, so that the same call gives the same bits."""
+
+FEWEST_FOR_SPECTRUM = 4
+"""Sites from which on the spectrum of supports can be learned."""
 
 MOST_SWEEPS = 200
 """Ten times what the hardest simulated sets needed."""
@@ -46,7 +50,8 @@ def fuse(
     preset: Literal["paper", "authors"] | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
-    search: Literal["plain", "thorough"] = "plain",
+    copies: bool | Literal["auto"] = "auto",
+    search: Literal["auto", "plain", "thorough"] = "auto",
     max_sweeps: int | None = None,
     engine: Literal["auto", "numpy", "compiled"] = "auto",
 ) -> Fusion:
@@ -60,8 +65,9 @@ def fuse(
         How values scatter about their global value: one family for all arrays, or ``{array: family}``, or
         ``{set: {array: family}}``. Arrays that are not named ride along. Default: `Gaussian` for every array that
         does not ride.
-    prior : BetaBernoulli or "auto"
-        How probable matchings are. ``"auto"`` is ``BetaBernoulli(1, 1)``.
+    prior : Prior or "auto"
+        How probable matchings are: ``BetaBernoulli(alpha, gamma0)`` or ``Spectrum()``, which is learned and knows values
+        that belong to no atom. ``"auto"`` is ``Spectrum()`` from four sites on, else ``BetaBernoulli(1, 1)``.
     preset : {"paper", "authors"}, optional
         Replicate the paper's or its authors' program's setting: families and prior are then given by the preset.
     seed : int
@@ -69,9 +75,13 @@ def fuse(
     n_jobs : int, optional
         Threads for matrix products; None means 1, -1 all processors. More than one helps from about 500
         parameters per site on.
-    search : {"plain", "thorough"}
-        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"thorough"`` goes on to free some groups
-        and match them again as long as that raises the objective.
+    copies : bool or "auto"
+        Whether a site may hold an atom in several pieces, as estimated models do. ``"auto"``: if sites send standard
+        errors (`variance`); without them, pieces cannot be told from neighbours where atoms overlap.
+    search : {"auto", "plain", "thorough"}
+        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms
+        (numpy engine only), ``"thorough"`` also to free some groups and match them again; both only as long as the
+        objective rises.
     max_sweeps : int, optional
         Sweeps after which to give up and warn; default 200. Runs end by themselves at the first sweep that changes
         nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
@@ -100,19 +110,23 @@ def fuse(
         if preset not in PRESETS:
             raise InputError(f"preset is one of {list(PRESETS)}; found {preset!r}.")
         families, prior = PRESETS[preset]
-    prior = BetaBernoulli() if prior == "auto" else prior
+    if prior == "auto":
+        prior = Spectrum() if len(given) >= FEWEST_FOR_SPECTRUM else BetaBernoulli()
     if not isinstance(prior, Prior):
         raise InputError(f"prior must be a Prior, such as BetaBernoulli(), or 'auto'; found {prior!r}.")
     if engine not in ("auto", "numpy", "compiled"):
         raise InputError(f"engine is 'auto', 'numpy' or 'compiled'; found {engine!r}.")
-    if search not in ("plain", "thorough"):
-        raise InputError(f"search is 'plain' or 'thorough'; found {search!r}.")
+    if search not in ("auto", "plain", "thorough"):
+        raise InputError(f"search is 'auto', 'plain' or 'thorough'; found {search!r}.")
+    if copies not in (True, False, "auto"):
+        raise InputError(f"copies is True, False or 'auto'; found {copies!r}.")
     if max_sweeps is not None and max_sweeps < 1:
         raise InputError(f"max_sweeps must be at least 1; found {max_sweeps}.")
     options: dict[str, Any] = {
         "prior": prior,
         "engine": engine,
-        "search": search,
+        "copies": copies,
+        "search": "plain" if preset else search,
         "max_sweeps": max_sweeps or (PRESET_SWEEPS if preset else MOST_SWEEPS),
         "warn": max_sweeps is not None or preset is None,
     }
@@ -153,6 +167,7 @@ def _match(
     rng: np.random.Generator,
     prior: Prior,
     engine: str,
+    copies: bool | str,
     search: str,
     max_sweeps: int,
     warn: bool,
@@ -161,21 +176,22 @@ def _match(
     names = list(parts)
     stacks, families = [stack for stack, _ in parts.values()], [family for _, family in parts.values()]
     N, D = stacks[0].values.shape
-    able = len(names) == 1 and type(families[0]) is Gaussian and stacks[0].plain and N > 0
+    able = len(names) == 1 and type(families[0]) is Gaussian and stacks[0].plain and N > 0 and copies is not True
     if engine == "compiled" and not able:
-        raise InputError("engine 'compiled' is for one array with a Gaussian family and no variance or weight.")
+        raise InputError("engine 'compiled' is for one array with a Gaussian family, no variance or weight, no copies.")
     work = N * int(stacks[0].sizes.max(initial=0)) * D
     compiled = engine == "compiled" or (engine == "auto" and able and work >= COMPILED_FROM)
-    boards, rows = _compiled_boards(stacks[0], families[0], prior) if compiled else _boards(stacks, families, prior)
     J = len(stacks[0].sizes)
-    board, *others = boards
-    progress = alternate(board, J, rng, max_sweeps)
-    for other in others:
-        attempt = alternate(other, J, rng, max_sweeps)
-        if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
-            board, progress = other, attempt
-    if search == "thorough":
-        progress = rematch(board, J, rng, progress, max_sweeps)
+    effort = Effort(moves=search != "plain", rematch=search == "thorough", max_sweeps=max_sweeps)
+    board: AnyBoard
+    if compiled:
+        boards, rows = _compiled_boards(stacks[0], families[0], prior)
+        board, progress = best_run(boards, J, rng, effort)
+    else:
+        pieces = copies is True or (copies == "auto" and any(s.variance is not None for s in stacks))
+        stacks, rows = _checked_and_arranged(stacks)
+        starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
+        board, progress = find_matching(stacks, starts, prior, pieces, rng, effort)
     values = board.estimates()
     if warn and not progress.converged:
         warnings.warn(
@@ -201,20 +217,18 @@ def _match(
         changes=tuple(progress.changes),
         converged=progress.converged,
         engine="compiled" if compiled else "numpy",
+        delta=board.copies.delta if isinstance(board, Board) and board.copies is not None else 0.0,
     )
 
 
-def _boards(stacks: list[Stack], families: list[Family], prior: Prior) -> tuple[list[AnyBoard], Index]:
-    """Boards in canonical order, one per start, and where their rows came from."""
+def _checked_and_arranged(stacks: list[Stack]) -> tuple[list[Stack], Index]:
     for stack in stacks:
         check_squares(stack.values)
-    stacks, rows = arranged(stacks)
-    starts = [family.starts(stack) for family, stack in zip(families, stacks, strict=True)]
-    return [Board(stacks, chosen, prior) for chosen in _side_by_side(starts)], rows
+    return arranged(stacks)
 
 
 def _compiled_boards(stack: Stack, family: Any, prior: Prior) -> tuple[list[AnyBoard], Index]:
-    """As `_boards`, for one Gaussian array."""
+    """Compiled boards of one Gaussian array, one per start, and where their rows came from."""
     from modelweld.compiled import CompiledBoard, pack
 
     stack, rows = pack(stack)

@@ -114,23 +114,32 @@ def _merge_rises(board: Board) -> Array:
 def split(board: Board) -> int:
     """Part atoms in two where that raises the objective; returns how many were parted."""
     parted = 0
-    now = board.objective()
+    next_label = len(board.counts)
     for k in range(len(board.counts)):
         members = np.flatnonzero(board.labels == k)
         if len(members) < 2:
             continue
+        whole = _value_of(board, members)
         for part in _partings(board, members):
-            before = board.labels.copy()
-            board.labels[part] = board.labels.max() + 1
-            board._tabulate()
-            after = board.objective()
-            if after > now + SMALLEST_RISE:
-                now = after
+            rest = np.setdiff1d(members, part)
+            if _value_of(board, part) + _value_of(board, rest) > whole + SMALLEST_RISE:
+                board.labels[part] = next_label
+                next_label += 1
                 parted += 1
                 break
-            board.labels = before
-            board._tabulate()
+    if parted:
+        board._tabulate()
     return parted
+
+
+def _value_of(board: Board, members: Index) -> float:
+    """What an atom with these members adds to the objective."""
+    _, pieces = np.unique(board.group[members], return_counts=True)
+    value = float(board.steps[: len(pieces)].sum())
+    for family, rows in zip(board.families, board.rows, strict=True):
+        value += float(family.log_evidence(rows[members].sum(0)))
+    # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
+    return value if board.copies is None else value + board.copies.log_prob(pieces) - board.copies.log_prob(pieces[:0])
 
 
 def _partings(board: Board, members: Index) -> list[Index]:

@@ -93,7 +93,7 @@ def stack_of(sites: Sequence[LocalModel], name: str, set_name: str, matchings: M
             for position, axis in enumerate(m.axes[name]):
                 if axis is not None and axis != set_name:
                     matching = matchings[axis]
-                    shape = (*x.shape[:position], matching.K, *x.shape[position + 1 :])
+                    shape = (*x.shape[:position], len(matching.counts), *x.shape[position + 1 :])
                     spread_out = np.zeros(shape)
                     spread_out[(slice(None),) * position + (matching.labels[j],)] = x
                     x = spread_out

@@ -1,0 +1,83 @@
+"""The spectrum prior: a Poisson law of supports, with the Beta-Bernoulli process as its limit."""
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from modelweld import BetaBernoulli, Spectrum, fuse, simulate
+from modelweld.spectrum import BOUNDS, _fit, _log_posterior, _mass, _supports
+
+
+@pytest.mark.parametrize("J", [1, 2, 5, 12])
+def test_the_mass_is_the_sum_over_supports(J):
+    for prior in (Spectrum(0.7, 2.0, 3.0), Spectrum(0.01, 0.5, 1.0, 0.4), Spectrum(5.0, 9.0, 100.0, 2.0)):
+        total = sum(comb(J, m) * np.exp(R) for m, R in enumerate(prior.log_rate(J), start=1))
+        assert total == pytest.approx(prior.c * _mass(prior.a, prior.b, J) + prior.junk * J)
+
+
+def test_the_beta_bernoulli_process_is_a_limit():
+    for alpha, gamma0 in ((1.0, 1.0), (0.4, 3.0)):
+        limit = Spectrum(a=1e-10, b=alpha, c=alpha * gamma0)
+        assert np.allclose(limit.steps(30), BetaBernoulli(alpha, gamma0).steps(30), atol=1e-7)
+
+
+def test_steps_are_differences_of_log_prob():
+    prior, J = Spectrum(0.7, 2.0, 3.0, 0.3), 6
+    sizes, base = np.full(J, 3), np.array([2, 3])
+    steps = prior.steps(J)
+    assert steps[0] == pytest.approx(prior.log_prob(np.append(base, 1), sizes) - prior.log_prob(base, sizes))
+    for m in range(1, J):
+        rise = prior.log_prob(np.append(base, m + 1), sizes) - prior.log_prob(np.append(base, m), sizes)
+        assert steps[m] == pytest.approx(rise)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_learning_never_lowers_and_finds_the_maximum(seed):
+    rng = np.random.default_rng(seed)
+    J = int(rng.integers(4, 60))
+    counts = rng.binomial(J, rng.beta(1, 2, rng.integers(1, 60)))
+    counts = np.concatenate([counts[counts > 0], np.ones(rng.integers(0, 30), dtype=np.int64), [1]]).astype(np.int64)
+    sizes = np.full(J, max(1, counts.sum() // J))
+    old = Spectrum(*np.exp(rng.normal(0, 1, 3)))
+    new = old.learned(counts, sizes)
+    supports = _supports(counts, sizes)
+    best = _log_posterior(new, supports)
+    assert best >= _log_posterior(old, supports)
+    assert new.log_prob(counts, sizes) >= old.log_prob(counts, sizes)
+    for _ in range(40):
+        a, b, c, junk = np.array([new.a, new.b, new.c, new.junk]) * np.exp(rng.normal(0, 0.3, 4))
+        inside = BOUNDS[0][0] <= np.log(a) <= BOUNDS[0][1] and BOUNDS[1][0] <= np.log(b) <= BOUNDS[1][1]
+        assert not inside or _log_posterior(Spectrum(a, b, c, junk), supports) <= best + 1e-4
+
+
+def test_junk_is_believed_in_only_where_it_pays():
+    rng = np.random.default_rng(0)
+    shared = rng.binomial(50, 0.4, 20)
+    sizes = np.full(50, 9)
+    clean = Spectrum().learned(shared, sizes)
+    assert clean.junk == 0.0
+    assert clean.junk_probability(50) == 0.0
+    noisy = Spectrum().learned(np.concatenate([shared, np.ones(30, dtype=np.int64)]), sizes)
+    assert noisy.junk == pytest.approx(30 / 50, rel=0.1)
+    assert noisy.junk_probability(50) > 0.9
+    assert _fit(_supports(shared, sizes), junk=True).junk == 0.0
+
+
+def test_clean_sets_lose_nothing():
+    for seed in range(4):
+        data = simulate.paper_figure(20, 1.0, seed=seed)
+        fusion = fuse(data.values)
+        assert fusion.K == data.K
+        assert len(fusion.matching.set_aside) == 0
+
+
+def test_values_that_belong_to_no_atom_are_set_aside_and_kept():
+    rng = np.random.default_rng(1)
+    atoms = rng.normal(0, 5, (6, 4))
+    sites = [np.vstack([atoms + rng.normal(0, 0.2, atoms.shape), rng.normal(0, 5, (1, 4))]) for _ in range(12)]
+    fusion = fuse(sites)
+    assert fusion.K == 6
+    assert fusion.matching.set_aside.tolist() == [7 * j + 6 for j in range(12)]
+    assert len(fusion.atoms) == 18
+    assert "12 set aside" in repr(fusion)
