@@ -96,3 +96,20 @@ def test_forms_differ_as_the_errata_say():
 def test_wrong_arguments_are_named(wrong):
     with pytest.raises(InputError, match=next(iter(wrong))):
         BetaBernoulli(**wrong)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_empirical_bayes_never_lowers_and_finds_the_maximum(seed):
+    rng = np.random.default_rng(seed)
+    J = int(rng.integers(2, 30))
+    counts, sizes = rng.integers(1, J + 1, rng.integers(1, 40)), np.full(J, 5)
+    old = BetaBernoulli(*np.exp(rng.normal(0, 1, 2)), learning=True)
+    new = old.learned(counts, sizes)
+    best = new.log_prob(counts, sizes)
+    assert best >= old.log_prob(counts, sizes)
+    for _ in range(30):
+        alpha, gamma0 = np.array([new.alpha, new.gamma0]) * np.exp(rng.normal(0, 0.2, 2))
+        if -7 <= np.log(alpha) <= 7:
+            assert BetaBernoulli(alpha, gamma0).log_prob(counts, sizes) <= best + 1e-4
+    fixed = BetaBernoulli()
+    assert fixed.learned(counts, sizes) is fixed

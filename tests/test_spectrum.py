@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Spectrum, fuse, simulate
-from modelweld.spectrum import BOUNDS, _fit, _log_posterior, _mass, _supports
+from modelweld.spectrum import BOUNDS, _fit, _log_posterior, _mass, _profile, _slope, _supports
 
 
 @pytest.mark.parametrize("J", [1, 2, 5, 12])
 def test_the_mass_is_the_sum_over_supports(J):
     for prior in (Spectrum(0.7, 2.0, 3.0), Spectrum(0.01, 0.5, 1.0, 0.4), Spectrum(5.0, 9.0, 100.0, 2.0)):
-        total = sum(comb(J, m) * np.exp(R) for m, R in enumerate(prior.log_rate(J), start=1))
+        total = sum(comb(J, m) * np.exp(R) for m, R in enumerate(prior.log_rate(np.arange(1.0, J + 1), J), start=1))
         assert total == pytest.approx(prior.c * _mass(prior.a, prior.b, J) + prior.junk * J)
 
 
@@ -49,6 +49,23 @@ def test_learning_never_lowers_and_finds_the_maximum(seed):
         a, b, c, junk = np.array([new.a, new.b, new.c, new.junk]) * np.exp(rng.normal(0, 0.3, 4))
         inside = BOUNDS[0][0] <= np.log(a) <= BOUNDS[0][1] and BOUNDS[1][0] <= np.log(b) <= BOUNDS[1][1]
         assert not inside or _log_posterior(Spectrum(a, b, c, junk), supports) <= best + 1e-4
+
+
+@pytest.mark.parametrize("junk", [False, True])
+def test_slope_is_the_derivative(junk):
+    rng = np.random.default_rng(3)
+    counts = np.concatenate([rng.binomial(30, 0.4, 20), np.ones(25, dtype=np.int64)])
+    supports = _supports(counts, np.full(30, 9))
+
+    def value(x):
+        return _log_posterior(_profile(supports, *x, junk), supports)
+
+    for x in ([-1.0, 0.5], [0.3, 1.2], [1.5, 2.0]):
+        prior = _profile(supports, *x, junk)
+        assert (prior.junk > 0) == junk
+        for i, slope in enumerate(_slope(prior, supports)):
+            step = 1e-5 * np.eye(2)[i]
+            assert slope == pytest.approx((value(x + step) - value(x - step)) / 2e-5, rel=1e-4, abs=1e-4)
 
 
 def test_junk_is_believed_in_only_where_it_pays():

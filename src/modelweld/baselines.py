@@ -200,7 +200,7 @@ def _fusion(
         counts=counts[number],
         families=families or {},
         values={"values": atoms[number]},
-        prior=prior or BetaBernoulli(),
+        prior=prior,
         objective=objective,
         history=() if np.isnan(objective) else (objective,),
         changes=(),

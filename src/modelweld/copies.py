@@ -1,9 +1,9 @@
 """An atom in several pieces: what estimated local models do, and the paper's model forbids.
 
-A mixture that is fitted with a component too many splits one of its true components in two. The pieces are noisy values
-of the same atom, but one group may hold an atom only once, so second pieces gather into atoms of their own, more of them
-the more groups there are. Here a group that holds an atom holds it in r >= 1 pieces with probability (1 - delta)
-delta^(r - 1):
+A mixture that is fitted with a component too many splits one of its true components in two. The pieces are noisy
+values of the same atom, but one group may hold an atom only once, so second pieces gather into atoms of their own,
+more of them the more groups there are. Here a group that holds an atom holds it in r >= 1 pieces with probability (1
+- delta) delta^(r - 1):
 
     log P = ... + sum over (group, atom) held [log(1 - delta) + (r - 1) log delta + lgamma(r + 1)]
 
@@ -58,9 +58,9 @@ class Copies:
     def piece_scores(self, scores: Array, gain: Array) -> Array:
         """Scores (L, K) of first pieces, then of second and third ones: (L, 3 K).
 
-        `gain` is the score without the prior's share for the atom. Pieces are used in order; where a later one would score
-        higher, the assignment could take it alone, so it is held down to the one before (a lower bound; what was found is
-        judged by the exact objective).
+        `gain` is the score without the prior's share for the atom. Pieces are used in order; where a later one would
+        score higher, the assignment could take it alone, so it is held down to the one before (a lower bound; what
+        was found is judged by the exact objective).
         """
         columns = [scores]
         for r in range(2, MOST_PIECES + 1):

@@ -11,9 +11,10 @@ import numpy as np
 
 from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
+from modelweld.finish import finished
 from modelweld.fusion import Fusion, Matching
-from modelweld.local import Array, LocalModel, check_finite, check_squares
-from modelweld.matching import AnyBoard, Board
+from modelweld.local import LocalModel, check_finite, check_squares
+from modelweld.matching import AnyBoard
 from modelweld.prior import BetaBernoulli, Prior
 from modelweld.search import Effort, best_run, find_matching
 from modelweld.sets import Families, checked_models, families_by_set, stack_of
@@ -66,8 +67,8 @@ def fuse(
         ``{set: {array: family}}``. Arrays that are not named ride along. Default: `Gaussian` for every array that
         does not ride.
     prior : Prior or "auto"
-        How probable matchings are: ``BetaBernoulli(alpha, gamma0)`` or ``Spectrum()``, which is learned and knows values
-        that belong to no atom. ``"auto"`` is ``Spectrum()`` from four sites on, else ``BetaBernoulli(1, 1)``.
+        How probable matchings are: ``BetaBernoulli(alpha, gamma0)`` or ``Spectrum()``, which is learned and knows
+        values that belong to no atom. ``"auto"`` is ``Spectrum()`` from four sites on, else ``BetaBernoulli(1, 1)``.
     preset : {"paper", "authors"}, optional
         Replicate the paper's or its authors' program's setting: families and prior are then given by the preset.
     seed : int
@@ -176,12 +177,14 @@ def _match(
     names = list(parts)
     stacks, families = [stack for stack, _ in parts.values()], [family for _, family in parts.values()]
     N, D = stacks[0].values.shape
-    able = len(names) == 1 and type(families[0]) is Gaussian and stacks[0].plain and N > 0 and copies is not True
+    able = len(names) == 1 and _compilable(families[0]) and stacks[0].plain and N > 0 and copies is not True
     if engine == "compiled" and not able:
-        raise InputError("engine 'compiled' is for one array with a Gaussian family, no variance or weight, no copies.")
+        raise InputError(
+            "engine 'compiled' is for one array with a diagonal or scalar Gaussian, without variance, weight or copies."
+        )
     work = N * int(stacks[0].sizes.max(initial=0)) * D
     compiled = engine == "compiled" or (engine == "auto" and able and work >= COMPILED_FROM)
-    J = len(stacks[0].sizes)
+    J, offsets = len(stacks[0].sizes), stacks[0].offsets
     effort = Effort(moves=search != "plain", rematch=search == "thorough", max_sweeps=max_sweeps)
     board: AnyBoard
     if compiled:
@@ -192,7 +195,6 @@ def _match(
         stacks, rows = _checked_and_arranged(stacks)
         starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
         board, progress = find_matching(stacks, starts, prior, pieces, rng, effort)
-    values = board.estimates()
     if warn and not progress.converged:
         warnings.warn(
             f"no sweep without change among the first {max_sweeps}: the matching is the last one reached. Raise "
@@ -200,25 +202,11 @@ def _match(
             ConvergenceWarning,
             stacklevel=4,
         )
-    number = _by_count(board.counts, values[0])
-    rank = np.empty(len(number), dtype=np.int64)
-    rank[number] = np.arange(len(number))
-    labels = np.empty(N, dtype=np.int64)
-    labels[rows] = rank[board.labels]
-    return Matching(
-        stacked_labels=labels,
-        offsets=parts[names[0]][0].offsets,
-        counts=board.counts[number],
-        families=dict(zip(names, board.families, strict=True)),
-        values={name: v[number] for name, v in zip(names, values, strict=True)},
-        prior=board.prior,
-        objective=progress.history[-1],
-        history=tuple(progress.history),
-        changes=tuple(progress.changes),
-        converged=progress.converged,
-        engine="compiled" if compiled else "numpy",
-        delta=board.copies.delta if isinstance(board, Board) and board.copies is not None else 0.0,
-    )
+    return finished(board, progress, names, rows, offsets, "compiled" if compiled else "numpy")
+
+
+def _compilable(family: Family) -> bool:
+    return type(family) is Gaussian and family.shape != "full"
 
 
 def _checked_and_arranged(stacks: list[Stack]) -> tuple[list[Stack], Index]:
@@ -238,13 +226,6 @@ def _compiled_boards(stack: Stack, family: Any, prior: Prior) -> tuple[list[AnyB
 def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
     """The first of each list, then the second, ...; a list that has ended goes on with its last."""
     return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]
-
-
-def _by_count(counts: Index, values: Array) -> Index:
-    """Atoms by decreasing count, then by content, so that their numbers do not depend on the order of arrival."""
-    order = np.lexsort((values[:, 0], -counts))
-    tied = (np.diff(counts[order]) == 0) & (np.diff(values[order, 0]) == 0)
-    return np.lexsort((*values.T[::-1], -counts)) if tied.any() else order
 
 
 def _threads(n_jobs: int | None) -> int:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.local import Array, LocalModel
-from modelweld.prior import BetaBernoulli
-from modelweld.stack import Index
+from modelweld.prior import Prior
+from modelweld.stack import Index, arranged, stack_arrays
+
+if TYPE_CHECKING:
+    from modelweld.matching import Board
+    from modelweld.posterior import Posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +47,12 @@ class Matching:
         How many groups changed in each sweep.
     converged : bool
         Whether the last sweep changed nothing.
-    prior : BetaBernoulli or None
+    prior : Prior or None
         The prior of the matching (None for baselines that have none).
     engine : str
         What did the sweeps: "numpy", "compiled", or the name of a baseline.
+    delta : float
+        Learned share of pieces beyond the first; zero where every site holds an atom once.
     """
 
     stacked_labels: Index
@@ -54,17 +60,31 @@ class Matching:
     counts: Index
     families: Mapping[str, Family]
     values: Mapping[str, Array]
-    prior: BetaBernoulli | None
+    prior: Prior | None
     objective: float
     history: tuple[float, ...]
     changes: tuple[int, ...]
     converged: bool
     engine: str
+    delta: float = 0.0
+
+    @property
+    def junk_probability(self) -> float:
+        """Probability that a value which no other site shares belongs to no atom at all."""
+        return 0.0 if self.prior is None else self.prior.junk_probability(len(self.offsets) - 1)
 
     @property
     def K(self) -> int:
-        """Number of atoms."""
-        return len(self.counts)
+        """Number of atoms that are not set aside."""
+        return int((self.counts > 1).sum()) if self.junk_probability > 0.5 else len(self.counts)
+
+    @cached_property
+    def set_aside(self) -> Index:
+        """Rows whose atom is set aside: nobody shares it, and it is more probably junk than an atom.
+
+        It stays among `values` and `counts`, after the K others.
+        """
+        return np.flatnonzero(self.stacked_labels >= self.K)
 
     @property
     def sweeps(self) -> int:
@@ -80,7 +100,7 @@ class Matching:
     @cached_property
     def presence(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which sites hold which atoms: (J, K)."""
-        held = np.zeros((len(self.offsets) - 1, self.K), dtype=bool)
+        held = np.zeros((len(self.offsets) - 1, len(self.counts)), dtype=bool)
         held[np.repeat(np.arange(len(held)), np.diff(self.offsets)), self.stacked_labels] = True
         return held
 
@@ -107,7 +127,7 @@ class Fusion:
     """
 
     def __init__(self, models: Sequence[Any], sites: Sequence[str], matchings: Mapping[str, Matching]) -> None:
-        self._given = models
+        self.given = models
         self.sites = list(sites)
         self.matchings = dict(matchings)
 
@@ -116,7 +136,7 @@ class Fusion:
         """The local models that were fused."""
         return [
             m if isinstance(m, LocalModel) else LocalModel({"values": m}, {"values": ("atom", None)}, site=site)
-            for m, site in zip(self._given, self.sites, strict=True)
+            for m, site in zip(self.given, self.sites, strict=True)
         ]
 
     @property
@@ -130,7 +150,7 @@ class Fusion:
 
     @property
     def K(self) -> int:
-        """Number of atoms."""
+        """Number of atoms that are not set aside."""
         return self.matching.K
 
     @property
@@ -145,7 +165,7 @@ class Fusion:
 
     @property
     def atoms(self) -> Array:
-        """Global values (K, D) of the one array that was matched."""
+        """Global values of the one array that was matched, one row per atom: K, then those set aside."""
         return next(iter(self._one_array(self.matching.values).values()))
 
     @property
@@ -157,10 +177,10 @@ class Fusion:
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Learned hyperparameters of the one array that was matched, and the prior's."""
-        prior = self.matching.prior or BetaBernoulli()
+        prior = {} if self.matching.prior is None else vars(self.matching.prior)
         names = ("mean", "noise", "spread")
         learned = {name: getattr(self.family, name) for name in names if hasattr(self.family, name)}
-        return {**learned, "alpha": prior.alpha, "gamma0": prior.gamma0}
+        return {**learned, **{name: value for name, value in prior.items() if isinstance(value, float)}}
 
     @property
     def objective(self) -> float:
@@ -182,6 +202,27 @@ class Fusion:
         """Whether every set's last sweep changed nothing."""
         return all(m.converged for m in self.matchings.values())
 
+    def add(self, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
+        """The fusion with one more site: matched to what there is, then (`refit`) everything learned and swept on.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]])
+        >>> larger = fusion.add([[5.1, -4.9]], site="late")
+        >>> larger.K, bool(larger.labels[-1][0] == larger.labels[2][1])
+        (3, True)
+        """
+        from modelweld.revise import with_site
+
+        return with_site(self, model, site=site, refit=refit, seed=seed)
+
+    def remove(self, site: str | int, *, refit: bool = True, seed: int = 0) -> Fusion:
+        """The fusion with one site less, by name or number; nothing that the site sent is left in it."""
+        from modelweld.revise import without_site
+
+        return without_site(self, site, refit=refit, seed=seed)
+
     def array(self, name: str) -> Array:
         """Global array `name`, its set axes in global order."""
         if name not in self.models[0].axes:
@@ -192,7 +233,7 @@ class Fusion:
             if name in matching.values:
                 position = axes.index(set_name)
                 others = [s for i, s in enumerate(self._global_shape(name)) if i != position]
-                return np.moveaxis(matching.values[name].reshape(matching.K, *others), 0, position)
+                return np.moveaxis(matching.values[name].reshape(len(matching.counts), *others), 0, position)
         return self.average(name)
 
     def total(self, name: str) -> Array:
@@ -212,10 +253,160 @@ class Fusion:
             np.add.at(total, self._places(j, name), np.where(seen, values, 0.0))
         return np.where(number > 0, total / np.maximum(number, 1.0), np.nan)
 
+    def confidence(self, set_name: str | None = None) -> list[Array]:
+        """How sure each match is *if all other sites' matches are right*: one array (L_j,) per site.
+
+        P(this local parameter belongs to the atom it was given | the matching of all other sites, hyperparameters).
+
+        Being conditional, it is **overconfident**: it knows nothing of what could be wrong about the atoms themselves
+        (two atoms that are one, one that is two, a noise learned from a wrong matching). Use it to rank matches
+        within a fusion, not as a promise; `sample` answers the wider question, at the price of a sampler.
+
+        Parameters
+        ----------
+        set_name : str, optional
+            Which set, if several were matched. The sets matched before it are taken as they are.
+
+        Returns
+        -------
+        list of arrays
+            Exact where few values compete for few atoms, else by belief propagation: see `modelweld.marginals`.
+
+        Examples
+        --------
+        >>> import modelweld, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> atoms = rng.normal(0, 10, (4, 3))
+        >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
+        >>> fusion = modelweld.fuse(sites)
+        >>> [site.round(2).tolist() for site in fusion.confidence()]
+        [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
+        """
+        from modelweld.confidence import confidence
+
+        board, _ = self._board(set_name)
+        return [confidence(board, j) for j in range(len(self.sites))]
+
+    def conditional(self, site: int | str, set_name: str | None = None) -> Array:
+        """Conditional probabilities (L_j, K + 1) of every atom for every local parameter of one site.
+
+        The last column is that of a new atom. An atom that this site alone holds is such a one: its own column is
+        zero. What was said of `confidence` holds here: all other sites' matches are taken to be right.
+
+        Parameters
+        ----------
+        site : int or str
+            Number or name of the site.
+        set_name : str, optional
+            Which set, if several were matched.
+
+        Examples
+        --------
+        >>> import modelweld, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> atoms = rng.normal(0, 10, (4, 3))
+        >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
+        >>> fusion = modelweld.fuse(sites)
+        >>> fusion.conditional(0).round(2)
+        array([[0., 0., 1., 0., 0.],
+               [0., 1., 0., 0., 0.]])
+        """
+        from modelweld.confidence import conditional
+
+        if site not in self.sites and site not in range(len(self.sites)):
+            raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
+        board, _ = self._board(set_name)
+        return conditional(board, self.sites.index(site) if isinstance(site, str) else site)
+
+    def sample(
+        self, draws: int = 500, chains: int = 4, seed: int = 0, set_name: str | None = None, warm_up: int | None = None
+    ) -> Posterior:
+        """Draw matchings from their posterior, hyperparameters fixed at what was learned.
+
+        Answers how many atoms there are and which local parameters belong together, with probabilities that do not
+        take the rest of the matching for granted.
+
+        Parameters
+        ----------
+        draws : int
+            Matchings kept per chain, one per sweep.
+        chains : int
+            The first, third, ... start from this fusion's matching; the second, sixth, ... with every value alone;
+            the fourth, eighth, ... with the values of half of the groups alone.
+        seed : int
+            Source of the draws.
+        set_name : str, optional
+            Which set, if several were matched. The sets matched before it are taken as they are.
+        warm_up : int, optional
+            Sweeps dropped at the beginning of every chain; default half of `draws`.
+
+        Returns
+        -------
+        Posterior
+            `co_assignment`, `K_probabilities`, `r_hat`, `effective_size`, ...
+
+        Notes
+        -----
+        Do not trust it when `r_hat` is above 1.01 or `effective_size` below 100: draw more. Nor when chains may agree
+        for the wrong reason: R-hat cannot see a region that no chain has found. And hyperparameters are fixed: if the
+        fit took two atoms for one, so that the noise came out too large, every draw inherits that.
+
+        Examples
+        --------
+        >>> import modelweld, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> atoms = rng.normal(0, 10, (4, 3))
+        >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
+        >>> fusion = modelweld.fuse(sites)
+        >>> posterior = fusion.sample(draws=50)
+        >>> posterior.K_probabilities[4] > 0.9
+        True
+        >>> posterior.co_assignment[0].round(1)          # the first value with all of them
+        array([1., 0., 0., 0., 0., 0., 1.])
+        """
+        from modelweld.sampler import sample
+
+        # chains run over the canonical order, so that the order of arrival does not matter
+        board, rows = self._board(set_name, canonical=True)
+        posterior = sample(board, draws, chains, seed, warm_up)
+        labels = np.empty_like(posterior.labels)
+        labels[..., rows] = posterior.labels
+        return replace(posterior, labels=labels)
+
+    def _board(self, set_name: str | None, canonical: bool = False) -> tuple[Board, Index]:
+        """The board on which a set was matched, as it was left, and where its rows stand in the order given."""
+        from modelweld.copies import Copies
+        from modelweld.matching import Board
+        from modelweld.prior import BetaBernoulli
+        from modelweld.sets import stack_of
+
+        if set_name is not None and set_name not in self.matchings:
+            raise InputError(f"no set {set_name!r} was matched; there are {list(self.matchings)}.")
+        matching = self.matching if set_name is None else self.matchings[set_name]
+        name_of_set = next(iter(self.matchings)) if set_name is None else set_name
+        prior = matching.prior
+        if prior is None or not matching.families:
+            raise InputError(f"{matching.engine!r} is no model of matchings: it gives none of them a probability.")
+        if isinstance(prior, BetaBernoulli):
+            prior = replace(prior, form="exact")  # the only form that is a probability
+        if any(isinstance(m, LocalModel) for m in self.given):
+            stacks = [stack_of(self.models, name, name_of_set, self.matchings) for name in matching.families]
+        else:
+            stacks = [stack_arrays(self.given)]
+        rows = np.arange(len(matching.stacked_labels))
+        if canonical:
+            stacks, rows = arranged(stacks)
+        copies = Copies(matching.delta) if matching.delta > 0 else None
+        board = Board(stacks, list(matching.families.values()), prior, copies)
+        board.restore((matching.stacked_labels[rows], *board.state()[1:]))
+        return board, rows
+
     def _global_shape(self, name: str) -> tuple[int, ...]:
         shape = np.shape(self.models[0].arrays[name])
         axes = self.models[0].axes[name]
-        return tuple(n if axis is None else self.matchings[axis].K for n, axis in zip(shape, axes, strict=True))
+        return tuple(
+            n if axis is None else len(self.matchings[axis].counts) for n, axis in zip(shape, axes, strict=True)
+        )
 
     def _places(self, j: int, name: str) -> tuple[Any, ...]:
         """Where site j's entries of array `name` belong in the global array."""
@@ -237,6 +428,10 @@ class Fusion:
         return by_name
 
     def __repr__(self) -> str:
-        sets = ", ".join(f"{m.K} {name}s from {len(m.stacked_labels)}" for name, m in self.matchings.items())
+        sets = ", ".join(
+            f"{m.K} {name}s from {len(m.stacked_labels)}"
+            + (f" ({len(m.set_aside)} set aside)" if len(m.set_aside) else "")
+            for name, m in self.matchings.items()
+        )
         state = "" if self.converged else ", not converged"
         return f"<Fusion of {len(self.sites)} sites: {sets}{state}>"

@@ -239,8 +239,8 @@ class Board:
         self.families = [
             f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
         ]
-        if any(s.variance is not None for s in self.stacks):
-            self._tabulate()  # rows depend on the noise
+        if any(f.rows_change(s) for f, s in zip(self.families, self.stacks, strict=True)):
+            self._tabulate()
         else:
             self._score_alone()
 

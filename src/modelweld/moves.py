@@ -25,9 +25,7 @@ PATIENCE = 8
 MOST_ROUNDS = 200
 
 
-def rematch(
-    board: AnyBoard, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int
-) -> Progress:
+def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int) -> Progress:
     """Free some groups and match them again, round after round; the board is left at the best matching found."""
     history, changes = list(progress.history), list(progress.changes)
     converged = progress.converged
@@ -108,7 +106,7 @@ def _merge_rises(board: Board) -> Array:
             ways += np.where(both, gammaln(r[:, None] + r + 1) - gammaln(r[:, None] + 1) - gammaln(r + 1), 0.0)
         rise += shared * (log_delta - log_rest) + ways
     np.fill_diagonal(rise, -np.inf)
-    return rise
+    return np.asarray(rise)
 
 
 def split(board: Board) -> int:

@@ -12,7 +12,7 @@ so that one more group at an atom held by m others scores `steps[m]` = R(m+1) - 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.local import Array
 from modelweld.stack import Index
+
 
 class Prior(ABC):
     """How probable a matching is before the values are seen."""
@@ -55,6 +56,9 @@ AUTHORS_LARGEST_COUNT = 10
 AUTHORS_MOST_ATOMS = 700
 """The authors' program allows max(700 - K, 1) new atoms per group (not in the paper; erratum E8)."""
 
+LOG_ALPHA_BOUNDS = (-7.0, 7.0)
+"""Where the concentration is looked for when it is learned: beyond, atoms are in all groups or in one."""
+
 
 @dataclass(frozen=True)
 class BetaBernoulli(Prior):
@@ -70,6 +74,9 @@ class BetaBernoulli(Prior):
         ``"exact"`` is the exchangeable probability above, and the only one with a single objective.
         ``"paper"`` charges the k-th new atom of a group log k (erratum E2), ``"authors"`` moreover cuts counts
         at 10 and limits new atoms, as the authors' program does. Both are for replication.
+    learning : bool
+        Whether alpha and gamma0 are learned (empirical Bayes). It helps where local parameters are exact, and harms
+        where they are estimated: it believes every surplus atom. `Spectrum` is the better prior to learn.
 
     Examples
     --------
@@ -80,6 +87,7 @@ class BetaBernoulli(Prior):
     alpha: float = 1.0
     gamma0: float = 1.0
     form: Literal["exact", "paper", "authors"] = "exact"
+    learning: bool = False
 
     def __post_init__(self) -> None:
         for name in ("alpha", "gamma0"):
@@ -108,6 +116,22 @@ class BetaBernoulli(Prior):
     def most_new(self, size: int, K: int) -> int:
         """How many atoms a group of `size` may open when there are K."""
         return min(size, max(AUTHORS_MOST_ATOMS - K, 1)) if self.form == "authors" else size
+
+    def learned(self, counts: Index, sizes: Index) -> BetaBernoulli:
+        """The most probable alpha and gamma0; gamma0 = K / sum_j alpha / (alpha + j - 1) given alpha."""
+        if not self.learning or len(counts) == 0:
+            return self
+        from scipy.optimize import minimize_scalar
+
+        j = np.arange(len(sizes))
+
+        def at(log_alpha: float) -> BetaBernoulli:
+            alpha = float(np.exp(log_alpha))
+            return replace(self, alpha=alpha, gamma0=float(len(counts) / (alpha / (alpha + j)).sum()))
+
+        best = minimize_scalar(lambda x: -at(x).log_prob(counts, sizes), bounds=LOG_ALPHA_BOUNDS, method="bounded")
+        found = at(float(best.x))
+        return found if found.log_prob(counts, sizes) > self.log_prob(counts, sizes) else self
 
     def log_prob(self, counts: Index, sizes: Index) -> float:
         """Log probability of a matching, always in the exact form: the one number all fits are compared by."""

@@ -33,9 +33,7 @@ class Effort:
     max_sweeps: int
 
 
-def best_run(
-    boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effort: Effort
-) -> tuple[AnyBoard, Progress]:
+def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effort: Effort) -> tuple[AnyBoard, Progress]:
     """Algorithm 1 from every start; the first of the best objectives."""
     board, *others = boards
     progress = alternate(board, J, rng, effort.max_sweeps)
@@ -58,36 +56,38 @@ def find_matching(
 ) -> tuple[Board, Progress]:
     """The best matching found with the reference board; with or without copies, whichever is better and believable."""
     J = len(stacks[0].sizes)
-    plain = _run([Board(stacks, families, prior) for families in starts], J, rng, effort)
+    plain = best_run([Board(stacks, families, prior) for families in starts], J, rng, effort)
     if not copies:
-        return plain
+        return _moved(plain, J, rng, effort)
     # copies from the beginning find pieces before they have gathered elsewhere; copies that come to a finished
     # matching keep what it got right
-    start = min(range(len(starts)), key=lambda i: abs(_log_noise(starts[i]) - _log_noise(plain[0].families)))
-    early = _run([Board(stacks, starts[start], prior, Copies())], J, rng, effort)
-    late_board = Board(stacks, starts[start], prior, Copies())
-    late_board.restore((plain[0].labels.copy(), list(plain[0].families), plain[0].prior, Copies()))
-    late = _run([late_board], J, rng, effort)
-    best = early if early[1].history[-1] > late[1].history[-1] + SMALLEST_RISE else late
-    delta = best[0].copies.delta if best[0].copies is not None else 0.0
+    labels, families, learned, _ = plain[0].state()
+    start = min(starts, key=lambda start: abs(_log_noise(start) - _log_noise(families)))
+    early, late = (Board(stacks, start, prior, Copies()) for _ in range(2))
+    late.restore((labels, families, learned, Copies()))
+    board, progress = max(
+        (_moved(best_run([board], J, rng, effort), J, rng, effort) for board in (late, early)),
+        key=lambda run: run[1].history[-1],
+    )
+    delta = board.copies.delta if board.copies is not None else 0.0
     if delta > LARGEST_SHARE:
         warnings.warn(
-            f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components overlap "
-            "too much to tell pieces from neighbours, so every site holds an atom once. Fewer local components, or more "
-            "restarts locally, would help.",
+            f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
+            "overlap too much to tell pieces from neighbours, so every site holds an atom once. Fewer components "
+            "there, or more restarts, would help.",
             OverlapWarning,
             stacklevel=6,
         )
-        return plain
-    return best if best[1].history[-1] > plain[1].history[-1] else plain
+    elif progress.history[-1] > plain[1].history[-1]:
+        return board, progress
+    return _moved(plain, J, rng, effort)
 
 
-def _run(boards: Sequence[Board], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Board, Progress]:
-    board, progress = best_run(boards, J, rng, effort)
+def _moved(run: tuple[AnyBoard, Progress], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Board, Progress]:
+    """Merge and split, if asked to."""
+    board, progress = run
     assert isinstance(board, Board)
-    if effort.moves:
-        progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
-    return board, progress
+    return board, merge_and_split(board, J, rng, progress, effort.max_sweeps) if effort.moves else progress
 
 
 def _log_noise(families: Sequence[Family]) -> float:

@@ -7,9 +7,9 @@ support are independent Poisson with means C(J, m) exp R(m),
 
     R(m) = log c + log B(a + m, b + J - m)  for m >= 2,       R(1) = log(c B(a + 1, b + J - 1) + junk),
 
-which is a Beta process of finite (a > 0) or infinite (a -> 0) activity plus Poisson(junk) values per group that belong to
-no atom. a -> 0, c = alpha gamma0, b = alpha and junk = 0 is `BetaBernoulli`. Whether a value alone is an atom or junk is
-summed out, so nothing else changes: joining scores R(m + 1) - R(m), being new R(1).
+which is a Beta process of finite (a > 0) or infinite (a -> 0) activity plus Poisson(junk) values per group that
+belong to no atom. a -> 0, c = alpha gamma0, b = alpha and junk = 0 is `BetaBernoulli`. Whether a value alone is an
+atom or junk is summed out, so nothing else changes: joining scores R(m + 1) - R(m), being new R(1).
 """
 
 from __future__ import annotations
@@ -67,18 +67,16 @@ class Spectrum(Prior):
     c: float = 1.0
     junk: float = 0.0
 
-    def log_rate(self, J: int) -> Array:
-        """R(1) ... R(J)."""
+    def log_rate(self, m: Array, J: int) -> Array:
+        """R(m) of J groups."""
         from scipy.special import betaln
 
-        m = np.arange(1, J + 1)
         R = np.log(self.c) + betaln(self.a + m, self.b + J - m)
-        R[0] = np.logaddexp(R[0], np.log(self.junk)) if self.junk > 0 else R[0]
-        return np.asarray(R)
+        return np.asarray(np.where(m == 1, np.logaddexp(R, np.log(self.junk)), R) if self.junk > 0 else R)
 
     def steps(self, J: int) -> Array:
         """R(1), then R(m + 1) - R(m)."""
-        R = self.log_rate(max(J, 1))
+        R = self.log_rate(np.arange(1.0, max(J, 1) + 1), J)
         return np.concatenate([R[:1], np.diff(R)])
 
     def log_prob(self, counts: Index, sizes: Index) -> float:
@@ -98,7 +96,7 @@ class Spectrum(Prior):
 
     def junk_probability(self, J: int) -> float:
         """Probability that a value alone is junk and not an atom of its own."""
-        return float(self.junk / np.exp(self.log_rate(J)[0])) if self.junk > 0 else 0.0
+        return float(self.junk / np.exp(self.log_rate(np.ones(1), J)[0])) if self.junk > 0 else 0.0
 
 
 def _supports(counts: Index, sizes: Index) -> _Supports:
@@ -112,9 +110,11 @@ def _log_posterior(prior: Spectrum, s: _Supports) -> float:
 
     The second sum has a closed form: sum_{m=0..J} C(J, m) B(a + m, b + J - m) = B(a, b).
     """
-    R = prior.log_rate(s.J)[s.m.astype(np.int64) - 1]
+    R = prior.log_rate(s.m, s.J)
     total = prior.c * _mass(prior.a, prior.b, s.J) + prior.junk * s.J
-    log_prior = -0.5 * ((np.log(prior.a) - LOG_A[0]) / LOG_A[1]) ** 2 - 0.5 * ((np.log(prior.b) - LOG_B[0]) / LOG_B[1]) ** 2
+    log_prior = (
+        -0.5 * ((np.log(prior.a) - LOG_A[0]) / LOG_A[1]) ** 2 - 0.5 * ((np.log(prior.b) - LOG_B[0]) / LOG_B[1]) ** 2
+    )
     if prior.junk > 0:
         log_prior += -np.log(s.junk_mean) - prior.junk / s.junk_mean - GATE
     return float((s.number * R).sum() - total + log_prior)
@@ -132,18 +132,41 @@ def _fit(s: _Supports, junk: bool) -> Spectrum:
     """The most probable spectrum with or without junk: a search in (log a, log b), the rest in closed form."""
     from scipy.optimize import minimize
 
-    def cost(x: Array) -> float:
-        return -_log_posterior(_profile(s, float(x[0]), float(x[1]), junk), s)
+    def cost(x: Array) -> tuple[float, Array]:
+        prior = _profile(s, float(x[0]), float(x[1]), junk)
+        return -_log_posterior(prior, s), -_slope(prior, s)
 
-    best = minimize(cost, [LOG_A[0], LOG_B[0]], method="L-BFGS-B", bounds=BOUNDS)
+    best = minimize(cost, [LOG_A[0], LOG_B[0]], jac=True, method="L-BFGS-B", bounds=BOUNDS)
     return _profile(s, float(best.x[0]), float(best.x[1]), junk)
 
 
-def _profile(s: _Supports, log_a: float, log_b: float, junk: bool) -> Spectrum:
-    """c and junk at their best given a and b.
+def _slope(prior: Spectrum, s: _Supports) -> Array:
+    """Derivative of the log posterior in log a and log b; c and junk, being at their best, may be held fixed."""
+    from scipy.special import betaln, psi
 
-    Without junk, c = K / mass. With junk, setting both derivatives to zero gives c B_1 + junk = K_1 / q with q = J + 1 /
-    (prior mean of junk), and c = (K - K_1) / (mass - q B_1), where B_1 = B(a + 1, b + J - 1).
+    a, b, J = prior.a, prior.b, s.J
+    both = psi(a + b + J)
+    by_a, by_b = psi(a + s.m) - both, psi(b + J - s.m) - both
+    share = np.ones_like(s.m)  # of the rate at support m that belongs to atoms
+    if prior.junk > 0:
+        share[s.m == 1] = 1 - prior.junk_probability(J)
+    whole, none = np.exp(betaln(a, b)), np.exp(betaln(a, b + J))
+    mass_by_a = whole * (psi(a) - psi(a + b)) - none * (psi(a) - both)
+    mass_by_b = whole * (psi(b) - psi(a + b)) - none * (psi(b + J) - both)
+    log_prior = [-(np.log(x) - mean) / deviation**2 for x, (mean, deviation) in ((a, LOG_A), (b, LOG_B))]
+    return np.array(
+        [
+            a * ((s.number * share * by_a).sum() - prior.c * mass_by_a) + log_prior[0],
+            b * ((s.number * share * by_b).sum() - prior.c * mass_by_b) + log_prior[1],
+        ]
+    )
+
+
+def _profile(s: _Supports, log_a: float, log_b: float, junk: bool) -> Spectrum:
+    """The scale c and junk at their best given a and b.
+
+    Without junk, c = K / mass. With junk, setting both derivatives to zero gives c B_1 + junk = K_1 / q with
+    q = J + 1 / (prior mean of junk), and c = (K - K_1) / (mass - q B_1), where B_1 = B(a + 1, b + J - 1).
     """
     from scipy.special import betaln
 

@@ -41,6 +41,10 @@ class Family(ABC):
         """As `update`, for families whose rows depend on hyperparameters; never lowers the evidence."""
         return self.update(sums)
 
+    def rows_change(self, stack: Stack) -> bool:
+        """Whether rows depend on hyperparameters, so that they must be made anew when these are learned."""
+        return stack.variance is not None
+
     def log_prior(self) -> float:
         """Log prior density of hyperparameters that have one; part of the objective."""
         return 0.0

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
+from modelweld.families.frame import frame_of, pooled_covariances
 from modelweld.families.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.standard_errors import log_prior_of_trust, maximise_with_variance
 from modelweld.local import Array
@@ -36,22 +37,23 @@ class Gaussian(Family):
     mean, noise, spread : array or float, optional
         Starting values (mean and variance of the atoms, variance of a value about its atom). What is not given is
         read off the values, whatever their units.
-    shape : {"diagonal", "scalar"}
-        Whether noise and spread are learned per dimension or as one number. One number is right when all
-        dimensions are in the same units and equally noisy.
+    shape : {"diagonal", "scalar", "full"}
+        Whether noise and spread are learned per dimension, as one number (right when all dimensions are in the same
+        units and equally noisy), or as full covariances (plain values only: no variance or weight).
     learning : {"likelihood", "moments", "nothing"}
         How hyperparameters are learned: maximum likelihood, the paper's closed forms, or not at all.
     trust : float
         Factor on the sites' own `variance`, learned where they send one: 1 if their standard errors are right.
-    origin, floor : array, optional
-        Set by `starts`: values are measured from `origin` before they are squared (rounding only), and noise does
-        not fall below `floor`.
+    origin, floor, frame : array, optional
+        Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only), noise
+        does not fall below `floor`, and with full covariances `frame` is the matrix (D, D) that makes them diagonal:
+        noise and spread are then those of its coordinates, and `covariances` gives both as matrices.
 
     Notes
     -----
-    A row is, per dimension, [seen, w, w y, w y^2, log w] with y = v - origin and w = 1 / (1 / weight +
-    trust variance / noise); weight zero gives a row of zeros. With sums n, W, S, Q, G of such rows, rho = spread / noise and mean
-    m measured from the origin,
+    A row is, per dimension, [seen, w, w y, w y^2, log w] with y = v - origin and w = 1 / (1 / weight + trust variance
+    / noise); weight zero gives a row of zeros. With sums n, W, S, Q, G of such rows, rho = spread / noise and mean m
+    measured from the origin,
 
         log evidence = G/2 - n/2 log(2 pi noise) - 1/2 log(1 + rho W)
                        - [Q - 2 m S + m^2 W - rho (S - m W)^2 / (1 + rho W)] / (2 noise).
@@ -68,15 +70,16 @@ class Gaussian(Family):
     mean: ArrayLike | None = None
     noise: ArrayLike | None = None
     spread: ArrayLike | None = None
-    shape: Literal["diagonal", "scalar"] = "diagonal"
+    shape: Literal["diagonal", "scalar", "full"] = "diagonal"
     learning: Literal["likelihood", "moments", "nothing"] = "likelihood"
     trust: float = 1.0
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
+    frame: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.shape not in ("diagonal", "scalar"):
-            raise InputError(f"Gaussian: shape is 'diagonal' or 'scalar'; found {self.shape!r}.")
+        if self.shape not in ("diagonal", "scalar", "full"):
+            raise InputError(f"Gaussian: shape is 'diagonal', 'scalar' or 'full'; found {self.shape!r}.")
         if self.learning not in LEARNING:
             raise InputError(f"Gaussian: learning is one of {LEARNING}; found {self.learning!r}.")
         for name in ("mean", "noise", "spread", "origin", "floor"):
@@ -95,8 +98,19 @@ class Gaussian(Family):
 
     @property
     def hyperparameters(self) -> Hyperparameters:
-        """Mean measured from the origin, noise, spread."""
-        return Hyperparameters(np.asarray(self.mean) - self._origin, np.asarray(self.noise), np.asarray(self.spread))
+        """Mean measured from the origin, noise, spread; in the coordinates of the frame where there is one."""
+        mean = self._measured(np.asarray(self.mean, dtype=np.float64))
+        return Hyperparameters(mean, np.asarray(self.noise), np.asarray(self.spread))
+
+    @property
+    def covariances(self) -> tuple[Array, Array]:
+        """Noise and spread as matrices (D, D)."""
+        D = np.asarray(self.mean).size
+        noise, spread = (np.eye(D) * np.asarray(x) for x in (self.noise, self.spread))
+        if self.frame is None:
+            return noise, spread
+        back = np.linalg.inv(self.frame)
+        return back.T @ noise @ back, back.T @ spread @ back
 
     @property
     def scalar(self) -> bool:
@@ -129,7 +143,9 @@ class Gaussian(Family):
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
-        y = values - self._origin
+        if self.shape == "full" and (variance is not None or weight is not None):
+            raise InputError("Gaussian: shape 'full' takes plain values; with variance or weight use 'diagonal'.")
+        y = self._measured(values)
         inverse = np.ones_like(y)
         seen = inverse if weight is None else (weight > 0).astype(np.float64)
         if weight is not None:
@@ -148,7 +164,7 @@ class Gaussian(Family):
         off = S - m * W
         squares = Q - 2 * m * S + m * m * W - rho * off * off / shrink
         log_density = G - n * np.log(2 * np.pi * noise) - np.log(shrink) - squares / noise
-        return np.asarray(0.5 * log_density.sum(-1))
+        return np.asarray(0.5 * log_density.sum(-1) + n[..., 0] * self._log_det)
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of the atom: origin + (m + rho S) / (1 + rho W)."""
@@ -159,7 +175,7 @@ class Gaussian(Family):
         """Of atoms with summed weights W and weighted sums S measured from the origin."""
         m, noise, spread = self.hyperparameters
         rho = spread / noise
-        return np.asarray(self._origin + (m + rho * S) / (1 + rho * W))
+        return self._located((m + rho * S) / (1 + rho * W))
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood (or the paper's closed forms) of mean, noise and spread."""
@@ -167,13 +183,34 @@ class Gaussian(Family):
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """As `update`; with standard errors by gradient, because then rows depend on the noise."""
+        if self.shape == "full" and self.learning == "likelihood":
+            return self._in_best_frame(stack, labels, sums)
         if stack.variance is None or self.learning == "nothing":
             return self.update(sums)
         if self.learning == "moments":
             raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")
-        y = stack.values - self._origin
+        y = self._measured(stack.values)
         at, trust = maximise_with_variance(y, stack, labels, self.hyperparameters, self.trust, *self._limits)
         return replace(self.with_hyperparameters(at), trust=trust)
+
+    def _in_best_frame(self, stack: Stack, labels: Index, sums: Array) -> Self:
+        """Learned in the present frame, or in the one that suits the present matching, whichever is more likely."""
+        here = self.update(sums)
+        if len(np.unique(labels)) in (1, len(labels)):
+            return here
+        y = stack.values - self._origin
+        frame = frame_of(*pooled_covariances(y, labels))
+        D = len(frame)
+        moved = replace(here, frame=frame, noise=np.ones(D), spread=np.ones(D), floor=NOISE_FLOOR * (y @ frame).var(0))
+        rows = moved.rows(stack.values)
+        atoms = np.zeros((labels.max() + 1, rows.shape[1]))
+        np.add.at(atoms, labels, rows)
+        moved = moved.update(atoms)
+        return moved if moved.log_evidence(atoms).sum() > here.log_evidence(sums).sum() else here
+
+    def rows_change(self, stack: Stack) -> bool:
+        """With standard errors rows depend on the noise, with full covariances on the frame."""
+        return stack.variance is not None or self.shape == "full"
 
     def log_prior(self) -> float:
         """Log density of the trust in standard errors."""
@@ -189,7 +226,7 @@ class Gaussian(Family):
         if (seen == 1).all() and (w == 1).all():
             v = noise + extra
             constant = np.log(2 * np.pi * v) + mu * mu / v
-            return np.asarray(wy @ (mu / v).T - 0.5 * ((wy * wy) @ (1 / v).T + constant.sum(-1)))
+            return np.asarray(wy @ (mu / v).T - 0.5 * ((wy * wy) @ (1 / v).T + constant.sum(-1)) + self._log_det)
         y = wy / np.where(w > 0, w, 1.0)
         own_variance = noise / np.where(w > 0, w, 1.0)
         result = np.empty((len(own), len(sums)))
@@ -230,6 +267,19 @@ class Gaussian(Family):
     def _origin(self) -> Array:
         return np.asarray(self.origin, dtype=np.float64)
 
+    def _measured(self, values: Array) -> Array:
+        """Values in the coordinates everything is computed in."""
+        y = values - self._origin
+        return y if self.frame is None else np.asarray(y @ self.frame)
+
+    def _located(self, y: Array) -> Array:
+        """And back."""
+        return np.asarray(self._origin + (y if self.frame is None else y @ np.linalg.inv(self.frame)))
+
+    @property
+    def _log_det(self) -> float:
+        return 0.0 if self.frame is None else float(np.linalg.slogdet(self.frame)[1])
+
     @property
     def _limits(self) -> tuple[Array, bool]:
         return np.asarray(self.floor), self.scalar
@@ -237,7 +287,8 @@ class Gaussian(Family):
     def with_hyperparameters(self, at: Hyperparameters) -> Self:
         """The same family with these hyperparameters (mean measured from the origin)."""
         learned = copy(self)  # not dataclasses.replace: what was learned here need not be checked again
-        for name, value in zip(("mean", "noise", "spread"), (self._origin + at.mean, at.noise, at.spread), strict=True):
+        found = (self._located(at.mean), at.noise, at.spread)
+        for name, value in zip(("mean", "noise", "spread"), found, strict=True):
             object.__setattr__(learned, name, value)
         return learned
 

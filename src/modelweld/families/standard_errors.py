@@ -69,7 +69,7 @@ class VaryingNoise:
 
 def log_prior_of_trust(c: float) -> float:
     """Log density of log c, up to a constant; zero at c = 1."""
-    return -0.5 * (np.log(c) / LOG_TRUST_DEVIATION) ** 2
+    return float(-0.5 * (np.log(c) / LOG_TRUST_DEVIATION) ** 2)
 
 
 def maximise_with_variance(

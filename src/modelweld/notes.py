@@ -1,0 +1,83 @@
+"""What a site's owner should know of its parameters: which are pieces of one atom, which belong to none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Parameters of one site that are pieces of the same atom."""
+
+    site: str
+    atom: int
+    rows: tuple[int, ...]
+
+    @property
+    def sentence(self) -> str:
+        """In plain words."""
+        rows = " and ".join(map(str, self.rows))
+        return f"site {self.site!r}: parameters {rows} look like pieces of one (atom {self.atom}): more restarts there."
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A parameter that no other site shares and that is more probably junk than an atom of its own."""
+
+    site: str
+    row: int
+    probability: float
+    nearest: int | None
+
+    @property
+    def sentence(self) -> str:
+        """In plain words."""
+        near = "" if self.nearest is None else f"; the nearest atom is {self.nearest}"
+        return (
+            f"site {self.site!r}: parameter {self.row} belongs to no atom with probability {self.probability:.2f}{near}. "
+            "It is kept, but not counted."
+        )
+
+
+def pieces(fusion: Fusion, set_name: str | None = None) -> list[Pieces]:
+    """Every case of one site holding one atom in several pieces.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> pieces(modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]]]))
+    []
+    """
+    matching = fusion.matching if set_name is None else fusion.matchings[set_name]
+    found = []
+    for site, labels in zip(fusion.sites, matching.labels, strict=True):
+        atoms, counts = np.unique(labels, return_counts=True)
+        for atom in atoms[counts > 1]:
+            found.append(Pieces(site, int(atom), tuple(np.flatnonzero(labels == atom).tolist())))
+    return found
+
+
+def set_aside(fusion: Fusion, set_name: str | None = None) -> list[SetAside]:
+    """Every parameter that is set aside, with the atom whose values (over all arrays of the set) are nearest.
+
+    Distances are in noise deviations where the family has a noise.
+    """
+    matching = fusion.matching if set_name is None else fusion.matchings[set_name]
+    K, probability = matching.K, matching.junk_probability
+    found = []
+    for row in matching.set_aside:
+        j = int(np.searchsorted(matching.offsets, row, side="right")) - 1
+        atom = matching.stacked_labels[row]
+        distance = np.zeros(K)
+        for name, values in matching.values.items():
+            noise = np.asarray(getattr(matching.families[name], "noise", 1.0))
+            distance += ((values[:K] - values[atom]) ** 2 / noise).sum(1)
+        nearest = int(np.argmin(distance)) if K else None
+        found.append(SetAside(fusion.sites[j], int(row - matching.offsets[j]), probability, nearest))
+    return found

@@ -1,0 +1,89 @@
+"""A site more or a site less, without fusing everything again.
+
+At fixed hyperparameters both are exact: the new site gets its best assignment given all others, and a site that
+leaves takes its values out of the atoms' sums. Then hyperparameters are learned anew and sweeps go on from there
+until nothing changes, which takes an idle sweep or two instead of a fit. What a site that leaves had sent is nowhere
+in the new Fusion: labels, atoms, hyperparameters, objective and history are those of the sites that stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modelweld.assignment import NEW
+from modelweld.copies import Copies
+from modelweld.errors import InputError
+from modelweld.finish import finished
+from modelweld.local import LocalModel
+from modelweld.matching import Board, Progress, alternate
+from modelweld.sets import checked_models, stack_of
+from modelweld.stack import Index, Stack, arranged, stack_arrays
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion, Matching
+
+MOST_SWEEPS = 200
+
+
+def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
+    """The fusion with one more site."""
+    given = [*fusion.given, model]
+    unused = next(str(i) for i in range(len(fusion.sites), -1, -1) if str(i) not in fusion.sites)
+    name = site or (model.site if isinstance(model, LocalModel) else "") or unused
+    if name in fusion.sites:
+        raise InputError(f"there is a site {name!r} already: remove it first, or give the new one another name.")
+    return _revised(fusion, given, [*fusion.sites, name], list(range(len(fusion.sites))), refit, seed)
+
+
+def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: int = 0) -> Fusion:
+    """The fusion with one site less."""
+    if isinstance(site, str) and site not in fusion.sites:
+        raise InputError(f"there is no site {site!r}; there are {fusion.sites}.")
+    gone = fusion.sites.index(site) if isinstance(site, str) else range(len(fusion.sites))[site]
+    stay = [j for j in range(len(fusion.sites)) if j != gone]
+    if not stay:
+        raise InputError("the last site cannot be removed: nothing would be left.")
+    return _revised(fusion, [fusion.given[j] for j in stay], [fusion.sites[j] for j in stay], stay, refit, seed)
+
+
+def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
+    """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
+    from modelweld.fusion import Fusion
+
+    plain = not any(isinstance(model, LocalModel) for model in given)
+    models = [] if plain else checked_models(given)
+    rng = np.random.default_rng(seed)
+    matchings: dict[str, Matching] = {}
+    for set_name, old in fusion.matchings.items():
+        if plain:
+            stacks = [stack_arrays(given)]
+        else:
+            stacks = [stack_of(models, name, set_name, matchings) for name in old.families]
+        kept = [old.labels[j] for j in stay]
+        new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
+        matchings[set_name] = _rematched(old, stacks, np.concatenate([*kept, *new]), rng, refit)
+    return Fusion(given, sites, matchings)
+
+
+def _rematched(old: Matching, stacks: list[Stack], labels: Index, rng: np.random.Generator, refit: bool) -> Matching:
+    """Place what has no label yet; with `refit`, learn and sweep until nothing changes."""
+    if old.prior is None or not old.families:
+        raise InputError(f"a fusion by {old.engine!r} has no model to revise; use fuse.")
+    offsets = stacks[0].offsets
+    stacks, rows = arranged(stacks)
+    families = list(old.families.values())
+    copies = Copies(old.delta) if old.delta > 0 else None
+    board = Board(stacks, families, old.prior, copies)
+    board.restore((labels[rows], families, old.prior, copies))
+    for j in range(len(board.sizes)):
+        if board.sizes[j] and board.labels[board.offsets[j]] == NEW:
+            board.step(j)
+    board._tabulate()
+    progress = Progress([board.objective()], [], True)
+    if refit:
+        board.learn()
+        progress = alternate(board, len(board.sizes), rng, MOST_SWEEPS)
+    return finished(board, progress, list(old.families), rows, offsets, "numpy")

@@ -1,0 +1,98 @@
+"""Adding and removing a site: exact at fixed hyperparameters, and no trace is left."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from modelweld import InputError, LocalModel, baselines, fuse, simulate
+from modelweld.metrics import adjusted_rand
+
+DATA = simulate.sparse(15, 12, 6, 0.5, 6.0, 1, 1, seed=4)
+
+
+def test_removing_what_was_added_gives_the_same():
+    base = fuse(DATA.values[:-1])
+    more = base.add(DATA.values[-1], site="late", refit=False)
+    assert more.sites[-1] == "late"
+    assert len(more.labels) == 12
+    back = more.remove("late", refit=False)
+    assert np.array_equal(back.matching.stacked_labels, base.matching.stacked_labels)
+    assert back.objective == pytest.approx(base.objective)
+    assert np.allclose(back.atoms, base.atoms)
+
+
+def test_a_site_is_placed_at_its_best_and_others_stay():
+    base = fuse(DATA.values[:-1])
+    more = base.add(DATA.values[-1], refit=False)
+    assert more.family is base.family
+    # same partition of the others, whatever the numbers of atoms
+    assert adjusted_rand(np.concatenate(more.labels[:-1]), np.concatenate(base.labels)) == 1.0
+    assert adjusted_rand(DATA.truth, more.labels) == 1.0
+
+
+@pytest.mark.parametrize("site", range(0, 12, 3))
+def test_after_a_refit_it_is_what_a_fit_gives(site):
+    whole = fuse(DATA.values)
+    less = whole.remove(site)
+    afresh = fuse([v for j, v in enumerate(DATA.values) if j != site])
+    assert adjusted_rand(np.concatenate(less.labels), np.concatenate(afresh.labels)) == 1.0
+    assert less.objective == pytest.approx(afresh.objective, abs=0.1)
+    again = less.add(DATA.values[site])
+    assert again.objective == pytest.approx(whole.objective, abs=0.1)
+    assert adjusted_rand(DATA.truth[site], again.labels[-1]) == 1.0
+
+
+def test_no_trace_of_a_site_is_left():
+    """Replace the site's numbers by others that are matched the same way: what is left is the same, bit for bit."""
+    secret = 1234.56789
+    results = []
+    for nudge in (0.0, 1e-3):
+        values = [v.copy() for v in DATA.values]
+        values[5] = values[5] + nudge
+        values[5][0] += secret
+        results.append(fuse(values).remove("5"))
+    a, b = results
+    assert a.sites == b.sites
+    assert "5" not in a.sites
+    assert np.array_equal(a.matching.stacked_labels, b.matching.stacked_labels)
+    assert np.allclose(a.atoms, b.atoms, rtol=1e-6)
+    assert a.objective == pytest.approx(b.objective)
+    stored = pickle.dumps([a.given, a.matchings])
+    for row in DATA.values[5]:
+        assert row.tobytes() not in stored
+    assert np.abs(a.atoms).max() < 100
+
+
+def test_several_sets_and_standard_errors():
+    rng = np.random.default_rng(0)
+    axes = {"W": (None, "unit"), "V": ("unit", "out")}
+    W, V = rng.normal(0, 3, (4, 6)), rng.normal(0, 3, (6, 3))
+
+    def site(name):
+        p, q = rng.permutation(6)[:5], rng.permutation(3)
+        arrays = {"W": W[:, p], "V": V[np.ix_(p, q)]}
+        noisy = {n: a + rng.normal(0, 0.1, a.shape) for n, a in arrays.items()}
+        return LocalModel(noisy, axes, variance={"W": 0.01}, site=name)
+
+    models = [site(f"s{i}") for i in range(7)]
+    fusion = fuse(models[:-1]).add(models[-1])
+    assert fusion.sites == [f"s{i}" for i in range(7)]
+    assert (fusion.matchings["unit"].K, fusion.matchings["out"].K) == (6, 3)
+    less = fusion.remove("s2")
+    assert less.sites == ["s0", "s1", "s3", "s4", "s5", "s6"]
+    assert less.matchings["out"].K == 3
+
+
+def test_what_cannot_be_is_refused():
+    fusion = fuse(DATA.values[:2])
+    with pytest.raises(InputError, match="no site 'x'"):
+        fusion.remove("x")
+    with pytest.raises(InputError, match="site '1' already"):
+        fusion.add(DATA.values[2], site="1")
+    with pytest.raises(InputError, match="nothing would be left"):
+        fusion.remove("0").remove("1")
+    with pytest.raises(InputError, match="no model to revise"):
+        baselines.kmeans_matching(DATA.values, 5).remove("0")
+    with pytest.raises(InputError, match="columns"):
+        fusion.add(np.zeros((2, 3)))
