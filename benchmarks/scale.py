@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import modelweld
-from modelweld import Gaussian
+from modelweld import BetaBernoulli, Gaussian
 from modelweld.metrics import adjusted_rand
 
 SETTINGS = {  # J, parameters per site, atoms, dimensions, threads
@@ -66,7 +66,8 @@ def main() -> None:
     parser.add_argument("setting", choices=SETTINGS)
     J, size, L, D, threads = SETTINGS[parser.parse_args().setting]
     small, _ = draw(30, 50, 60, 50)
-    modelweld.fuse(small, Gaussian(shape="scalar"), engine="compiled", n_jobs=threads)  # warm up
+    options = {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli(), "search": "plain", "engine": "compiled"}
+    modelweld.fuse(small, n_jobs=threads, **options)  # warm up
     before_data = resident()
     values, truth = draw(J, size, L, D)
     data = sum(v.nbytes for v in values)
@@ -74,7 +75,7 @@ def main() -> None:
     for run in range(RUNS):
         wall, cpu = time.perf_counter(), time.process_time()
         with Peak() as peak:
-            fusion = modelweld.fuse(values, Gaussian(shape="scalar"), engine="compiled", n_jobs=threads)
+            fusion = modelweld.fuse(values, n_jobs=threads, **options)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         print(f"  run {run + 1}: {cpu:.2f} s CPU, {wall:.2f} s wall, {fusion.sweeps} sweeps")
     print(f"  K {fusion.K:,} of {L:,}, ARI {adjusted_rand(truth, fusion.labels):.4f}")

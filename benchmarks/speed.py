@@ -28,10 +28,16 @@ from modelweld.textbook import textbook
 from modelweld.threads import blas_threads
 
 MODES = {
-    "isotropic": {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli()},
-    "per dimension": {"families": Gaussian(), "prior": BetaBernoulli()},
+    "isotropic": {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli(), "search": "plain"},
+    "per dimension": {"families": Gaussian(), "prior": BetaBernoulli(), "search": "plain"},
     "authors": {"preset": "authors"},
-    "isotropic, numpy": {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli(), "engine": "numpy"},
+    "isotropic, numpy": {
+        "families": Gaussian(shape="scalar"),
+        "prior": BetaBernoulli(),
+        "search": "plain",
+        "engine": "numpy",
+    },
+    "defaults": {},
 }
 
 
@@ -108,7 +114,9 @@ def exponents(sizes: dict[str, list[tuple[int, int, int]]], console: Console) ->
             values = simulate.sparse(L, J, D, 1.0, np.sqrt(50), 1, 1, mean=2.0, seed=1).values
 
             def job(values: list[np.ndarray] = values) -> object:
-                return modelweld.fuse(values, Gaussian(shape="scalar"), engine="compiled")
+                return modelweld.fuse(
+                    values, Gaussian(shape="scalar"), BetaBernoulli(), search="plain", engine="compiled"
+                )
 
             job()
             y.append(median(cpu_seconds(job) for _ in range(5)))

@@ -6,6 +6,7 @@ from modelweld.fuse import fuse
 from modelweld.fusion import Fusion, Matching
 from modelweld.local import LocalModel
 from modelweld.prior import BetaBernoulli, Prior
+from modelweld.quarantine import OutlierWarning
 from modelweld.search import OverlapWarning
 from modelweld.spectrum import Spectrum
 
@@ -21,6 +22,7 @@ __all__ = [
     "LocalModel",
     "Matching",
     "ModelweldWarning",
+    "OutlierWarning",
     "OverlapWarning",
     "Prior",
     "Spectrum",

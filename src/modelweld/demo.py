@@ -57,6 +57,9 @@ measurement is that exact: a reading to half a millimetre has variance .5²/12 =
 standard unit is about one millimetre. The same share is 3 mmHg of pressure and 7 mg/dl of cholesterol, which
 is fair as well."""
 
+SMALLEST_MOVE = 0.05
+"""Deviations that round to nothing are not worth a word."""
+
 WIDTH = 100
 HEADLINE = """\
 [bold]Four hospitals, four models of their own patients, one model fused from the four.[/]
@@ -290,7 +293,9 @@ def _sentences(result: DemoResult) -> list[str]:
     """The same in plain words."""
     fusion = result.fusion
     deviations = np.sqrt(fusion.hyperparameters["noise"])
-    moves = [f"{sd:.1f} {unit} ({name})" for sd, (name, _, unit, _) in zip(deviations, COLUMNS.values(), strict=True)]
+    columns_moved = zip(deviations, COLUMNS.values(), strict=True)
+    moves = [f"{sd:.1f} {unit} ({name})" for sd, (name, _, unit, _) in columns_moved if sd >= SMALLEST_MOVE]
+    trust = np.sqrt(fusion.hyperparameters["trust"])
     components = sum(len(labels) for labels in fusion.labels)
     shared, everywhere = (fusion.counts > 1).sum(), (fusion.counts == len(fusion.sites)).sum()
     columns = [int(_seen(model).sum()) for model in result.models]
@@ -298,8 +303,8 @@ def _sentences(result: DemoResult) -> list[str]:
     return [
         f"{components} components make [bold]{fusion.K} groups[/]: {shared} shared by several hospitals, "
         f"{everywhere} of these by all, and {fusion.K - shared} found at one hospital alone.",
-        f"From hospital to hospital the mean of a group moves by about {', '.join(moves)}. This is learned, "
-        "and is beyond what the hospitals' standard errors explain.",
+        f"From hospital to hospital the mean of a group moves by about {', '.join(moves)}. This is learned, and is "
+        f"beyond what the hospitals' own errors explain (taken {trust:.1f} times as large as stated; learned too).",
         "Ill means that heart disease was diagnosed. The diagnosis rode along: no fit and no match used it.",
         f"{result.numbers_sent} numbers travelled, in place of {measurements:,} measurements of "
         f"{sum(result.patients)} patients.",

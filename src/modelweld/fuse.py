@@ -16,6 +16,7 @@ from modelweld.fusion import Fusion, Matching
 from modelweld.local import LocalModel, check_finite, check_squares
 from modelweld.matching import AnyBoard
 from modelweld.prior import BetaBernoulli, Prior
+from modelweld.quarantine import with_outliers, without_outliers
 from modelweld.search import Effort, best_run, find_matching
 from modelweld.sets import Families, checked_models, families_by_set, stack_of
 from modelweld.spectrum import Spectrum
@@ -52,6 +53,7 @@ def fuse(
     seed: int = 0,
     n_jobs: int | None = None,
     copies: bool | Literal["auto"] = "auto",
+    filter_outliers: bool | Literal["auto"] = "auto",
     search: Literal["auto", "plain", "thorough"] = "auto",
     max_sweeps: int | None = None,
     engine: Literal["auto", "numpy", "compiled"] = "auto",
@@ -79,6 +81,9 @@ def fuse(
     copies : bool or "auto"
         Whether a site may hold an atom in several pieces, as estimated models do. ``"auto"``: if sites send standard
         errors (`variance`); without them, pieces cannot be told from neighbours where atoms overlap.
+    filter_outliers : bool or "auto"
+        Whether gross outliers are set aside before the fit, with a warning that names them (four sites or more). They
+        stay in the result as atoms of their own, after the K others. ``"auto"``: unless the search is plain.
     search : {"auto", "plain", "thorough"}
         ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms
         (numpy engine only), ``"thorough"`` also to free some groups and match them again; both only as long as the
@@ -127,6 +132,7 @@ def fuse(
         "prior": prior,
         "engine": engine,
         "copies": copies,
+        "filter_outliers": filter_outliers is True or (filter_outliers == "auto" and search != "plain" and not preset),
         "search": "plain" if preset else search,
         "max_sweeps": max_sweeps or (PRESET_SWEEPS if preset else MOST_SWEEPS),
         "warn": max_sweeps is not None or preset is None,
@@ -145,30 +151,34 @@ def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Genera
     family = Gaussian() if families is None else families
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
+    sites = [str(j) for j in range(len(given))]
     try:
-        matching = _match({"values": (stack_arrays(given), family)}, rng, **options)
+        matching = _match({"values": (stack_arrays(given), family)}, sites, rng, **options)
     except OutOfRangeError:
         for j, array in enumerate(given):  # the fast look at all values said no; say where
             check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
         raise
-    return Fusion(given, [str(j) for j in range(len(given))], {"atom": matching})
+    return Fusion(given, sites, {"atom": matching})
 
 
 def _fuse_models(sites: list[LocalModel], families: Families, rng: np.random.Generator, options: Any) -> Fusion:
     """Fuse local models: one set after the other, each in the global order of those before."""
     matchings: dict[str, Matching] = {}
+    names = [m.site or str(j) for j, m in enumerate(sites)]
     for set_name, chosen in families_by_set(sites, families).items():
         parts = {name: (stack_of(sites, name, set_name, matchings), family) for name, family in chosen.items()}
-        matchings[set_name] = _match(parts, rng, **options)
-    return Fusion(sites, [m.site or str(j) for j, m in enumerate(sites)], matchings)
+        matchings[set_name] = _match(parts, names, rng, **options)
+    return Fusion(sites, names, matchings)
 
 
 def _match(
     parts: Mapping[str, tuple[Stack, Family]],
+    sites: Sequence[str],
     rng: np.random.Generator,
     prior: Prior,
     engine: str,
     copies: bool | str,
+    filter_outliers: bool,
     search: str,
     max_sweeps: int,
     warn: bool,
@@ -176,6 +186,11 @@ def _match(
     """Match one set: canonical order, start, Algorithm 1, and the answer in the order in which it was asked."""
     names = list(parts)
     stacks, families = [stack for stack, _ in parts.values()], [family for _, family in parts.values()]
+    given, report = stacks, None
+    if filter_outliers:
+        for stack in stacks:
+            check_squares(stack.values)
+        stacks, report = without_outliers(stacks, families, sites, names)
     N, D = stacks[0].values.shape
     able = len(names) == 1 and _compilable(families[0]) and stacks[0].plain and N > 0 and copies is not True
     if engine == "compiled" and not able:
@@ -192,7 +207,9 @@ def _match(
         board, progress = best_run(boards, J, rng, effort)
     else:
         pieces = copies is True or (copies == "auto" and any(s.variance is not None for s in stacks))
-        stacks, rows = _checked_and_arranged(stacks)
+        for stack in stacks:
+            check_squares(stack.values)
+        stacks, rows = arranged(stacks)
         starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
         board, progress = find_matching(stacks, starts, prior, pieces, rng, effort)
     if warn and not progress.converged:
@@ -202,17 +219,12 @@ def _match(
             ConvergenceWarning,
             stacklevel=4,
         )
-    return finished(board, progress, names, rows, offsets, "compiled" if compiled else "numpy")
+    matching = finished(board, progress, names, rows, offsets, "compiled" if compiled else "numpy")
+    return with_outliers(matching, report, given)
 
 
 def _compilable(family: Family) -> bool:
     return type(family) is Gaussian and family.shape != "full"
-
-
-def _checked_and_arranged(stacks: list[Stack]) -> tuple[list[Stack], Index]:
-    for stack in stacks:
-        check_squares(stack.values)
-    return arranged(stacks)
 
 
 def _compiled_boards(stack: Stack, family: Any, prior: Prior) -> tuple[list[AnyBoard], Index]:

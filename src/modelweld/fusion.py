@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
@@ -53,6 +54,10 @@ class Matching:
         What did the sweeps: "numpy", "compiled", or the name of a baseline.
     delta : float
         Learned share of pieces beyond the first; zero where every site holds an atom once.
+    kept : bool array (N,) or None
+        Which local parameters were fitted; the others are gross outliers. None if nobody looked.
+    reasons : tuple of str
+        Why the others were not, in plain words.
     """
 
     stacked_labels: Index
@@ -67,20 +72,27 @@ class Matching:
     converged: bool
     engine: str
     delta: float = 0.0
+    kept: NDArray[np.bool_] | None = None
+    reasons: tuple[str, ...] = ()
 
     @property
     def junk_probability(self) -> float:
         """Probability that a value which no other site shares belongs to no atom at all."""
-        return 0.0 if self.prior is None else self.prior.junk_probability(len(self.offsets) - 1)
+        if self.prior is None:
+            return 0.0
+        fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
+        gone = ((np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)).sum()
+        return self.prior.junk_probability(int(len(self.offsets) - 1 - gone))
 
     @property
     def K(self) -> int:
         """Number of atoms that are not set aside."""
-        return int((self.counts > 1).sum()) if self.junk_probability > 0.5 else len(self.counts)
+        fitted = self.counts if self.kept is None else self.counts[: len(self.counts) - (~self.kept).sum()]
+        return int((fitted > 1).sum()) if self.junk_probability > 0.5 else len(fitted)
 
     @cached_property
     def set_aside(self) -> Index:
-        """Rows whose atom is set aside: nobody shares it, and it is more probably junk than an atom.
+        """Rows whose atom is set aside: a gross outlier, or alone and more probably junk than an atom.
 
         It stays among `values` and `counts`, after the K others.
         """
@@ -134,9 +146,12 @@ class Fusion:
     @cached_property
     def models(self) -> list[LocalModel]:
         """The local models that were fused."""
+        if any(isinstance(m, LocalModel) for m in self.given):
+            return list(self.given)
+        stack = stack_arrays(self.given)
         return [
-            m if isinstance(m, LocalModel) else LocalModel({"values": m}, {"values": ("atom", None)}, site=site)
-            for m, site in zip(self.given, self.sites, strict=True)
+            LocalModel({"values": stack.values[a:b]}, {"values": ("atom", None)}, site=site)
+            for (a, b), site in zip(pairwise(stack.offsets.tolist()), self.sites, strict=True)
         ]
 
     @property
@@ -178,7 +193,7 @@ class Fusion:
     def hyperparameters(self) -> dict[str, Any]:
         """Learned hyperparameters of the one array that was matched, and the prior's."""
         prior = {} if self.matching.prior is None else vars(self.matching.prior)
-        names = ("mean", "noise", "spread")
+        names = ("mean", "noise", "spread", "trust")
         learned = {name: getattr(self.family, name) for name in names if hasattr(self.family, name)}
         return {**learned, **{name: value for name, value in prior.items() if isinstance(value, float)}}
 

@@ -40,7 +40,7 @@ class SetAside:
         """In plain words."""
         near = "" if self.nearest is None else f"; the nearest atom is {self.nearest}"
         return (
-            f"site {self.site!r}: parameter {self.row} belongs to no atom with probability {self.probability:.2f}{near}. "
+            f"site {self.site!r}: parameter {self.row} belongs to no atom (probability {self.probability:.2f}){near}. "
             "It is kept, but not counted."
         )
 

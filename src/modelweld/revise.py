@@ -19,6 +19,7 @@ from modelweld.errors import InputError
 from modelweld.finish import finished
 from modelweld.local import LocalModel
 from modelweld.matching import Board, Progress, alternate
+from modelweld.quarantine import with_outliers, without_outliers
 from modelweld.sets import checked_models, stack_of
 from modelweld.stack import Index, Stack, arranged, stack_arrays
 
@@ -64,17 +65,23 @@ def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[
             stacks = [stack_of(models, name, set_name, matchings) for name in old.families]
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
-        matchings[set_name] = _rematched(old, stacks, np.concatenate([*kept, *new]), rng, refit)
+        matchings[set_name] = _rematched(old, stacks, sites, np.concatenate([*kept, *new]), rng, refit)
     return Fusion(given, sites, matchings)
 
 
-def _rematched(old: Matching, stacks: list[Stack], labels: Index, rng: np.random.Generator, refit: bool) -> Matching:
+def _rematched(
+    old: Matching, given: list[Stack], sites: list[str], labels: Index, rng: np.random.Generator, refit: bool
+) -> Matching:
     """Place what has no label yet; with `refit`, learn and sweep until nothing changes."""
     if old.prior is None or not old.families:
         raise InputError(f"a fusion by {old.engine!r} has no model to revise; use fuse.")
+    families = list(old.families.values())
+    stacks, report = given, None
+    if old.kept is not None:
+        stacks, report = without_outliers(given, families, sites, list(old.families))
+        labels = labels if report is None else labels[report.keep]
     offsets = stacks[0].offsets
     stacks, rows = arranged(stacks)
-    families = list(old.families.values())
     copies = Copies(old.delta) if old.delta > 0 else None
     board = Board(stacks, families, old.prior, copies)
     board.restore((labels[rows], families, old.prior, copies))
@@ -86,4 +93,4 @@ def _rematched(old: Matching, stacks: list[Stack], labels: Index, rng: np.random
     if refit:
         board.learn()
         progress = alternate(board, len(board.sizes), rng, MOST_SWEEPS)
-    return finished(board, progress, list(old.families), rows, offsets, "numpy")
+    return with_outliers(finished(board, progress, list(old.families), rows, offsets, "numpy"), report, given)

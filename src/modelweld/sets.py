@@ -97,7 +97,8 @@ def stack_of(sites: Sequence[LocalModel], name: str, set_name: str, matchings: M
                     spread_out = np.zeros(shape)
                     spread_out[(slice(None),) * position + (matching.labels[j],)] = x
                     x = spread_out
-            return np.moveaxis(x, m.axes[name].index(set_name), 0).reshape(m.sizes[set_name], -1)
+            x = np.moveaxis(x, m.axes[name].index(set_name), 0)
+            return x.reshape(len(x), int(np.prod(x.shape[1:])))
 
         values.append(rows(array))
         if has_variance:

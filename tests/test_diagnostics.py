@@ -1,0 +1,303 @@
+"""Diagnostics after the fit: every number is a refit without the site, and bad sites are named."""
+
+import numpy as np
+import pytest
+
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, fuse, simulate
+from modelweld.baselines import kmeans_matching
+from modelweld.copies import Copies
+from modelweld.diagnostics import diagnose, worth_merging
+from modelweld.leave_out import final_board, leave_out
+from modelweld.matching import Board
+from modelweld.worth import gain_of_site, gain_over_apart
+
+
+def plain(seed=0):
+    return fuse(simulate.sparse(8, 5, 3, 0.3, 2.0, 1.0, 1.0, seed=seed).values, seed=seed)
+
+
+def rich(seed=0):
+    """Two arrays of one set, with variance and weight, and named sites."""
+    rng = np.random.default_rng(seed)
+    atoms, marks = rng.normal(0, 3, (7, 3)), rng.normal(0, 3, (7, 2))
+    models = []
+    for j in range(5):
+        held = rng.permutation(7)[: rng.integers(2, 7)]
+        L = len(held)
+        models.append(
+            LocalModel(
+                {"means": atoms[held] + rng.normal(0, 0.3, (L, 3)), "marks": marks[held] + rng.normal(0, 0.2, (L, 2))},
+                {"means": ("component", None), "marks": ("component", None)},
+                variance={"means": rng.gamma(2.0, 0.02, (L, 3))},
+                weight={"marks": rng.integers(0, 3, (L, 2)).astype(float)},
+                site=f"clinic {j}",
+            )
+        )
+    return fuse(models, copies=False, seed=seed)
+
+
+def board_at(fusion, labels):
+    board = final_board(fusion, next(iter(fusion.matchings)))
+    board.restore((labels.copy(), *board.state()[1:]))
+    return board
+
+
+FITS = {"plain": plain, "rich": rich}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("fit", FITS)
+def test_the_board_is_the_one_the_fit_ended_with(fit, seed):
+    fusion = FITS[fit](seed)
+    board = final_board(fusion, next(iter(fusion.matchings)))
+    assert board.objective() == pytest.approx(fusion.objective, rel=1e-9)
+    for estimate, values in zip(board.estimates(), fusion.matching.values.values(), strict=True):
+        assert np.allclose(estimate, values)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("fit", FITS)
+def test_gains_are_differences_of_the_objective(fit, seed):
+    fusion = FITS[fit](seed)
+    labels = fusion.matching.stacked_labels
+    verdict = worth_merging(fusion)
+    fresh = 1000 + np.arange(len(labels))
+    together = board_at(fusion, labels).objective()
+    assert verdict.gain == pytest.approx(together - board_at(fusion, fresh).objective(), abs=1e-7)
+    for j, site in enumerate(verdict.sites):
+        own = slice(*fusion.matching.offsets[j : j + 2])
+        apart = labels.copy()
+        apart[own] = fresh[own]
+        assert site.gain == pytest.approx(together - board_at(fusion, apart).objective(), abs=1e-7)
+        assert site.shared == (fusion.counts[labels[own]] > 1).sum()
+        assert repr(fusion.sites[j]) in site.sentence
+
+
+def test_gains_with_atoms_in_pieces_are_differences_too():
+    drawn = simulate.over_segmented(0.4, seed=1)
+    family = Gaussian(mean=0.0, noise=0.16, spread=6.25)
+    stacks = final_board(fuse(drawn.values), "atom").stacks
+    board = Board(stacks, [family], BetaBernoulli(), Copies(0.2))
+
+    def objective(labels):
+        board.restore((labels.copy(), *board.state()[1:]))
+        return board.objective()
+
+    truth = drawn.stacked_truth
+    fresh = 1000 + np.arange(len(truth))
+    together, apart = objective(truth), objective(fresh)
+    objective(truth)
+    assert gain_over_apart(board) == pytest.approx(together - apart)
+    gain = gain_of_site(board, leave_out(board, 3))
+    alone = truth.copy()
+    alone[board.group == 3] = fresh[board.group == 3]
+    assert gain == pytest.approx(together - objective(alone))
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("fit", FITS)
+def test_influence_is_the_move_in_a_refit_without_the_site(fit, seed):
+    fusion = FITS[fit](seed)
+    matching = fusion.matching
+    for j, found in enumerate(diagnose(fusion)):
+        labels = matching.stacked_labels.copy()
+        labels[slice(*matching.offsets[j : j + 2])] = -1
+        board = board_at(fusion, labels)
+        left = np.unique(labels[labels >= 0])
+        moves = []
+        for (name, family), without, stack in zip(
+            matching.families.items(), board.estimates(), board.stacks, strict=True
+        ):
+            inverse = np.ones(stack.values.shape) if stack.variance is None else 1 + stack.variance / family.noise
+            if stack.weight is not None:
+                inverse = 1 / np.where(stack.weight > 0, stack.weight, np.nan)
+            unit = np.sqrt(family.noise / np.nanmedian(1 / inverse, axis=0))
+            moves.append((matching.values[name][left] - without) / unit)
+        assert found.influence == pytest.approx(np.sqrt(np.square(np.hstack(moves)).mean()), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("fit", FITS)
+def test_scores_are_predictive_densities_given_the_others(fit, seed):
+    fusion = FITS[fit](seed)
+    labels, offsets = fusion.matching.stacked_labels, fusion.matching.offsets
+    board = final_board(fusion, next(iter(fusion.matchings)))
+    for j, found in enumerate(diagnose(fusion)):
+        total, unshared = 0.0, 0
+        for row in range(offsets[j], offsets[j + 1]):
+            others = np.flatnonzero((labels == labels[row]) & (board.group != j))
+            unshared += len(others) == 0
+            for family, rows in zip(board.families, board.rows, strict=True):
+                rest = rows[others].sum(0)
+                total += float(family.log_evidence(rest + rows[row]) - family.log_evidence(rest))
+                total -= float(family.log_evidence(rows[row]))
+        assert found.parameters == offsets[j + 1] - offsets[j]
+        assert found.unshared == unshared
+        assert found.score == pytest.approx(total / max(found.parameters, 1), abs=1e-7)
+
+
+def test_shift_is_the_weighted_mean_offset_from_the_others_atoms():
+    fusion = plain(2)
+    noise, spread = (np.asarray(getattr(fusion.family, name)) for name in ("noise", "spread"))
+    labels, offsets = fusion.matching.stacked_labels, fusion.matching.offsets
+    board = final_board(fusion, "atom")
+    values = board.stacks[0].values
+    for j, found in enumerate(diagnose(fusion)):
+        weighted, precision = np.zeros(3), np.zeros(3)
+        for row in range(offsets[j], offsets[j + 1]):
+            others = np.flatnonzero((labels == labels[row]) & (board.group != j))
+            if len(others):
+                v = noise + 1 / (1 / spread + len(others) / noise)
+                weighted += (values[row] - fusion.family.estimate(board.rows[0][others].sum(0))) / v
+                precision += 1 / v
+        assert np.allclose(found.shift, weighted / precision / np.sqrt(noise))
+        assert np.allclose(found.shift_z, weighted / np.sqrt(precision))
+
+
+def test_standardised_shifts_of_honest_sites_are_standard_normal():
+    z = [d.shift_z for seed in range(15) for d in diagnose(fuse(simulate.poisoned("gross", seed=seed).values[:-1]))]
+    assert np.abs(np.mean(z)) < 0.1
+    assert np.std(z) == pytest.approx(1.0, abs=0.1)
+
+
+def test_full_covariances_have_standard_normal_shifts_too():
+    fits = [fuse(simulate.correlated(10, seed=seed).values, Gaussian(shape="full")) for seed in range(6)]
+    z = [d.shift_z for fusion in fits for d in diagnose(fusion)]
+    assert np.std(z) == pytest.approx(1.0, abs=0.15)
+    values = [v.copy() for v in simulate.correlated(10, seed=0).values]
+    values[3] += 1.5
+    assert [d.site for d in diagnose(fuse(values, Gaussian(shape="full"))) if d.warning] == ["3"]
+
+
+@pytest.mark.parametrize("name", ["meta_model", "low_J10_D5", "low_J10_D10", "diagonal_D10", "over_segmented"])
+def test_clean_sets_raise_no_warning(name):
+    for seed in range(4):
+        assert not any(d.warning for d in diagnose(fuse(simulate.SETS[name](seed=seed).values)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_shift_that_breaks_the_matching_is_found_and_measured(seed):
+    fusion = fuse(simulate.poisoned("shift", seed=seed).values)
+    *honest, shifted = diagnose(fusion)
+    assert not any(d.warning for d in honest)
+    assert shifted.warning.startswith("site '11' seems to be shifted as a whole")
+    assert np.allclose(shifted.shift, 5.0, atol=2.0)
+    assert np.abs(shifted.shift_z).min() > 5
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_small_shift_in_one_dimension_is_named(seed):
+    values = [v.copy() for v in simulate.sparse(20, 12, 10, 0.4, 2.5, 5.0, 1.0, seed=seed).values]
+    values[4][:, 7] -= 0.8
+    found = diagnose(fuse(values))
+    assert [d.site for d in found if d.warning] == ["4"]
+    assert "below the others' in dimension 7" in found[4].warning
+    assert found[4].shift[7] == pytest.approx(-2.0, abs=0.8)
+
+
+@pytest.mark.parametrize("kind", ["gross", "junk"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_site_of_junk_is_named(kind, seed):
+    names = [f"site of {n}" for n in range(13)]
+    drawn = simulate.poisoned(kind, seed=seed)
+    models = [LocalModel({"v": v}, {"v": ("atom", None)}, site=n) for v, n in zip(drawn.values, names, strict=True)]
+    fusion = fuse(models, filter_outliers=False)
+    found = diagnose(fusion)[-1]
+    assert found.unshared_share == 1.0
+    assert found.score == 0.0
+    assert "'site of 12' holds 10 of its 10 atoms alone" in found.warning
+    assert worth_merging(fusion).sites[-1].sentence == (
+        "site 'site of 12' shares nothing with the others: fusing it changes nothing."
+    )
+    assert worth_merging(fusion).sites[-1].gain == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_site_that_claims_a_huge_weight_is_named():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 5, (10, 4))
+    models = [
+        LocalModel(
+            {"v": atoms + rng.normal(0, 0.5, atoms.shape)},
+            {"v": ("atom", None)},
+            weight={"v": 1e12 if j == 3 else 1.0},
+            site=f"s{j}",
+        )
+        for j in range(12)
+    ]
+    family = Gaussian(mean=0.0, noise=0.25, spread=25.0, learning="nothing")
+    found = diagnose(fuse(models, family))
+    assert max(found, key=lambda d: d.influence).site == "s3"
+    assert found[3].warning
+
+
+def test_units_do_not_matter():
+    drawn = simulate.sparse(8, 6, 3, 0.3, 2.0, 1.0, 1.0, seed=3).values
+    a, b = (diagnose(fuse([scale * v for v in drawn])) for scale in (1.0, 1e6))
+    for x, y in zip(a, b, strict=True):
+        assert (x.unshared, x.parameters) == (y.unshared, y.parameters)
+        for field in ("score", "surprise", "shift", "shift_z", "influence"):
+            assert np.allclose(getattr(x, field), getattr(y, field), rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+def test_order_does_not_matter():
+    drawn = simulate.poisoned("shift", seed=0).values
+    rng = np.random.default_rng(0)
+    order = rng.permutation(12)
+    a, b = diagnose(fuse(drawn)), diagnose(fuse([drawn[j][rng.permutation(len(drawn[j]))] for j in order]))
+    for position, j in enumerate(order):
+        for field in ("score", "surprise", "shift", "shift_z", "influence"):
+            assert np.allclose(getattr(a[j], field), getattr(b[position], field))
+        assert bool(a[j].warning) == bool(b[position].warning)
+
+
+def test_empty_sites_and_single_sites_have_diagnostics():
+    fusion = fuse([np.zeros((0, 2)), np.ones((1, 2)), np.array([[1.0, 1.1], [5.0, 5.0]])])
+    empty, *_ = diagnose(fusion)
+    assert (empty.parameters, empty.unshared, empty.unshared_share, empty.score, empty.warning) == (0, 0, 0.0, 0.0, "")
+    assert np.isnan(empty.shift).all()
+    assert worth_merging(fusion).sites[0].sentence == "site '0' sent nothing: fusing it changes nothing."
+    (alone,) = diagnose(fuse([np.random.default_rng(0).normal(size=(4, 2))]))
+    assert (alone.unshared, alone.influence, alone.warning) == (4, 0.0, "")
+
+
+def test_sets_are_asked_for_by_name():
+    rng = np.random.default_rng(0)
+    W, V = rng.normal(0, 3, (4, 5)), rng.normal(0, 3, (5, 6))
+    models = [
+        LocalModel(
+            {"W": W + rng.normal(0, 0.1, W.shape), "V": V + rng.normal(0, 0.1, V.shape)},
+            {"W": (None, "h0"), "V": ("h0", "h1")},
+        )
+        for _ in range(4)
+    ]
+    fusion = fuse(models)
+    with pytest.raises(InputError, match="h0"):
+        diagnose(fusion)
+    with pytest.raises(InputError, match="no set 'h2'"):
+        diagnose(fusion, "h2")
+    assert [d.unshared for name in ("h0", "h1") for d in diagnose(fusion, name)] == [0] * 8
+    whole = worth_merging(fusion)
+    parts = [worth_merging(fusion, name) for name in ("h0", "h1")]
+    assert whole.gain == pytest.approx(sum(part.gain for part in parts))
+    assert whole.sites[2].gain == pytest.approx(sum(part.sites[2].gain for part in parts))
+    assert "44 of 44 values are shared between sites: fusing" in whole.sentence
+
+
+def test_sites_that_share_nothing_are_told_so():
+    verdict = worth_merging(fuse([[[0.0, 0.0]], [[100.0, 3.0]]], Gaussian(noise=0.01, spread=1e4, learning="nothing")))
+    assert verdict.sentence == "no two sites share anything: fusing changes nothing."
+    assert verdict.gain == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_bad_matching_is_not_worth_it():
+    fusion = plain(0)
+    fusion.matching.stacked_labels[:] = np.concatenate([np.arange(n) for n in np.diff(fusion.matching.offsets)])
+    verdict = worth_merging(fusion)
+    assert verdict.gain < 0
+    assert "keeping the sites apart explains the values better" in verdict.sentence
+    assert any("would fit better alone" in site.sentence for site in verdict.sites)
+
+
+def test_a_baseline_without_a_family_cannot_be_diagnosed():
+    with pytest.raises(InputError, match="baseline"):
+        diagnose(kmeans_matching([np.eye(3), np.eye(3)], 3))
