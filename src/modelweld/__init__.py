@@ -3,8 +3,9 @@
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
 from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
-from modelweld.fusion import Fusion, Matching
+from modelweld.fusion import Fusion
 from modelweld.local import LocalModel
+from modelweld.matched import Matching
 from modelweld.prior import BetaBernoulli, Prior
 from modelweld.quarantine import OutlierWarning
 from modelweld.search import OverlapWarning

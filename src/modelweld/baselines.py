@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.fusion import Fusion, Matching
+from modelweld.fusion import Fusion
 from modelweld.local import Array, checked_values
+from modelweld.matched import Matching
 from modelweld.prior import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.simulate_estimated import KMEANS_STARTS
 from modelweld.stack import Index, group_of_rows, offsets_of

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.fusion import Matching
 from modelweld.local import Array
+from modelweld.matched import Matching
 from modelweld.matching import AnyBoard, Board, Progress
 from modelweld.stack import Index
 

@@ -12,8 +12,9 @@ import numpy as np
 from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
 from modelweld.finish import finished
-from modelweld.fusion import Fusion, Matching
+from modelweld.fusion import Fusion
 from modelweld.local import LocalModel, check_finite, check_squares
+from modelweld.matched import Matching
 from modelweld.matching import AnyBoard
 from modelweld.prior import BetaBernoulli, Prior
 from modelweld.quarantine import with_outliers, without_outliers

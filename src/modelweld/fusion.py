@@ -3,118 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.local import Array, LocalModel
-from modelweld.prior import Prior
+from modelweld.matched import Matching
 from modelweld.stack import Index, arranged, stack_arrays
 
 if TYPE_CHECKING:
+    from modelweld.diagnostics import SiteDiagnostics
     from modelweld.matching import Board
     from modelweld.posterior import Posterior
-
-
-@dataclass(frozen=True, eq=False)
-class Matching:
-    """Which members of one set are copies of the same atom.
-
-    Atoms are numbered by decreasing count.
-
-    Attributes
-    ----------
-    stacked_labels : int array (N,)
-        Atom of each local parameter, sites one after the other.
-    offsets : int array (J + 1,)
-        Where the sites begin.
-    counts : int array (K,)
-        Number of sites that hold each atom.
-    families : dict of str to Family
-        Each array's family with learned hyperparameters.
-    values : dict of str to array (K, D)
-        Each array's global values, one row per atom.
-    objective : float
-        Log probability of the matching plus log evidence.
-    history : tuple of float
-        The objective after every sweep and every update of hyperparameters.
-    changes : tuple of int
-        How many groups changed in each sweep.
-    converged : bool
-        Whether the last sweep changed nothing.
-    prior : Prior or None
-        The prior of the matching (None for baselines that have none).
-    engine : str
-        What did the sweeps: "numpy", "compiled", or the name of a baseline.
-    delta : float
-        Learned share of pieces beyond the first; zero where every site holds an atom once.
-    kept : bool array (N,) or None
-        Which local parameters were fitted; the others are gross outliers. None if nobody looked.
-    reasons : tuple of str
-        Why the others were not, in plain words.
-    """
-
-    stacked_labels: Index
-    offsets: Index
-    counts: Index
-    families: Mapping[str, Family]
-    values: Mapping[str, Array]
-    prior: Prior | None
-    objective: float
-    history: tuple[float, ...]
-    changes: tuple[int, ...]
-    converged: bool
-    engine: str
-    delta: float = 0.0
-    kept: NDArray[np.bool_] | None = None
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def junk_probability(self) -> float:
-        """Probability that a value which no other site shares belongs to no atom at all."""
-        if self.prior is None:
-            return 0.0
-        fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
-        gone = ((np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)).sum()
-        return self.prior.junk_probability(int(len(self.offsets) - 1 - gone))
-
-    @property
-    def K(self) -> int:
-        """Number of atoms that are not set aside."""
-        fitted = self.counts if self.kept is None else self.counts[: len(self.counts) - (~self.kept).sum()]
-        return int((fitted > 1).sum()) if self.junk_probability > 0.5 else len(fitted)
-
-    @cached_property
-    def set_aside(self) -> Index:
-        """Rows whose atom is set aside: a gross outlier, or alone and more probably junk than an atom.
-
-        It stays among `values` and `counts`, after the K others.
-        """
-        return np.flatnonzero(self.stacked_labels >= self.K)
-
-    @property
-    def sweeps(self) -> int:
-        """Number of sweeps, the idle last one included."""
-        return len(self.changes)
-
-    @cached_property
-    def labels(self) -> list[Index]:
-        """Atom of each local parameter, one array per site."""
-        bounds = self.offsets.tolist()
-        return [self.stacked_labels[a:b] for a, b in pairwise(bounds)]
-
-    @cached_property
-    def presence(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which sites hold which atoms: (J, K)."""
-        held = np.zeros((len(self.offsets) - 1, len(self.counts)), dtype=bool)
-        held[np.repeat(np.arange(len(held)), np.diff(self.offsets)), self.stacked_labels] = True
-        return held
+    from modelweld.worth import MergeVerdict
 
 
 class Fusion:
@@ -387,6 +293,18 @@ class Fusion:
         labels = np.empty_like(posterior.labels)
         labels[..., rows] = posterior.labels
         return replace(posterior, labels=labels)
+
+    def diagnose(self, set_name: str | None = None) -> list[SiteDiagnostics]:
+        """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning."""
+        from modelweld.diagnostics import diagnose
+
+        return diagnose(self, set_name)
+
+    def worth_merging(self, set_name: str | None = None) -> MergeVerdict:
+        """Whether the sites should be fused at all: the gain in log evidence over keeping them apart."""
+        from modelweld.worth import worth_merging
+
+        return worth_merging(self, set_name)
 
     def _board(self, set_name: str | None, canonical: bool = False) -> tuple[Board, Index]:
         """The board on which a set was matched, as it was left, and where its rows stand in the order given."""

@@ -11,8 +11,9 @@ import numpy as np
 
 from modelweld.copies import Copies
 from modelweld.errors import InputError
-from modelweld.fusion import Fusion, Matching
+from modelweld.fusion import Fusion
 from modelweld.local import Array
+from modelweld.matched import Matching
 from modelweld.matching import Board
 from modelweld.prior import BetaBernoulli
 from modelweld.sets import stack_of

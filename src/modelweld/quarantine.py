@@ -10,7 +10,7 @@ import numpy as np
 
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Family, Gaussian
-from modelweld.fusion import Matching
+from modelweld.matched import Matching
 from modelweld.robust import OutlierReport, set_aside
 from modelweld.stack import Stack, offsets_of
 

@@ -24,7 +24,8 @@ from modelweld.sets import checked_models, stack_of
 from modelweld.stack import Index, Stack, arranged, stack_arrays
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion, Matching
+    from modelweld.fusion import Fusion
+from modelweld.matched import Matching
 
 MOST_SWEEPS = 200
 

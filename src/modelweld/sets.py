@@ -9,8 +9,8 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.fusion import Matching
 from modelweld.local import Array, LocalModel
+from modelweld.matched import Matching
 from modelweld.stack import Stack, offsets_of
 
 Families = Family | Mapping[str, Any] | None
