@@ -64,6 +64,19 @@ def test_no_trace_of_a_site_is_left():
     assert np.abs(a.atoms).max() < 100
 
 
+def test_compiled_fits_are_revised_by_compiled_sweeps():
+    data = simulate.paper_figure(80, 1.0, seed=2)
+    base = fuse(data.values[:-1])
+    assert base.matching.engine == "compiled"
+    placed = base.add(data.values[-1], refit=False)
+    assert placed.matching.engine == "compiled"
+    assert adjusted_rand(data.truth, placed.labels) == 1.0
+    back = placed.remove("79", refit=False)
+    assert back.objective == pytest.approx(base.objective)
+    more = base.add(data.values[-1])
+    assert more.objective == pytest.approx(fuse(data.values).objective)
+
+
 def test_several_sets_and_standard_errors():
     rng = np.random.default_rng(0)
     axes = {"W": (None, "unit"), "V": ("unit", "out")}

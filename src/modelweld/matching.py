@@ -102,6 +102,8 @@ class Board:
         Whether a group may hold an atom in several pieces.
     """
 
+    order: Index | None = None  # groups stand in canonical order
+
     def __init__(
         self, stacks: Sequence[Stack], families: Sequence[Family], prior: Prior, copies: Copies | None = None
     ) -> None:

@@ -21,9 +21,11 @@ from modelweld.local import LocalModel
 from modelweld.matching import Board, Progress, alternate
 from modelweld.quarantine import with_outliers, without_outliers
 from modelweld.sets import checked_models, stack_of
-from modelweld.stack import Index, Stack, arranged, stack_arrays
+from modelweld.stack import Index, Stack, arranged, group_of_rows, stack_arrays
 
 if TYPE_CHECKING:
+    from modelweld.compiled import CompiledBoard
+    from modelweld.families import Family
     from modelweld.fusion import Fusion
 from modelweld.matched import Matching
 
@@ -82,16 +84,32 @@ def _rematched(
         stacks, report = without_outliers(given, families, sites, list(old.families))
         labels = labels if report is None else labels[report.keep]
     offsets = stacks[0].offsets
+    board, rows = _board_at(old, families, stacks, labels)
+    homeless = np.unique(group_of_rows(board.offsets)[board.labels == NEW])
+    board.sweep(homeless if board.order is None else np.flatnonzero(np.isin(board.order, homeless)))
+    progress = Progress([board.objective()], [], True)
+    if refit:
+        board.learn()
+        progress = alternate(board, len(offsets) - 1, rng, MOST_SWEEPS)
+    matching = finished(board, progress, list(old.families), rows, offsets, old.engine)
+    return with_outliers(matching, report, given)
+
+
+def _board_at(
+    old: Matching, families: list[Family], stacks: list[Stack], labels: Index
+) -> tuple[Board | CompiledBoard, Index]:
+    """A board of the kind that was used before, at these labels, and where its rows came from."""
+    assert old.prior is not None
+    if old.engine == "compiled":
+        from modelweld.compiled import CompiledBoard, pack
+
+        stack, rows = pack(stacks[0])
+        family: Any = families[0]
+        compiled = CompiledBoard(stack, family, old.prior)
+        compiled.restore((labels[rows], family, old.prior))
+        return compiled, rows
     stacks, rows = arranged(stacks)
     copies = Copies(old.delta) if old.delta > 0 else None
     board = Board(stacks, families, old.prior, copies)
     board.restore((labels[rows], families, old.prior, copies))
-    for j in range(len(board.sizes)):
-        if board.sizes[j] and board.labels[board.offsets[j]] == NEW:
-            board.step(j)
-    board._tabulate()
-    progress = Progress([board.objective()], [], True)
-    if refit:
-        board.learn()
-        progress = alternate(board, len(board.sizes), rng, MOST_SWEEPS)
-    return with_outliers(finished(board, progress, list(old.families), rows, offsets, "numpy"), report, given)
+    return board, rows

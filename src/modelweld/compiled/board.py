@@ -102,6 +102,16 @@ class CompiledBoard:
         self._believe(prior)
         self._rebuild()
 
+    @property
+    def offsets(self) -> Index:
+        """Where groups begin."""
+        return self.stack.offsets
+
+    @property
+    def order(self) -> Index | None:
+        """Groups in canonical order."""
+        return self.stack.order
+
     def _believe(self, prior: Prior) -> None:
         self.prior = prior
         self.steps = prior.steps(len(self.stack.sizes))
