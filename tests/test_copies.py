@@ -1,13 +1,16 @@
 """Copies: one objective still decides, and pieces of one atom come together."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Gaussian
+from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse, simulate
 from modelweld.assignment import NEW
 from modelweld.copies import Copies
 from modelweld.matching import Board, alternate
 from modelweld.moves import _merge_rises, merge, merge_and_split, split
+from modelweld.search import unmistakable
 from modelweld.spectrum import Spectrum
 from modelweld.stack import Stack, offsets_of
 
@@ -155,3 +158,28 @@ def test_splitting_mends_two_atoms_in_one():
     before = len(board.counts)
     assert split(board) >= 1
     assert len(board.counts) > before
+
+
+def test_many_pieces_are_believed_only_where_they_are_unmistakable():
+    clear = simulate.over_segmented(seed=0)
+    fusion = fuse(clear.values, copies=True)
+    assert fusion.matching.delta > 0.15
+    assert fusion.K == clear.K
+    # where half of everything would be second pieces, that is not believed, however clear it looks
+    board, _ = doubled_board(0, share=1.0)
+    stack = board.stacks[0]
+    halves = [stack.values[a:b] for a, b in pairwise(stack.offsets)]
+    with pytest.warns(OverlapWarning, match="more restarts"):
+        fusion = fuse(halves, copies=True)
+    assert fusion.matching.delta == 0.0
+    assert all(len(set(labels.tolist())) == len(labels) for labels in fusion.labels)
+
+
+def test_pieces_are_sure_of_their_atom_or_not():
+    for noise, expected in ((0.1, True), (3.0, False)):
+        board, truth = doubled_board(0, copies=Copies(), noise=noise)
+        board.labels = truth.copy()
+        board._tabulate()
+        for _ in range(3):
+            board.learn()
+        assert unmistakable(board) is expected
