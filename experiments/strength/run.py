@@ -389,6 +389,7 @@ def main() -> int:
     """Run the study; 1 if a method failed somewhere."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20, help="seeds 0, 1, ...; some sets have fewer (default 20)")
+    parser.add_argument("--first-seed", type=int, default=0, help="where seeds begin (default 0)")
     parser.add_argument(
         "--only", action="append", metavar="NAME", help="a set, or the start of several; may be repeated"
     )
@@ -413,7 +414,7 @@ def main() -> int:
         waiting = {
             name: [
                 pool.submit(measured, name, seed, sets[name], tuple(METHODS))
-                for seed in range(min(arguments.seeds, sets[name].seeds))
+                for seed in range(arguments.first_seed, arguments.first_seed + min(arguments.seeds, sets[name].seeds))
             ]
             for name in chosen
         }

@@ -23,8 +23,8 @@ from modelweld.local import Array
 from modelweld.prior import Prior
 from modelweld.stack import Index
 
-GATE = 2.0
-"""Nats by which junk must raise the posterior to be believed in: clean sets raise no alarm."""
+GATE = 3.0
+"""Nats by which junk must raise the posterior to be believed in: twenty to one. Clean sets hardly ever get there."""
 
 JUNK_SHARE = 0.1
 """Prior mean of junk values as a share of a group's values."""
