@@ -35,6 +35,9 @@ LOG_A, LOG_B = (np.log(0.5), 2.0), (0.0, 2.0)
 BOUNDS = ((-6.0, 4.0), (-4.0, 5.0))
 """Of log a and log b; at the first, a is as good as zero."""
 
+TOLERANCE = {"ftol": 1e-9, "gtol": 1e-3}
+"""Of the search: a slope of a thousandth per unit of log a or log b leaves about a millionth of a nat."""
+
 
 class _Supports(NamedTuple):
     """How many atoms have which support, in how many groups of which mean size."""
@@ -136,7 +139,7 @@ def _fit(s: _Supports, junk: bool) -> Spectrum:
         prior = _profile(s, float(x[0]), float(x[1]), junk)
         return -_log_posterior(prior, s), -_slope(prior, s)
 
-    best = minimize(cost, [LOG_A[0], LOG_B[0]], jac=True, method="L-BFGS-B", bounds=BOUNDS)
+    best = minimize(cost, [LOG_A[0], LOG_B[0]], jac=True, method="L-BFGS-B", bounds=BOUNDS, options=TOLERANCE)
     return _profile(s, float(best.x[0]), float(best.x[1]), junk)
 
 
