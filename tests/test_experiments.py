@@ -21,3 +21,14 @@ def test_strength(tmp_path):
     assert results["tiny_sparse"]["ours"]["ari"] == [1.0, None]
     tables = (tmp_path / "tables.md").read_text()
     assert all(f"| {name} | {method} | 1 |" in tables for name, rows in results.items() for method in rows)
+
+
+def test_calibration():
+    run = subprocess.run(
+        [sys.executable, str(EXPERIMENTS / "calibration" / "run.py"), "--smoke"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr + run.stdout
+    assert run.stdout.count("| bin | stated | true | n |") == 4

@@ -1,0 +1,77 @@
+"""Are stated probabilities of matches right? Stated against true, in bins.
+
+    python experiments/calibration/run.py            # 6 seeds of two sets, a few minutes
+    python experiments/calibration/run.py --smoke    # one seed, seconds
+
+Two statements are judged, both at the learned hyperparameters: `fusion.confidence()`, the probability that a value
+belongs to its atom *given all other sites' matches*, and the sampler's co-assignment, the probability that two values
+of different sites belong together. A value's match is right if its true atom is that of most values there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from modelweld import fuse, simulate
+from modelweld.confidence import calibration
+from modelweld.simulate import Simulated
+from modelweld.stack import group_of_rows, offsets_of
+
+HERE = Path(__file__).parent
+SETS = {"low_J10_D5": lambda seed: simulate.low_dimensional("J10 D5", seed=seed), "low_J8_D2": simulate.low_dimensional}
+
+
+def judged(drawn: Simulated, draws: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """What was stated of every match and of every pair, and whether it is so."""
+    fusion = fuse(drawn.values)
+    truth, labels = drawn.stacked_truth, fusion.matching.stacked_labels
+    majority = np.array([np.bincount(truth[labels == k]).argmax() for k in range(len(fusion.counts))])
+    shared = fusion.counts[labels] > 1  # a value alone is always right about itself
+    sure = np.concatenate(fusion.confidence())
+    posterior = fusion.sample(draws=draws)
+    site = group_of_rows(offsets_of([len(v) for v in drawn.values]))
+    a, b = np.triu_indices(len(truth), 1)
+    apart = site[a] != site[b]
+    pairs = posterior.co_assignment[a[apart], b[apart]]
+    return {
+        "confidence of a match, given the others": (sure[shared], (majority[labels] == truth)[shared]),
+        "two values belong together (sampler)": (pairs, (truth[a] == truth[b])[apart]),
+    }
+
+
+def table(title: str, stated: np.ndarray, correct: np.ndarray) -> list[str]:
+    """Bins of stated probability with what is true in them."""
+    lines = [f"**{title}**: {stated.mean():.3f} stated, {correct.mean():.3f} true, n {len(stated):,}", ""]
+    lines += ["| bin | stated | true | n |", "|---|---|---|---|"]
+    for bin_ in calibration(stated, correct):
+        lines.append(f"| {bin_.low:.1f}-{bin_.high:.1f} | {bin_.stated:.3f} | {bin_.true:.3f} | {bin_.number:,} |")
+    return [*lines, ""]
+
+
+def main() -> None:
+    """Judge all sets and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--first-seed", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--out", type=Path, default=HERE)
+    parser.add_argument("--smoke", action="store_true", help="one seed, few draws, nothing written")
+    arguments = parser.parse_args()
+    seeds, draws = (1, 20) if arguments.smoke else (arguments.seeds, arguments.draws)
+    lines = ["# Calibration", "", f"Seeds {arguments.first_seed} to {arguments.first_seed + seeds - 1}.", ""]
+    for name, draw in SETS.items():
+        runs = [judged(draw(seed=arguments.first_seed + i), draws) for i in range(seeds)]
+        lines += [f"## {name}", ""]
+        for title in runs[0]:
+            stated, correct = (np.concatenate([run[title][part] for run in runs]) for part in (0, 1))
+            lines += table(title, stated, correct)
+    if not arguments.smoke:
+        (arguments.out / "tables.md").write_text("\n".join(lines))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
