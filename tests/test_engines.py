@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, Spectrum, simulate
-from modelweld.assignment import NEW, assignment_score, best_assignment
+from modelweld.assignment import NEW, best_assignment
 from modelweld.compiled import CompiledBoard, pack
 from modelweld.compiled.assignment import distinct_best, shortest_augmenting_paths
 from modelweld.compiled.settle import find_bounds
@@ -15,6 +15,7 @@ from modelweld.compiled.settle import settled as is_settled
 from modelweld.matching import Board, alternate
 from modelweld.moves import rematch
 from modelweld.stack import Stack, offsets_of
+from oracles import assignment_score
 
 DRAWS = {
     "easy": lambda seed: simulate.sparse(20, 12, 8, 0.5, 7.0, 1, 1, seed=seed).values,

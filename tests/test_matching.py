@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian
-from modelweld.assignment import NEW, assignment_score, best_assignment
+from modelweld.assignment import NEW, best_assignment
 from modelweld.matching import Board, alternate
 from modelweld.moves import rematch
 from modelweld.stack import Stack, offsets_of
+from oracles import assignment_score
 
 
 def injective_assignments(L, K):

@@ -29,9 +29,3 @@ def best_assignment(scores: Array, surcharge: Array, most_new: int) -> Index:
     padded = np.hstack([scores, np.broadcast_to(-surcharge[:dummies], (L, dummies))])
     _, columns = linear_sum_assignment(padded, maximize=True)
     return np.where(columns < K, columns, NEW)
-
-
-def assignment_score(scores: Array, choice: Index, surcharge: Array) -> float:
-    """What an assignment scores against opening a new atom for every value."""
-    matched = choice != NEW
-    return float(scores[matched, choice[matched]].sum() - surcharge[: np.count_nonzero(~matched)].sum())

@@ -208,7 +208,7 @@ def _match(
         board, progress = best_run(boards, J, rng, effort)
     else:
         pieces = copies is True or (copies == "auto" and any(s.variance is not None for s in stacks))
-        for stack in stacks:
+        for stack in stacks if not filter_outliers else ():
             check_squares(stack.values)
         stacks, rows = arranged(stacks)
         starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])

@@ -308,7 +308,6 @@ class Fusion:
 
     def _board(self, set_name: str | None, canonical: bool = False) -> tuple[Board, Index]:
         """The board on which a set was matched, as it was left, and where its rows stand in the order given."""
-        from modelweld.copies import Copies
         from modelweld.matching import Board
         from modelweld.prior import BetaBernoulli
         from modelweld.sets import stack_of
@@ -322,15 +321,11 @@ class Fusion:
             raise InputError(f"{matching.engine!r} is no model of matchings: it gives none of them a probability.")
         if isinstance(prior, BetaBernoulli):
             prior = replace(prior, form="exact")  # the only form that is a probability
-        if any(isinstance(m, LocalModel) for m in self.given):
-            stacks = [stack_of(self.models, name, name_of_set, self.matchings) for name in matching.families]
-        else:
-            stacks = [stack_arrays(self.given)]
+        stacks = [stack_of(self.models, name, name_of_set, self.matchings) for name in matching.families]
         rows = np.arange(len(matching.stacked_labels))
         if canonical:
             stacks, rows = arranged(stacks)
-        copies = Copies(matching.delta) if matching.delta > 0 else None
-        board = Board(stacks, list(matching.families.values()), prior, copies)
+        board = Board(stacks, list(matching.families.values()), prior, matching.copies)
         board.restore((matching.stacked_labels[rows], *board.state()[1:]))
         return board, rows
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modelweld.copies import Copies
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.local import Array
@@ -17,7 +16,7 @@ from modelweld.matched import Matching
 from modelweld.matching import Board
 from modelweld.prior import BetaBernoulli
 from modelweld.sets import stack_of
-from modelweld.stack import Index, Stack, stack_arrays
+from modelweld.stack import Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,18 +64,10 @@ def final_board(fusion: Fusion, set_name: str) -> Board:
     matching = fusion.matchings[set_name]
     if not matching.families:
         raise InputError(f"the matching of set {set_name!r} is a baseline's: without a family there are no scores.")
-    stacks = [_stack(fusion, name, set_name) for name in matching.families]
-    copies = Copies(matching.delta) if matching.delta > 0 else None
-    board = Board(stacks, list(matching.families.values()), matching.prior or BetaBernoulli(), copies)
+    stacks = [stack_of(fusion.models, name, set_name, fusion.matchings) for name in matching.families]
+    board = Board(stacks, list(matching.families.values()), matching.prior or BetaBernoulli(), matching.copies)
     board.restore((matching.stacked_labels.copy(), *board.state()[1:]))
     return board
-
-
-def _stack(fusion: Fusion, name: str, set_name: str) -> Stack:
-    models = fusion.models
-    if models[0].axes[name] == (set_name, None) and not any(name in m.variance or name in m.weight for m in models):
-        return stack_arrays([m.arrays[name] for m in models])
-    return stack_of(models, name, set_name, fusion.matchings)
 
 
 def leave_out(board: Board, j: int) -> Without:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.copies import Copies
 from modelweld.families.base import Family
 from modelweld.local import Array
 from modelweld.prior import Prior
@@ -68,6 +69,11 @@ class Matching:
     delta: float = 0.0
     kept: NDArray[np.bool_] | None = None
     reasons: tuple[str, ...] = ()
+
+    @property
+    def copies(self) -> Copies | None:
+        """How probable pieces were taken to be; None where every site holds an atom once."""
+        return Copies(self.delta) if self.delta > 0 else None
 
     @property
     def junk_probability(self) -> float:

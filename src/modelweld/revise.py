@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.assignment import NEW
-from modelweld.copies import Copies
 from modelweld.errors import InputError
 from modelweld.finish import finished
 from modelweld.local import LocalModel
@@ -109,7 +108,6 @@ def _board_at(
         compiled.restore((labels[rows], family, old.prior))
         return compiled, rows
     stacks, rows = arranged(stacks)
-    copies = Copies(old.delta) if old.delta > 0 else None
-    board = Board(stacks, families, old.prior, copies)
-    board.restore((labels[rows], families, old.prior, copies))
+    board = Board(stacks, families, old.prior, old.copies)
+    board.restore((labels[rows], families, old.prior, old.copies))
     return board, rows

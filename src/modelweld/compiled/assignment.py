@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.assignment import NEW
 from modelweld.compiled.layout import exact
-
-NEW = -1
 
 
 @exact

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.compiled.assignment import NEW
+from modelweld.assignment import NEW
 from modelweld.compiled.layout import exact
 
 INSERTION_SORT = 64  # rows up to which inserting one by one is fastest

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.compiled.assignment import NEW, distinct_best, shortest_augmenting_paths
+from modelweld.assignment import NEW
+from modelweld.compiled.assignment import distinct_best, shortest_augmenting_paths
 from modelweld.compiled.layout import BLOCK_ROWS, LANES, VACANT, exact, workspace
 from modelweld.compiled.scores import best_atoms, exact_score, exact_scores, weigh
 from modelweld.compiled.settle import find_bounds, settled
+from modelweld.matching import SMALLEST_RISE
 
-SMALLEST_RISE = 1e-7  # as in matching.py
 TRIALS = 8  # groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying
 
 
