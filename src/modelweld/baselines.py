@@ -7,7 +7,7 @@ would not send. Neither keeps to one copy of an atom per site; the textbook does
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion
 from modelweld.local import Array, checked_values
-from modelweld.matched import Matching
+from modelweld.matched import Key, Matching
 from modelweld.prior import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.simulate_estimated import KMEANS_STARTS
 from modelweld.stack import Index, group_of_rows, offsets_of
@@ -181,7 +181,7 @@ def _fusion(
     engine: str,
     *,
     prior: BetaBernoulli | None = None,
-    families: dict[str, Family] | None = None,
+    families: Mapping[Key, Family] | None = None,
     objective: float = float("nan"),
 ) -> Fusion:
     """A Fusion whose atoms are numbered as `fuse` numbers them: by decreasing count, then by content.

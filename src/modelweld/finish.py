@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.local import Array
-from modelweld.matched import Matching
+from modelweld.matched import Key, Matching
 from modelweld.matching import AnyBoard, Board, Progress
 from modelweld.stack import Index
 
 
 def finished(
-    board: AnyBoard, progress: Progress, names: Sequence[str], rows: Index, offsets: Index, engine: str
+    board: AnyBoard, progress: Progress, names: Sequence[Key], rows: Index, offsets: Index, engine: str
 ) -> Matching:
     """The board's matching; row i of the board is row ``rows[i]`` as it was given."""
     values = board.estimates()

@@ -11,10 +11,11 @@ import numpy as np
 
 from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
+from modelweld.families.suggest import check_fit
 from modelweld.finish import finished
 from modelweld.fusion import Fusion
 from modelweld.local import LocalModel, check_finite, check_squares
-from modelweld.matched import Matching
+from modelweld.matched import Key, Matching
 from modelweld.matching import AnyBoard
 from modelweld.prior import BetaBernoulli, Prior
 from modelweld.quarantine import with_outliers, without_outliers
@@ -173,7 +174,7 @@ def _fuse_models(sites: list[LocalModel], families: Families, rng: np.random.Gen
 
 
 def _match(
-    parts: Mapping[str, tuple[Stack, Family]],
+    parts: Mapping[Key, tuple[Stack, Family]],
     sites: Sequence[str],
     rng: np.random.Generator,
     prior: Prior,
@@ -188,9 +189,10 @@ def _match(
     names = list(parts)
     stacks, families = [stack for stack, _ in parts.values()], [family for _, family in parts.values()]
     given, report = stacks, None
+    for name, stack, family in zip(names, stacks, families, strict=True):
+        check_squares(stack.values)
+        check_fit(family, stack, sites, name)
     if filter_outliers:
-        for stack in stacks:
-            check_squares(stack.values)
         stacks, report = without_outliers(stacks, families, sites, names)
     N, D = stacks[0].values.shape
     able = len(names) == 1 and _compilable(families[0]) and stacks[0].plain and N > 0 and copies is not True
@@ -208,8 +210,6 @@ def _match(
         board, progress = best_run(boards, J, rng, effort)
     else:
         pieces = copies is True or (copies == "auto" and any(s.variance is not None for s in stacks))
-        for stack in stacks if not filter_outliers else ():
-            check_squares(stack.values)
         stacks, rows = arranged(stacks)
         starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
         board, progress = find_matching(stacks, starts, prior, pieces, rng, effort)

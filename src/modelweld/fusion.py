@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -13,7 +14,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.local import Array, LocalModel
-from modelweld.matched import Matching
+from modelweld.matched import Matching, arrays_of
 from modelweld.stack import Index, arranged, stack_arrays
 
 if TYPE_CHECKING:
@@ -99,9 +100,7 @@ class Fusion:
     def hyperparameters(self) -> dict[str, Any]:
         """Learned hyperparameters of the one array that was matched, and the prior's."""
         prior = {} if self.matching.prior is None else vars(self.matching.prior)
-        names = ("mean", "noise", "spread", "trust")
-        learned = {name: getattr(self.family, name) for name in names if hasattr(self.family, name)}
-        return {**learned, **{name: value for name, value in prior.items() if isinstance(value, float)}}
+        return {**self.family.learned(), **{name: value for name, value in prior.items() if isinstance(value, float)}}
 
     @property
     def objective(self) -> float:
@@ -151,10 +150,14 @@ class Fusion:
         axes = self.models[0].axes[name]
         for set_name in reversed([axis for axis in axes if axis is not None]):
             matching = self.matchings[set_name]
-            if name in matching.values:
-                position = axes.index(set_name)
-                others = [s for i, s in enumerate(self._global_shape(name)) if i != position]
-                return np.moveaxis(matching.values[name].reshape(len(matching.counts), *others), 0, position)
+            for key, values in matching.values.items():
+                if name in arrays_of(key):
+                    position = axes.index(set_name)
+                    before = arrays_of(key)[: arrays_of(key).index(name)]
+                    first = sum(math.prod(self._row_shape(other, set_name)) for other in before)
+                    shape = self._row_shape(name, set_name)
+                    columns = values[:, first : first + math.prod(shape)]
+                    return np.moveaxis(columns.reshape(len(matching.counts), *shape), 0, position)
         return self.average(name)
 
     def total(self, name: str) -> Array:
@@ -329,6 +332,11 @@ class Fusion:
         board.restore((matching.stacked_labels[rows], *board.state()[1:]))
         return board, rows
 
+    def _row_shape(self, name: str, set_name: str) -> tuple[int, ...]:
+        """Shape of one member of a set in a global array."""
+        position = self.models[0].axes[name].index(set_name)
+        return tuple(n for i, n in enumerate(self._global_shape(name)) if i != position)
+
     def _global_shape(self, name: str) -> tuple[int, ...]:
         shape = np.shape(self.models[0].arrays[name])
         axes = self.models[0].axes[name]
@@ -347,7 +355,7 @@ class Fusion:
         )
 
     @staticmethod
-    def _one_array(by_name: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _one_array(by_name: Mapping[Any, Any]) -> Mapping[Any, Any]:
         if len(by_name) != 1:
             raise InputError(
                 f"several arrays were matched together, {list(by_name)}: ask fusion.array(name) for values and "

@@ -16,6 +16,14 @@ from modelweld.local import Array
 from modelweld.prior import Prior
 from modelweld.stack import Index
 
+Key = str | tuple[str, ...]
+"""An array, or several arrays that one family takes together."""
+
+
+def arrays_of(key: Key) -> tuple[str, ...]:
+    """The arrays of a family."""
+    return (key,) if isinstance(key, str) else tuple(key)
+
 
 @dataclass(frozen=True, eq=False)
 class Matching:
@@ -31,10 +39,10 @@ class Matching:
         Where the sites begin.
     counts : int array (K,)
         Number of sites that hold each atom.
-    families : dict of str to Family
-        Each array's family with learned hyperparameters.
-    values : dict of str to array (K, D)
-        Each array's global values, one row per atom.
+    families : dict of str, or tuple of str, to Family
+        Each array's family, or that of several arrays together, with learned hyperparameters.
+    values : dict of str, or tuple of str, to array (K, D)
+        Global values, one row per atom, flattened, several arrays side by side: ``fusion.array(name)`` has the shape.
     objective : float
         Log probability of the matching plus log evidence.
     history : tuple of float
@@ -58,8 +66,8 @@ class Matching:
     stacked_labels: Index
     offsets: Index
     counts: Index
-    families: Mapping[str, Family]
-    values: Mapping[str, Array]
+    families: Mapping[Key, Family]
+    values: Mapping[Key, Array]
     prior: Prior | None
     objective: float
     history: tuple[float, ...]

@@ -107,7 +107,8 @@ class Board:
     def __init__(
         self, stacks: Sequence[Stack], families: Sequence[Family], prior: Prior, copies: Copies | None = None
     ) -> None:
-        self.stacks, self.families, self.copies = list(stacks), list(families), copies
+        self.stacks, self.copies = list(stacks), copies
+        self.families: list[Family] = [f.seeing(s) for f, s in zip(families, stacks, strict=True)]
         self.offsets = stacks[0].offsets
         self.sizes = stacks[0].sizes
         self.group = group_of_rows(self.offsets)

@@ -10,7 +10,7 @@ import numpy as np
 
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Family, Gaussian
-from modelweld.matched import Matching
+from modelweld.matched import Key, Matching, arrays_of
 from modelweld.robust import OutlierReport, set_aside
 from modelweld.stack import Stack, offsets_of
 
@@ -20,7 +20,7 @@ class OutlierWarning(ModelweldWarning):
 
 
 def without_outliers(
-    stacks: Sequence[Stack], families: Sequence[Family], sites: Sequence[str], names: Sequence[str]
+    stacks: Sequence[Stack], families: Sequence[Family], sites: Sequence[str], names: Sequence[Key]
 ) -> tuple[list[Stack], OutlierReport | None]:
     """Stacks of the values to fit, and what was found; sites set aside whole are no groups any more.
 
@@ -29,7 +29,7 @@ def without_outliers(
     real = [i for i, family in enumerate(families) if isinstance(family, Gaussian)]
     if not real:
         return list(stacks), None
-    report = set_aside([stacks[i] for i in real], list(sites), [names[i] for i in real])
+    report = set_aside([stacks[i] for i in real], list(sites), [", ".join(arrays_of(names[i])) for i in real])
     for reason in report.reasons:
         warnings.warn(reason, OutlierWarning, stacklevel=6)
     if report.clean:

@@ -109,5 +109,5 @@ def _board_at(
         return compiled, rows
     stacks, rows = arranged(stacks)
     board = Board(stacks, families, old.prior, old.copies)
-    board.restore((labels[rows], families, old.prior, old.copies))
+    board.restore((labels[rows], board.families, old.prior, old.copies))
     return board, rows

@@ -10,10 +10,10 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.local import Array, LocalModel
-from modelweld.matched import Matching
+from modelweld.matched import Key, Matching, arrays_of
 from modelweld.stack import Stack, offsets_of
 
-Families = Family | Mapping[str, Any] | None
+Families = Family | Mapping[Any, Any] | None
 
 
 def checked_models(given: Sequence[Any]) -> list[LocalModel]:
@@ -38,11 +38,11 @@ def checked_models(given: Sequence[Any]) -> list[LocalModel]:
     return list(given)
 
 
-def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str, dict[str, Family]]:
+def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str, dict[Key, Family]]:
     """Which arrays decide which set's matching, with their families; sets in the order of the arrays' axes."""
     first = sites[0]
     sets = list(dict.fromkeys(axis for axes in first.axes.values() for axis in axes if axis is not None))
-    result: dict[str, dict[str, Family]] = {}
+    result: dict[str, dict[Key, Family]] = {}
     for position, set_name in enumerate(sets):
         known = set(sets[:position])
         usable = [
@@ -56,21 +56,27 @@ def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str
     return result
 
 
-def _chosen(families: Families, set_name: str, usable: list[str], first: LocalModel) -> dict[str, Family]:
+def _chosen(families: Families, set_name: str, usable: list[str], first: LocalModel) -> dict[Key, Family]:
     """The families of one set."""
+    chosen: dict[Key, Family]
     if families is None or isinstance(families, Family):
         chosen = {name: families or Gaussian() for name in usable if name not in first.riding}
     else:
         own = families.get(set_name, families)
         if not isinstance(own, Mapping):
             raise InputError(f"families[{set_name!r}] must map array names to families; found {own!r}.")
-        wrong = [n for n, f in own.items() if n in first.axes and not isinstance(f, Family)]
-        if wrong:
-            raise InputError(f"families must be Family objects, such as Gaussian(); {wrong} are not.")
-        unknown = [n for n in own if n not in first.axes and n not in {a for x in first.axes.values() for a in x}]
+        sets = {axis for axes in first.axes.values() for axis in axes}
+        unknown = [key for key in own if not set(arrays_of(key)) <= set(first.axes) and key not in sets]
         if unknown:
             raise InputError(f"families name {unknown}, but the sites send {sorted(first.axes)}.")
-        chosen = {name: own[name] for name in usable if name in own}
+        wrong = [key for key, f in own.items() if key not in sets and not isinstance(f, Family)]
+        if wrong:
+            raise InputError(f"families must be Family objects, such as Gaussian(); {wrong} are not.")
+        chosen = {key: f for key, f in own.items() if isinstance(f, Family) and set(arrays_of(key)) <= set(usable)}
+        named = [name for key in chosen for name in arrays_of(key)]
+        if len(set(named)) < len(named):
+            twice = sorted({name for name in named if named.count(name) > 1})
+            raise InputError(f"families name {twice} twice: every array has one family, alone or with others.")
     if not chosen:
         raise InputError(
             f"no array decides the matching of set {set_name!r}: arrays that could are {usable or 'none'}; "
@@ -79,7 +85,27 @@ def _chosen(families: Families, set_name: str, usable: list[str], first: LocalMo
     return chosen
 
 
-def stack_of(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
+def stack_of(sites: Sequence[LocalModel], key: Key, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
+    """The values of one family, all sites one below the other; several arrays of a family stand side by side."""
+    stacks = [_array_stack(sites, name, set_name, matchings) for name in arrays_of(key)]
+    return stacks[0] if len(stacks) == 1 else side_by_side(stacks)
+
+
+def side_by_side(stacks: Sequence[Stack]) -> Stack:
+    """Stacks of the same rows as one: their columns follow each other."""
+
+    def joined(name: str, absent: float) -> Array | None:
+        parts = [getattr(s, name) for s in stacks]
+        if all(part is None for part in parts):
+            return None
+        full = [np.full(s.values.shape, absent) if p is None else p for s, p in zip(stacks, parts, strict=True)]
+        return np.concatenate(full, axis=1)
+
+    values = np.concatenate([s.values for s in stacks], axis=1)
+    return Stack(values, stacks[0].offsets, joined("variance", 0.0), joined("weight", 1.0))
+
+
+def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
     """One array of all sites as rows of `set_name`, its other sets in global order (absent members: weight 0)."""
     has_variance = any(name in m.variance for m in sites)
     axes = sites[0].axes[name]

@@ -1,9 +1,11 @@
-"""What a family is: five methods on rows that add up."""
+"""What a family is: four methods on rows that add up, and a few that have a default."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
+
+import numpy as np
 
 from modelweld.local import Array
 from modelweld.stack import Index, Stack
@@ -14,16 +16,28 @@ class Family(ABC):
 
     A family is a frozen dataclass whose fields are its hyperparameters. It turns local values into *rows* of
     sufficient statistics; the rows of the values matched to one atom are added, and everything the matching needs
-    is computed from such sums. Subclasses write `rows`, `log_evidence`, `estimate` and `update`.
+    is computed from such sums. Subclasses write `rows`, `log_evidence`, `estimate` and `update`; if some values make no
+    sense to them, also `misfit`; if hyperparameters are to be read off the values, `starts`.
+
+    Values that were not seen (weight zero) give rows of zeros. A value is one row (D,) of an array; arrays with more
+    axes are flattened, and those of a family of several arrays stand side by side.
     """
+
+    def misfit(self, stack: Stack) -> tuple[int, str] | None:
+        """The first row that is no value of this family, and what it takes: "are not negative; found -1"; else None."""
+        return None
 
     def starts(self, stack: Stack) -> list[Self]:
         """Families to start from: what was not given is read off the values; the best objective wins."""
         return [self]
 
+    def seeing(self, stack: Stack) -> Self:
+        """The same family for these values: for families that keep something of the values they work on."""
+        return self
+
     @abstractmethod
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
-        """Statistics (L, k) of local values (L, D); they depend on hyperparameters only if `variance` is given."""
+        """Statistics (L, k) of local values (L, D); see `rows_change` if they depend on hyperparameters."""
 
     @abstractmethod
     def log_evidence(self, rows: Array) -> Array:
@@ -49,9 +63,21 @@ class Family(ABC):
         """Log prior density of hyperparameters that have one; part of the objective."""
         return 0.0
 
+    def learned(self) -> dict[str, Any]:
+        """Hyperparameters by name: the fields that are numbers or arrays of numbers."""
+        fields = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
+        return {name: x for name, x in fields.items() if isinstance(x, (float, np.floating, np.ndarray))}
+
     def gain(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.
 
         This is the paper's subtraction trick. Override it where there is something faster.
         """
         return self.log_evidence(own[:, None, :] + sums[None, :, :]) - self.log_evidence(sums)[None, :]
+
+
+def summed(rows: Array, labels: Index) -> Array:
+    """Rows (N, k) added up by atom: (K, k)."""
+    sums = np.zeros((int(labels.max(initial=-1)) + 1, rows.shape[1]))
+    np.add.at(sums, labels, rows)
+    return sums

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family
+from modelweld.families.base import Family, summed
 from modelweld.families.frame import frame_of, pooled_covariances
 from modelweld.families.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.standard_errors import log_prior_of_trust, maximise_with_variance
@@ -202,9 +202,7 @@ class Gaussian(Family):
         frame = frame_of(*pooled_covariances(y, labels))
         D = len(frame)
         moved = replace(here, frame=frame, noise=np.ones(D), spread=np.ones(D), floor=NOISE_FLOOR * (y @ frame).var(0))
-        rows = moved.rows(stack.values)
-        atoms = np.zeros((labels.max() + 1, rows.shape[1]))
-        np.add.at(atoms, labels, rows)
+        atoms = summed(moved.rows(stack.values), labels)
         moved = moved.update(atoms)
         return moved if moved.log_evidence(atoms).sum() > here.log_evidence(sums).sum() else here
 
@@ -215,6 +213,10 @@ class Gaussian(Family):
     def log_prior(self) -> float:
         """Log density of the trust in standard errors."""
         return log_prior_of_trust(self.trust)
+
+    def learned(self) -> dict[str, Any]:
+        """Mean, noise, spread and the trust in standard errors."""
+        return {"mean": self.mean, "noise": self.noise, "spread": self.spread, "trust": self.trust}
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; one matrix product where all values are equally well known."""
