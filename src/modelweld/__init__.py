@@ -1,5 +1,6 @@
 """Fuse models that were trained apart, from their parameters alone."""
 
+from modelweld.libraries import adapters, read
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
 from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
@@ -27,5 +28,7 @@ __all__ = [
     "OverlapWarning",
     "Prior",
     "Spectrum",
+    "adapters",
     "fuse",
+    "read",
 ]

@@ -14,6 +14,8 @@ from modelweld.families import Family, Gaussian
 from modelweld.families.suggest import check_fit
 from modelweld.finish import finished
 from modelweld.fusion import Fusion
+from modelweld.kinds import kind_of
+from modelweld.libraries import read
 from modelweld.local import LocalModel, check_finite, check_squares
 from modelweld.matched import Key, Matching
 from modelweld.matching import AnyBoard
@@ -64,12 +66,13 @@ def fuse(
 
     Parameters
     ----------
-    models : iterable of LocalModel or of arrays (L_j, D)
-        One per site. Sites may have different numbers of parameters, also none.
+    models : iterable of fitted models, of LocalModels, or of arrays (L_j, D)
+        One per site. Sites may have different numbers of parameters, also none. ``modelweld.adapters()`` lists the
+        model classes that are known; what their objects forgot (numbers of points) is said in `modelweld.read`.
     families : Family or mapping, optional
         How values scatter about their global value: one family for all arrays, or ``{array: family}``, or
-        ``{set: {array: family}}``. Arrays that are not named ride along. Default: `Gaussian` for every array that
-        does not ride.
+        ``{set: {array: family}}``. Arrays that are not named ride along. Default: what suits the kind of model, else
+        `Gaussian` for every array that does not ride. See docs/families.md.
     prior : Prior or "auto"
         How probable matchings are: ``BetaBernoulli(alpha, gamma0)`` or ``Spectrum()``, which is learned and knows
         values that belong to no atom. ``"auto"`` is ``Spectrum()`` from four sites on, else ``BetaBernoulli(1, 1)``.
@@ -111,7 +114,7 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
-    given = list(models)
+    given = [m if _plain(m) else read(m) for m in models]
     if preset is not None:
         if families is not None or prior != "auto":
             raise InputError("a preset sets families and prior; give either the preset or those.")
@@ -145,7 +148,18 @@ def fuse(
     with blas_threads(_threads(n_jobs)):
         if not any(isinstance(m, LocalModel) for m in given):
             return _fuse_arrays(given, families, rng, options)
-        return _fuse_models(checked_models(given), families, rng, options)
+        kind = kind_of(given) if all(isinstance(m, LocalModel) for m in given) else None
+        if kind is not None and hasattr(kind, "harmonised"):
+            given = kind.harmonised(given)
+        sites = checked_models(given)
+        if families is None and kind is not None:
+            families = kind.families(sites)
+        return _fuse_models(sites, families, rng, options)
+
+
+def _plain(model: Any) -> bool:
+    """Whether a site sent numbers, not a model to read them from."""
+    return isinstance(model, (LocalModel, list, tuple)) or hasattr(model, "__array__")
 
 
 def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Generator, options: Any) -> Fusion:

@@ -122,6 +122,47 @@ class Fusion:
         """Whether every set's last sweep changed nothing."""
         return all(m.converged for m in self.matchings.values())
 
+    def fused(self, how: str | None = None, **options: Any) -> LocalModel:
+        """The fused parameters, arranged like a site's.
+
+        Parameters
+        ----------
+        how : str, optional
+            How they are made; each kind of model has its ways and a default: see `modelweld.kinds`.
+        **options
+            For that way.
+        """
+        from modelweld.kinds import fused
+
+        return fused(self, how, **options)
+
+    def model(self, how: str | None = None, like: Any = None, **options: Any) -> Any:
+        """A fitted model of the sites' own library, from the fused parameters.
+
+        Parameters
+        ----------
+        how : str, optional
+            As in `fused`.
+        like : class or str, optional
+            Which class to write; default the one most sites sent.
+        **options
+            As in `fused`.
+
+        Examples
+        --------
+        >>> import numpy as np, modelweld
+        >>> from sklearn.mixture import GaussianMixture
+        >>> rng = np.random.default_rng(0)
+        >>> data = [np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in means]) for means in ([0, 9], [9, -9])]
+        >>> sites = [GaussianMixture(2, random_state=0).fit(X) for X in data]
+        >>> mixture = modelweld.fuse(sites).model()
+        >>> mixture.predict([[0.0, 0.0], [9.0, 9.0], [-9.0, -9.0]]).tolist()
+        [2, 0, 1]
+        """
+        from modelweld.libraries import like_most, write
+
+        return write(self.fused(how, **options), like or like_most(self))
+
     def add(self, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one more site: matched to what there is, then (`refit`) everything learned and swept on.
 
@@ -288,6 +329,7 @@ class Fusion:
         >>> posterior.co_assignment[0].round(1)          # the first value with all of them
         array([1., 0., 0., 0., 0., 0., 1.])
         """
+        from modelweld.posterior import number_of_atoms
         from modelweld.sampler import sample
 
         # chains run over the canonical order, so that the order of arrival does not matter
@@ -295,7 +337,10 @@ class Fusion:
         posterior = sample(board, draws, chains, seed, warm_up)
         labels = np.empty_like(posterior.labels)
         labels[..., rows] = posterior.labels
-        return replace(posterior, labels=labels)
+        board, _ = self._board(set_name)
+        matching = self.matching if set_name is None else self.matchings[set_name]
+        K = [[number_of_atoms(board, matching, draw) for draw in chain] for chain in labels]
+        return replace(posterior, labels=labels, K=np.array(K))
 
     def diagnose(self, set_name: str | None = None) -> list[SiteDiagnostics]:
         """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning."""

@@ -6,7 +6,7 @@ Everything that enters modelweld is checked here, once; inside, it is trusted.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,8 @@ class LocalModel:
         The parameters by name.
     axes : mapping of str to tuple
         For each array one entry per axis: the name of a *set*, whose order means nothing (components,
-        states, topics, hidden units), or ``None`` for a fixed coordinate (features, classes).
+        states, topics, hidden units); ``None`` for a fixed coordinate; or the name of a coordinate that is spelt out
+        in `coordinates` (features, words, classes).
     variance, weight : mapping of str to array or float, optional
         How well the values of an array are known: `variance` is added to the noise (a squared standard
         error), `weight` divides it (a sample count, a Fisher information). Each has the array's own shape,
@@ -41,6 +42,23 @@ class LocalModel:
         Arrays that carry no set, or one set twice, always ride.
     site : str, optional
         A name for messages and tables; it never influences the result.
+    coordinates : mapping of str to sequence of str, optional
+        Names of the entries along fixed coordinates, ``{"feature": ["age", "pressure"]}``. Sites are aligned by these
+        names before anything else: see `modelweld.align`.
+    partial : sequence of str, optional
+        Coordinates of which a site may lack entries (words, classes): it then has weight zero there. Others must have
+        the same names everywhere.
+    kind : str, optional
+        What the arrays are the parameters of ("mixture", "hmm", ...), for those who write models: `modelweld.kinds`.
+    facts : mapping, optional
+        Whatever else must travel to write a model again: numbers, words, lists and dicts of these.
+
+    Attributes
+    ----------
+    sizes : dict of str to int
+        How many members each set has.
+    along : dict of str to tuple
+        For each array and axis the name of its spelt-out coordinate, or None. In `axes` these are None.
 
     Examples
     --------
@@ -61,6 +79,10 @@ class LocalModel:
     weight: Mapping[str, ArrayLike] = field(default_factory=dict)
     riding: Sequence[str] = ()
     site: str = ""
+    coordinates: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    partial: Sequence[str] = ()
+    kind: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         where = f"site {self.site!r}" if self.site else "local model"
@@ -74,8 +96,9 @@ class LocalModel:
                 f"it has {sorted(self.arrays)}."
             )
         arrays = {name: checked_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
+        coordinates = _checked_names(self.coordinates, self.partial, where)
         axes = {name: tuple(names) for name, names in self.axes.items()}
-        sizes: dict[str, int] = {}
+        sizes: dict[str, int] = {name: len(names) for name, names in coordinates.items()}
         for name, values in arrays.items():
             if values.ndim != len(axes[name]):
                 raise InputError(
@@ -83,9 +106,15 @@ class LocalModel:
                 )
             for axis, size in zip(axes[name], values.shape, strict=True):
                 if axis is not None and sizes.setdefault(axis, size) != size:
-                    raise InputError(
-                        f"{where}: set {axis!r} has {sizes[axis]} members elsewhere but {size} in array {name!r}."
+                    what = (
+                        f"coordinate {axis!r} has {sizes[axis]} names"
+                        if axis in coordinates
+                        else (f"set {axis!r} has {sizes[axis]} members elsewhere")
                     )
+                    raise InputError(f"{where}: {what} but {size} in array {name!r}.")
+        along = {name: tuple(a if a in coordinates else None for a in named) for name, named in axes.items()}
+        axes = {name: tuple(None if a in coordinates else a for a in named) for name, named in axes.items()}
+        sizes = {name: size for name, size in sizes.items() if name not in coordinates}
         variance = {
             name: _beside(v, arrays[name], f"{where}, variance of {name!r}") for name, v in self.variance.items()
         }
@@ -96,11 +125,47 @@ class LocalModel:
             "variance": variance,
             "weight": weight,
             "riding": tuple(self.riding),
+            "coordinates": coordinates,
+            "partial": tuple(self.partial),
             "sizes": sizes,
+            "along": along,
         }.items():
             object.__setattr__(self, attribute, value)
 
     sizes: dict[str, int] = field(init=False, repr=False)
+    along: dict[str, Axes] = field(init=False, repr=False)
+
+    def with_(self, **changes: Any) -> LocalModel:
+        """The same model with other fields; arrays, variances and weights that are not named stay.
+
+        Examples
+        --------
+        >>> model = LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}, site="a")
+        >>> model.with_(site="b").site
+        'b'
+        """
+        mine = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        mine["axes"] = {
+            name: tuple(c or a for c, a in zip(self.along[name], named, strict=True))
+            for name, named in self.axes.items()
+        }
+        return LocalModel(**{**mine, **changes})
+
+
+def _checked_names(
+    coordinates: Mapping[str, Sequence[str]], partial: Sequence[str], where: str
+) -> dict[str, tuple[str, ...]]:
+    """Names along coordinates: words, each once."""
+    result = {}
+    for coordinate, names in coordinates.items():
+        result[coordinate] = tuple(map(str, names))
+        if len(set(result[coordinate])) < len(result[coordinate]):
+            twice = next(name for name in result[coordinate] if result[coordinate].count(name) > 1)
+            raise InputError(f"{where}: names along {coordinate!r} must differ; {twice!r} comes more than once.")
+    unknown = sorted(set(partial) - set(result))
+    if unknown:
+        raise InputError(f"{where}: partial names coordinates that are spelt out; {unknown} are not.")
+    return result
 
 
 def checked_values(values: Any, where: str) -> Array:

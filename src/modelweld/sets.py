@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from modelweld.align import aligned
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.local import Array, LocalModel
@@ -21,6 +22,7 @@ def checked_models(given: Sequence[Any]) -> list[LocalModel]:
     for j, m in enumerate(given):
         if not isinstance(m, LocalModel):
             raise InputError(f"site {j}: either all sites are LocalModels or none is; found {type(m).__name__}.")
+    given = aligned(given)
     first = given[0]
     for j, m in enumerate(given):
         if dict(m.axes) != dict(first.axes):

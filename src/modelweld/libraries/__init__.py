@@ -1,0 +1,184 @@
+"""Models of other libraries: read into LocalModels, and written again from fused ones.
+
+One file per model class, with two functions,
+
+    read(model, **facts) -> LocalModel       what leaves the site; facts are what the object forgot (counts, X, ...)
+    write(local, like) -> model              a fitted model of the class named `like`
+
+and one line in `TABLE`. A library is imported when one of its models is read or written, never before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module, metadata
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from modelweld.errors import InputError
+from modelweld.libraries.scaling import unscaled
+from modelweld.local import LocalModel
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """One model class: how it is called, what it is, where it is read and written, what must be installed."""
+
+    name: str
+    kind: str
+    module: str
+    extra: str = ""
+    writes: bool = True
+
+    @property
+    def library(self) -> str:
+        """The package whose models these are."""
+        return self.name.split(".")[0]
+
+    @property
+    def installed(self) -> bool:
+        """Whether that package can be imported."""
+        return find_spec(self.library) is not None
+
+    @property
+    def version(self) -> str:
+        """Version of the installed package, or nothing."""
+        try:
+            return metadata.version({"sklearn": "scikit-learn"}.get(self.library, self.library))
+        except metadata.PackageNotFoundError:
+            return ""
+
+    def functions(self) -> Any:
+        """The module with `read` and `write`."""
+        try:
+            return import_module(f"modelweld.libraries.{self.module}")
+        except ModuleNotFoundError as missing:
+            raise InputError(
+                f"{self.name} needs {missing.name!r}, which is not installed: pip install modelweld[{self.extra}]."
+            ) from None
+
+
+TABLE = (
+    Adapter("sklearn.KMeans", "mixture", "kmeans"),
+    Adapter("sklearn.MiniBatchKMeans", "mixture", "kmeans"),
+    Adapter("sklearn.GaussianMixture", "mixture", "gaussian_mixture"),
+    Adapter("sklearn.BayesianGaussianMixture", "mixture", "gaussian_mixture", writes=False),
+)
+
+
+def adapters() -> list[Adapter]:
+    """Which model classes can be read and written, and whether their libraries are installed.
+
+    Examples
+    --------
+    >>> next(a for a in adapters() if a.name == "sklearn.KMeans").kind
+    'mixture'
+    """
+    return list(TABLE)
+
+
+def read(model: Any, *, site: str = "", features: Sequence[str] | None = None, **facts: Any) -> LocalModel:
+    """What leaves a site: a fitted model's parameters, and nothing else.
+
+    Parameters
+    ----------
+    model : fitted model, or scikit-learn Pipeline of scalers and one
+        See `adapters()` for what is known. Scalers are undone: parameters leave in the units of the data.
+    site : str, optional
+        A name for messages and tables.
+    features : sequence of str, optional
+        Names of the features; by default those the model was fitted with, if it was.
+    **facts
+        What the model object forgot, such as ``n=`` or ``counts=`` (numbers of points), ``X=`` (the site's data, from
+        which they are computed here; it does not travel), ``lengths=`` of sequences. Each adapter says which it takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.mixture import GaussianMixture
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> local = read(GaussianMixture(1).fit(X), n=50, site="north")
+    >>> {name: values.shape for name, values in local.arrays.items()}
+    {'means': (1, 2), 'covariances': (1, 2, 2), 'counts': (1,)}
+    """
+    if isinstance(model, LocalModel):
+        return model.with_(site=site) if site else model
+    if type(model).__name__ == "Pipeline" and type(model).__module__.startswith("sklearn."):
+        return unscaled(model, lambda last, **more: read(last, site=site, **more), features, facts)
+    adapter = adapter_of(model)
+    names = features if features is not None else getattr(model, "feature_names_in_", None)
+    options = {**facts, **({} if names is None else {"features": list(map(str, names))})}
+    try:
+        local: LocalModel = adapter.functions().read(model, **options)
+    except TypeError as wrong:
+        if "unexpected keyword" not in str(wrong) and "missing" not in str(wrong):
+            raise
+        raise InputError(f"{adapter.name}: {wrong}. See help(modelweld.libraries.{adapter.module}.read).") from None
+    about = {"class": adapter.name, "version": adapter.version}
+    return local.with_(site=site or local.site, facts={**local.facts, **about})
+
+
+def adapter_of(model: Any) -> Adapter:
+    """The line of the table for a model, by its class or the nearest one it inherits from."""
+    for cls in type(model).__mro__:
+        for adapter in TABLE:
+            if (adapter.library, adapter.name.split(".")[-1]) == (cls.__module__.split(".")[0], cls.__name__):
+                return adapter
+    raise InputError(
+        f"a {type(model).__module__}.{type(model).__name__} cannot be read: known are "
+        f"{', '.join(adapter.name for adapter in TABLE)}. Give its parameters as a LocalModel (named arrays and their "
+        "axes), or write an adapter: two functions, see modelweld.libraries."
+    )
+
+
+def adapter_named(name: str) -> Adapter:
+    """The line of the table for a class name, with or without its library."""
+    found = [a for a in TABLE if name in (a.name, a.name.split(".")[-1])]
+    if len(found) != 1:
+        raise InputError(f"like is one of {', '.join(a.name for a in TABLE if a.writes)}; found {name!r}.")
+    return found[0]
+
+
+def write(local: LocalModel, like: Any = None, **options: Any) -> Any:
+    """A fitted model of a library from parameters.
+
+    Parameters
+    ----------
+    local : LocalModel
+        Fused parameters (`Fusion.fused`), or a site's own.
+    like : class or str, optional
+        Which class to write; default the one it was read from, or the nearest that can hold it.
+    **options
+        For the adapter.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.cluster import KMeans
+    >>> X = np.random.default_rng(0).normal(size=(50, 2))
+    >>> model = KMeans(3, n_init=1, random_state=0).fit(X)
+    >>> bool((write(read(model)).predict(X) == model.predict(X)).all())
+    True
+    """
+    name = like if isinstance(like, str) else getattr(like, "__name__", None) or local.facts.get("class", "")
+    adapter = adapter_named(name)
+    if adapter.kind != local.kind:
+        raise InputError(f"a {local.kind} cannot be written as {adapter.name}, which is a {adapter.kind}.")
+    if not adapter.writes:
+        adapter = next(a for a in TABLE if a.module == adapter.module and a.writes)
+    return adapter.functions().write(local, adapter.name.split(".")[-1], **options)
+
+
+def like_most(fusion: Fusion) -> str:
+    """The class most sites sent, of those that can hold the fused model; the first of the table among equals."""
+    order = {adapter.name: i for i, adapter in enumerate(TABLE)}
+    number = Counter(str(model.facts.get("class", "")) for model in fusion.models)
+    holding = [name for name in number if name in order]
+    if not holding:
+        return ""
+    return min(holding, key=lambda name: (-number[name], order[name]))

@@ -1,0 +1,93 @@
+"""scikit-learn's GaussianMixture (all covariance types) and BayesianGaussianMixture (its means of the posterior)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.kinds.mixture import mixture, parameters
+from modelweld.local import Array, LocalModel
+
+UNUSED = 1e-3
+"""Share of a component (of a point, where points are counted) below which a variational fit has emptied it."""
+
+
+def read(
+    model: Any,
+    *,
+    n: int | None = None,
+    counts: ArrayLike | None = None,
+    X: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
+) -> LocalModel:
+    """Weights, means and covariances; with the number of points also standard errors.
+
+    Parameters
+    ----------
+    model : fitted GaussianMixture or BayesianGaussianMixture
+        Components that a variational fit has emptied are left out.
+    n : int, optional
+        Number of points it was fitted on: it forgot.
+    counts : array (K,), optional
+        Points behind each component, instead.
+    X : array, optional
+        The site's data, to count them here.
+    features : sequence of str, optional
+        Names of the features.
+    """
+    weights = np.asarray(model.weights_, dtype=np.float64)
+    if X is not None:
+        numbers = np.asarray(model.predict_proba(X)).sum(axis=0)
+    elif counts is not None:
+        numbers = np.asarray(counts, dtype=np.float64)
+    else:
+        numbers = weights * (1 if n is None else n)
+    if numbers.shape != weights.shape:
+        raise InputError(f"counts must be one number per component, {len(weights)}; found shape {numbers.shape}.")
+    means = np.asarray(model.means_, dtype=np.float64)
+    spreads = _spreads(np.asarray(model.covariances_, dtype=np.float64), model.covariance_type, means.shape)
+    used = np.ones(len(weights), dtype=bool)
+    if type(model).__name__ == "BayesianGaussianMixture":
+        used = weights > UNUSED
+    return mixture(
+        means[used],
+        spreads[used],
+        numbers[used],
+        counted=not (n is None and counts is None and X is None),
+        features=features,
+    )
+
+
+def _spreads(covariances: Array, kind: str, shape: tuple[int, ...]) -> Array:
+    """Covariances (K, D, D) or variances (K, D) of any of scikit-learn's types."""
+    if kind == "tied":
+        return np.tile(covariances, (shape[0], 1, 1))
+    return np.tile(covariances[:, None], (1, shape[1])) if kind == "spherical" else covariances
+
+
+def write(local: LocalModel, like: str) -> Any:
+    """A GaussianMixture with diagonal covariances if all sites' are, else with full ones.
+
+    Components of an atom that are spherical, or share one covariance, give one that is not and does not.
+    """
+    from sklearn.mixture import GaussianMixture
+
+    means, spreads, counts = parameters(local)
+    kind = "full" if spreads.ndim == 3 else "diag"
+    model = GaussianMixture(len(means), covariance_type=kind)
+    model.weights_ = counts / counts.sum()
+    model.means_, model.covariances_ = means.copy(), spreads.copy()
+    if kind == "full":
+        factors = np.swapaxes(np.linalg.inv(np.linalg.cholesky(spreads)), -1, -2)
+        model.precisions_cholesky_, model.precisions_ = factors, factors @ np.swapaxes(factors, -1, -2)
+    else:
+        model.precisions_cholesky_, model.precisions_ = 1 / np.sqrt(spreads), 1 / spreads
+    model.converged_, model.n_iter_, model.lower_bound_ = True, 0, -np.inf
+    model.n_features_in_ = means.shape[1]
+    if "feature" in local.coordinates:
+        model.feature_names_in_ = np.array(local.coordinates["feature"], dtype=object)
+    return model

@@ -1,0 +1,61 @@
+"""Models fitted behind scalers: undone at the site, so that all sites speak the units of their data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.kinds import kind_of
+from modelweld.local import Array, LocalModel
+
+
+def unscaled(
+    pipeline: Any, read: Callable[..., LocalModel], features: Sequence[str] | None, facts: dict[str, Any]
+) -> LocalModel:
+    """The model at the end of a Pipeline, in the units of the data that went in."""
+    *steps, (_, last) = pipeline.steps
+    scale: Array | float = 1.0
+    offset: Array | float = 0.0
+    undone = []
+    X = facts.get("X")
+    for name, step in steps:
+        if step in (None, "passthrough"):
+            continue
+        a, b = _affine(step, name)
+        scale, offset = scale * a, scale * b + offset  # raw = scale * (a y + b) + offset
+        undone.append(type(step).__name__)
+        X = None if X is None else step.transform(X)
+    names = features if features is not None else getattr(pipeline, "feature_names_in_", None)
+    scaled = read(last, features=names, **({**facts, "X": X} if X is not None else facts))
+    if not undone:
+        return scaled
+    kind: Any = kind_of([scaled])
+    if not hasattr(kind, "rescaled"):
+        raise InputError(f"scalers before a {scaled.kind} cannot be undone; fit it without them.")
+    D = int(getattr(last, "n_features_in_", np.size(scale)))
+    local: LocalModel = kind.rescaled(
+        scaled, np.broadcast_to(scale, D).astype(float), np.broadcast_to(offset, D).astype(float)
+    )
+    return local.with_(facts={**local.facts, "undone": undone})
+
+
+def _affine(step: Any, name: str) -> tuple[Array | float, Array | float]:
+    """Scale and offset of raw values, given scaled ones, feature by feature."""
+    known = type(step).__name__
+    if known == "StandardScaler":
+        return (1.0 if step.scale_ is None else step.scale_), (
+            0.0 if step.mean_ is None or not step.with_mean else step.mean_
+        )
+    if known == "RobustScaler":
+        return (1.0 if step.scale_ is None else step.scale_), (0.0 if step.center_ is None else step.center_)
+    if known == "MaxAbsScaler":
+        return step.scale_, 0.0
+    if known == "MinMaxScaler":
+        return 1 / step.scale_, -step.min_ / step.scale_
+    raise InputError(
+        f"step {name!r} of the pipeline, a {known}, is no feature-wise scaling and cannot be undone: fit the model on "
+        "features that all sites share, or give its parameters as a LocalModel."
+    )

@@ -1,0 +1,152 @@
+"""The contract of every adapter, run over the table in adapted/."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+
+from adapted import ROWS, collected
+from modelweld import InputError, adapters, fuse, read
+from modelweld.libraries import TABLE, write
+
+ADAPTED = collected()
+
+
+@pytest.fixture(params=ADAPTED)
+def case(request):
+    return ADAPTED[request.param]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def sites(case, rng, sizes=(3, 3, 3, 3)):
+    data = [case.data(rng) for _ in sizes]
+    return data, [case.fit(X, size) for X, size in zip(data, sizes, strict=True)]
+
+
+def local(case, model, X, **more):
+    return read(model, **case.told(X), **more)
+
+
+def test_written_models_answer_like_those_read(case, rng):
+    X = case.data(rng)
+    model = case.fit(X)
+    again = write(local(case, model, X))
+    assert np.allclose(case.answers(again, X), case.answers(model, X), rtol=1e-9, atol=1e-9)
+
+
+def test_a_model_and_its_shuffled_copies_fuse_into_itself(case, rng):
+    if case.itself is None:
+        pytest.skip("adds evidence: has a law of its own")
+    X = case.data(rng)
+    model = case.fit(X)
+    copies = [local(case, case.shuffled(model, rng), X) for _ in range(3)]
+    fused = fuse([local(case, model, X), *copies]).model(how=case.how)
+    assert np.allclose(case.answers(fused, X), case.answers(model, X), rtol=case.itself, atol=case.itself)
+
+
+def test_order_of_sites_does_not_matter(case, rng):
+    data, models = sites(case, rng)
+    locals_ = [local(case, m, X, site=str(j)) for j, (m, X) in enumerate(zip(models, data, strict=True))]
+    X = case.data(rng)
+    expected = case.answers(fuse(locals_).model(), X)
+    found = case.answers(fuse([locals_[j] for j in (2, 0, 3, 1)]).model(), X)
+    assert np.allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_sizes_may_differ(case, rng):
+    data, models = sites(case, rng, sizes=(2, 3, 4, 3))
+    fusion = fuse([local(case, m, X) for m, X in zip(models, data, strict=True)])
+    assert np.isfinite(case.answers(fusion.model(), data[0])).all()
+
+
+def test_nothing_as_long_as_the_training_data_leaves(case, rng):
+    X = case.data(rng)
+    sent = local(case, case.fit(X), X)
+    held = [*sent.arrays.values(), *sent.variance.values(), *sent.weight.values()]
+    assert all(ROWS not in np.shape(a) for a in held)
+    for fact in sent.facts.values():
+        assert not isinstance(fact, (list, tuple, np.ndarray)) or len(fact) < ROWS
+
+
+def test_mixed_feature_sets_are_refused(case, rng):
+    data, models = sites(case, rng, sizes=(3, 3))
+    names = [f"f{i}" for i in range(case.features)]
+    a = local(case, models[0], data[0], features=names, site="north")
+    b = local(case, models[1], data[1], features=[*names[:-1], "other"], site="south")
+    with pytest.raises(InputError, match=r"south.*lacks 'f.'.*has 'other'"):
+        fuse([a, b])
+
+
+def test_features_in_another_order_are_put_right(case, rng):
+    data, models = sites(case, rng, sizes=(3, 3))
+    names = [f"f{i}" for i in range(case.features)]
+    a = local(case, models[0], data[0], features=names)
+    b = local(case, models[1], data[1], features=names)
+    order = [2, 0, 1][: case.features]
+    turned = local(case, case.fit(data[1][:, order]), data[1][:, order], features=[names[i] for i in order])
+    expected, found = fuse([a, b]), fuse([a, turned])
+    assert found.objective == pytest.approx(expected.objective, rel=1e-3)
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler])
+def test_scalers_are_undone(case, rng, scaler):
+    if not case.scales:
+        pytest.skip("has no scalers before it")
+    X = case.data(rng) * [1.0, 10.0, 0.1] + [5.0, 0.0, -2.0]
+    first = scaler().fit(X)
+    model = case.fit(first.transform(X))
+    pipeline = make_pipeline(first, model)
+    again = write(local(case, pipeline, X))
+    jacobian = float(np.log(np.abs(first.transform([[1.0] * 3]) - first.transform([[0.0] * 3]))).sum())
+    found, expected = case.in_data_units(again, X, pipeline, jacobian)
+    assert np.allclose(found, expected, rtol=1e-6, atol=1e-6)
+    assert read(pipeline, **case.told(X)).facts["undone"] == [scaler.__name__]
+
+
+def test_every_adapter_of_an_installed_library_has_a_case():
+    tried = {type(case.fit(case.data(np.random.default_rng(0)))).__name__ for case in ADAPTED.values()}
+    assert {a.name.split(".")[-1] for a in TABLE if a.installed} <= tried
+
+
+def test_adapters_are_listed():
+    assert {a.name for a in adapters()} >= {"sklearn.KMeans", "sklearn.GaussianMixture"}
+    assert all(a.version for a in adapters() if a.installed)
+
+
+def test_unknown_models_say_what_to_do():
+    with pytest.raises(InputError, match=r"builtins.dict cannot be read: known are sklearn.KMeans.*write an adapter"):
+        read({})
+
+
+def test_unknown_facts_are_named():
+    from sklearn.cluster import KMeans
+
+    with pytest.raises(InputError, match=r"sklearn.KMeans.*lengths.*help"):
+        read(KMeans(1, n_init=1).fit([[0.0], [1.0]]), lengths=[2])
+
+
+def test_steps_that_are_no_scaling_are_refused(rng):
+    from sklearn.cluster import KMeans
+    from sklearn.decomposition import PCA
+
+    pipeline = make_pipeline(PCA(2), KMeans(2, n_init=1)).fit(rng.normal(size=(20, 3)))
+    with pytest.raises(InputError, match=r"'pca'.*PCA.*cannot be undone"):
+        read(pipeline)
+
+
+def test_different_libraries_fuse_in_one_call(rng):
+    from sklearn.cluster import KMeans
+    from sklearn.mixture import GaussianMixture
+
+    X = [ADAPTED["sklearn_mixtures: KMeans"].data(rng) for _ in range(4)]
+    models = [read(KMeans(3, n_init=3, random_state=0).fit(x)) for x in X[:1]]
+    models += [read(GaussianMixture(3, random_state=0).fit(x), n=len(x)) for x in X[1:]]
+    fusion = fuse(models)
+    assert fusion.K == 3
+    assert type(fusion.model()) is GaussianMixture
+    assert type(fusion.model(like=KMeans)) is KMeans
+    assert fusion.model(like="GaussianMixture").score(X[0]) > -10
