@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from modelweld.diagnostics import SiteDiagnostics
     from modelweld.matching import Board
     from modelweld.posterior import Posterior
+    from modelweld.reduce import Reduction
     from modelweld.worth import MergeVerdict
 
 
@@ -162,6 +163,32 @@ class Fusion:
         from modelweld.libraries import like_most, write
 
         return write(self.fused(how, **options), like or like_most(self))
+
+    def reduce(self, K: int) -> Fusion:
+        """The same mixtures with K components, for their density alone: see `reduction` for all K at once.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> from modelweld.kinds.mixture import mixture
+        >>> ones = [[1.0], [1.0]]
+        >>> sites = [mixture(means, ones, [5, 5], counted=True) for means in ([[0.0], [9.0]], [[0.5], [7.0]])]
+        >>> modelweld.fuse(sites).reduce(2).model(how="moments", like="GaussianMixture").means_.round(2).tolist()
+        [[0.25], [8.0]]
+        """
+        return self.reduction().at(K)
+
+    def reduction(self) -> Reduction:
+        """The whole way from the union of the sites' mixtures to one component, with the loss at every K."""
+        from modelweld.reduce import reduction
+
+        return reduction(self)
+
+    def union(self) -> Fusion:
+        """All components of all sites' mixtures, none matched: hard to beat as a density, at the price of size."""
+        from modelweld.reduce import union
+
+        return union(self)
 
     def add(self, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one more site: matched to what there is, then (`refit`) everything learned and swept on.
@@ -366,7 +393,10 @@ class Fusion:
         name_of_set = next(iter(self.matchings)) if set_name is None else set_name
         prior = matching.prior
         if prior is None or not matching.families:
-            raise InputError(f"{matching.engine!r} is no model of matchings: it gives none of them a probability.")
+            raise InputError(
+                f"this matching is a baseline's ({matching.engine}): without a family and a prior there are no scores "
+                "and no probabilities."
+            )
         if isinstance(prior, BetaBernoulli):
             prior = replace(prior, form="exact")  # the only form that is a probability
         stacks = [stack_of(self.models, name, name_of_set, self.matchings) for name in matching.families]

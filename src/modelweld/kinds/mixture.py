@@ -17,14 +17,15 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.kinds import shared_facts
 from modelweld.local import Array, LocalModel
-from modelweld.stack import Index
+from modelweld.stack import Index, group_of_rows
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
-HOWS = ("moments", "atoms")
-"""`moments` merges the components of an atom into one with their common mean and covariance; `atoms` has the atoms as
-means, which lean towards the others where sites are few."""
+HOWS = ("density", "moments", "atoms")
+"""`moments` merges the components of an atom into one with their common mean and covariance. `density` first moves
+components between atoms, K kept, where that raises the likelihood: labels of its own, for the density alone. `atoms`
+has the atoms themselves as means, which lean towards the others where sites are few."""
 
 FEWEST_POINTS = 1.0
 """A component is worth a point at least when its standard error is computed: counts are expected numbers."""
@@ -122,7 +123,12 @@ def families(models: Sequence[LocalModel]) -> dict[str, Family]:
 
 def fused(fusion: Fusion, how: str) -> LocalModel:
     """One component per atom, those set aside included."""
-    means, spreads, counts = merged(*stacked(fusion.models), fusion.matching.stacked_labels)
+    from modelweld.exchange import exchanged
+
+    parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
+    if how == "density":
+        labels = exchanged(*parts, labels, group_of_rows(fusion.matching.offsets))
+    means, spreads, counts = merged(*parts, labels)
     if how == "atoms":
         off = means - fusion.array("means")
         means, spreads = fusion.array("means"), spreads + _squares(off, spreads.ndim)
