@@ -1,0 +1,184 @@
+"""SPAHM as a scikit-learn estimator: local parameters stacked in X, the site of each row in `groups`."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from modelweld.families import Family, Gaussian
+from modelweld.fuse import fuse
+from modelweld.local import Array, LocalModel
+from modelweld.prior import Prior
+from modelweld.stack import Index, offsets_of
+
+LARGEST_SEED = 2**31 - 1
+
+
+class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """Cluster local parameters of several sites, at most one of a site in each cluster (unless `copies`).
+
+    For those who have parameters as one table; `modelweld.fuse` takes models and gives models.
+
+    Parameters
+    ----------
+    family : Family, optional
+        How rows scatter about their cluster's centre; default ``Gaussian()``.
+    prior : Prior or "auto"
+        How probable matchings are: see `modelweld.fuse`.
+    copies : bool or "auto"
+        Whether a site may hold a centre in several pieces.
+    filter_outliers : bool or "auto"
+        Whether gross outliers are set aside before the fit.
+    search : {"auto", "plain", "thorough"}
+        How hard to look.
+    max_sweeps : int, optional
+        Sweeps after which to give up and warn.
+    n_jobs : int, optional
+        Threads for matrix products.
+    random_state : int, RandomState instance or None
+        Draws the order of sites in each sweep.
+
+    Attributes
+    ----------
+    cluster_centers_ : array (K, n_features)
+        Global parameters, by decreasing number of sites that hold them.
+    labels_ : int array (n_rows,)
+        Cluster of each row; -1 for rows that were set aside.
+    n_sites_ : int array (K,)
+        How many sites hold each cluster.
+    fusion_ : Fusion
+        Everything else.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 0.1], [9.0, 9.1], [9.1, 8.9], [0.1, 0.0], [5.0, -5.0]])
+    >>> SPAHM(random_state=0).fit(X, groups=["a", "a", "b", "c", "c"]).labels_
+    array([0, 1, 1, 0, 2])
+    """
+
+    def __init__(
+        self,
+        family: Family | None = None,
+        *,
+        prior: Prior | str = "auto",
+        copies: bool | str = "auto",
+        filter_outliers: bool | str = "auto",
+        search: str = "auto",
+        max_sweeps: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.family = family
+        self.prior = prior
+        self.copies = copies
+        self.filter_outliers = filter_outliers
+        self.search = search
+        self.max_sweeps = max_sweeps
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features)
+            Local parameters of all sites, one per row.
+        y : ignored
+            There for scikit-learn.
+        groups : array (n_rows,), optional
+            The site of each row; default: every row is a site of its own.
+        sample_weight : array (n_rows,), optional
+            How much each row is worth: its noise is divided by it, and zero means not seen.
+        """
+        values: Array = validate_data(self, X, dtype=np.float64)
+        order, offsets = _by_site(groups, len(values))
+        weight = None
+        if sample_weight is not None:
+            from sklearn.utils.validation import _check_sample_weight
+
+            weight = _check_sample_weight(sample_weight, values, ensure_non_negative=True)[order]
+        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        self.fusion_ = fuse(
+            _sites(values[order], offsets, weight),
+            families=self.family or Gaussian(),
+            prior=self.prior,  # type: ignore[arg-type]
+            seed=seed,
+            n_jobs=self.n_jobs,
+            copies=self.copies,  # type: ignore[arg-type]
+            filter_outliers=self.filter_outliers,  # type: ignore[arg-type]
+            search=self.search,  # type: ignore[arg-type]
+            max_sweeps=self.max_sweeps,
+        )
+        K = self.fusion_.K
+        labels = np.empty(len(values), dtype=np.int64)
+        labels[order] = self.fusion_.matching.stacked_labels
+        self.labels_ = np.where(labels < K, labels, -1)
+        self.cluster_centers_ = self.fusion_.atoms[:K]
+        self.n_sites_ = self.fusion_.counts[:K]
+        return self
+
+    def fit_predict(
+        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Index:
+        """Fit, and return `labels_`."""
+        return self.fit(X, y, groups=groups, sample_weight=sample_weight).labels_
+
+    def fit_transform(
+        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Array:
+        """Fit, and return the distances of the rows to the centres."""
+        return self.fit(X, y, groups=groups, sample_weight=sample_weight).transform(X)
+
+    def predict(self, X: ArrayLike) -> Index:
+        """The cluster under which each row is most probable, each row for itself."""
+        check_is_fitted(self)
+        values: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        matching = self.fusion_.matching
+        (family,) = matching.families.values()
+        board, _ = self.fusion_._board(None)
+        (sums,) = board.sums
+        return np.asarray(family.gain(family.rows(values), sums[: matching.K]).argmax(axis=1))
+
+    def transform(self, X: ArrayLike) -> Array:
+        """Euclidean distance of each row to each centre: (n_rows, K)."""
+        from sklearn.metrics.pairwise import euclidean_distances
+
+        check_is_fitted(self)
+        values: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.asarray(euclidean_distances(values, self.cluster_centers_))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+
+def _by_site(groups: ArrayLike | None, rows: int) -> tuple[Index, Index]:
+    """Rows sorted by site, and where the sites begin."""
+    if groups is None:
+        return np.arange(rows), np.arange(rows + 1)
+    names = np.asarray(groups)
+    if names.shape != (rows,):
+        raise ValueError(f"groups must name the site of each of the {rows} rows; found shape {names.shape}.")
+    _, site = np.unique(names, return_inverse=True)
+    return np.argsort(site, kind="stable"), offsets_of(np.bincount(site))
+
+
+def _sites(X: Array, offsets: Index, weight: Array | None) -> list[Any]:
+    """One array per site, or one LocalModel where rows have weights."""
+    spans = [slice(a, b) for a, b in pairwise(offsets.tolist())]
+    if weight is None:
+        return [X[span] for span in spans]
+    axes = {"values": ("atom", None)}
+    return [LocalModel({"values": X[span]}, axes, weight={"values": weight[span]}) for span in spans]
