@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from modelweld import Gaussian, InputError, OutlierWarning, fuse, notes, simulate
+from modelweld.leave_out import final_board
+from modelweld.shifted import shifted_sites
 
 
 @pytest.mark.parametrize("kind", ["gross", "junk"])
@@ -72,3 +74,23 @@ def test_non_finite_values_are_still_refused_by_name():
     sites[3][0, 1] = np.nan
     with pytest.raises(InputError, match=r"site 3.*\(0, 1\)"):
         fuse(sites, Gaussian())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_site_shifted_as_a_whole_is_set_aside(seed):
+    drawn = simulate.poisoned("shift", seed=seed)
+    with pytest.warns(OutlierWarning, match="one constant shift"):
+        fusion = fuse(drawn.values)
+    honest = fuse([v for v, good in zip(drawn.values, drawn.honest, strict=True) if good])
+    assert fusion.K == honest.K
+    assert fusion.objective == pytest.approx(honest.objective)
+    bad = int(np.flatnonzero(~drawn.honest)[0])
+    assert (fusion.labels[bad] >= fusion.K).all()
+    assert "The whole site is set aside" in fusion.matching.reasons[0]
+
+
+@pytest.mark.parametrize("name", ["low_J8_D2", "low_J10_D3", "low_J10_D10", "correlated_D10", "standard_errors"])
+def test_no_honest_site_is_taken_for_shifted(name):
+    for seed in range(300, 306):
+        fusion = fuse(simulate.SETS[name](seed=seed).values)
+        assert shifted_sites(fusion.matching, final_board(fusion, "atom").stacks) == {}

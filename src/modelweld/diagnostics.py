@@ -100,7 +100,7 @@ def diagnose(fusion: Fusion, set_name: str | None = None) -> list[SiteDiagnostic
     >>> rng = np.random.default_rng(0)
     >>> atoms = rng.normal(0, 5, (8, 6))
     >>> sites = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(6)]
-    >>> sites[2] = sites[2] + 1.0
+    >>> sites[2] = sites[2] + 0.5
     >>> [d.site for d in diagnose(modelweld.fuse(sites)) if d.warning]
     ['2']
     """

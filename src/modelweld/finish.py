@@ -1,4 +1,4 @@
-"""From a board to the matching a user sees: labels in the order given, atoms by decreasing count."""
+"""From a board to the matching a user sees: labels in the order given, atoms by decreasing count, artefacts last."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from modelweld.artefacts import artefacts
 from modelweld.local import Array
 from modelweld.matched import Key, Matching
 from modelweld.matching import AnyBoard, Board, Progress
@@ -17,7 +18,10 @@ def finished(
 ) -> Matching:
     """The board's matching; row i of the board is row ``rows[i]`` as it was given."""
     values = board.estimates()
-    number = _by_count(board.counts, values[0])
+    found = artefacts(board) if isinstance(board, Board) else []
+    number = by_count(board.counts, values[0])
+    last = np.isin(number, [artefact.atom for artefact in found])
+    number = np.concatenate([number[~last], number[last]])
     rank = np.empty(len(number), dtype=np.int64)
     rank[number] = np.arange(len(number))
     labels = np.empty(len(rows), dtype=np.int64)
@@ -35,10 +39,11 @@ def finished(
         converged=progress.converged,
         engine=engine,
         delta=board.copies.delta if isinstance(board, Board) and board.copies is not None else 0.0,
+        artefacts=tuple(artefact.renumbered(rank) for artefact in found),
     )
 
 
-def _by_count(counts: Index, values: Array) -> Index:
+def by_count(counts: Index, values: Array) -> Index:
     """Atoms by decreasing count, then by content, so that their numbers do not depend on the order of arrival."""
     order = np.lexsort((values[:, 0], -counts))
     tied = (np.diff(counts[order]) == 0) & (np.diff(values[order, 0]) == 0)

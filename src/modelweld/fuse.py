@@ -23,6 +23,7 @@ from modelweld.prior import BetaBernoulli, Prior
 from modelweld.quarantine import with_outliers, without_outliers
 from modelweld.search import Effort, best_run, find_matching
 from modelweld.sets import Families, checked_models, families_by_set, stack_of
+from modelweld.shifted import without_shifted
 from modelweld.spectrum import Spectrum
 from modelweld.stack import Index, Stack, arranged, stack_arrays
 from modelweld.threads import blas_threads
@@ -235,7 +236,8 @@ def _match(
             stacklevel=4,
         )
     matching = finished(board, progress, names, rows, offsets, "compiled" if compiled else "numpy")
-    return with_outliers(matching, report, given)
+    matching = with_outliers(matching, report, given)
+    return without_shifted(matching, given, sites, rng) if filter_outliers else matching
 
 
 def _compilable(family: Family) -> bool:

@@ -14,8 +14,6 @@ from modelweld.fusion import Fusion
 from modelweld.local import Array
 from modelweld.matched import Matching
 from modelweld.matching import Board
-from modelweld.prior import BetaBernoulli
-from modelweld.sets import stack_of
 from modelweld.stack import Index
 
 
@@ -61,13 +59,7 @@ def named_set(fusion: Fusion, set_name: str | None) -> tuple[str, Matching]:
 
 def final_board(fusion: Fusion, set_name: str) -> Board:
     """The board at the end of the fit, rows in the order in which they were given."""
-    matching = fusion.matchings[set_name]
-    if not matching.families:
-        raise InputError(f"the matching of set {set_name!r} is a baseline's: without a family there are no scores.")
-    stacks = [stack_of(fusion.models, name, set_name, fusion.matchings) for name in matching.families]
-    board = Board(stacks, list(matching.families.values()), matching.prior or BetaBernoulli(), matching.copies)
-    board.restore((matching.stacked_labels.copy(), *board.state()[1:]))
-    return board
+    return fusion._board(set_name)[0]
 
 
 def leave_out(board: Board, j: int) -> Without:

@@ -10,6 +10,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.artefacts import Artefact
 from modelweld.copies import Copies
 from modelweld.families.base import Family
 from modelweld.local import Array
@@ -29,7 +30,7 @@ def arrays_of(key: Key) -> tuple[str, ...]:
 class Matching:
     """Which members of one set are copies of the same atom.
 
-    Atoms are numbered by decreasing count.
+    Atoms are numbered by decreasing count, those that are set aside after the K others.
 
     Attributes
     ----------
@@ -57,6 +58,8 @@ class Matching:
         What did the sweeps: "numpy", "compiled", or the name of a baseline.
     delta : float
         Learned share of pieces beyond the first; zero where every site holds an atom once.
+    artefacts : tuple of Artefact
+        Atoms that are pieces or mixtures of others: the last ones that were fitted, and set aside.
     kept : bool array (N,) or None
         Which local parameters were fitted; the others are gross outliers. None if nobody looked.
     reasons : tuple of str
@@ -75,6 +78,7 @@ class Matching:
     converged: bool
     engine: str
     delta: float = 0.0
+    artefacts: tuple[Artefact, ...] = ()
     kept: NDArray[np.bool_] | None = None
     reasons: tuple[str, ...] = ()
 
@@ -95,12 +99,13 @@ class Matching:
     @property
     def K(self) -> int:
         """Number of atoms that are not set aside."""
-        fitted = self.counts if self.kept is None else self.counts[: len(self.counts) - (~self.kept).sum()]
+        outliers = 0 if self.kept is None else int((~self.kept).sum())
+        fitted = self.counts[: len(self.counts) - outliers - len(self.artefacts)]
         return int((fitted > 1).sum()) if self.junk_probability > 0.5 else len(fitted)
 
     @cached_property
     def set_aside(self) -> Index:
-        """Rows whose atom is set aside: a gross outlier, or alone and more probably junk than an atom.
+        """Rows whose atom is set aside: alone and more probably junk than an atom, an artefact, or a gross outlier.
 
         It stays among `values` and `counts`, after the K others.
         """

@@ -16,7 +16,7 @@ import numpy as np
 
 from modelweld.assignment import NEW, best_assignment
 from modelweld.copies import Copies
-from modelweld.families.base import Family
+from modelweld.families.base import Family, summed
 from modelweld.local import Array
 from modelweld.prior import Prior
 from modelweld.stack import Index, Stack, group_of_rows
@@ -114,19 +114,21 @@ class Board:
         self.group = group_of_rows(self.offsets)
         self._believe(prior)
         self.labels = np.full(self.offsets[-1], NEW, dtype=np.int64)
+        self._make_rows()
         self._tabulate()
 
-    def _tabulate(self) -> None:
-        """Rows of all values and what each scores alone; labels, counts and sums of atoms numbered without gaps."""
+    def _make_rows(self) -> None:
+        """Rows of all values, and what each scores alone."""
         self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
         self._score_alone()
+
+    def _tabulate(self) -> None:
+        """Labels, counts and sums of atoms, numbered without gaps."""
         placed = self.labels != NEW
         atoms, self.labels[placed] = np.unique(self.labels[placed], return_inverse=True)
         held = np.unique(np.stack([self.labels[placed], self.group[placed]]), axis=1)
         self.counts = np.bincount(held[0], minlength=len(atoms))
-        self.sums = [np.zeros((len(atoms), rows.shape[1])) for rows in self.rows]
-        for sums, rows in zip(self.sums, self.rows, strict=True):
-            np.add.at(sums, self.labels[placed], rows[placed])
+        self.sums = [summed(rows, self.labels, len(atoms)) for rows in self.rows]
 
     def _believe(self, prior: Prior) -> None:
         self.prior = prior
@@ -157,7 +159,8 @@ class Board:
         slots = self._best_slots(group)
         if not first_time:
             vacated = self.counts[old] == 0
-            same = np.array_equal(slots, np.where(vacated, NEW, old)) and self.copies is None
+            pieces_apart = self.copies is not None and len(np.unique(old[vacated])) < vacated.sum()
+            same = np.array_equal(slots, np.where(vacated, NEW, old)) and not pieces_apart
             if same or self.worth(group, slots) - self.worth(group, old) <= SMALLEST_RISE:
                 self.counts[np.unique(old)] += 1
                 for sums, before in zip(self.sums, saved, strict=True):
@@ -243,6 +246,7 @@ class Board:
             f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
         ]
         if any(f.rows_change(s) for f, s in zip(self.families, self.stacks, strict=True)):
+            self._make_rows()
             self._tabulate()
         else:
             self._score_alone()
@@ -274,4 +278,5 @@ class Board:
         """Go back to an earlier state."""
         self.labels, self.families, prior, self.copies = state
         self._believe(prior)
+        self._make_rows()
         self._tabulate()

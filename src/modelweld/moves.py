@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.local import Array
 from modelweld.matching import SMALLEST_RISE, AnyBoard, Board, Progress, alternate
+from modelweld.merging import Pairs
 from modelweld.stack import Index
 
 FREED_SHARE = 0.3
@@ -66,47 +66,15 @@ def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Pr
 
 def merge(board: Board) -> int:
     """Join pairs of atoms, the best first, as long as the objective rises; returns how many were joined."""
-    joined = 0
-    while len(board.counts) > 1:
-        rise = _merge_rises(board)
-        a, b = np.unravel_index(np.argmax(rise), rise.shape)
-        if rise[a, b] <= SMALLEST_RISE:
-            break
-        board.labels[board.labels == max(a, b)] = min(a, b)
-        board._tabulate()
+    if len(board.counts) < 2:
+        return 0
+    pairs, joined = Pairs(board), 0
+    while pairs.join_best():
         joined += 1
+    if joined:
+        board.labels = pairs.labels
+        board._tabulate()
     return joined
-
-
-def _merge_rises(board: Board) -> Array:
-    """By how much joining each pair of atoms would raise the objective: (K, K), minus infinity where it may not be."""
-    from scipy.special import gammaln
-
-    K, J = len(board.counts), len(board.sizes)
-    pieces = np.zeros((K, J))
-    np.add.at(pieces, (board.labels, board.group), 1.0)
-    held = (pieces > 0).astype(np.float64)
-    shared = held @ held.T
-    log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
-    union = (board.counts[:, None] + board.counts - shared).astype(np.int64)
-    rise = log_rate[union] - log_rate[board.counts][:, None] - log_rate[board.counts]
-    for family, sums in zip(board.families, board.sums, strict=True):
-        alone = family.log_evidence(sums)
-        for k in range(K):
-            rise[k] += family.log_evidence(sums[k] + sums) - alone[k] - alone
-    if board.copies is None:
-        rise[shared > 0] = -np.inf
-    else:
-        # where both hold a group, r + s pieces stand in place of r and s: one factor delta more, one (1 - delta) less
-        log_delta, log_rest = np.log(board.copies.delta), np.log1p(-board.copies.delta)
-        ways = np.zeros((K, K))
-        for j in np.flatnonzero((pieces > 0).sum(0) > 1):
-            r = pieces[:, j]
-            both = (r[:, None] > 0) & (r > 0)
-            ways += np.where(both, gammaln(r[:, None] + r + 1) - gammaln(r[:, None] + 1) - gammaln(r + 1), 0.0)
-        rise += shared * (log_delta - log_rest) + ways
-    np.fill_diagonal(rise, -np.inf)
-    return np.asarray(rise)
 
 
 def split(board: Board) -> int:

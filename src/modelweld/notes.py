@@ -28,19 +28,20 @@ class Pieces:
 
 @dataclass(frozen=True)
 class SetAside:
-    """A parameter that no other site shares and that is more probably junk than an atom of its own."""
+    """A parameter that is more probably junk, a piece or a mixture of atoms than (a value of) an atom of its own."""
 
     site: str
     row: int
     probability: float
     nearest: int | None
+    why: str = "belongs to no atom"
 
     @property
     def sentence(self) -> str:
         """In plain words."""
         near = "" if self.nearest is None else f"; the nearest atom is {self.nearest}"
         return (
-            f"site {self.site!r}: parameter {self.row} belongs to no atom (probability {self.probability:.2f}){near}. "
+            f"site {self.site!r}: parameter {self.row} {self.why} (probability {self.probability:.2f}){near}. "
             "It is kept, but not counted."
         )
 
@@ -69,7 +70,7 @@ def set_aside(fusion: Fusion, set_name: str | None = None) -> list[SetAside]:
     Distances are in noise deviations where the family has a noise.
     """
     matching = fusion.matching if set_name is None else fusion.matchings[set_name]
-    K, probability = matching.K, matching.junk_probability
+    K, artefacts = matching.K, {artefact.atom: artefact for artefact in matching.artefacts}
     found = []
     for row in matching.set_aside:
         j = int(np.searchsorted(matching.offsets, row, side="right")) - 1
@@ -79,5 +80,10 @@ def set_aside(fusion: Fusion, set_name: str | None = None) -> list[SetAside]:
             noise = np.asarray(getattr(matching.families[name], "noise", 1.0))
             distance += ((values[:K] - values[atom]) ** 2 / noise).sum(1)
         nearest = int(np.argmin(distance)) if K else None
-        found.append(SetAside(fusion.sites[j], int(row - matching.offsets[j]), probability, nearest))
+        where = (fusion.sites[j], int(row - matching.offsets[j]))
+        if atom in artefacts:
+            artefact = artefacts[int(atom)]
+            found.append(SetAside(*where, artefact.probability, nearest, artefact.sentence))
+        else:
+            found.append(SetAside(*where, matching.junk_probability, nearest))
     return found

@@ -9,13 +9,29 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.artefacts import artefacts
 from modelweld.errors import InputError
 from modelweld.local import Array
+from modelweld.matched import Matching
+from modelweld.matching import Board
 from modelweld.mixing import effective_size, split_r_hat
 from modelweld.stack import Index
 
 LARGEST_CO_ASSIGNMENT = 3000
 """Values up to which the whole table of co-assignments is made: 72 MB. Beyond, ask `Posterior.together` for pairs."""
+
+
+def number_of_atoms(board: Board, matching: Matching, labels: Index) -> int:
+    """How many atoms a draw has by the rules of `Matching.K`: no outliers, no lone values that are junk, no artefacts.
+
+    `labels`, and the board, which is left at them, have their rows in the order in which they were given.
+    """
+    board.restore((labels.copy(), *board.state()[1:]))
+    counted = board.counts > (1 if matching.junk_probability > 0.5 else 0)
+    if matching.kept is not None:
+        counted &= np.isin(np.arange(len(counted)), board.labels[matching.kept])
+    counted[[artefact.atom for artefact in artefacts(board)]] = False
+    return int(counted.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +43,7 @@ class Posterior:
     labels : int array (chains, draws, N)
         A name for the atom of each local parameter, sites one after the other; names mean nothing across draws.
     K : int array (chains, draws)
-        Number of atoms, those that one site alone holds included.
+        Number of atoms that would not be set aside: comparable with ``fusion.K``.
     objective : array (chains, draws)
         Log probability of the matching plus log evidence.
     acceptance : dict of str to float

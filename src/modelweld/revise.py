@@ -20,6 +20,7 @@ from modelweld.local import LocalModel
 from modelweld.matching import Board, Progress, alternate
 from modelweld.quarantine import with_outliers, without_outliers
 from modelweld.sets import checked_models, stack_of
+from modelweld.shifted import without_shifted
 from modelweld.stack import Index, Stack, arranged, group_of_rows, stack_arrays
 
 if TYPE_CHECKING:
@@ -82,16 +83,23 @@ def _rematched(
     if old.kept is not None:
         stacks, report = without_outliers(given, families, sites, list(old.families))
         labels = labels if report is None else labels[report.keep]
+    matching = with_outliers(refitted(old, stacks, labels, rng, refit), report, given)
+    return matching if old.kept is None else without_shifted(matching, given, sites, rng)
+
+
+def refitted(
+    old: Matching, stacks: Sequence[Stack], labels: Index, rng: np.random.Generator, refit: bool = True
+) -> Matching:
+    """The matching of these stacks that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
     offsets = stacks[0].offsets
-    board, rows = _board_at(old, families, stacks, labels)
+    board, rows = _board_at(old, list(old.families.values()), list(stacks), labels)
     homeless = np.unique(group_of_rows(board.offsets)[board.labels == NEW])
     board.sweep(homeless if board.order is None else np.flatnonzero(np.isin(board.order, homeless)))
     progress = Progress([board.objective()], [], True)
     if refit:
         board.learn()
         progress = alternate(board, len(offsets) - 1, rng, MOST_SWEEPS)
-    matching = finished(board, progress, list(old.families), rows, offsets, old.engine)
-    return with_outliers(matching, report, given)
+    return finished(board, progress, list(old.families), rows, offsets, old.engine)
 
 
 def _board_at(

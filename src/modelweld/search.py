@@ -15,7 +15,7 @@ from modelweld.copies import LARGEST_SHARE, Copies
 from modelweld.errors import ModelweldWarning
 from modelweld.families.base import Family
 from modelweld.matching import SMALLEST_RISE, AnyBoard, Board, Progress, alternate
-from modelweld.moves import merge_and_split, rematch
+from modelweld.moves import merge, merge_and_split, rematch
 from modelweld.prior import Prior
 from modelweld.stack import Stack
 
@@ -27,6 +27,9 @@ class OverlapWarning(ModelweldWarning):
 CERTAIN, DOUBTFUL_SHARE = 0.99, 0.1
 """Many pieces are believed in only if at most a tenth of them is less than this sure of its atom. Simulated sites that
 send atoms in pieces have 1.00 there; people's movements, whose components overlap, .44 to .91."""
+
+LARGEST_AGGLOMERATED = 2000
+"""Values up to which copies start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
 
 COLLAPSE = 1 / 3
 """Where more than a third of all values would be second pieces, atoms are not split: everything falls together."""
@@ -62,33 +65,44 @@ def find_matching(
     rng: np.random.Generator,
     effort: Effort,
 ) -> tuple[Board, Progress]:
-    """The best matching found with the reference board; with or without copies, whichever is better and believable."""
+    """The best matching found with the reference board; with copies only if they are there and believable."""
     J = len(stacks[0].sizes)
-    plain = best_run([Board(stacks, families, prior) for families in starts], J, rng, effort)
-    if not copies:
-        return _moved(plain, J, rng, effort)
-    # copies from the beginning find pieces before they have gathered elsewhere; copies that come to a finished
-    # matching keep what it got right
-    labels, families, learned, _ = plain[0].state()
-    start = min(starts, key=lambda start: abs(_log_noise(start) - _log_noise(families)))
-    early, late = (Board(stacks, start, prior, Copies()) for _ in range(2))
-    late.restore((labels, families, learned, Copies()))
-    board, progress = max(
-        (_moved(best_run([board], J, rng, effort), J, rng, effort) for board in (late, early)),
-        key=lambda run: run[1].history[-1],
-    )
+    if copies:
+        boards = [Board(stacks, families, prior, Copies()) for families in starts]
+        if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
+            boards = [max(map(agglomerated, boards), key=lambda board: board.objective())]
+        board, progress = _moved(best_run(boards, J, rng, effort), J, rng, effort)
+        if (board.pieces > 1).any() and believable(board):
+            return board, progress
+    return _moved(best_run([Board(stacks, families, prior) for families in starts], J, rng, effort), J, rng, effort)
+
+
+def agglomerated(board: Board) -> Board:
+    """The board with every value an atom, the best pairs of atoms joined until none raises the objective.
+
+    Sweeps from nothing match pieces one group at a time, after the first of them have gathered elsewhere; this sees
+    all groups at once, and does not depend on their order.
+    """
+    board.labels = np.arange(len(board.labels))
+    board._tabulate()
+    merge(board)
+    board.learn()
+    return board
+
+
+def believable(board: Board) -> bool:
+    """Whether the pieces found are few, or at least unmistakable; if not, a warning says so."""
     delta = board.copies.delta if board.copies is not None else 0.0
-    if delta > LARGEST_SHARE and (delta > COLLAPSE or not unmistakable(board)):
-        warnings.warn(
-            f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
-            "overlap too much to tell pieces from neighbours, so every site holds an atom once. Fewer components "
-            "there, or more restarts, would help.",
-            OverlapWarning,
-            stacklevel=6,
-        )
-    elif progress.history[-1] > plain[1].history[-1]:
-        return board, progress
-    return _moved(plain, J, rng, effort)
+    if delta <= LARGEST_SHARE or (delta <= COLLAPSE and unmistakable(board)):
+        return True
+    warnings.warn(
+        f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
+        "overlap too much to tell pieces from neighbours, so every site holds an atom once. Fewer components "
+        "there, or more restarts, would help.",
+        OverlapWarning,
+        stacklevel=7,
+    )
+    return False
 
 
 def unmistakable(board: Board) -> bool:
@@ -111,8 +125,3 @@ def _moved(run: tuple[AnyBoard, Progress], J: int, rng: np.random.Generator, eff
     board, progress = run
     assert isinstance(board, Board)
     return board, merge_and_split(board, J, rng, progress, effort.max_sweeps) if effort.moves else progress
-
-
-def _log_noise(families: Sequence[Family]) -> float:
-    """Which start a fit is nearest to, by the noise of its first family (zero for families that have none)."""
-    return float(np.log(np.mean(np.asarray(getattr(families[0], "noise", 1.0)))))

@@ -87,9 +87,13 @@ def group_of_rows(offsets: Index) -> Index:
 
 def canonical_rows(stacks: Sequence[Stack]) -> Index:
     """Rows sorted by content within their group (lexicographically over all stacks side by side)."""
+    group, first = group_of_rows(stacks[0].offsets), stacks[0].values[:, 0]
+    order = np.lexsort((first, group))
+    if not ((np.diff(group[order]) == 0) & (np.diff(first[order]) == 0)).any():
+        return order  # the first number almost always decides
     columns = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
     keys = [column for a in columns for column in a.T]
-    return np.lexsort((*keys[::-1], group_of_rows(stacks[0].offsets)))
+    return np.lexsort((*keys[::-1], group))
 
 
 def canonical_groups(stacks: Sequence[Stack]) -> Index:

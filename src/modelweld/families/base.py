@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.local import Array
 from modelweld.stack import Index, Stack
@@ -76,8 +77,22 @@ class Family(ABC):
         return self.log_evidence(own[:, None, :] + sums[None, :, :]) - self.log_evidence(sums)[None, :]
 
 
-def summed(rows: Array, labels: Index) -> Array:
-    """Rows (N, k) added up by atom: (K, k)."""
-    sums = np.zeros((int(labels.max(initial=-1)) + 1, rows.shape[1]))
-    np.add.at(sums, labels, rows)
-    return sums
+def summed(rows: Array, labels: Index, K: int | None = None) -> Array:
+    """Rows (N, k) added up by atom: (K, k); rows whose label is negative belong to none.
+
+    Examples
+    --------
+    >>> summed(np.array([[1.0], [2.0], [4.0]]), np.array([1, -1, 1]), 3).tolist()
+    [[0.0], [5.0], [0.0]]
+    """
+    from scipy.sparse import csr_array
+
+    K = int(labels.max(initial=-1)) + 1 if K is None else K
+    placed = np.flatnonzero(labels >= 0)
+    members = csr_array((np.ones(len(placed)), (labels[placed], placed)), shape=(K, len(labels)))
+    return np.asarray(members @ rows)
+
+
+def first_row(wrong: NDArray[np.bool_]) -> int | None:
+    """The first row of a mask that is set; None if none is."""
+    return int(wrong.argmax()) if wrong.any() else None
