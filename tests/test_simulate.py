@@ -34,9 +34,9 @@ OPTIONAL = {
     "poisoned_junk": {"honest"},
     "poisoned_shift": {"honest"},
     "all_together": {"variance", "counts", "honest"},
-    "paper_figure_kmeans": {"counts", "points"},
-    "estimated_mixtures": {"counts", "covariances", "points"},
-    "estimated_hmms": {"counts", "covariances", "points"},
+    "paper_figure_kmeans": {"counts", "points", "origin", "assigned"},
+    "estimated_mixtures": {"counts", "covariances", "points", "origin", "assigned", "fresh"},
+    "estimated_hmms": {"counts", "covariances", "points", "origin", "assigned", "fresh"},
 }
 
 
@@ -64,7 +64,7 @@ def test_shapes(named):
     assert [values.shape for values in drawn.values] == [(len(truth), D) for truth in drawn.truth]
     present = {
         field
-        for field in ("variance", "counts", "covariances", "honest", "points")
+        for field in ("variance", "counts", "covariances", "honest", "points", "origin", "assigned", "fresh")
         if getattr(drawn, field) is not None
     }
     assert present == OPTIONAL.get(name, set())
@@ -78,6 +78,9 @@ def test_shapes(named):
         if drawn.points is not None:
             assert drawn.points[j].shape[1] == D
             assert drawn.counts[j].sum() == pytest.approx(len(drawn.points[j]))
+            assert drawn.origin[j].shape == drawn.assigned[j].shape == (len(drawn.points[j]),)
+        if drawn.fresh is not None:
+            assert drawn.fresh[j].shape == drawn.points[j].shape
     if drawn.honest is not None:
         assert drawn.honest.shape == (len(drawn.values),)
 
@@ -90,6 +93,7 @@ def test_finite(named):
         drawn.counts,
         drawn.covariances,
         drawn.points,
+        drawn.fresh,
         [drawn.atoms],
     ):
         assert all(np.isfinite(array).all() for array in arrays or [])
@@ -243,6 +247,24 @@ def test_majority_counts_points_first_and_probabilities_second():
     belongs = np.array([[0.6, 0.4, 0.0], [0.6, 0.4, 0.0], [0.1, 0.1, 0.8], [0.55, 0.0, 0.45], [1.0, 0.0, 0.0]])
     # Component 0: two points of 5, two of 9, surer of 9. Component 1: nobody's first choice, mostly of 5.
     assert _majority(belongs, np.array([5, 5, 2, 9, 9])).tolist() == [9, 5, 2]
+
+
+def test_points_are_given_to_components_of_their_origin(named):
+    drawn = named[2]
+    for truth, assigned, origin in zip(drawn.truth, drawn.assigned or [], drawn.origin or [], strict=False):
+        for component in np.unique(assigned):  # its truth is what most of its points are
+            of_origin = np.bincount(origin[assigned == component], minlength=len(drawn.atoms))
+            assert of_origin[truth[component]] >= 0.9 * of_origin.max()  # paths and probabilities differ a little
+        assert np.mean(truth[assigned] == origin) > 0.8
+
+
+def test_fresh_points_are_like_the_points_and_not_the_same():
+    drawn = estimated_mixtures(2, 4)
+    for points, fresh, origin in zip(drawn.points, drawn.fresh, drawn.origin, strict=True):
+        assert not np.isin(fresh, points).any()
+        for component in np.unique(origin):
+            own, other = points[origin == component], fresh[origin == component]
+            assert within(own.mean(axis=0), other.mean(axis=0), np.sqrt(2) * own.std(axis=0) / np.sqrt(len(own)))
 
 
 def test_sticky_sequences_stay():

@@ -22,7 +22,7 @@ import tempfile
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,18 +30,21 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from mixtures import Mixture, log_likelihood, merged
 from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
-from modelweld import BetaBernoulli, Fusion, LocalModel, ModelweldWarning, fuse, simulate
+from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, ModelweldWarning, fuse, simulate
 from modelweld.baselines import kmeans_matching
-from modelweld.metrics import adjusted_rand
+from modelweld.metrics import adjusted_rand, hamming
 from modelweld.simulate import Simulated
 
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "modelweld" / "strength"
 MOST_SITES = 50  # estimated sites are nested: fewer sites are the first of these
 SAME_ATOM = 0.99  # share of pairs of values of one atom that DP-means should keep together
+RIDGE = 0.01  # added to the variances of local components: a hidden Markov model's can be singular
+BY_COMPONENT, BY_POINT = ("values", "truth", "counts", "covariances"), ("origin", "assigned", "fresh")
 TOLERANCE = {"ari": 0.01, "error_in_k": 0.5}  # beyond this, a mean differs from what expected.json says
 
 
@@ -49,11 +52,17 @@ TOLERANCE = {"ari": 0.01, "error_in_k": 0.5}  # beyond this, a mean differs from
 
 
 class Job(NamedTuple):
-    """A set of the study: how it is drawn, the noise deviation its errors are measured in, at most how many seeds."""
+    """A set of the study: how it is drawn, its noise deviation, at most how many seeds, methods for it alone."""
 
     draw: Callable[..., Simulated]
     noise: float
     seeds: int = 20
+    extra: tuple[str, ...] = ()
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """What meets this set; methods for it alone go first."""
+        return (*self.extra, *METHODS)
 
 
 def estimated(kind: str, J: int, K_local: int, most: int, *, seed: int, cache: Path | None) -> Simulated:
@@ -64,35 +73,36 @@ def estimated(kind: str, J: int, K_local: int, most: int, *, seed: int, cache: P
     path = cache / f"{kind}_K{K_local}_J{most}_seed{seed}.npz"
     if not path.exists():
         drawn = draw(most, K_local, seed=seed)
-        columns = {name: np.concatenate(getattr(drawn, name)) for name in ("values", "truth", "counts", "covariances")}
+        columns = {name: np.concatenate(getattr(drawn, name)) for name in (*BY_COMPONENT, *BY_POINT)}
+        lengths = {"sizes": list(map(len, drawn.values)), "lengths": list(map(len, drawn.origin or []))}
         cache.mkdir(parents=True, exist_ok=True)
         part = path.with_suffix(f".{os.getpid()}.npz")  # other processes see the file whole or not at all
-        np.savez(part, atoms=drawn.atoms, sizes=[len(values) for values in drawn.values], **columns)
+        np.savez(part, atoms=drawn.atoms, **lengths, **columns)
         part.replace(path)
     with np.load(path) as kept:
-        ends = np.cumsum(kept["sizes"])[:-1]
-        columns = {name: np.split(kept[name], ends) for name in ("values", "truth", "counts", "covariances")}
+        columns = {
+            name: np.split(kept[name], np.cumsum(kept[lengths])[:-1])
+            for names, lengths in ((BY_COMPONENT, "sizes"), (BY_POINT, "lengths"))
+            for name in names
+        }
         return first_sites(Simulated(atoms=kept["atoms"], **columns), J)
 
 
 def first_sites(drawn: Simulated, J: int) -> Simulated:
-    """The first J sites of estimated ones, without their points."""
-    assert drawn.counts is not None
-    assert drawn.covariances is not None
-    return Simulated(
-        drawn.values[:J], drawn.truth[:J], drawn.atoms, counts=drawn.counts[:J], covariances=drawn.covariances[:J]
-    )
+    """The first J sites of estimated ones, without the points they learned from."""
+    return Simulated(atoms=drawn.atoms, **{name: getattr(drawn, name)[:J] for name in (*BY_COMPONENT, *BY_POINT)})
 
 
 def study(cache: Path) -> dict[str, Job]:
     """Every set by name."""
     correlated = [0.4 * math.sqrt(np.geomspace(0.05, 8, D).mean()) for D in (10, 30)]
     sets = {
-        f"{kind}_J{J}": Job(partial(estimated, kind, J, 8, MOST_SITES, cache=cache), 0.5)
+        f"{kind}_J{J}": Job(partial(estimated, kind, J, 8, MOST_SITES, cache=cache), 0.5, extra=REFERENCES)
         for kind in "gh"
         for J in (5, 10, 25, 50)
     }
-    sets |= {f"g_K{K}_J10": Job(partial(estimated, "g", 10, K, 10, cache=cache), 0.5, 10) for K in (4, 16)}
+    for K in (4, 16):
+        sets[f"g_K{K}_J10"] = Job(partial(estimated, "g", 10, K, 10, cache=cache), 0.5, 10, REFERENCES)
     noise = {
         "low_J8_D2": 0.2, "low_J10_D3": 0.2, "low_J10_D5": 0.7, "low_J10_D10": 0.5,
         "noisy_J20": 10.0, "noisy_J100": 10.0,
@@ -102,14 +112,17 @@ def study(cache: Path) -> dict[str, Job]:
         "poisoned_gross": 0.4, "poisoned_junk": 0.4, "poisoned_shift": 0.4,
         "all_together": correlated[0],
     }  # fmt: skip
-    return sets | {name: Job(simulate.SETS[name], deviation) for name, deviation in noise.items()}
+    for name, deviation in noise.items():
+        full = ("ours, full",) if name.startswith(("correlated", "diagonal")) else ()
+        sets[name] = Job(simulate.SETS[name], deviation, extra=full)
+    return sets
 
 
 def smoke() -> dict[str, Job]:
     """Two tiny sets: one clean, one estimated."""
     return {
-        "tiny_sparse": Job(partial(simulate.sparse, 8, 6, 3, 0.2, 4.0, 1.0, 1.0), 0.2, 1),
-        "tiny_mixtures": Job(partial(estimated, "g", 5, 3, 5, cache=None), 0.5, 1),
+        "tiny_sparse": Job(partial(simulate.sparse, 8, 6, 3, 0.2, 4.0, 1.0, 1.0), 0.2, 1, ("ours, full",)),
+        "tiny_mixtures": Job(partial(estimated, "g", 5, 3, 5, cache=None), 0.5, 1, REFERENCES),
     }
 
 
@@ -211,6 +224,13 @@ METHODS: dict[str, Callable[[Simulated], Answer]] = {
     "DP-means": dp_means,
     "HDBSCAN": hdbscan,
 }
+EXTRA: dict[str, Callable[[Simulated], Answer]] = {
+    "ours, full": lambda drawn: Answer.of(fuse(drawn.values, Gaussian(shape="full"))),
+    "true labels": lambda drawn: Answer.by_labels(drawn, drawn.stacked_truth),
+    "union": lambda drawn: Answer.by_labels(drawn, np.arange(len(drawn.stacked_truth))),
+}
+REFERENCES = ("true labels", "union")  # what the best matching would do with these local models, and none at all
+SHOWN = (*METHODS, "ours, full")
 
 
 # ---------------------------------------------------------------- measures
@@ -218,6 +238,9 @@ METHODS: dict[str, Callable[[Simulated], Answer]] = {
 MEASURES = {
     "ari": "ARI",
     "error_in_k": "error in K",
+    "hamming": "wrong points",
+    "held_out": "held-out LL",
+    "loss": "loss",
     "rms_1": "RMS error, 1 site",
     "rms_2": "2-3 sites",
     "rms_4": ">= 4 sites",
@@ -234,7 +257,7 @@ def honest_rows(drawn: Simulated) -> np.ndarray:
 
 
 def measures(drawn: Simulated, answer: Answer, noise: float) -> dict[str, float]:
-    """All measures but time."""
+    """All measures but time and loss."""
     X, truth, honest = np.concatenate(drawn.values), drawn.stacked_truth, honest_rows(drawn)
     labels, aside = answer.labels.copy(), answer.labels >= answer.K
     if aside.any() and answer.K:
@@ -251,17 +274,37 @@ def measures(drawn: Simulated, answer: Answer, noise: float) -> dict[str, float]
     return {
         "ari": adjusted_rand(truth[honest], labels[honest]),
         "error_in_k": answer.K - drawn.K,
+        "hamming": wrong_points(drawn, labels),
+        "held_out": held_out(drawn, answer.labels),
         **{name: math.sqrt(np.mean(found)) if found else math.nan for name, found in squares.items()},
         "aside": int(aside.sum()),
         "delta": answer.delta,
     }
 
 
-def measured(name: str, seed: int, job: Job, methods: Iterable[str]) -> dict[str, dict[str, Any]]:
+def wrong_points(drawn: Simulated, labels: np.ndarray) -> float:
+    """Share of points whose atom is wrong; a point has the label of the local component its site gives it to."""
+    if drawn.assigned is None or drawn.origin is None:
+        return math.nan
+    of_site = np.split(labels, np.cumsum([len(values) for values in drawn.values])[:-1])
+    found = [own[assigned] for own, assigned in zip(of_site, drawn.assigned, strict=True)]
+    return hamming(np.concatenate(drawn.origin), np.concatenate(found))
+
+
+def held_out(drawn: Simulated, labels: np.ndarray) -> float:
+    """Log likelihood of a fresh point in the mixture of what the labels put together; set aside is not left out."""
+    if drawn.fresh is None or drawn.counts is None or drawn.covariances is None:
+        return math.nan
+    covariances = np.concatenate(drawn.covariances) + RIDGE * np.eye(drawn.atoms.shape[1])
+    parts = Mixture(np.maximum(np.concatenate(drawn.counts), 1.0), np.concatenate(drawn.values), covariances)
+    return float(log_likelihood(merged(parts, labels), np.concatenate(drawn.fresh)).mean())
+
+
+def measured(name: str, seed: int, job: Job) -> dict[str, dict[str, Any]]:
     """Every method's measures on one draw; a method that fails has none, and says why."""
     drawn = job.draw(seed=seed)
     rows: dict[str, dict[str, Any]] = {}
-    for method in methods:
+    for method in job.methods:
         if method == "ours" and with_standard_errors(drawn) is None and "ours, means only" in rows:
             rows[method] = rows["ours, means only"]  # the very same call
             continue
@@ -269,13 +312,16 @@ def measured(name: str, seed: int, job: Job, methods: Iterable[str]) -> dict[str
             warnings.simplefilter("always")
             start = time.process_time()
             try:
-                answer = METHODS[method](drawn)
+                answer = (METHODS | EXTRA)[method](drawn)
             except Exception as error:
                 rows[method] = {"failed": f"{name}, seed {seed}, {method}: {type(error).__name__}: {error}"}
                 continue
             cpu = time.process_time() - start
+        found = measures(drawn, answer, job.noise)
+        best = rows.get("true labels", found)["held_out"]
         rows[method] = {
-            **measures(drawn, answer, job.noise),
+            **found,
+            "loss": best - found["held_out"],
             "cpu": cpu,
             "warnings": sorted({w.category.__name__ for w in caught if issubclass(w.category, ModelweldWarning)}),
         }
@@ -304,15 +350,29 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 def overview(results: Results) -> str:
     """Mean ARI and error in K, a line per set, a column per method."""
-    lines = ["| set | seeds | " + " | ".join(METHODS) + " |", "|---|---|" + "---|" * len(METHODS)]
+    lines = ["| set | seeds | " + " | ".join(SHOWN) + " |", "|---|---|" + "---|" * len(SHOWN)]
     for name, rows in results.items():
-        cells = []
-        for method in METHODS:
-            row = rows.get(method)
-            shown = row is not None and row["ari"][0] is not None
-            cells.append(f"{row['ari'][0]:.3f} {signed(row['error_in_k'][0])}" if row and shown else "failed")
+        cells = [cell(rows.get(method), "ari", lambda row: signed(row["error_in_k"][0])) for method in SHOWN]
         lines.append(f"| {name} | {max(row['seeds'] for row in rows.values())} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def points_table(results: Results) -> str:
+    """Wrong points and loss in held-out log likelihood of sites that estimate their models."""
+    columns = (*METHODS, *REFERENCES)
+    lines = ["| set | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
+    for name, rows in results.items():
+        if "true labels" in rows:
+            cells = [cell(rows.get(method), "hamming", lambda row: signed(row["loss"][0], 3)) for method in columns]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def cell(row: dict[str, Any] | None, measure: str, second: Callable[[dict[str, Any]], str]) -> str:
+    """The mean of a measure and a second figure; a dash for a method that has not met the set."""
+    if row is None:
+        return "-"
+    return f"{row[measure][0]:.3f} {second(row)}" if row[measure][0] is not None else "failed"
 
 
 def full_table(results: Results) -> str:
@@ -321,16 +381,16 @@ def full_table(results: Results) -> str:
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
     for name, rows in results.items():
         for method, row in rows.items():
-            digits = {"ari": 3, "error_in_k": 1, "aside": 1, "delta": 3}
-            cells = [with_spread(row[m], digits.get(m, 2), m == "error_in_k") for m in MEASURES]
+            digits = {"ari": 3, "error_in_k": 1, "hamming": 3, "held_out": 3, "loss": 3, "aside": 1, "delta": 3}
+            cells = [with_spread(row[m], digits.get(m, 2), m in ("error_in_k", "loss")) for m in MEASURES]
             warned = ", ".join(f"{w.removesuffix('Warning').lower()} {n}" for w, n in row["warnings"].items()) or "-"
             lines.append("| " + " | ".join([name, method, str(row["seeds"]), *cells, warned]) + " |")
     return "\n".join(lines)
 
 
-def signed(x: float) -> str:
-    """One digit and a sign; nothing is zero, not minus zero."""
-    return f"{x:+.1f}" if abs(x) >= 0.05 else "0.0"
+def signed(x: float, digits: int = 1) -> str:
+    """Some digits and a sign; nothing is zero, not minus zero."""
+    return f"{x:+.{digits}f}" if round(x, digits) else f"{0:.{digits}f}"
 
 
 def with_spread(pair: list[float | None], digits: int, sign: bool) -> str:
@@ -338,7 +398,7 @@ def with_spread(pair: list[float | None], digits: int, sign: bool) -> str:
     mean, deviation = pair
     if mean is None:
         return "-"
-    text = signed(mean) if sign else f"{mean:.{digits}f}"
+    text = signed(mean, digits) if sign else f"{mean:.{digits}f}"
     return text if deviation is None else f"{text} ± {deviation:.{digits}f}"
 
 
@@ -349,6 +409,7 @@ def write(results: Results, out: Path) -> None:
     (out / "tables.md").write_text(
         "# Strength: measured tables\n\nWritten by `run.py`; the README says how to read them.\n\n"
         f"## Mean ARI and error in K\n\n{overview(results)}\n\n"
+        f"## Wrong points and loss in held-out log likelihood\n\n{points_table(results)}\n\n"
         f"## All measures, mean ± deviation over seeds\n\n{full_table(results)}\n"
     )
 
@@ -413,14 +474,14 @@ def main() -> int:
     with ProcessPoolExecutor(arguments.jobs, initializer=None if arguments.smoke else warm_up) as pool:
         waiting = {
             name: [
-                pool.submit(measured, name, seed, sets[name], tuple(METHODS))
+                pool.submit(measured, name, seed, sets[name])
                 for seed in range(arguments.first_seed, arguments.first_seed + min(arguments.seeds, sets[name].seeds))
             ]
             for name in chosen
         }
         for name, futures in waiting.items():
             rows = [future.result() for future in futures]
-            results[name] = {method: summary([row[method] for row in rows]) for method in METHODS}
+            results[name] = {method: summary([row[method] for row in rows]) for method in sets[name].methods}
             failures += [failure for row in results[name].values() for failure in row["failed"]]
             print(f"{name}: " + "; ".join(said(m, r) for m, r in results[name].items()), flush=True)
             results = {name: results[name] for name in (*sets, *results) if name in results}

@@ -70,6 +70,12 @@ class Simulated:
         Which sites are not poisoned.
     points : list of (n_j, D) arrays, optional
         The points that local models were estimated from.
+    origin : list of (n_j,) arrays, optional
+        The true atom of every point, a row of `atoms`.
+    assigned : list of (n_j,) arrays, optional
+        The local parameter that the local model gives each point to, a row of `values`.
+    fresh : list of (n_j, D) arrays, optional
+        Further points, of the same atoms at the same site, which no local model has seen.
 
     Examples
     --------
@@ -86,6 +92,9 @@ class Simulated:
     covariances: list[NDArray[np.float64]] | None = None
     honest: NDArray[np.bool_] | None = None
     points: list[NDArray[np.float64]] | None = None
+    origin: list[NDArray[np.int64]] | None = None
+    assigned: list[NDArray[np.int64]] | None = None
+    fresh: list[NDArray[np.float64]] | None = None
 
     @property
     def K(self) -> int:
@@ -484,7 +493,9 @@ def _with_errors(rng: np.random.Generator, drawn: Simulated, *, least: int) -> S
     return replace(drawn, values=values, counts=counts, variance=variance)
 
 
-def _sent(atoms: NDArray[np.float64], fits: list[LocalFit]) -> Simulated:
+def _sent(
+    atoms: NDArray[np.float64], fits: list[LocalFit], fresh: list[NDArray[np.float64]] | None = None
+) -> Simulated:
     """What sites with these local models send."""
     return Simulated(
         values=[fit.means for fit in fits],
@@ -493,6 +504,9 @@ def _sent(atoms: NDArray[np.float64], fits: list[LocalFit]) -> Simulated:
         counts=[fit.counts for fit in fits],
         covariances=[fit.covariances for fit in fits if fit.covariances is not None] or None,
         points=[fit.points for fit in fits],
+        origin=[fit.origin for fit in fits],
+        assigned=[fit.assigned for fit in fits],
+        fresh=fresh,
     )
 
 

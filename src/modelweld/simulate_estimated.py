@@ -39,19 +39,26 @@ class LocalFit:
         The true component that most of a component's points come from.
     points : (n_j, D) array
         What the site saw.
+    origin : (n_j,) array
+        The true component of each point.
+    assigned : (n_j,) array
+        The component that the local model gives each point to.
     covariances : (L_j, D, D) array, optional
         Covariance of each component.
 
     Examples
     --------
-    >>> LocalFit(np.zeros((1, 2)), np.array([1.0]), np.array([3]), np.zeros((1, 2))).truth
-    array([3])
+    >>> fit = fit_kmeans(np.array([[0.0], [0.2], [9.0]]), np.array([4, 4, 6]), 2)
+    >>> fit.truth[fit.assigned]
+    array([4, 4, 6])
     """
 
     means: NDArray[np.float64]
     counts: NDArray[np.float64]
     truth: NDArray[np.int64]
     points: NDArray[np.float64]
+    origin: NDArray[np.int64]
+    assigned: NDArray[np.int64]
     covariances: NDArray[np.float64] | None = None
 
 
@@ -83,8 +90,8 @@ def fit_kmeans(points: NDArray[np.float64], origin: NDArray[np.int64], L: int, *
 
     with _quiet():
         model = KMeans(L, n_init=KMEANS_STARTS, random_state=seed).fit(points)
-    belongs = np.eye(L)[model.labels_]
-    return LocalFit(model.cluster_centers_, belongs.sum(axis=0), _majority(belongs, origin), points)
+    belongs, assigned = np.eye(L)[model.labels_], model.labels_.astype(np.int64)
+    return LocalFit(model.cluster_centers_, belongs.sum(axis=0), _majority(belongs, origin), points, origin, assigned)
 
 
 def fit_mixture(points: NDArray[np.float64], origin: NDArray[np.int64], L: int, *, seed: int = 0) -> LocalFit:
@@ -111,13 +118,15 @@ def fit_mixture(points: NDArray[np.float64], origin: NDArray[np.int64], L: int, 
     model = GaussianMixture(L, n_init=STARTS, reg_covar=RIDGE, max_iter=ITERATIONS, random_state=seed)
     with _quiet():
         belongs = model.fit(points).predict_proba(points)
-    return LocalFit(model.means_, belongs.sum(axis=0), _majority(belongs, origin), points, model.covariances_)
+    counts, assigned = belongs.sum(axis=0), belongs.argmax(axis=1)
+    return LocalFit(model.means_, counts, _majority(belongs, origin), points, origin, assigned, model.covariances_)
 
 
 def fit_hmm(points: NDArray[np.float64], origin: NDArray[np.int64], L: int, *, seed: int = 0) -> LocalFit:
     """Gaussian hidden Markov model of one sequence, full covariances, told its number of states.
 
-    Transitions have a Dirichlet prior of 1, plus 5 for staying; of three starts the most likely wins.
+    Transitions have a Dirichlet prior of 1, plus 5 for staying; of three starts the most likely wins. Points
+    are assigned by the most likely path.
     hmmlearn applies its least variance to the start only, so a state of few points can end singular.
 
     Parameters
@@ -150,7 +159,9 @@ def fit_hmm(points: NDArray[np.float64], origin: NDArray[np.int64], L: int, *, s
     with _quiet():
         model = max(models, key=lambda start: _fitted_likelihood(start, points))
         belongs = model.predict_proba(points)
-    return LocalFit(model.means_, belongs.sum(axis=0), _majority(belongs, origin), points, model.covars_)
+        path = model.predict(points)
+    counts = belongs.sum(axis=0)
+    return LocalFit(model.means_, counts, _majority(belongs, origin), points, origin, path, model.covars_)
 
 
 def _fitted_likelihood(model: Any, points: NDArray[np.float64]) -> float:
@@ -215,12 +226,13 @@ def estimated_sites(
     rng: np.random.Generator,
     sequence: Callable[[np.random.Generator, int], NDArray[np.int64]],
     fit: Callable[..., LocalFit],
-) -> tuple[NDArray[np.float64], list[LocalFit]]:
+) -> tuple[NDArray[np.float64], list[LocalFit], list[NDArray[np.float64]]]:
     """Sites that each see some of twenty Gaussian components, and what they make of them.
 
     The components lie in 6 dimensions: means N(0, 4²), covariances A A' + .5 I with entries of A N(0, .5²). A
-    site has `K_local` of them, means shifted by N(0, .5²), and fits a model told `K_local`. Sites draw from
-    streams of their own: the first sites of a larger J are those of a smaller one.
+    site has `K_local` of them, means shifted by N(0, .5²), and fits a model told `K_local`. Beside it go fresh
+    points which it was not shown, one of the same component for each of its own. Sites draw from streams of
+    their own: the first sites of a larger J are those of a smaller one.
 
     Parameters
     ----------
@@ -241,25 +253,32 @@ def estimated_sites(
         True global means.
     fits : list of LocalFit
         One per site.
+    fresh : list of (n_j, D) arrays
+        Points like those of each site.
 
     Examples
     --------
-    >>> means, fits = estimated_sites(1, 3, np.random.default_rng(0), sticky, fit_kmeans)
-    >>> means.shape, fits[0].means.shape, fits[0].points.shape
-    ((20, 6), (3, 6), (400, 6))
+    >>> means, fits, fresh = estimated_sites(1, 3, np.random.default_rng(0), sticky, fit_kmeans)
+    >>> means.shape, fits[0].means.shape, fits[0].points.shape, fresh[0].shape
+    ((20, 6), (3, 6), (400, 6), (400, 6))
     """
     global_means = SPREAD * rng.standard_normal((COMPONENTS, D))
     A = 0.5 * rng.standard_normal((COMPONENTS, D, D))
-    roots = np.linalg.cholesky(A @ A.transpose(0, 2, 1) + 0.5 * np.eye(D))
-    fits = []
+    roots = np.asarray(np.linalg.cholesky(A @ A.transpose(0, 2, 1) + 0.5 * np.eye(D)), np.float64)
+    fits, fresh = [], []
     for site in rng.spawn(J):
         held = site.choice(COMPONENTS, K_local, replace=False)
         means = global_means[held] + SITE_SHIFT * site.standard_normal((K_local, D))
         origin = sequence(site, K_local)
-        scatter = roots[held[origin]] @ site.standard_normal((len(origin), D, 1))
-        points = means[origin] + scatter[:, :, 0]
+        points = _points(site, means[origin], roots[held[origin]])
         fits.append(fit(points, held[origin], K_local, seed=int(site.integers(2**31))))
-    return global_means, fits
+        fresh.append(_points(site, means[origin], roots[held[origin]]))
+    return global_means, fits, fresh
+
+
+def _points(rng: np.random.Generator, means: NDArray[np.float64], roots: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One point per mean, with covariance root root'."""
+    return np.asarray(means + (roots @ rng.standard_normal((*means.shape, 1)))[:, :, 0])
 
 
 def _majority(belongs: NDArray[np.float64], origin: NDArray[np.int64]) -> NDArray[np.int64]:
