@@ -2,6 +2,7 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
+EXTRAS := hmm jax torch gp topics
 
 .PHONY: demo test test-all lint bench picture clean
 
@@ -12,10 +13,12 @@ test: $(VENV)/.dev $(VENV)/.kernels    ## style, types and the default test suit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m "not hmm"
+	$(BIN)/pytest -m "not hmm and not jax and not torch and not gp and not topics"
 
-test-all: .venv-hmm/.ready   ## the tests that need extras, each in an environment of its own
-	.venv-hmm/bin/pytest -m hmm
+test-all: $(EXTRAS:%=test-%)   ## the tests that need extras, each in an environment of its own
+
+test-%: .venv-%/.ready
+	.venv-$*/bin/pytest -m $*
 
 bench: $(VENV)/.dev $(VENV)/.kernels   ## speed against the textbook version, side by side, and scale (minutes)
 	$(BIN)/python benchmarks/speed.py
@@ -45,10 +48,12 @@ $(VENV)/.plot: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .[plot]
 	touch $@
 
-.venv-hmm/.ready: pyproject.toml
-	$(PYTHON) -m venv .venv-hmm
-	.venv-hmm/bin/python -m pip install --quiet --disable-pip-version-check -e .[dev,hmm]
+.venv-%/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -e .[dev,$*]
 	touch $@
 
+.PRECIOUS: .venv-%/.ready
+
 clean:
-	rm -rf .venv .venv-hmm .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -2,9 +2,14 @@
 
 import pytest
 
+NEEDS = {"hmm": "hmm", "families.density": "jax", "gpytorch": "gp", "torch_sequential": "torch", "gensim": "topics"}
+"""Part of a module's name -> the extra its examples need."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark examples about hidden Markov models."""
+    """Mark examples of modules that need an extra."""
     for item in items:
-        if isinstance(item, pytest.DoctestItem) and "hmm" in item.name:
-            item.add_marker(pytest.mark.hmm)
+        if isinstance(item, pytest.DoctestItem):
+            for part, extra in NEEDS.items():
+                if part in item.name:
+                    item.add_marker(getattr(pytest.mark, extra))

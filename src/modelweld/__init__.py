@@ -3,7 +3,18 @@
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
-from modelweld.families import Family, Gaussian
+from modelweld.families import (
+    Counts,
+    Directions,
+    Family,
+    Gaussian,
+    NormalGamma,
+    NormalWishart,
+    Proportions,
+    Rates,
+    Scatter,
+    from_density,
+)
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.libraries import adapters, read
@@ -23,6 +34,8 @@ __all__ = [
     "SPAHM",
     "BetaBernoulli",
     "ConvergenceWarning",
+    "Counts",
+    "Directions",
     "Family",
     "Fusion",
     "Gaussian",
@@ -30,11 +43,17 @@ __all__ = [
     "LocalModel",
     "Matching",
     "ModelweldWarning",
+    "NormalGamma",
+    "NormalWishart",
     "OutlierWarning",
     "OverlapWarning",
     "Prior",
+    "Proportions",
+    "Rates",
+    "Scatter",
     "Spectrum",
     "adapters",
+    "from_density",
     "fuse",
     "read",
 ]

@@ -30,15 +30,18 @@ class Drawn:
     def stack(self):
         return Stack(self.values, offsets_of([len(self.values)]), *self.beside)
 
+    def seen_by(self, family):
+        return family.seeing(self.stack)
+
     def rows(self, family):
-        return family.rows(self.values, *self.beside)
+        return self.seen_by(family).rows(self.values, *self.beside)
 
     def sums(self, family):
         return summed(self.rows(family), self.labels)
 
     def evidence(self, family):
         """What learning must not lower."""
-        return float(family.log_evidence(self.sums(family)).sum()) + family.log_prior()
+        return float(self.seen_by(family).log_evidence(self.sums(family)).sum()) + family.log_prior()
 
 
 class Case:
@@ -48,10 +51,14 @@ class Case:
     """
 
     family: Family
+    marks = ()
+    """Of pytest, for families that need an extra."""
     tolerance = 1e-8
     """Of `log_evidence` below, in nats."""
+    many = 6000
+    """Atoms from which hyperparameters are learned well."""
     recovered = 0.15
-    """Largest error of hyperparameters learned from 6000 atoms, in the units of `error`."""
+    """Largest error of hyperparameters learned from so many atoms, in the units of `error`."""
 
     def draw(self, counts, rng) -> Drawn:
         """Values of atoms with these counts."""

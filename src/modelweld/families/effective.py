@@ -16,7 +16,7 @@ import numpy as np
 from modelweld.local import Array
 
 
-def effective_count(n: Array, between: float) -> Array:
+def effective_count(n: Array, between: float | Array) -> Array:
     """Observations that values from n of them are worth; n may be infinite, and zero stays zero."""
     with np.errstate(divide="ignore"):
         return np.asarray(1.0 / (1.0 / n + 1.0 / between))

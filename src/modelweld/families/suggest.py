@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from modelweld.errors import InputError
 from modelweld.families.base import Family
+from modelweld.families.counts import Counts
+from modelweld.families.directions import Directions
 from modelweld.families.gaussian import Gaussian
+from modelweld.families.proportions import Proportions
+from modelweld.families.rates import Rates
+from modelweld.families.scatter import Scatter
 from modelweld.matched import Key, arrays_of
 from modelweld.stack import Stack, group_of_rows
 
-KNOWN: tuple[type[Family], ...] = (Gaussian,)
+KNOWN: tuple[type[Family], ...] = (Scatter, Directions, Counts, Proportions, Rates, Gaussian)
 """Families that can be made without arguments, the most special first."""
 
 
@@ -31,8 +34,3 @@ def check_fit(family: Family, stack: Stack, sites: Sequence[str], key: Key) -> N
         f"{where}: {type(family).__name__} takes values that {why}."
         f" Families that take all values of this array: {', '.join(fitting) or 'none'}."
     )
-
-
-def first_row(wrong: np.ndarray) -> int | None:
-    """The first row of a mask that is set; None if none is."""
-    return int(wrong.argmax()) if wrong.any() else None

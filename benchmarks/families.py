@@ -1,0 +1,128 @@
+"""Time per sweep of families beside the Gaussian's, side by side in one run.
+
+All see the same pattern of sites: L atoms, J sites, each of which holds each atom with a probability of its own. CPU
+time of `fuse` with search="plain", one thread, end to end from a list of arrays to a Fusion, divided by its sweeps
+(machines are shared: only ratios mean something). The Gaussian takes its default engine, which is compiled at this
+size; the others the numpy board.
+
+    python benchmarks/families.py                     # L = 50, D = 1000, J = 100: about a minute
+    python benchmarks/families.py --J 400 --D 300     # other sizes
+    python benchmarks/families.py --smoke             # a few seconds: does it run?
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from statistics import median
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import modelweld
+from modelweld import Gaussian
+from modelweld.families.counts import Counts
+from modelweld.families.directions import Directions
+from modelweld.metrics import adjusted_rand
+
+NOISE, SPREAD = 1.0, 50**0.5
+"""Deviations of values about atoms and of atoms, as in the paper's figure."""
+
+WORDS = 2000
+"""Words behind each row of counts."""
+
+SPARSE_SHARE = 0.05
+"""Share of the words that an atom of sparse counts has."""
+
+
+class Sites:
+    """Which site holds which atoms, and values of several kinds about them."""
+
+    def __init__(self, L: int, D: int, J: int, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.L, self.D = L, D
+        shares = self.rng.random(J)
+        self.truth = [np.flatnonzero(self.rng.random(L) < share) for share in shares]
+
+    def real(self) -> list[np.ndarray]:
+        """Real values: the atoms with noise."""
+        atoms = self.rng.normal(0, SPREAD, (self.L, self.D))
+        return [atoms[held] + self.rng.normal(0, NOISE, (len(held), self.D)) for held in self.truth]
+
+    def unit(self) -> list[np.ndarray]:
+        """Real values divided by their lengths."""
+        return [values / np.linalg.norm(values, axis=1, keepdims=True) for values in self.real()]
+
+    def counts(self, share: float) -> list[np.ndarray]:
+        """Multinomial rows about atoms that each have this share of the words, in even proportions on average."""
+        number = max(2, round(share * self.D))
+        atoms = np.zeros((self.L, self.D))
+        for atom in atoms:
+            atom[self.rng.permutation(self.D)[:number]] = self.rng.dirichlet(np.ones(number))
+        return [
+            self.rng.multinomial(WORDS, atoms[held]).astype(float).reshape(len(held), self.D) for held in self.truth
+        ]
+
+
+def cpu_seconds(job: Callable[[], modelweld.Fusion]) -> float:
+    start = time.process_time()
+    job()
+    return time.process_time() - start
+
+
+def compare(L: int, D: int, J: int, repeats: int, console: Console) -> None:
+    sites = Sites(L, D, J, seed=1)
+    unit = sites.unit()
+    jobs: dict[str, tuple[modelweld.Family, list[np.ndarray]]] = {
+        "Gaussian, unit vectors": (Gaussian(), unit),
+        "Directions, the same": (Directions(), unit),
+        "Gaussian, real values": (Gaussian(), sites.real()),
+        f"Counts, {SPARSE_SHARE:.0%} of words": (Counts(), sites.counts(SPARSE_SHARE)),
+        "Counts, all words": (Counts(), sites.counts(1.0)),
+    }
+
+    def run(name: str) -> modelweld.Fusion:
+        family, values = jobs[name]
+        return modelweld.fuse(values, family, search="plain")
+
+    fusions = {name: run(name) for name in jobs}
+    times: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(repeats):
+        for name in jobs:
+            times[name].append(cpu_seconds(lambda name=name: run(name)))
+    table = Table(title=f"L = {L}, D = {D}, J = {J}, N = {sum(map(len, sites.truth))}: CPU time per sweep, one thread")
+    for head in ("family", "engine", "fuse s", "sweeps", "ms per sweep", "ratio", "K", "ARI"):
+        table.add_column(head, justify="left" if head in ("family", "engine") else "right")
+    per_sweep = {name: median(times[name]) / fusions[name].sweeps for name in jobs}
+    yardstick = next(iter(per_sweep.values()))
+    for name, fusion in fusions.items():
+        table.add_row(
+            name,
+            fusion.matchings["atom"].engine,
+            f"{median(times[name]):.3f}",
+            f"{fusion.sweeps}",
+            f"{1e3 * per_sweep[name]:.1f}",
+            f"{per_sweep[name] / yardstick:.1f}x",
+            f"{fusion.K}",
+            f"{adjusted_rand(sites.truth, fusion.labels):.3f}",
+        )
+    console.print(table)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="a small version")
+    for name, default in (("L", 50), ("D", 1000), ("J", 100), ("repeats", 3)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    given = parser.parse_args()
+    console = Console(width=140)
+    if given.smoke:
+        compare(10, 30, 8, 1, console)
+    else:
+        compare(given.L, given.D, given.J, given.repeats, console)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,358 @@
+"""Directions: unit vectors v ~ vMF(theta, concentration * weight), theta ~ vMF(mean, base concentration)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family, first_row
+from modelweld.families.bessel import log_uniform, slope, tilt, tilt_and_slope
+from modelweld.local import Array
+from modelweld.stack import Index, Stack
+from modelweld.start import NOISE_SHARES, noise_shares, total_variance
+
+UNIT_TOLERANCE = 1e-6
+"""How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""
+
+CONCENTRATIONS = (1e-3, 1e6)
+"""Bounds of a learned concentration of values of typical weight: below the first, a value is uniform for all purposes;
+the second, times the dimension, is an angle of a thousandth about the atom. Lengths of sums are exact to 1e-16 of
+themselves, so that at least nine digits of an evidence are left there."""
+
+MOST_ROUNDS, ENOUGH = 30, 1e-6
+"""Learning ends after this many rounds, or at the first that brings less than this many nats; after the next sweep it
+goes on from where it ended."""
+
+
+@dataclass(frozen=True, eq=False)
+class Directions(Family):
+    """Unit vectors: topics in embedding space, normalised centres or weights, square roots of probabilities.
+
+    Parameters
+    ----------
+    mean : array (D,), optional
+        Mean direction of the atoms, of length one.
+    concentration : float, optional
+        Of values about their atom, at weight one: in each direction across the sphere a value varies by about
+        1 / concentration.
+    base_concentration : float, optional
+        Of atoms about `mean`; 0 if they are spread evenly over the sphere.
+    learning : {"likelihood", "nothing"}
+        Whether hyperparameters are learned by maximum likelihood or stay as they are. What is not given is read off the
+        values.
+
+    Notes
+    -----
+    The `weight` of a row multiplies its concentration (ten observations instead of one). A direction is seen whole or
+    not at all: all entries of a row have the same weight, and values come without `variance`.
+
+    A row is [1, c, w v] with c = tilt(kappa) - tilt(kappa w), which is zero at weight one; weight zero gives a row of
+    zeros. With sums n, c, S of such rows and the tilt of `modelweld.families.bessel`,
+
+        log evidence = n (log C(0) - tilt(kappa)) + c - tilt(kappa_0) + tilt(length of kappa_0 mean + kappa S).
+
+    Densities are with respect to area on the sphere.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = Directions(mean=[1.0, 0.0], concentration=20.0, base_concentration=2.0)
+    >>> rows = family.rows(np.array([[0.0, 1.0], [0.6, 0.8]]))
+    >>> family.estimate(rows.sum(0)).round(3)                 # along (2 + 20 * .6, 20 * 1.8)
+    array([0.362, 0.932])
+    """
+
+    mean: ArrayLike | None = None
+    concentration: float | None = None
+    base_concentration: float | None = None
+    learning: Literal["likelihood", "nothing"] = "likelihood"
+
+    def __post_init__(self) -> None:
+        if self.learning not in ("likelihood", "nothing"):
+            raise InputError(f"Directions: learning is 'likelihood' or 'nothing'; found {self.learning!r}.")
+        if self.mean is not None:
+            mean = np.asarray(self.mean, dtype=np.float64)
+            length = float(np.linalg.norm(mean))
+            if mean.ndim != 1 or not abs(length - 1) <= UNIT_TOLERANCE:
+                raise InputError(
+                    f"Directions: mean is one vector of length one; found shape {mean.shape}, length {length:g}."
+                    " Divide it by its length."
+                )
+            object.__setattr__(self, "mean", mean / length)
+        for name, smallest in (("concentration", "positive"), ("base_concentration", "zero or positive")):
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if np.ndim(value) or not np.isfinite(value) or value < 0 or (value == 0 and smallest == "positive"):
+                raise InputError(f"Directions: {name} is one finite number, {smallest}; found {value!r}.")
+            object.__setattr__(self, name, float(value))
+
+    def misfit(self, stack: Stack) -> tuple[int, str] | None:
+        """Rows whose length is not one, of which parts have different weights, or that come with a variance."""
+        seen = np.ones(len(stack.values), dtype=bool)
+        if stack.weight is not None:
+            seen = stack.weight[:, 0] > 0
+            uneven = first_row(np.any(stack.weight != stack.weight[:, :1], axis=1))
+            if uneven is not None:
+                low, high = stack.weight[uneven].min(), stack.weight[uneven].max()
+                return uneven, (
+                    f"have one weight per row, because a direction is seen whole or not at all; found weights from"
+                    f" {low:g} to {high:g} in one row: give each row one weight, or use Gaussian()"
+                )
+        if stack.variance is not None:
+            unsure = first_row(seen & np.any(stack.variance > 0, axis=1))
+            if unsure is not None:
+                return unsure, (
+                    "come without variance; found one: give a weight, which multiplies the concentration, or use"
+                    " Gaussian()"
+                )
+        lengths = np.sqrt(np.einsum("nd,nd->n", stack.values, stack.values))
+        off = first_row(seen & (np.abs(lengths - 1) > UNIT_TOLERANCE))
+        if off is None:
+            return None
+        if lengths[off] == 0:
+            return off, "have length one; found a row of zeros, which has no direction: mark it as not seen by weight 0"
+        return off, f"have length one; found {lengths[off]:.7g}: divide each row by its length, or use Gaussian()"
+
+    def starts(self, stack: Stack) -> list[Self]:
+        """Mean: that of the values. Concentration: as far apart as the closest pairs, see `modelweld.start`."""
+        D = stack.values.shape[1]
+        if self.mean is not None and np.size(self.mean) != D:
+            raise InputError(f"Directions: mean has {np.size(self.mean)} entries but the values have {D} dimensions.")
+        centre, total = total_variance(stack, pooled=True)
+        length = float(np.linalg.norm(centre))
+        mean = (centre / length if length > 0 else np.eye(D)[0]) if self.mean is None else self.mean
+        shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, total)
+        scatter = min(D * float(total[0]), 1.0)  # 1 - length^2
+        return [self._start(mean, scatter, share, typical_weight(stack)) for share in shares]
+
+    def _start(self, mean: ArrayLike, scatter: float, share: float, weight: float) -> Self:
+        """The start that takes this share of the scatter of the values for noise.
+
+        With A the mean cosine of values to their atom and A_0 that of atoms to their mean, two copies have mean cosine
+        A^2 = 1 - noise, and the mean of all values has squared length A_0^2 A^2 = 1 - scatter.
+        """
+        D = np.size(mean)
+        noise = share * scatter
+        kappa = concentration_at(D, noise) / weight
+        base = concentration_at(D, min((scatter - noise) / (1 - noise), 1.0))
+        return replace(
+            self,
+            mean=mean,
+            concentration=kappa if self.concentration is None else self.concentration,
+            base_concentration=base if self.base_concentration is None else self.base_concentration,
+        )
+
+    def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
+        """[seen, c, w v], (L, D + 2)."""
+        L, D = values.shape
+        lengths = np.sqrt(np.einsum("ld,ld->l", values, values))
+        rows = np.empty((L, D + 2))
+        rows[:, 0], rows[:, 1] = 1.0, 0.0
+        if weight is None:
+            np.divide(values, lengths[:, None], out=rows[:, 2:])
+            return rows
+        w = weight[:, 0]
+        seen = w > 0
+        np.multiply(values, (w / np.where(seen, lengths, 1.0))[:, None], out=rows[:, 2:])
+        rows[:, 1] = tilt(D, np.asarray(self._kappa**2)) - tilt(D, (self._kappa * w) ** 2)
+        rows[~seen] = 0.0
+        return rows
+
+    def rows_change(self, stack: Stack) -> bool:
+        """With weights other than zero and one, rows depend on the concentration."""
+        return not _even(stack)
+
+    def log_evidence(self, rows: Array) -> Array:
+        """Log marginal density of the values behind summed rows (equation in the class's notes)."""
+        D = rows.shape[-1] - 2
+        return np.asarray(self._alone(rows) + tilt(D, self._squares(rows)) - tilt(D, np.asarray(self._base**2)))
+
+    def gain(self, own: Array, sums: Array) -> Array:
+        """Log predictive densities: one matrix product, and the tilt of squared lengths (L, K)."""
+        D = own.shape[1] - 2
+        ours, theirs = self._squares(own) - self._base**2, self._squares(sums)
+        lengths = own[:, 2:] @ sums[:, 2:].T
+        lengths *= 2 * self._kappa**2
+        lengths += ours[:, None]
+        lengths += theirs
+        result = tilt(D, np.maximum(lengths, 0.0, out=lengths))
+        result -= tilt(D, theirs)
+        result += self._alone(own)[:, None]
+        return result
+
+    def estimate(self, rows: Array) -> Array:
+        """Mode (and mean direction) of the atom: that of kappa_0 mean + kappa S; the mean if there is none."""
+        pull = self._base * self._mean + self._kappa * rows[..., 2:]
+        length = np.linalg.norm(pull, axis=-1, keepdims=True)
+        return np.asarray(np.where(length > 0, pull / np.where(length > 0, length, 1.0), self._mean))
+
+    def update(self, sums: Array) -> Self:
+        """Maximum likelihood; of mean and base concentration only if there are weights other than zero and one."""
+        if sums[:, 1].any():
+            return self._learned(sums, None, 1.0)
+        return self._learned(sums, _Weights(np.ones(1), sums[:, 0].sum(keepdims=True)), 1.0)
+
+    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
+        """Maximum likelihood, whatever the weights."""
+        if _even(stack) or stack.weight is None:
+            return self.update(sums)
+        weight, number = np.unique(stack.weight[:, 0], return_counts=True)
+        return self._learned(sums, _Weights(weight, number.astype(np.float64)), typical_weight(stack))
+
+    def _learned(self, sums: Array, weights: _Weights | None, typical: float) -> Self:
+        """The family with hyperparameters at a maximum reached from the present ones.
+
+        Where no atom has two values nothing tells noise from spread, and the concentration stays as it is.
+        """
+        if self.learning == "nothing" or not sums[:, 0].any():
+            return self
+        if not (sums[:, 0] > 1).any():
+            weights = None
+        held = sums[sums[:, 0] > 0, 2:]
+        D = held.shape[1]
+        bounds = (
+            min(CONCENTRATIONS[0] / typical, self._kappa),
+            max(CONCENTRATIONS[1] * D / typical, self._kappa),
+        )
+        at = _At(self._mean, self._kappa, self._base)
+        mean, kappa, base = _maximised(held, weights, at, bounds)
+        return replace(self, mean=mean, concentration=kappa, base_concentration=base)
+
+    def _squares(self, rows: Array) -> Array:
+        """Squared lengths of kappa_0 mean + kappa S; the same at zero to the last bit as kappa_0 squared."""
+        S = rows[..., 2:]
+        along = S @ self._mean
+        across = np.einsum("...d,...d->...", S, S)
+        squares = self._base**2 + 2 * self._base * self._kappa * along + self._kappa**2 * across
+        return np.asarray(np.maximum(squares, 0.0))
+
+    def _alone(self, rows: Array) -> Array:
+        """The part of the evidence that adds up over values: n (log C(0) - tilt(kappa)) + c."""
+        D = rows.shape[-1] - 2
+        return np.asarray(rows[..., 0] * (log_uniform(D) - float(tilt(D, np.asarray(self._kappa**2)))) + rows[..., 1])
+
+    @property
+    def _mean(self) -> Array:
+        return np.asarray(self.mean, dtype=np.float64)
+
+    @property
+    def _kappa(self) -> float:
+        return float(self.concentration)  # type: ignore[arg-type]
+
+    @property
+    def _base(self) -> float:
+        return float(self.base_concentration)  # type: ignore[arg-type]
+
+
+class _Weights(NamedTuple):
+    """Weights of values, each once, and how many values have it."""
+
+    weight: Array
+    number: Array
+
+
+class _At(NamedTuple):
+    """Hyperparameters: a point at which the likelihood is evaluated."""
+
+    mean: Array
+    kappa: float
+    base: float
+
+
+def _maximised(S: Array, weights: _Weights | None, at: _At, bounds: tuple[float, float]) -> _At:
+    """Turn the mean, then search both concentrations, until that helps no more; without `weights` kappa is held."""
+    across = np.einsum("kd,kd->k", S, S)
+
+    def log_likelihood(at: _At) -> float:
+        return _value_and_slopes(S @ at.mean, across, S.shape[1], weights, at.kappa, at.base)[0]
+
+    for _ in range(MOST_ROUNDS):
+        before = log_likelihood(at)
+        at = max((at, *_turned(S, at)), key=log_likelihood)
+        at = max((at, _concentrated(S, across, weights, at, bounds)), key=log_likelihood)
+        if log_likelihood(at) - before < ENOUGH:
+            break
+    return at
+
+
+def _value_and_slopes(
+    along: Array, across: Array, D: int, weights: _Weights | None, kappa: float, base: float
+) -> tuple[float, float, float]:
+    """Log likelihood but for constants, and its derivatives by kappa and base.
+
+    Of the atoms' weighted sums S of values only `along` = mean'S (K,) and `across` = |S|^2 (K,) are needed.
+    """
+    squares = np.maximum(base**2 + 2 * base * kappa * along + kappa**2 * across, 0.0)
+    tilts, a = tilt_and_slope(D, squares)
+    base_tilt, base_slope = tilt_and_slope(D, np.asarray(base**2))
+    value = tilts.sum() - len(along) * base_tilt
+    by_base = (a * (base + kappa * along)).sum() - len(along) * base * base_slope
+    by_kappa = (a * (base * along + kappa * across)).sum()
+    if weights is not None:
+        own_tilts, own_slopes = tilt_and_slope(D, (kappa * weights.weight) ** 2)
+        value -= weights.number @ own_tilts
+        by_kappa -= kappa * (weights.number * weights.weight**2) @ own_slopes
+    return float(value), float(by_kappa), float(by_base)
+
+
+def _turned(S: Array, at: _At) -> tuple[_At, _At]:
+    """The mean turned by expectation maximisation, which never lowers the likelihood, and further.
+
+    Expected atoms are a_k (kappa_0 mean + kappa S_k) with the slope a_k at their squared length; the new mean is the
+    direction of their sum. The part of it that only says where the mean was holds it back; without it the fixed points
+    are the same, but a step may go too far.
+    """
+    pull = at.base * at.mean + at.kappa * S
+    a = slope(S.shape[1], np.einsum("kd,kd->k", pull, pull))
+    return at._replace(mean=_direction(a @ pull, at.mean)), at._replace(mean=_direction(a @ S, at.mean))
+
+
+def _direction(vector: Array, otherwise: Array) -> Array:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0 else otherwise
+
+
+def _concentrated(S: Array, across: Array, weights: _Weights | None, at: _At, bounds: tuple[float, float]) -> _At:
+    """Both concentrations at a maximum, the mean held: a search in log kappa and log(1 + base / D)."""
+    from scipy.optimize import minimize
+
+    D = S.shape[1]
+    along = S @ at.mean
+
+    def cost(x: Array) -> tuple[float, Array]:
+        kappa, base = float(np.exp(x[0])), float(D * np.expm1(x[1]))
+        value, by_kappa, by_base = _value_and_slopes(along, across, D, weights, kappa, base)
+        return -value, -np.array([kappa * by_kappa, (D + base) * by_base])
+
+    start = np.array([np.log(at.kappa), np.log1p(at.base / D)])
+    kappas = (start[0], start[0]) if weights is None else (np.log(bounds[0]), np.log(bounds[1]))
+    bases = (0.0, max(float(np.log1p(CONCENTRATIONS[1])), start[1]))
+    best = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=(kappas, bases))
+    kappa = at.kappa if weights is None else float(np.exp(best.x[0]))
+    return at._replace(kappa=kappa, base=float(D * np.expm1(best.x[1])))
+
+
+def concentration_at(D: int, scatter: float) -> float:
+    """Concentration at which the mean cosine r has about 1 - r^2 = scatter (within a tenth or so: for starts).
+
+    r (D - r^2) / (1 - r^2), the approximation of Banerjee, Dhillon, Ghosh and Sra (2005), exact at zero and one.
+    """
+    return float(np.sqrt(1 - scatter) * (D - 1 + scatter) / scatter)
+
+
+def typical_weight(stack: Stack) -> float:
+    """Mean weight of the rows that were seen."""
+    if stack.weight is None or not stack.weight.any():
+        return 1.0
+    weight = stack.weight[:, 0]
+    return float(weight[weight > 0].mean())
+
+
+def _even(stack: Stack) -> bool:
+    """Whether every row is seen with weight one or not at all."""
+    return stack.weight is None or bool(np.isin(stack.weight[:, 0], (0.0, 1.0)).all())

@@ -1,0 +1,287 @@
+"""Normal-Gamma family: v ~ N(theta, 1 / (lambda weight)), precision lambda ~ Gamma of each atom its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family
+from modelweld.families.covariances import LEARNING, with_learned
+from modelweld.families.gaussian import LARGEST_BLOCK, NOISE_FLOOR
+from modelweld.families.wishart_learning import LARGEST_LOG_STEP, MOST_STEPS, STRENGTHS, log_bounds
+from modelweld.local import Array
+from modelweld.stack import Stack
+from modelweld.start import noise_shares, total_variance
+
+SHAPES = (0.1, 1e4)
+"""Bounds of the shape: from noise that differs by orders of magnitude to noise that is the same within a percent."""
+
+FIRST_SHAPE = 2.0
+"""Where the search begins: precisions that differ by a factor of two, give or take."""
+
+
+class Statistics(NamedTuple):
+    """Of atoms, per dimension (..., D): number, weight, weighted sum and squares, sum of log weights."""
+
+    n: Array
+    W: Array
+    S: Array
+    Q: Array
+    G: Array
+
+
+class Belief(NamedTuple):
+    """Hyperparameters per dimension (D,), the mean measured from the origin."""
+
+    mean: Array
+    strength: Array
+    shape: Array
+    rate: Array
+
+
+@dataclass(frozen=True, eq=False)
+class NormalGamma(Family):
+    """Real values, independent per dimension, whose noise differs per atom.
+
+    Parameters
+    ----------
+    mean, strength, shape, rate : float or array (D,), optional
+        Of the atoms: lambda ~ Gamma(shape, rate), so that noise rate / shape is typical, and theta ~ N(mean, 1 /
+        (lambda strength)). What is not given is read off the values, whatever their units.
+    learning : {"likelihood", "nothing"}
+        Whether they are learned.
+    origin, floor : array, optional
+        Set by `starts`: values are measured from `origin` before they are squared (rounding only), and the typical
+        noise rate / shape does not fall below `floor`.
+
+    Notes
+    -----
+    A row is, per dimension, [seen, w, w y, w y^2, log w] with y = v - origin and w the weight; entries of weight zero
+    are zeros. With sums n, W, S, Q, G of such rows and mean m measured from the origin,
+
+        log evidence = G/2 - n/2 log(2 pi rate) + 1/2 log(strength / (strength + W))
+                       + log Gamma(shape + n/2) - log Gamma(shape) - (shape + n/2) log(1 + R / (2 rate))
+        R = Q - 2 m S + m^2 W - (S - m W)^2 / (strength + W).
+
+    Conjugacy has its price: atoms with more noise also lie further from the mean, by the same factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = NormalGamma(mean=0.0, strength=0.5, shape=2.0, rate=1.0)
+    >>> rows = family.rows(np.array([[1.0], [2.0]]))
+    >>> family.estimate(rows.sum(0)), family.noise(rows.sum(0)).round(3)  # 3 / (2 + 0.5); (1 + 1.4 / 2) / (2 + 2 / 2)
+    (array([1.2]), array([0.567]))
+    """
+
+    mean: ArrayLike | None = None
+    strength: ArrayLike | None = None
+    shape: ArrayLike | None = None
+    rate: ArrayLike | None = None
+    learning: Literal["likelihood", "nothing"] = "likelihood"
+    origin: ArrayLike = 0.0
+    floor: ArrayLike = 0.0
+
+    def __post_init__(self) -> None:
+        if self.learning not in LEARNING:
+            raise InputError(f"NormalGamma: learning is one of {LEARNING}; found {self.learning!r}.")
+        for name in ("mean", "strength", "shape", "rate", "origin", "floor"):
+            given = getattr(self, name)
+            if given is None:
+                continue
+            value = np.atleast_1d(np.array(given, dtype=np.float64))
+            if value.ndim > 1 or not np.isfinite(value).all():
+                raise InputError(f"NormalGamma: {name} must be a finite number or one per dimension; found {given!r}.")
+            if name in ("strength", "shape", "rate") and (value <= 0).any():
+                raise InputError(f"NormalGamma: {name} must be positive; found {value.min():g}.")
+            object.__setattr__(self, name, value)
+
+    def misfit(self, stack: Stack) -> tuple[int, str] | None:
+        """Any real values, without variance."""
+        if stack.variance is not None:
+            return 0, "come without variance (the noise is each atom's own); send `weight`"
+        D = stack.values.shape[1]
+        for name in ("mean", "strength", "shape", "rate"):
+            given = getattr(self, name)
+            if given is not None and given.size not in (1, D):
+                return 0, f"have as many dimensions as the {name} that was given, {given.size}; found {D}"
+        return None
+
+    def starts(self, stack: Stack) -> list[Self]:
+        """Origin, floor and all hyperparameters not given, free of units: see `modelweld.start`."""
+        D = stack.values.shape[1]
+        origin, total = total_variance(stack, pooled=False)
+
+        def chosen(given: ArrayLike | None, otherwise: Array | float) -> Array:
+            return np.zeros(D) + np.asarray(otherwise if given is None else given, dtype=np.float64)
+
+        shape = chosen(self.shape, FIRST_SHAPE)
+        return [
+            with_learned(
+                self,
+                origin=origin,
+                floor=NOISE_FLOOR * total,
+                mean=chosen(self.mean, origin),
+                strength=chosen(self.strength, share / (1 - share)),
+                shape=shape,
+                rate=chosen(self.rate, shape * share * total),
+            )
+            for share in noise_shares(stack, total)
+        ]
+
+    def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
+        """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
+        y = values - np.asarray(self.origin)
+        w = np.ones_like(y) if weight is None else weight
+        seen = (w > 0).astype(np.float64)
+        y = np.where(w > 0, y, 0.0)
+        return np.concatenate([seen, w, w * y, w * y * y, np.log(np.where(w > 0, w, 1.0))], axis=-1)
+
+    def log_evidence(self, rows: Array) -> Array:
+        """Log marginal density of the values behind summed rows (equation in the class's notes)."""
+        return np.asarray(log_evidence(_statistics(rows), self.belief).sum(-1))
+
+    def estimate(self, rows: Array) -> Array:
+        """Posterior mean of theta: origin + (strength m + S) / (strength + W)."""
+        of, at = _statistics(rows), self.belief
+        return np.asarray(np.asarray(self.origin) + (at.strength * at.mean + of.S) / (at.strength + of.W))
+
+    def noise(self, rows: Array) -> Array:
+        """Noise (..., D) of the atoms' values: the inverse of the posterior mean of lambda."""
+        of, at = _statistics(rows), self.belief
+        return np.asarray((at.rate + _squares(of, at) / 2) / (at.shape + of.n / 2))
+
+    def gain(self, own: Array, sums: Array) -> Array:
+        """Log predictive densities: Student's t, in blocks."""
+        from scipy.special import gammaln
+
+        mine, of, at = _statistics(own), _statistics(sums), self.belief
+        strength, shape = at.strength + of.W, at.shape + of.n / 2
+        centre, rate = (at.strength * at.mean + of.S) / strength, at.rate + _squares(of, at) / 2
+        constant = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(2 * np.pi * rate)
+        y = mine.S / np.where(mine.W > 0, mine.W, 1.0)
+        result = np.empty((len(own), len(sums)))
+        block = max(1, LARGEST_BLOCK // max(1, of.n.size))
+        for a in range(0, len(own), block):
+            part = slice(a, a + block)
+            w = mine.W[part, None, :]
+            share = strength / (strength + w)
+            off = y[part, None, :] - centre
+            terms = constant + 0.5 * np.log(share) - (shape + 0.5) * np.log1p(share * w * off * off / (2 * rate))
+            result[part] = (mine.n[part, None, :] * terms).sum(-1)
+        return np.asarray(result + 0.5 * mine.G.sum(-1)[:, None])
+
+    def update(self, sums: Array) -> Self:
+        """Maximum likelihood; in dimensions in which nothing is matched, strength and shape stay."""
+        if self.learning == "nothing":
+            return self
+        at = maximise(_statistics(sums), self.belief, np.asarray(self.floor))
+        return with_learned(self, **at._replace(mean=at.mean + np.asarray(self.origin))._asdict())
+
+    def rows_change(self, stack: Stack) -> bool:
+        """Never."""
+        return False
+
+    def learned(self) -> dict[str, Any]:
+        """Mean, strength, shape and rate."""
+        return {"mean": self.mean, "strength": self.strength, "shape": self.shape, "rate": self.rate}
+
+    @property
+    def belief(self) -> Belief:
+        """The hyperparameters, the mean measured from the origin."""
+        mean, strength, shape, rate = (
+            np.asarray(x, dtype=np.float64) for x in (self.mean, self.strength, self.shape, self.rate)
+        )
+        return Belief(np.asarray(mean - np.asarray(self.origin)), strength, shape, rate)
+
+
+def _statistics(rows: Array) -> Statistics:
+    """The five statistics that stand side by side in rows (..., 5 D)."""
+    D = rows.shape[-1] // 5
+    return Statistics(*(rows[..., i * D : (i + 1) * D] for i in range(5)))
+
+
+def _squares(of: Statistics, at: Belief) -> Array:
+    """R of the class's notes; not below zero by rounding."""
+    off = of.S - at.mean * of.W
+    squares = of.Q - at.mean * (2 * of.S - at.mean * of.W) - off * off / (at.strength + of.W)
+    return np.maximum(squares, 0.0)
+
+
+def log_evidence(of: Statistics, at: Belief) -> Array:
+    """Per dimension, (..., D)."""
+    from scipy.special import gammaln
+
+    shape = at.shape + of.n / 2
+    return np.asarray(
+        of.G / 2
+        - of.n / 2 * np.log(2 * np.pi * at.rate)
+        + 0.5 * np.log(at.strength / (at.strength + of.W))
+        + gammaln(shape)
+        - gammaln(at.shape)
+        - shape * np.log1p(_squares(of, at) / (2 * at.rate))
+    )
+
+
+def slopes(of: Statistics, at: Belief) -> Belief:
+    """Of the atoms' total log evidence in the hyperparameters, (D,) each."""
+    from scipy.special import digamma
+
+    strength, shape = at.strength + of.W, at.shape + of.n / 2
+    rate = at.rate + _squares(of, at) / 2
+    shift = (of.S - at.mean * of.W) / strength
+    return Belief(
+        mean=(shape / rate * at.strength * shift).sum(0),
+        strength=0.5 * (1 / at.strength - 1 / strength - shape / rate * shift * shift).sum(0),
+        shape=(digamma(shape) - digamma(at.shape) - np.log(rate / at.rate)).sum(0),
+        rate=(at.shape / at.rate - shape / rate).sum(0),
+    )
+
+
+def maximise(of: Statistics, old: Belief, floor: Array) -> Belief:
+    """The most likely hyperparameters of atoms; no dimension less likely than with the old ones.
+
+    The search is over the mean in units of the atoms' spread and the logarithms of strength, shape and typical noise,
+    rate / shape. In a dimension where no atom has two values nothing tells noise from spread: strength and shape stay.
+    """
+    from scipy.optimize import minimize
+
+    D = of.n.shape[1]
+    old = Belief(*(np.broadcast_to(x, D).astype(np.float64) for x in old))
+    noise = old.rate / old.shape
+    unit = np.sqrt(noise * (1 + 1 / old.strength))
+    start_value = log_evidence(of, old).sum(0)
+    K = max(1, len(of.n))
+
+    def at(x: Array) -> Belief:
+        shift, log_strength, log_shape, log_noise = x.reshape(4, D)
+        shape = old.shape * np.exp(log_shape)
+        return Belief(
+            old.mean + unit * shift, old.strength * np.exp(log_strength), shape, shape * noise * np.exp(log_noise)
+        )
+
+    def cost(x: Array) -> tuple[float, Array]:
+        here = at(x)
+        by = slopes(of, here)
+        rise = log_evidence(of, here).sum() - start_value.sum()
+        gradient = [
+            by.mean * unit,
+            by.strength * here.strength,
+            by.shape * here.shape + by.rate * here.rate,
+            by.rate * here.rate,
+        ]
+        return -float(rise) / K, -np.concatenate(gradient) / K
+
+    told, low = np.asarray(of.n).max(0, initial=0.0) > 1, np.maximum(np.broadcast_to(floor, D), np.finfo(float).tiny)
+    bounds: list[tuple[float | None, float | None]] = [(None, None)] * D
+    bounds += [log_bounds(bool(told[d]), old.strength[d], *STRENGTHS) for d in range(D)]
+    bounds += [log_bounds(bool(told[d]), old.shape[d], *SHAPES) for d in range(D)]
+    bounds += [log_bounds(True, noise[d], low[d], noise[d] * np.exp(LARGEST_LOG_STEP)) for d in range(D)]
+    found = minimize(cost, np.zeros(4 * D), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS})
+    new = at(found.x)
+    better = log_evidence(of, new).sum(0) > start_value
+    return Belief(*(np.where(better, a, b) for a, b in zip(new, old, strict=True)))

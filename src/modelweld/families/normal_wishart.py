@@ -1,0 +1,268 @@
+"""Normal-Wishart family: v ~ N(theta, Sigma / weight), or mean and covariance of n points; Sigma is each atom's own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family
+from modelweld.families.covariances import (
+    believed,
+    check_covariance_prior,
+    check_freedom,
+    counts,
+    covariance_points,
+    gain_in_blocks,
+    misfit_beside,
+    misfit_covariances,
+    with_learned,
+)
+from modelweld.families.gaussian import NOISE_FLOOR
+from modelweld.families.wishart import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
+from modelweld.families.wishart import Posterior as AtomPosterior
+from modelweld.families.wishart_learning import Free, Matched, maximise
+from modelweld.families.wishart_start import first_belief, first_between
+from modelweld.local import Array
+from modelweld.stack import Index, Stack
+from modelweld.start import noise_shares, total_variance
+
+LARGEST_BLOCK = 2_000_000
+"""Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
+
+
+@dataclass(frozen=True, eq=False)
+class NormalWishart(Family):
+    """Real values whose noise, a full covariance, differs per atom; or means together with covariances.
+
+    Parameters
+    ----------
+    mean, strength, freedom, scale : arrays (D,) and (D, D) and floats, optional
+        Of the atoms: Sigma ~ inverse Wishart(freedom, scale), so that scale / freedom is typical, and theta ~ N(mean,
+        Sigma / strength). What is not given is read off the values.
+    between : float, optional
+        Only with `pair`: how many points of its atom a site's truth is worth, as in `Scatter`.
+    pair : bool
+        What a value is. False: one array, v (D,) ~ N(theta, Sigma / weight). True: two arrays under one key, such as
+        ``("means", "covariances")``, so that a row is a mean (D,) and a covariance (D, D) flattened, D + D D columns,
+        and the weight of both is the number of points n behind them: mean ~ N(theta, Sigma / n), covariance ~ Wishart(n
+        - 1, Sigma / (n - 1)), with 1 / (1 / n + 1 / between) for n. It must be said because widths do not tell: six
+        columns are six dimensions or two with their covariance.
+    learning : {"likelihood", "nothing"}
+        Whether all of them are learned.
+    origin, floor : array, optional
+        Set by `starts`: values are measured from `origin` before they are squared (rounding only), and what the typical
+        noise of a dimension has beyond that of the dimensions before it does not fall below `floor`.
+
+    Notes
+    -----
+    A covariance from fewer than D + 2 points counts as not seen; its mean still counts. Estimates are the posterior
+    mean of theta and, for pairs, the inverse of the posterior mean precision (see `Scatter`), which `covariance` also
+    gives for plain values. Equations: `modelweld.families.wishart`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = NormalWishart(mean=np.zeros(2), strength=0.5, freedom=4.0, scale=np.eye(2))
+    >>> rows = family.rows(np.array([[1.0, 2.0], [1.5, 2.5]]))
+    >>> family.estimate(rows.sum(0)).round(3)                 # sums / (2 + 0.5)
+    array([1. , 1.8])
+    """
+
+    mean: ArrayLike | None = None
+    strength: float | None = None
+    freedom: float | None = None
+    scale: ArrayLike | None = None
+    between: float | None = None
+    pair: bool = False
+    learning: Literal["likelihood", "nothing"] = "likelihood"
+    origin: ArrayLike = 0.0
+    floor: ArrayLike = 0.0
+
+    def __post_init__(self) -> None:
+        check_covariance_prior("NormalWishart", self)
+        if self.strength is not None and not 0 < self.strength < np.inf:
+            raise InputError(f"NormalWishart: strength is a positive number; found {self.strength!r}.")
+        for name in ("mean", "origin", "floor"):
+            given = getattr(self, name)
+            if given is not None:
+                value = np.atleast_1d(np.array(given, dtype=np.float64))
+                if value.ndim > 1 or not np.isfinite(value).all():
+                    raise InputError(f"NormalWishart: {name} is a finite number per dimension; found {given!r}.")
+                object.__setattr__(self, name, value)
+
+    def misfit(self, stack: Stack) -> tuple[int, str] | None:
+        """Any real values with one weight per row; pairs have a covariance of the mean's size beside the mean."""
+        width = stack.values.shape[1]
+        D = self._dimensions(width)
+        if self.pair and width != D + D * D:
+            return 0, f"are D means and a covariance of D x D entries, side by side; found {width} columns"
+        for name, fitting in (("mean", (1, D)), ("scale", (D,))):
+            given = getattr(self, name)
+            if given is not None and len(given) not in fitting:
+                return 0, f"have as many dimensions as the {name} that was given, {len(given)}; found {D}"
+        wrong = misfit_beside(stack)
+        if wrong is not None or not self.pair:
+            return wrong
+        return misfit_covariances(stack.values[:, D:], self._known(stack.values, stack.weight))
+
+    def starts(self, stack: Stack) -> list[Self]:
+        """Pairs: `between` from the closest ones, the rest as if all were of different atoms; else as the Gaussian."""
+        D = self._dimensions(stack.values.shape[1])
+        check_freedom("NormalWishart", self.freedom, D)
+        return self._pair_starts(stack, D) if self.pair else self._value_starts(stack, D)
+
+    def _value_starts(self, stack: Stack, D: int) -> list[Self]:
+        origin, total = total_variance(stack, pooled=False)
+        result: list[Self] = []
+        for share in noise_shares(stack, total):
+            freedom = float(D + SPARE) if self.freedom is None else self.freedom
+            at = Belief(
+                mean=origin if self.mean is None else np.zeros(D) + np.asarray(self.mean),
+                strength=share / (1 - share) if self.strength is None else self.strength,
+                freedom=freedom,
+                scale=np.diag(freedom * share * total) if self.scale is None else np.asarray(self.scale),
+            )
+            result.append(with_learned(self, **at._asdict(), origin=origin, floor=NOISE_FLOOR * total))
+        return result
+
+    def _pair_starts(self, stack: Stack, D: int) -> list[Self]:
+        mean = stack.values[:, :D]
+        weight = None if stack.weight is None else stack.weight[:, :D]
+        origin, _ = total_variance(Stack(mean, stack.offsets, None, weight), pooled=False)
+        measured = with_learned(self, origin=origin)
+        points = measured.points(stack.values, stack.weight)
+        belief = first_belief(points, self.freedom, self.scale)
+        if self.mean is not None:
+            belief = belief._replace(mean=np.asarray(self.mean) - origin)
+        if self.strength is not None:
+            belief = belief._replace(strength=self.strength)
+        free = Free(self.mean is None, self.strength is None, self.freedom is None, between=False)
+        apart = Matched.of(points, np.arange(len(mean)))
+        guesses = [self.between] if self.between is not None else first_between(points, stack)
+        result: list[Self] = []
+        for guess in guesses:
+            at = belief if self.scale is not None else maximise(apart, belief, guess, free)[0]
+            result.append(measured._with(at, guess))
+        return result
+
+    def points(self, values: Array, weight: Array | None) -> Points:
+        """Values as what sites sent, means measured from the origin."""
+        D = self._dimensions(values.shape[1])
+        count = counts(weight, values) if self.pair or weight is not None else np.ones(len(values))
+        mean = np.where(count[:, None] > 0, values[:, :D] - np.asarray(self.origin), 0.0)
+        if not self.pair:
+            nothing = np.zeros(len(values))
+            return Points(mean, None, nothing, nothing, count, located=True)
+        return covariance_points(mean, values[:, D:], self._known(values, weight), count, located=True)
+
+    def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
+        """[power, weight, carrier, first, second] side by side, (L, 3 + D + D D)."""
+        points = self.points(values, weight)
+        of = points.statistics(points.worth(self._between)[0] if self.pair else points.count)
+        return np.column_stack([of.power, of.weight, of.carrier, of.first, of.second.reshape(len(values), -1)])
+
+    def log_evidence(self, rows: Array) -> Array:
+        """Log marginal density of the values behind summed rows."""
+        return log_evidence(self._sums(rows), self.belief)
+
+    def estimate(self, rows: Array) -> Array:
+        """Posterior mean of theta; for pairs with the covariance, flattened, beside it."""
+        at = self.posterior(rows)
+        mean = at.shift + np.asarray(self.mean)
+        if not self.pair:
+            return np.asarray(mean)
+        return np.concatenate([mean, at.covariance.reshape(*rows.shape[:-1], -1)], axis=-1)
+
+    def covariance(self, rows: Array) -> Array:
+        """Covariances (..., D, D) of the atoms' values, the inverse of the posterior mean precision."""
+        return self.posterior(rows).covariance
+
+    def posterior(self, rows: Array) -> AtomPosterior:
+        """Of atoms, given summed rows."""
+        return posterior(self._sums(rows), self.belief)
+
+    def gain(self, own: Array, sums: Array) -> Array:
+        """Log predictive densities: a determinant per value and atom for pairs, matrix products for plain values."""
+        if self.pair:
+            return gain_in_blocks(self, own, sums)
+        from scipy.special import gammaln
+
+        mine, at = self._sums(own), self.posterior(sums)
+        D, w, seen = mine.first.shape[1], mine.weight, mine.power
+        y = mine.first / np.where(w > 0, w, 1.0)[:, None] - self.belief.mean
+        root = np.linalg.inv(np.linalg.cholesky(at.scale))
+        # one value adds a matrix of rank one to the scale, and one to the freedom
+        ratio = gammaln((at.freedom + 1) / 2) - gammaln((at.freedom + 1 - D) / 2)
+        constant = ratio + D / 2 * np.log(2.0) - log_det(at.scale) / 2
+        result = np.empty((len(own), len(sums)))
+        block = max(1, LARGEST_BLOCK // max(1, len(sums) * D))
+        for a in range(0, len(own), block):
+            part = slice(a, a + block)
+            white = np.einsum("kij,lkj->lki", root, y[part, None, :] - at.shift)
+            share = at.strength / (at.strength + w[part, None])
+            spread = (at.freedom + 1) / 2 * np.log1p(share * w[part, None] * np.square(white).sum(-1))
+            result[part] = seen[part, None] * (constant + D / 2 * np.log(share) - spread)
+        return result + mine.carrier[:, None]
+
+    def update(self, sums: Array) -> Self:
+        """All but `between` by maximum likelihood; of plain values of which none are matched, mean and scale only."""
+        atoms = self._sums(sums)
+        told = self.pair or bool((atoms.power > 1).any())
+        return self._learned(atoms, Free(strength=told, freedom=told, between=False))
+
+    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
+        """As `update`, and `between` of pairs; where nothing is matched it stays."""
+        if not self.pair or self.learning == "nothing":
+            return self.update(sums)
+        matched = Matched.of(self.points(stack.values, stack.weight), labels)
+        return self._learned(matched, Free(between=matched.any_matched))
+
+    def rows_change(self, stack: Stack) -> bool:
+        """Those of pairs do: they depend on `between`."""
+        return self.pair
+
+    def learned(self) -> dict[str, Any]:
+        """Mean, strength, freedom, scale, and of pairs between."""
+        names = ("mean", "strength", "freedom", "scale") + ("between",) * self.pair
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def belief(self) -> Belief:
+        """The hyperparameters, the mean measured from the origin."""
+        scale = np.asarray(self.scale, dtype=np.float64)
+        assert self.strength is not None
+        assert self.freedom is not None
+        mean = np.zeros(len(scale)) + np.asarray(self.mean) - np.asarray(self.origin)
+        return Belief(mean, self.strength, self.freedom, scale)
+
+    @property
+    def _between(self) -> float:
+        assert self.between is not None
+        return self.between
+
+    def _dimensions(self, width: int) -> int:
+        return (isqrt(1 + 4 * width) - 1) // 2 if self.pair else width
+
+    def _known(self, values: Array, weight: Array | None) -> Array:
+        D = self._dimensions(values.shape[1])
+        return believed(weight, values, D)
+
+    def _sums(self, rows: Array) -> Sums:
+        D = (isqrt(1 + 4 * (rows.shape[-1] - 3)) - 1) // 2
+        second = rows[..., 3 + D :].reshape(*rows.shape[:-1], D, D)
+        return Sums(rows[..., 0], rows[..., 1], rows[..., 2], rows[..., 3 : 3 + D], second)
+
+    def _learned(self, given: Matched | Sums, free: Free) -> Self:
+        if self.learning == "nothing":
+            return self
+        return self._with(*maximise(given, self.belief, self.between or 1.0, free, np.asarray(self.floor)))
+
+    def _with(self, at: Belief, between: float) -> Self:
+        """With these hyperparameters, the mean measured from the origin."""
+        located = at._replace(mean=at.mean + np.asarray(self.origin))
+        return with_learned(self, **located._asdict(), between=between if self.pair else None)

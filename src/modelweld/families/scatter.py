@@ -1,0 +1,166 @@
+"""Scatter family: covariances S ~ Wishart(n, Sigma / n), Sigma ~ inverse Wishart(freedom, scale)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.families.base import Family
+from modelweld.families.covariances import (
+    believed,
+    check_covariance_prior,
+    check_freedom,
+    counts,
+    covariance_points,
+    gain_in_blocks,
+    misfit_beside,
+    misfit_covariances,
+    with_learned,
+)
+from modelweld.families.wishart import Belief, Points, Sums, log_evidence, posterior
+from modelweld.families.wishart_learning import Free, Matched, maximise
+from modelweld.families.wishart_start import first_belief, first_between
+from modelweld.local import Array
+from modelweld.stack import Index, Stack
+
+
+@dataclass(frozen=True, eq=False)
+class Scatter(Family):
+    """Covariance matrices: of mixture components, of states, of sites.
+
+    A value is a matrix (D, D), flattened; its `weight`, the same in all entries, is the number of points behind it.
+    Without a weight that number counts as infinite, and values differ by what sites differ alone.
+
+    Parameters
+    ----------
+    freedom, scale : float and array (D, D), optional
+        Of the atoms' covariances: inverse Wishart, so that scale / freedom is typical, and the larger the freedom, the
+        more alike they are. What is not given is read off the values.
+    between : float, optional
+        How many points of its atom a site's truth is worth: a covariance from n points is worth 1 / (1 / n + 1 /
+        between), but at least D + 2. Learned; it is for covariances what noise is for means.
+    learning : {"likelihood", "nothing"}
+        Whether all three are learned.
+
+    Notes
+    -----
+    A covariance from fewer than D + 2 points counts as not seen: a row of zeros. Which ones count does not depend on
+    `between`, so that the likelihood of different values of it can be compared. The estimate is the inverse of the
+    posterior mean of the precision, (scale + sum n S) / (freedom + sum n): the average of what was sent and of the
+    typical covariance. It always exists, is the posterior mode under the measure that prefers no units
+    (|Sigma|^(-(D + 1)/2) dSigma), and comes nearest to the truth in Stein's loss; the posterior mean of Sigma itself is
+    (freedom + sum n) / (freedom + sum n - D - 1) times as large, several times what sites sent where few points count.
+    Equations: `modelweld.families.wishart`, without means.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = Scatter(freedom=4.0, scale=np.eye(2), between=20.0)
+    >>> rows = family.rows(np.array([[2.0, 0.5, 0.5, 1.0]]))
+    >>> family.estimate(rows.sum(0)).round(3)                 # (scale + 20 S) / 24
+    array([1.708, 0.417, 0.417, 0.875])
+    """
+
+    freedom: float | None = None
+    scale: ArrayLike | None = None
+    between: float | None = None
+    learning: Literal["likelihood", "nothing"] = "likelihood"
+
+    def __post_init__(self) -> None:
+        check_covariance_prior("Scatter", self)
+
+    def misfit(self, stack: Stack) -> tuple[int, str] | None:
+        """Matrices that are symmetric and positive definite, with one number of points each."""
+        width = stack.values.shape[1]
+        D = isqrt(width)
+        if width != D * D:
+            return 0, f"are square matrices, flattened; found {width} columns"
+        if self.scale is not None and np.shape(self.scale) != (D, D):
+            return 0, f"have the size of the scale that was given, {np.shape(self.scale)}; found {(D, D)}"
+        return misfit_beside(stack) or misfit_covariances(stack.values, believed(stack.weight, stack.values, D))
+
+    def starts(self, stack: Stack) -> list[Self]:
+        """`between` from the closest pairs; freedom and scale most likely if all values are of different atoms."""
+        points = self.points(stack.values, stack.weight)
+        check_freedom("Scatter", self.freedom, points.D)
+        guesses = [self.between] if self.between is not None else first_between(points, stack)
+        belief = first_belief(points, self.freedom, self.scale)
+        apart = Matched.of(points, np.arange(len(stack.values)))
+        free = Free(mean=False, strength=False, freedom=self.freedom is None, between=False)
+        result: list[Self] = []
+        for guess in guesses:
+            at = belief if self.scale is not None else maximise(apart, belief, guess, free)[0]
+            result.append(with_learned(self, freedom=at.freedom, scale=at.scale, between=guess))
+        return result
+
+    def points(self, values: Array, weight: Array | None) -> Points:
+        """Values as what sites sent."""
+        D = isqrt(values.shape[1])
+        known = believed(weight, values, D)
+        return covariance_points(np.zeros((len(values), D)), values, known, counts(weight, values), located=False)
+
+    def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
+        """[n, carrier, n S] side by side, (L, 2 + D D)."""
+        points = self.points(values, weight)
+        of = points.statistics(points.worth(self._between)[0])
+        return np.column_stack([of.power, of.carrier, of.second.reshape(len(values), -1)])
+
+    def log_evidence(self, rows: Array) -> Array:
+        """Log marginal density of the covariances behind summed rows."""
+        return log_evidence(self._sums(rows), self.belief)
+
+    def estimate(self, rows: Array) -> Array:
+        """(scale + sum n S) / (freedom + sum n), flattened."""
+        covariance = posterior(self._sums(rows), self.belief).covariance
+        return covariance.reshape(*rows.shape[:-1], -1)
+
+    def gain(self, own: Array, sums: Array) -> Array:
+        """Log predictive densities: a determinant per value and atom, in blocks."""
+        return gain_in_blocks(self, own, sums)
+
+    def update(self, sums: Array) -> Self:
+        """Freedom and scale by maximum likelihood; `between` stays."""
+        return self._learned(self._sums(sums), between=False)
+
+    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
+        """All three by maximum likelihood; where nothing is matched, `between` stays."""
+        if self.learning == "nothing":
+            return self
+        matched = Matched.of(self.points(stack.values, stack.weight), labels)
+        return self._learned(matched, between=matched.any_matched)
+
+    def rows_change(self, stack: Stack) -> bool:
+        """Always: they depend on `between`."""
+        return True
+
+    def learned(self) -> dict[str, Any]:
+        """Freedom, scale and between."""
+        return {"freedom": self.freedom, "scale": self.scale, "between": self.between}
+
+    @property
+    def belief(self) -> Belief:
+        """The hyperparameters; there are no means, so theirs say nothing."""
+        scale = np.asarray(self.scale, dtype=np.float64)
+        assert self.freedom is not None
+        return Belief(np.zeros(len(scale)), 1.0, self.freedom, scale)
+
+    @property
+    def _between(self) -> float:
+        assert self.between is not None
+        return self.between
+
+    def _sums(self, rows: Array) -> Sums:
+        D = isqrt(rows.shape[-1] - 2)
+        second = rows[..., 2:].reshape(*rows.shape[:-1], D, D)
+        return Sums(rows[..., 0], np.zeros(rows.shape[:-1]), rows[..., 1], np.zeros((*rows.shape[:-1], D)), second)
+
+    def _learned(self, given: Matched | Sums, between: bool) -> Self:
+        if self.learning == "nothing":
+            return self
+        free = Free(mean=False, strength=False, between=between)
+        at, width = maximise(given, self.belief, self._between, free)
+        return with_learned(self, freedom=at.freedom, scale=at.scale, between=width)

@@ -1,0 +1,243 @@
+"""What is particular to directions: the normaliser, weights, what is refused, and what is found."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import vonmises_fisher
+
+import modelweld
+from cases.directions import CASES, about, unit
+from modelweld import InputError, LocalModel
+from modelweld.families.base import summed
+from modelweld.families.bessel import log_normaliser, slope, tilt
+from modelweld.families.directions import CONCENTRATIONS, Directions
+from modelweld.metrics import adjusted_rand
+from modelweld.stack import stack_arrays
+
+# D, kappa, log C_D(kappa), I_{D/2}(kappa) / I_{D/2-1}(kappa): by series and Hankel's expansion to 60 digits
+REFERENCE = [
+    (1, 1, -1.1269280110429725, 0.7615941559557649),
+    (1, 1e6, -1000000.0, 1.0),
+    (2, 1e-3, -1.8378773164093298, 0.0004999999375000105),
+    (2, 1, -2.073791424916524, 0.4463899658965345),
+    (2, 30, -29.22257849958128, 0.983189555365336),
+    (2, 1e3, -997.4651859562788, 0.9994998748748044),
+    (2, 1e6, -999994.0111833792, 0.9999994999998749),
+    (3, 1e-3, -2.531024413635952, 0.00033333331111111327),
+    (3, 30, -28.43667968474719, 0.9666666666666667),
+    (3, 1e6, -999988.0223665085, 0.999999),
+    (10, 1, -3.2885364065453557, 0.09917838239971256),
+    (10, 30, -22.698452476620837, 0.8590136882923947),
+    (10, 1e6, -999946.100641413, 0.999995500007875),
+    (42, 1e-3, 17.603141665451375, 2.380952379663987e-05),
+    (42, 30, 8.585717383723601, 0.5236912920435202),
+    (42, 1e3, -895.8675282822334, 0.9797000551242487),
+    (50, 1, 25.463336993445264, 0.019992313385191793),
+    (50, 30, 17.58920256228552, 0.4705275896954859),
+    (50, 1e6, -999706.5476915818, 0.9999755002878754),
+    (300, 1, 427.6051738398886, 0.003333296542381502),
+    (300, 30, 426.1141945636657, 0.09902576026659916),
+    (300, 1e3, -230.9677383050559, 0.8615503155185645),
+    (300, 1e6, -998209.332692632, 0.999850511100386),
+    (1000, 1e-3, 2032.0577602559738, 9.99999999999002e-07),
+    (1000, 30, 2031.607962111138, 0.02997310209414856),
+    (1000, 1e3, 1654.5508377313324, 0.6181868129101049),
+    (1000, 1e6, -994017.0475705337, 0.9995006245004917),
+]
+
+
+@pytest.mark.parametrize(("D", "kappa", "log_c", "cosine"), REFERENCE)
+def test_normaliser_and_mean_cosine_are_exact(D, kappa, log_c, cosine):
+    assert float(log_normaliser(D, np.array(kappa**2))) == pytest.approx(log_c, rel=1e-12)
+    assert float(slope(D, np.array(kappa**2))) * kappa == pytest.approx(cosine, rel=1e-12)
+
+
+@pytest.mark.parametrize("D", [1, 2, 3, 17, 41, 42, 43, 1000, 100_000])
+def test_tilt_is_zero_at_zero_and_its_slope_is_its_derivative(D):
+    assert tilt(D, np.zeros(2)).tolist() == [0.0, 0.0]
+    assert slope(D, np.zeros(1)) == pytest.approx(1 / D, rel=1e-11)
+    kappa = np.geomspace(0.03, 30, 9) * D**0.5
+    step = 1e-4 * kappa
+    numeric = (tilt(D, (kappa + step) ** 2) - tilt(D, (kappa - step) ** 2)) / (2 * step)
+    assert np.allclose(slope(D, kappa**2) * kappa, numeric, rtol=1e-6)
+
+
+@pytest.mark.parametrize("D", [2, 3, 5, 30])
+def test_density_is_that_of_scipy(D):
+    rng = np.random.default_rng(D)
+    v, theta = unit(rng.normal(size=(2, D)))
+    for kappa in (0.5, 8.0, 90.0):
+        ours = kappa * v @ theta + log_normaliser(D, np.array(kappa**2))
+        assert float(ours) == pytest.approx(vonmises_fisher(theta, kappa).logpdf(v), rel=1e-9)
+
+
+def test_evidence_on_the_sphere_is_an_integral_over_atoms():
+    family, rng = CASES["sphere"].family, np.random.default_rng(1)
+    values = about(np.tile(family.mean, (3, 1)), 5.0, rng)
+    heights, weights = np.polynomial.legendre.leggauss(200)  # cylinders of equal height have equal area
+    angles = 2 * np.pi * np.arange(400) / 400
+    ring = np.sqrt(1 - heights**2)[:, None]
+    theta = np.stack(np.broadcast_arrays(ring * np.cos(angles), ring * np.sin(angles), heights[:, None]), axis=-1)
+    log_joint = vonmises_fisher(family.mean, family.base_concentration).logpdf(theta)
+    for v in values:
+        log_joint = log_joint + vonmises_fisher(v, family.concentration).logpdf(theta)
+    integral = logsumexp(log_joint, b=weights[:, None] * 2 * np.pi / 400)
+    assert float(family.log_evidence(family.rows(values).sum(0))) == pytest.approx(integral, rel=1e-9)
+
+
+def test_turning_all_directions_turns_the_answer():
+    case, rng = CASES["many dimensions"], np.random.default_rng(2)
+    drawn, turn = case.draw([3, 2, 4], rng), np.linalg.qr(rng.normal(size=(60, 60)))[0]
+    turned = replace(case.family, mean=case.family.mean @ turn)
+    sums, turned_sums = drawn.sums(case.family), summed(turned.rows(drawn.values @ turn), drawn.labels)
+    assert np.allclose(case.family.log_evidence(sums), turned.log_evidence(turned_sums))
+    assert np.allclose(case.family.estimate(sums) @ turn, turned.estimate(turned_sums))
+    before, after = case.family.update(sums), turned.update(turned_sums)
+    assert before.concentration == pytest.approx(after.concentration, rel=1e-4)
+    assert np.allclose(before.mean @ turn, after.mean, atol=1e-3)
+
+
+def test_weight_is_a_factor_on_the_concentration():
+    family, rng = CASES["sphere"].family, np.random.default_rng(3)
+    values = about(np.tile(family.mean, (2, 1)), 5.0, rng)
+    weighted = family.rows(values, None, np.full(values.shape, 2.5))
+    stronger = replace(family, concentration=2.5 * family.concentration)
+    expected = stronger.log_evidence(stronger.rows(values).sum(0))
+    assert float(family.log_evidence(weighted.sum(0))) == pytest.approx(float(expected))
+
+
+def test_weights_zero_and_one_leave_rows_as_they_are():
+    case = CASES["sphere"]
+    drawn = case.draw([2, 3], np.random.default_rng(4))
+    stack = replace(drawn.stack, weight=np.repeat([[1.0], [0.0], [1.0], [1.0], [1.0]], 3, axis=1))
+    assert not case.family.rows_change(stack)
+    assert case.family.rows_change(replace(stack, weight=2 * stack.weight))
+
+
+def test_scaling_all_weights_scales_the_concentration():
+    rng = np.random.default_rng(5)
+    atoms = unit(rng.normal(size=(6, 8)))
+    sites = [about(atoms[rng.permutation(6)[:4]], 200.0, rng) for _ in range(5)]
+    weights = [np.repeat(rng.gamma(3.0, 1.0, (4, 1)), 8, axis=1) for _ in sites]
+
+    def fused(scale):
+        models = [
+            LocalModel({"topics": v}, {"topics": ("topic", None)}, weight={"topics": scale * w})
+            for v, w in zip(sites, weights, strict=True)
+        ]
+        return modelweld.fuse(models, Directions())
+
+    one, thousand = fused(1.0), fused(1000.0)
+    assert adjusted_rand(one.labels, thousand.labels) == 1.0
+    (a,), (b,) = (f.matchings["topic"].families.values() for f in (one, thousand))
+    assert a.concentration == pytest.approx(1000 * b.concentration, rel=1e-2)
+
+
+def test_without_two_values_at_an_atom_the_concentration_stays():
+    case = CASES["sphere"]
+    drawn = case.draw([1] * 20, np.random.default_rng(6))
+    learned = case.family.update(drawn.sums(case.family))
+    assert learned.concentration == case.family.concentration
+    assert learned.base_concentration != case.family.base_concentration
+
+
+def test_values_that_coincide_have_a_largest_concentration():
+    values = np.repeat(unit(np.random.default_rng(7).normal(size=(5, 4))), 3, axis=0)
+    family = Directions(unit(np.ones(4)), 10.0, 0.0)
+    learned = family.update(summed(family.rows(values), np.repeat(np.arange(5), 3)))
+    assert learned.concentration == pytest.approx(4 * CONCENTRATIONS[1], rel=1e-6)
+
+
+def test_learning_can_be_switched_off():
+    case = CASES["sphere"]
+    drawn = case.draw([2, 3], np.random.default_rng(8))
+    family = replace(case.family, learning="nothing")
+    assert family.learn(drawn.stack, drawn.labels, drawn.sums(family)) is family
+
+
+def test_estimate_of_nothing_is_the_mean():
+    family = CASES["even base"].family
+    assert np.array_equal(family.estimate(np.zeros((2, 6))), np.tile(family.mean, (2, 1)))
+
+
+def test_signs_are_directions_in_one_dimension():
+    family = Directions([1.0], 2.0, 0.0)
+    rows = family.rows(np.array([[1.0], [-1.0]]))
+    assert np.allclose(np.exp(family.log_evidence(rows)), 0.5)
+    together = np.exp(family.log_evidence(2 * rows[0]))  # both values of either sign: (p^2 + (1 - p)^2) / 2
+    p = np.exp(2.0) / (2 * np.cosh(2.0))
+    assert float(together) == pytest.approx((p**2 + (1 - p) ** 2) / 2)
+
+
+@pytest.mark.parametrize("D", [3, 50, 300])
+@pytest.mark.parametrize("base", [1e-9, 1.0])
+def test_atoms_are_found(D, base):
+    rng = np.random.default_rng(D)
+    atoms = about(np.tile(unit(rng.normal(size=D)), (12, 1)), base * D, rng)
+    truth = [np.sort(rng.permutation(12)[:8]) for _ in range(8)]
+    sites = [about(atoms[held], 2000.0 if D == 3 else 4.0 * D, rng) for held in truth]
+    fusion = modelweld.fuse(sites, Directions())
+    assert adjusted_rand(truth, fusion.labels) > (0.85 if D == 3 else 0.99)
+    assert np.allclose(np.linalg.norm(fusion.atoms, axis=1), 1.0)
+
+
+def test_copies_are_found_where_noise_is_most_of_the_scatter():
+    rng = np.random.default_rng(11)
+    atoms = unit(rng.normal(size=(20, 300)))
+    truth = [np.sort(rng.permutation(20)[:12]) for _ in range(20)]
+    fusion = modelweld.fuse([about(atoms[held], 140.0, rng) for held in truth], Directions())
+    assert adjusted_rand(truth, fusion.labels) > 0.9
+
+
+def test_a_start_stands_near_values_in_a_narrow_cone():
+    rng = np.random.default_rng(12)
+    atoms = about(np.tile(unit(np.ones(20)), (10, 1)), 1e5, rng)
+    family = Directions().starts(stack_arrays([about(atoms, 1e7, rng) for _ in range(3)]))[0]
+    assert 3e6 < family.concentration < 3e7
+    assert 3e4 < family.base_concentration < 3e5
+
+
+@pytest.mark.parametrize(
+    ("values", "beside", "says"),
+    [
+        ([[0.6, 0.8], [3.0, 4.0]], {}, r"site 0, array 'x', row 1: .*length one; found 5: divide .* or use Gaussian"),
+        ([[0.6, 0.8], [0.0, 0.0]], {}, "row of zeros, which has no direction"),
+        ([[0.6, 0.8], [0.0, 1.0]], {"weight": [[1.0, 1.0], [0.0, 2.0]]}, "one weight per row.*from 0 to 2"),
+        ([[0.6, 0.8], [0.0, 1.0]], {"variance": [[0.0, 0.0], [0.1, 0.1]]}, "come without variance"),
+    ],
+)
+def test_what_is_no_direction_is_refused(values, beside, says):
+    model = LocalModel(
+        {"x": np.array(values)}, {"x": ("atom", None)}, **{name: {"x": np.array(x)} for name, x in beside.items()}
+    )
+    with pytest.raises(InputError, match=says):
+        modelweld.fuse([model], Directions())
+
+
+def test_rows_that_were_not_seen_may_have_any_length():
+    weight = np.array([[1.0, 1.0], [0.0, 0.0]])
+    stack = replace(stack_arrays([np.array([[0.6, 0.8], [3.0, 4.0]])]), weight=weight)
+    assert Directions().misfit(stack) is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"mean": [1.0, 1.0]}, "length 1.41421"),
+        ({"mean": [[1.0]]}, r"shape \(1, 1\)"),
+        ({"concentration": 0.0}, "positive; found 0"),
+        ({"concentration": np.ones(2)}, "one finite number"),
+        ({"base_concentration": -1.0}, "zero or positive; found -1"),
+        ({"learning": "moments"}, "'likelihood' or 'nothing'"),
+    ],
+)
+def test_hyperparameters_are_checked(fields, says):
+    with pytest.raises(InputError, match=says):
+        Directions(**fields)
+
+
+def test_mean_of_another_dimension_is_refused():
+    with pytest.raises(InputError, match="mean has 2 entries but the values have 3"):
+        modelweld.fuse([np.eye(3)], Directions(mean=[1.0, 0.0]))

@@ -1,0 +1,108 @@
+"""NormalGamma: noise of each atom, offsets, and what it takes. The laws of all families are in test_families.py."""
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+from scipy.stats import t
+
+import modelweld
+from cases.normal_gamma import CASES
+from modelweld.errors import InputError
+from modelweld.families.normal_gamma import Belief, NormalGamma, Statistics, log_evidence, slopes
+from modelweld.stack import Stack, offsets_of
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def test_a_value_alone_is_students_t(rng):
+    f = CASES["plain"].family
+    v = rng.normal(size=(5, 2))
+    deviation = np.sqrt(f.rate / f.shape * (1 + 1 / f.strength))
+    assert np.allclose(f.log_evidence(f.rows(v)), t.logpdf(v, 2 * f.shape, f.mean, deviation).sum(1))
+
+
+def test_slopes_are_derivatives(rng):
+    case = CASES["weights, off origin"]
+    of = Statistics(*np.split(case.draw([4, 2, 3], rng).sums(case.family), 5, axis=1))
+
+    def value(x):
+        return log_evidence(of, Belief(*x.reshape(4, 2))).sum()
+
+    def slope(x):
+        return np.concatenate(slopes(of, Belief(*x.reshape(4, 2))))
+
+    x = np.concatenate(case.family.belief)
+    assert check_grad(value, slope, x) < 1e-4 * np.linalg.norm(slope(x))
+
+
+def test_noise_of_each_atom_is_found(rng):
+    atoms, noise = rng.normal(0, 20, (6, 3)), np.geomspace(0.01, 1.0, 6)[:, None]
+    sites = [atoms + rng.normal(size=(6, 3)) * np.sqrt(noise) for _ in range(40)]
+    fusion = modelweld.fuse(sites, NormalGamma())
+    assert fusion.K == 6
+    family, labels = fusion.family, fusion.matching.stacked_labels
+    sums = np.stack([family.rows(np.vstack(sites)[labels == k]).sum(0) for k in range(6)])
+    found = family.noise(sums)[labels[:6]]
+    assert np.abs(np.log(found / noise)).max() < np.log(2)
+
+
+def test_values_far_from_zero_lose_no_digits(rng):
+    sites = [rng.normal(0, 0.1, (4, 2)) + 5 * np.arange(8).reshape(4, 2) for _ in range(6)]
+    near, far = (modelweld.fuse([s + shift for s in sites], NormalGamma()) for shift in (0.0, 1e6))
+    assert near.K == far.K == 4
+    assert near.objective == pytest.approx(far.objective, abs=1e-3)
+
+
+def test_values_that_coincide_stay_finite():
+    one = np.array([[0.0, 1.0], [5.0, 5.0], [9.0, -4.0]])
+    fusion = modelweld.fuse([one, one, one], NormalGamma())
+    assert fusion.K == 3
+    assert np.isfinite(fusion.objective)
+
+
+def test_gain_is_the_same_in_blocks(rng, monkeypatch):
+    case = CASES["weights, off origin"]
+    drawn = case.draw([4, 3], rng)
+    rows, sums = drawn.rows(case.family), drawn.sums(case.family)
+    whole = case.family.gain(rows, sums)
+    monkeypatch.setattr("modelweld.families.normal_gamma.LARGEST_BLOCK", 1)
+    assert np.array_equal(case.family.gain(rows, sums), whole)
+
+
+def test_where_nothing_is_matched_strength_and_shape_stay(rng):
+    case = CASES["plain"]
+    drawn = case.draw([1] * 20, rng)
+    learned = case.family.update(drawn.sums(case.family))
+    assert np.array_equal(learned.strength, case.family.strength)
+    assert np.array_equal(learned.shape, case.family.shape)
+    assert not np.array_equal(learned.rate, case.family.rate)
+
+
+def test_what_it_takes():
+    values, offsets = np.zeros((2, 3)), offsets_of([1, 1])
+    assert NormalGamma().misfit(Stack(values, offsets)) is None
+    assert "without variance" in NormalGamma().misfit(Stack(values, offsets, np.ones((2, 3))))[1]
+    assert "as the rate that was given, 2; found 3" in NormalGamma(rate=[1.0, 2.0]).misfit(Stack(values, offsets))[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"shape": 0.0}, "shape must be positive"),
+        ({"mean": [np.nan]}, "mean must be a finite number"),
+        ({"learning": "moments"}, "learning is one of"),
+    ],
+)
+def test_hyperparameters_are_checked(arguments, words):
+    with pytest.raises(InputError, match=words):
+        NormalGamma(**arguments)
+
+
+def test_given_hyperparameters_are_kept(rng):
+    sites = [rng.normal(size=(4, 2)) for _ in range(4)]
+    family = NormalGamma(mean=0.5, strength=0.1, shape=3.0, rate=1.0, learning="nothing")
+    learned = modelweld.fuse(sites, family).hyperparameters
+    assert all(np.allclose(learned[name], getattr(family, name)) for name in ("mean", "strength", "shape", "rate"))

@@ -1,0 +1,201 @@
+"""Scatter: integrals, slopes, size, and what it takes. The laws of all families are in test_families.py."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.optimize import check_grad
+from scipy.special import multigammaln
+from scipy.stats import gamma, invgamma
+
+import modelweld
+from cases.scatter import CASES, inverse_wishart, scattered
+from modelweld.errors import InputError
+from modelweld.families.scatter import Scatter
+from modelweld.families.wishart import Sums, integral, log_evidence, log_normaliser, slopes
+from modelweld.families.wishart_learning import LARGEST_BETWEEN, Matched
+from modelweld.metrics import adjusted_rand
+from modelweld.stack import Stack, offsets_of
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+def drawn_sites(rng, D=3, K=5, J=8, between=80.0, freedom=8.0):
+    """Every site has every atom's covariance."""
+    atoms = inverse_wishart(K, freedom, np.eye(D) * freedom, rng)
+    return [scattered(atoms, np.full(K, between), rng).reshape(K, -1) for _ in range(J)], np.tile(np.arange(K), J)
+
+
+def test_evidence_in_one_dimension_is_the_integral():
+    family = CASES["one dimension"].family
+    S, n = np.array([0.4, 1.1, 0.7]), family.between
+
+    def joint(v):
+        prior = invgamma.pdf(v, family.freedom / 2, scale=family.scale[0, 0] / 2)
+        return prior * np.prod(gamma.pdf(S, n / 2, scale=2 * v / n))
+
+    expected = np.log(quad(joint, 0, 30, limit=500, epsabs=0)[0])
+    assert float(family.log_evidence(family.rows(S[:, None]).sum(0))) == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("D", [1, 2, 7, 50])
+def test_normaliser_is_that_of_the_wishart_distribution(D):
+    x = np.array([D - 0.5, D + 2, 100.3 + D, 1e4])
+    leading = x * D / 2 * np.log(x / 2)
+    assert np.allclose(log_normaliser(x, D) + leading, [multigammaln(v / 2, D) for v in x], rtol=1e-12)
+
+
+def test_adding_a_covariance_of_fifty_dimensions_keeps_its_digits():
+    # F(x + 1, B) - F(x, B) in closed form, at a freedom of a million
+    D, x = 50, np.array([60.0, 1e4, 1e6])
+    from scipy.special import gammaln
+
+    exact = gammaln((x + 1) / 2) - gammaln((x + 1 - D) / 2) + D / 2 * np.log(2.0) - 3.0 / 2
+    found = integral(x + 1, np.full(3, 3.0), D) - integral(x, np.full(3, 3.0), D)
+    assert np.abs(found - exact).max() < 1e-6
+
+
+@pytest.mark.parametrize("located", [False, True])
+def test_slopes_are_derivatives(rng, located):
+    from cases.normal_wishart import CASES as PAIRS
+
+    case = PAIRS["pairs with counts"] if located else CASES["counts"]
+    drawn = case.draw([4, 2, 3], rng)
+    family, prior = case.family, case.family.belief
+    matched = Matched.of(family.points(drawn.values, drawn.weight), drawn.labels)
+    D, sums = len(prior.mean), matched.sums(family.between)
+
+    def at(x):
+        return prior._replace(
+            mean=x[:D],
+            strength=x[D],
+            freedom=x[D + 1],
+            scale=(x[D + 2 :].reshape(D, D) + x[D + 2 :].reshape(D, D).T) / 2,
+        )
+
+    def value(x):
+        return log_evidence(sums, at(x)).sum()
+
+    def slope(x):
+        by = slopes(sums, at(x)).belief
+        return np.concatenate([by.mean, [by.strength, by.freedom], by.scale.ravel()])
+
+    x = np.concatenate([prior.mean, [prior.strength, prior.freedom], prior.scale.ravel()])
+    assert check_grad(value, slope, x) < 1e-4 * np.linalg.norm(slope(x))
+
+    def by_between(t):
+        return log_evidence(matched.sums(float(np.exp(t[0]))), prior).sum()
+
+    def by_between_slope(t):
+        width = float(np.exp(t[0]))
+        return np.array([matched.slope(width, slopes(matched.sums(width), prior))])
+
+    assert check_grad(by_between, by_between_slope, np.log([family.between])) < 1e-4
+
+
+def test_sums_of_matched_values_are_summed_rows(rng):
+    case = CASES["counts"]
+    drawn = case.draw([3, 2], rng)
+    sums = Matched.of(case.family.points(drawn.values, drawn.weight), drawn.labels).sums(case.family.between)
+    assert isinstance(sums, Sums)
+    assert np.allclose(np.column_stack([sums.power, sums.carrier]), drawn.sums(case.family)[:, :2])
+
+
+def test_few_points_count_as_not_seen(rng):
+    family = Scatter(freedom=6.0, scale=np.eye(3), between=2.0)
+    values = scattered(np.tile(np.eye(3), (3, 1, 1)), np.full(3, 9.0), rng).reshape(3, 9)
+    rows = family.rows(values, None, np.repeat([[4.0], [5.0], [500.0]], 9, 1))
+    assert not rows[0].any()
+    assert rows[1:, 0].tolist() == [5.0, 5.0]  # D + 2, though 1 / (1 / 500 + 1 / 2) is less
+
+
+def test_covariances_alone_are_matched(rng):
+    sites, truth = drawn_sites(rng)
+    fusion = modelweld.fuse(sites, Scatter())
+    assert fusion.K == 5
+    assert adjusted_rand(fusion.matching.stacked_labels, truth) == 1.0
+    assert 50 < fusion.hyperparameters["between"] < 130
+
+
+def test_units_and_turns_do_not_matter(rng):
+    sites, _ = drawn_sites(rng, D=2, between=25.0)
+    turn = np.array([[1e3, 2.0], [0.0, 1e-3]])
+    turned = [(turn @ s.reshape(-1, 2, 2) @ turn.T).reshape(len(s), 4) for s in sites]
+    plain, other = (modelweld.fuse(s, Scatter(), search="plain") for s in (sites, turned))
+    assert plain.K == other.K
+    found = [f.hyperparameters["between"] for f in (plain, other)]
+    assert found[0] == pytest.approx(found[1], rel=1e-2)
+
+
+def test_covariances_that_coincide_do_not_overflow():
+    one = np.array([[2.0, 0.3, 0.3, 1.0], [0.1, 0.0, 0.0, 5.0]])
+    fusion = modelweld.fuse([one, one, one], Scatter())
+    assert fusion.K == 2
+    assert fusion.hyperparameters["between"] <= LARGEST_BETWEEN * (1 + 1e-9)
+
+
+def test_gain_is_the_same_in_blocks(rng, monkeypatch):
+    case = CASES["counts"]
+    drawn = case.draw([4, 3], rng)
+    rows, sums = drawn.rows(case.family), drawn.sums(case.family)
+    whole = case.family.gain(rows, sums)
+    monkeypatch.setattr("modelweld.families.covariances.LARGEST_BLOCK", 1)
+    assert np.array_equal(case.family.gain(rows, sums), whole)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([1.0, 0.0, 0.0], "square matrices, flattened; found 3 columns"),
+        ([1.0, 0.5, 0.4, 1.0], r"symmetric matrices; found 0.5 at \(0, 1\) and 0.4 at \(1, 0\)"),
+        ([1.0, 2.0, 2.0, 1.0], "positive definite matrices; found a smallest eigenvalue of -1"),
+        ([1.0, 0.0, 0.0, -1.0], "positive diagonal; found -1"),
+    ],
+)
+def test_what_is_no_covariance_is_refused(value, words):
+    good = np.eye(2).reshape(1, 4)[:, : len(value)]
+    with pytest.raises(InputError, match=f"Scatter takes values that .*{words}"):
+        modelweld.fuse([good, np.array([value])], Scatter())
+
+
+def test_what_is_not_seen_is_not_judged():
+    values, offsets = np.array([[1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0]]), offsets_of([1, 1])
+    assert Scatter().misfit(Stack(values, offsets, None, np.repeat([[9.0], [0.0]], 4, 1))) is None
+    row, words = Scatter().misfit(Stack(values[[0, 0]], offsets, None, np.array([[9.0] * 4, [9.0, 9.0, 1.0, 9.0]])))
+    assert row == 1
+    assert "same weight in all entries" in words
+    assert "without variance" in Scatter().misfit(Stack(values, offsets, np.ones((2, 4))))[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"learning": "moments"}, "learning is one of"),
+        ({"between": 0.0}, "between is a positive number"),
+        ({"scale": np.ones(3)}, r"matrix \(D, D\)"),
+        ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, "must be a covariance"),
+        ({"scale": np.eye(3), "freedom": 2.0}, "exceed D - 1 = 2"),
+        ({"freedom": np.nan}, "finite number"),
+    ],
+)
+def test_hyperparameters_are_checked(arguments, words):
+    with pytest.raises(InputError, match=words):
+        Scatter(**arguments)
+
+
+def test_given_hyperparameters_are_kept(rng):
+    sites, _ = drawn_sites(rng, D=2)
+    family = Scatter(freedom=5.0, scale=np.eye(2) * 5, between=40.0, learning="nothing")
+    fusion = modelweld.fuse(sites, family)
+    assert fusion.hyperparameters["between"] == 40.0
+    assert fusion.hyperparameters["freedom"] == 5.0
+    assert family.update(np.zeros((1, 6))) is family
+    with pytest.raises(InputError, match="exceed D - 1 = 1"):
+        modelweld.fuse(sites, Scatter(freedom=0.5))
+
+
+def test_one_site_alone_keeps_its_covariances_apart(rng):
+    sites, _ = drawn_sites(rng, J=1)
+    assert modelweld.fuse(sites, Scatter()).K == 5
