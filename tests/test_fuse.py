@@ -268,7 +268,7 @@ def test_large_jobs_are_compiled_and_small_ones_are_not():
     assert fuse(simulate.paper_figure(60, 1.0, seed=0).values).matching.engine == "compiled"
 
 
-@pytest.mark.parametrize("module", ["scipy", "sklearn", "numba", "rich", "matplotlib", "hmmlearn"])
+@pytest.mark.parametrize("module", ["scipy", "sklearn", "numba", "rich", "matplotlib", "hmmlearn", "jax", "torch"])
 def test_importing_imports_nothing_heavy(module):
     code = f"import modelweld, sys; sys.exit({module!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

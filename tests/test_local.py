@@ -122,6 +122,12 @@ def test_a_network_is_matched_layer_by_layer():
         _ = fusion.labels
 
 
+def test_weights_are_sent_by_all_sites_or_by_none():
+    sites = [LocalModel({"v": [[0.0, 1.0]]}, AXES, weight=w, site=s) for s, w in (("a", {"v": 5.0}), ("b", {}))]
+    with pytest.raises(InputError, match=r"array 'v': some sites send a weight, but not 'b'"):
+        fuse(sites)
+
+
 def test_weight_zero_is_not_seen():
     """A site that never measured a feature: what it sends there has no influence."""
     rng = np.random.default_rng(3)

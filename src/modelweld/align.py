@@ -37,7 +37,8 @@ def aligned(models: Sequence[LocalModel]) -> list[LocalModel]:
         if not all(coordinate in m.partial for m in models if coordinate in m.coordinates):
             _check_same(models, coordinate)
         names = tuple(sorted(set().union(*lists)))
-        result = [m if coordinate not in m.coordinates else _put(m, coordinate, names) for m in result]
+        lacking = any(len(known) < len(names) for known in lists)
+        result = [m if coordinate not in m.coordinates else _put(m, coordinate, names, lacking) for m in result]
     return result
 
 
@@ -61,8 +62,8 @@ def _some(names: set[str]) -> str:
     return (", ".join(map(repr, ranked[:SHOWN])) + more) if ranked else "nothing"
 
 
-def _put(model: LocalModel, coordinate: str, names: tuple[str, ...]) -> LocalModel:
-    """A model whose coordinate has these names, in this order."""
+def _put(model: LocalModel, coordinate: str, names: tuple[str, ...], lacking: bool) -> LocalModel:
+    """A model whose coordinate has these names, in this order; with weights, if some site lacks some of them."""
     place = {name: i for i, name in enumerate(names)}
     where = np.array([place[name] for name in model.coordinates[coordinate]], dtype=np.int64)
 
@@ -78,7 +79,7 @@ def _put(model: LocalModel, coordinate: str, names: tuple[str, ...]) -> LocalMod
     arrays = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.arrays.items()}
     variance = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.variance.items()}
     weight = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.weight.items()}
-    if len(where) < len(names):
+    if lacking:
         for n in concerned:
             weight.setdefault(n, spread(np.ones(np.shape(model.arrays[n])), n))
     return model.with_(

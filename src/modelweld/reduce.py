@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 
+SMALLEST_VARIANCE = 1e-300
+"""Components that have collapsed to a point count as this wide: their logarithm is still a number."""
+
+
 @dataclass(frozen=True, eq=False)
 class Reduction:
     """The whole way from the union down to one component.
@@ -49,10 +53,7 @@ class Reduction:
         N = len(self.losses)
         if not 1 <= K <= N:
             raise InputError(f"the union has {N} components: K is between 1 and {N}; found {K}.")
-        labels = np.arange(N)
-        for first, second in self.pairs[: N - K]:
-            labels[labels == second] = first
-        return np.asarray(np.unique(labels, return_inverse=True)[1])
+        return _labels_after(self.pairs[: N - K], N)
 
     def at(self, K: int) -> Fusion:
         """The fusion with K components."""
@@ -62,6 +63,32 @@ class Reduction:
 def reduction(fusion: Fusion) -> Reduction:
     """Merge the union of all sites' components pair by pair, always the cheapest."""
     means, spreads, counts = _union_of(fusion)
+    pairs, losses = _way_down(means, spreads, counts, 1)
+    return Reduction(fusion, pairs, losses / max(float(counts.sum()), 1e-300))
+
+
+def reduced(means: Array, spreads: Array, counts: Array, K: int) -> Index:
+    """Which of at most K components each of these belongs to.
+
+    Examples
+    --------
+    >>> reduced(np.array([[0.0], [9.0], [1.0]]), np.ones((3, 1)), np.ones(3), 2).tolist()
+    [0, 1, 0]
+    """
+    return _labels_after(_way_down(means, spreads, counts, K)[0], len(means))
+
+
+def _labels_after(pairs: list[tuple[int, int]], N: int) -> Index:
+    """Labels 0, 1, ... after these pairs of N components were merged."""
+    labels = np.arange(N)
+    for first, second in pairs:
+        labels[labels == second] = first
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+
+def _way_down(means: Array, spreads: Array, counts: Array, K: int) -> tuple[list[tuple[int, int]], Array]:
+    """Pairs merged until K components are left, and the loss in nats with 1, 2, ... of them."""
+    means, spreads, counts = means.copy(), spreads.copy(), counts.copy()
     N = len(means)
     volumes = log_volumes(spreads)
     cost = np.full((N, N), np.inf)
@@ -69,7 +96,7 @@ def reduction(fusion: Fusion) -> Reduction:
         cost[i, i + 1 :] = _costs(means, spreads, counts, volumes, i, np.arange(i + 1, N))
     alive = np.ones(N, dtype=bool)
     pairs, steps = [], np.zeros(N)
-    for size in range(N, 1, -1):
+    for size in range(N, K, -1):
         i, j = (int(x) for x in np.unravel_index(cost.argmin(), cost.shape))
         steps[size - 2] = cost[i, j]
         pairs.append((i, j))
@@ -80,7 +107,7 @@ def reduction(fusion: Fusion) -> Reduction:
         cost[j], cost[:, j] = np.inf, np.inf
         others = np.flatnonzero(alive & (np.arange(N) != i))
         cost[np.minimum(i, others), np.maximum(i, others)] = _costs(means, spreads, counts, volumes, i, others)
-    return Reduction(fusion, pairs, np.cumsum(steps[::-1])[::-1] / max(float(counts[alive].sum()), 1e-300))
+    return pairs, np.cumsum(steps[::-1])[::-1]
 
 
 def union(fusion: Fusion) -> Fusion:
@@ -118,8 +145,8 @@ def relabelled(fusion: Fusion, labels: Index, engine: str) -> Fusion:
 def log_volumes(spreads: Array) -> Array:
     """Log determinants of covariances (..., D, D), or of the diagonal matrices of variances (..., D)."""
     if spreads.ndim == 2:
-        return np.asarray(np.log(spreads).sum(axis=-1))
-    return np.asarray(np.linalg.slogdet(spreads)[1])
+        return np.asarray(np.log(np.maximum(spreads, SMALLEST_VARIANCE)).sum(axis=-1))
+    return np.maximum(np.linalg.slogdet(spreads)[1], np.log(SMALLEST_VARIANCE) * spreads.shape[-1])
 
 
 def _union_of(fusion: Fusion) -> tuple[Array, Array, Array]:

@@ -113,6 +113,14 @@ def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matching
     axes = sites[0].axes[name]
     reordered = any(axis is not None and axis != set_name for axis in axes)
     has_weight = reordered or any(name in m.weight for m in sites)
+    without = [m.site or str(j) for j, m in enumerate(sites) if name not in m.weight]
+    sent = [np.asarray(m.weight[name]) for m in sites if name in m.weight]
+    if without and any(((w != 0) & (w != 1)).any() for w in sent):
+        raise InputError(
+            f"array {name!r}: some sites send a weight, but not {', '.join(map(repr, without[:3]))}"
+            f"{f' and {len(without) - 3} others' if len(without) > 3 else ''}. What their values are worth is not "
+            "known then: send weights from all sites, or from none."
+        )
     values, variance, weight = [], [], []
     for j, m in enumerate(sites):
         array = np.asarray(m.arrays[name])

@@ -19,14 +19,17 @@ class Adapted:
     Subclasses write `fit`, `shuffled` and `answers`.
     """
 
-    library = "sklearn"
+    marker = ""
+    """The pytest mark of the extra it needs, if any."""
     features = 3
+    named = "feature"
+    """The coordinate whose names sites must share; nothing if each site may have its own."""
     how = None
     """As in `fusion.model(how=...)`."""
     itself = 1e-6
     """How near `answers` are when a model fuses with its own shuffled copies; None where that adds evidence."""
-    facts = True
-    """Whether `read` is told how many rows there are (`told`)."""
+    refits = True
+    """Whether a fit to features in another order is the same fit."""
     scales = True
     """Whether scalers before it can be undone."""
 

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 KINDS = {
     "mixture": "mixture",
+    "network": "network",
+    "hmm": "hmm",
+    "topics": "topics",
+    "sparse-gp": "sparse_gp",
 }
 """Kind -> file. K-means is a mixture whose covariances are one number."""
 

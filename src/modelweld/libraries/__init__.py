@@ -10,6 +10,7 @@ and one line in `TABLE`. A library is imported when one of its models is read or
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Adapter:
         try:
             return metadata.version({"sklearn": "scikit-learn"}.get(self.library, self.library))
         except metadata.PackageNotFoundError:
-            return ""
+            return str(getattr(sys.modules.get(self.library), "__version__", ""))
 
     def functions(self) -> Any:
         """The module with `read` and `write`."""
@@ -68,6 +69,24 @@ TABLE = (
     Adapter("sklearn.MiniBatchKMeans", "mixture", "kmeans"),
     Adapter("sklearn.GaussianMixture", "mixture", "gaussian_mixture"),
     Adapter("sklearn.BayesianGaussianMixture", "mixture", "gaussian_mixture", writes=False),
+    Adapter("sklearn.MLPClassifier", "network", "mlp"),
+    Adapter("sklearn.MLPRegressor", "network", "mlp"),
+    Adapter("torch.Sequential", "network", "torch_sequential", extra="torch"),
+    Adapter("hmmlearn.GaussianHMM", "hmm", "gaussian_hmm", "hmm"),
+    Adapter("hmmlearn.VariationalGaussianHMM", "hmm", "gaussian_hmm", "hmm", writes=False),
+    Adapter("hmmlearn.GMMHMM", "hmm", "gmm_hmm", "hmm"),
+    Adapter("hmmlearn.CategoricalHMM", "hmm", "categorical_hmm", "hmm"),
+    Adapter("hmmlearn.MultinomialHMM", "hmm", "categorical_hmm", "hmm"),
+    Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", "categorical_hmm", "hmm", writes=False),
+    Adapter("hmmlearn.PoissonHMM", "hmm", "poisson_hmm", "hmm"),
+    Adapter("sklearn.GaussianProcessRegressor", "sparse-gp", "gaussian_process", writes=False),
+    Adapter("gpytorch.ApproximateGP", "sparse-gp", "gpytorch_models", "gp", writes=False),
+    Adapter("gpytorch.ExactGP", "sparse-gp", "gpytorch_models", "gp", writes=False),
+    Adapter("modelweld.SparseGP", "sparse-gp", "gaussian_process"),
+    Adapter("sklearn.LatentDirichletAllocation", "topics", "lda"),
+    Adapter("gensim.LdaModel", "topics", "gensim_lda", "topics"),
+    Adapter("tomotopy.LDAModel", "topics", "tomotopy_lda", "topics", writes=False),
+    Adapter("tomotopy.HDPModel", "topics", "tomotopy_lda", "topics", writes=False),
 )
 
 
@@ -170,7 +189,8 @@ def write(local: LocalModel, like: Any = None, **options: Any) -> Any:
     if adapter.kind != local.kind:
         raise InputError(f"a {local.kind} cannot be written as {adapter.name}, which is a {adapter.kind}.")
     if not adapter.writes:
-        adapter = next(a for a in TABLE if a.module == adapter.module and a.writes)
+        near = [a for a in TABLE if a.kind == adapter.kind and a.writes]
+        adapter = next((a for a in near if a.module == adapter.module), near[0])
     return adapter.functions().write(local, adapter.name.split(".")[-1], **options)
 
 

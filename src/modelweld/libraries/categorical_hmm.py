@@ -1,0 +1,65 @@
+"""hmmlearn's CategoricalHMM, MultinomialHMM and VariationalCategoricalHMM (written as a CategoricalHMM)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.kinds.hmm import hmm, shares
+from modelweld.libraries.gaussian_hmm import set_chain
+from modelweld.libraries.hmm_counts import ChainCounts, chain_counts
+from modelweld.local import LocalModel
+
+
+def read(
+    model: Any,
+    *,
+    lengths: ArrayLike | None = None,
+    X: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
+) -> LocalModel:
+    """Expected numbers of each symbol in each state, and how often the chain starts, moves and stays.
+
+    Parameters
+    ----------
+    model : fitted CategoricalHMM, MultinomialHMM or VariationalCategoricalHMM
+        Sites need not know all symbols: one that has never seen the last ones has a narrower table.
+    lengths, X
+        As for a GaussianHMM.
+    features : sequence of str, optional
+        Names of the symbols; default 0, 1, 2, ...
+    """
+    variational = type(model).__name__.startswith("Variational")
+    if variational and X is None and lengths is None:
+        moves = np.maximum(model.transmat_posterior_ - model.transmat_prior_, 0.0)
+        starts = np.maximum(model.startprob_posterior_ - model.startprob_prior_, 0.0)
+        table = np.maximum(model.emissionprob_posterior_ - model.emissionprob_prior_, 0.0)
+        chain = ChainCounts(moves, starts, table.sum(axis=1), True)
+    else:
+        chain = chain_counts(model, X, lengths)
+        trials = float(np.max(getattr(model, "n_trials", None) or 1))
+        probabilities = shares(model.emissionprob_posterior_) if variational else np.asarray(model.emissionprob_)
+        table = probabilities * chain.counts[:, None] * trials
+    moves, starts, counts, counted = chain
+    symbols = features if features is not None else [str(i) for i in range(table.shape[1])]
+    facts = {"n_trials": int(np.max(model.n_trials))} if getattr(model, "n_trials", None) is not None else {}
+    return hmm(moves, starts, counts, {"symbols": table}, counted=counted, symbols=symbols, facts=facts)
+
+
+def write(local: LocalModel, like: str) -> Any:
+    """A CategoricalHMM or MultinomialHMM over all symbols that any site knows, in the order of their names."""
+    from hmmlearn import hmm as models
+
+    table = np.asarray(local.arrays["symbols"])
+    options = {"n_trials": local.facts.get("n_trials")} if like == "MultinomialHMM" else {}
+    model = getattr(models, like)(len(table), **options)
+    set_chain(model, local)
+    names = local.coordinates["symbol"]
+    if all(name.isdigit() for name in names):  # symbols are numbers: columns stand in their order
+        table = table[:, np.argsort([int(name) for name in names])]
+    model.emissionprob_ = shares(table)
+    model.n_features = table.shape[1]
+    return model

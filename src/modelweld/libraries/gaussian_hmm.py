@@ -1,0 +1,88 @@
+"""hmmlearn's GaussianHMM (all covariance types) and VariationalGaussianHMM (written as a GaussianHMM)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.kinds.hmm import hmm, shares
+from modelweld.libraries.hmm_counts import ChainCounts, chain_counts
+from modelweld.local import Array, LocalModel
+
+
+def read(
+    model: Any,
+    *,
+    lengths: ArrayLike | None = None,
+    X: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
+) -> LocalModel:
+    """States' means and covariances, and how often the chain starts, moves and stays.
+
+    Parameters
+    ----------
+    model : fitted GaussianHMM or VariationalGaussianHMM
+        The latter remembers all counts in its posterior.
+    lengths : sequence of int, optional
+        Frames of each training sequence: from these alone, numbers are expected ones.
+    X : array, optional
+        The training sequences, one below the other (`lengths` says where they end), to count here.
+    features : sequence of str, optional
+        Names of the features.
+    """
+    if type(model).__name__ == "VariationalGaussianHMM" and X is None and lengths is None:
+        chain = _posterior(model)
+    else:
+        chain = chain_counts(model, X, lengths)
+    means = np.asarray(model.means_, dtype=np.float64)
+    name, spreads = spreads_of(model, means.shape)
+    emissions = {"means": means, name: spreads}
+    moves, starts, counts, counted = chain
+    return hmm(moves, starts, counts, emissions, counted=counted, features=features)
+
+
+def spreads_of(model: Any, shape: tuple[int, ...]) -> tuple[str, Array]:
+    """Covariances (..., D, D) or variances (..., D) of any of hmmlearn's types.
+
+    They are read as they are stored: what hmmlearn hands out has another shape for some types.
+    """
+    stored = np.asarray(getattr(model, "_covars_", None) if hasattr(model, "_covars_") else model.covars_, dtype=float)
+    *states, D = shape
+    kind = model.covariance_type
+    if kind == "full":
+        return "covariances", stored
+    if kind == "tied":
+        tied = stored if stored.ndim == 2 else np.expand_dims(stored, tuple(range(1, len(states))))
+        return "covariances", np.broadcast_to(tied, (*states, D, D)).copy()
+    wide = stored if kind == "diag" else stored.reshape(*states, -1)[..., :1]
+    return "variances", np.broadcast_to(wide, (*states, D)).copy()
+
+
+def _posterior(model: Any) -> ChainCounts:
+    """Counts are what a variational posterior has beyond its prior."""
+    moves = np.maximum(model.transmat_posterior_ - model.transmat_prior_, 0.0)
+    starts = np.maximum(model.startprob_posterior_ - model.startprob_prior_, 0.0)
+    return ChainCounts(moves, starts, np.maximum(model.beta_posterior_ - model.beta_prior_, 0.0), True)
+
+
+def write(local: LocalModel, like: str) -> Any:
+    """A GaussianHMM, with diagonal covariances if all sites' are."""
+    from hmmlearn.hmm import GaussianHMM
+
+    diagonal = "variances" in local.arrays
+    means = np.asarray(local.arrays["means"])
+    model = GaussianHMM(len(means), covariance_type="diag" if diagonal else "full")
+    set_chain(model, local)
+    model.means_ = means.copy()
+    model.covars_ = np.array(local.arrays["variances" if diagonal else "covariances"])
+    model.n_features = means.shape[1]
+    return model
+
+
+def set_chain(model: Any, local: LocalModel) -> None:
+    """Start and transition probabilities of expected numbers."""
+    model.startprob_ = shares(np.asarray(local.arrays["starts"]))
+    model.transmat_ = shares(np.asarray(local.arrays["moves"]))

@@ -1,0 +1,87 @@
+"""How often a chain starts, moves and stays: what fitted hidden Markov models forget and fusion needs.
+
+From the sequences, at the site: posterior expectations. From their lengths alone: expectations under the model itself.
+From nothing: shares in the long run.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.local import Array
+from modelweld.stack import offsets_of
+
+
+class ChainCounts(NamedTuple):
+    """Expected transitions (K, K), starts (K,), frames (K,); whether they are numbers or only shares."""
+
+    moves: Array
+    starts: Array
+    counts: Array
+    counted: bool
+
+
+def chain_counts(model: Any, X: ArrayLike | None, lengths: ArrayLike | None) -> ChainCounts:
+    """Expected numbers of an hmmlearn model."""
+    start, move = (np.asarray(x, dtype=np.float64) for x in (model.startprob_, model.transmat_))
+    if X is not None:
+        frames = np.asarray(X)
+        ends = [len(frames)] if lengths is None else np.asarray(lengths, dtype=np.int64)
+        if sum(ends) != len(frames):
+            raise InputError(f"lengths add up to {sum(ends)}, but X has {len(frames)} frames.")
+        log_density = model._compute_log_likelihood(frames)
+        found = [posterior_counts(start, move, log_density[a:b]) for a, b in pairwise(offsets_of(ends))]
+        moves, starts, counts = (np.sum(part, axis=0) for part in zip(*found, strict=True))
+        return ChainCounts(moves, starts, counts, True)
+    if lengths is not None:
+        numbers = np.asarray(lengths, dtype=np.int64)
+        if numbers.ndim != 1 or (numbers < 1).any():
+            raise InputError("lengths must be a list of positive numbers of frames, one per sequence.")
+        here, leaving, counts = start.copy(), np.zeros_like(start), np.zeros_like(start)
+        for t in range(int(numbers.max())):
+            counts += here * (numbers > t).sum()
+            leaving += here * (numbers > t + 1).sum()
+            here = here @ move
+        return ChainCounts(leaving[:, None] * move, start * len(numbers), counts, True)
+    share = stationary(move)
+    return ChainCounts(share[:, None] * move, start, share, False)
+
+
+def posterior_counts(start: Array, move: Array, log_density: Array) -> tuple[Array, Array, Array]:
+    """Expected transitions, starts and frames given one sequence: scaled forward and backward passes.
+
+    Examples
+    --------
+    >>> moves, starts, counts = posterior_counts(np.array([0.5, 0.5]), np.full((2, 2), 0.5), np.log([[1, 0.0001]] * 3))
+    >>> counts.round(3), moves.sum().round(3)
+    (array([3., 0.]), np.float64(2.0))
+    """
+    T, K = log_density.shape
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    forward, backward, scale = np.empty((T, K)), np.ones((T, K)), np.empty(T)
+    before = start
+    for t in range(T):
+        here = before * density[t]
+        scale[t] = here.sum()
+        forward[t] = here / scale[t]
+        before = forward[t] @ move
+    for t in range(T - 2, -1, -1):
+        backward[t] = move @ (density[t + 1] * backward[t + 1]) / scale[t + 1]
+    posterior = forward * backward
+    arriving = density[1:] * backward[1:] / scale[1:, None]
+    moves = move * (forward[:-1].T @ arriving)
+    return moves, posterior[0], posterior.sum(axis=0)
+
+
+def stationary(move: Array) -> Array:
+    """Shares of time in the long run, from an even start: also where the chain falls apart."""
+    share = np.full(len(move), 1.0 / len(move))
+    lazy = 0.5 * (np.eye(len(move)) + move)  # no cycles
+    for _ in range(60):
+        share, lazy = share @ lazy, lazy @ lazy
+    return np.asarray(share / share.sum())
