@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := hmm jax torch gp topics
+EXTRAS := hmm dynamax jax torch gp topics
 
 .PHONY: demo test test-all lint bench picture clean
 
@@ -13,7 +13,7 @@ test: $(VENV)/.dev $(VENV)/.kernels    ## style, types and the default test suit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m "not hmm and not jax and not torch and not gp and not topics"
+	$(BIN)/pytest -m "not hmm and not dynamax and not jax and not torch and not gp and not topics"
 
 test-all: $(EXTRAS:%=test-%)   ## the tests that need extras, each in an environment of its own
 

@@ -2,7 +2,14 @@
 
 import pytest
 
-NEEDS = {"hmm": "hmm", "families.density": "jax", "gpytorch": "gp", "torch_sequential": "torch", "gensim": "topics"}
+NEEDS = {
+    "dynamax": "dynamax",
+    "hmm": "hmm",
+    "families.density": "jax",
+    "gpytorch": "gp",
+    "torch_sequential": "torch",
+    "gensim": "topics",
+}
 """Part of a module's name -> the extra its examples need."""
 
 

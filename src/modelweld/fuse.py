@@ -160,7 +160,7 @@ def fuse(
 
 def _plain(model: Any) -> bool:
     """Whether a site sent numbers, not a model to read them from."""
-    return isinstance(model, (LocalModel, list, tuple)) or hasattr(model, "__array__")
+    return isinstance(model, LocalModel) or type(model) in (list, tuple) or hasattr(model, "__array__")
 
 
 def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Generator, options: Any) -> Fusion:

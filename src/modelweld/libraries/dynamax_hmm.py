@@ -1,0 +1,72 @@
+"""dynamax's Gaussian hidden Markov models: their parameters are a tuple of their own, `ParamsGaussianHMM`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.kinds.hmm import hmm, shares
+from modelweld.libraries.hmm_counts import chain_counts
+from modelweld.local import Array, LocalModel
+
+
+def read(
+    model: Any,
+    *,
+    lengths: ArrayLike | None = None,
+    X: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
+) -> LocalModel:
+    """States' means and covariances, and how often the chain starts, moves and stays.
+
+    Parameters
+    ----------
+    model : ParamsGaussianHMM
+        What `fit_em` of a GaussianHMM gives.
+    lengths : sequence of int, optional
+        Frames of each training sequence: from these alone, numbers are expected ones.
+    X : array, optional
+        The training sequences, one below the other (`lengths` says where they end), to count here.
+    features : sequence of str, optional
+        Names of the features.
+    """
+    means, covariances = (np.asarray(x, dtype=np.float64) for x in (model.emissions.means, model.emissions.covs))
+    chain = SimpleNamespace(
+        startprob_=shares(np.asarray(model.initial.probs, dtype=np.float64)),
+        transmat_=shares(np.asarray(model.transitions.transition_matrix, dtype=np.float64)),
+        _compute_log_likelihood=lambda frames: _log_densities(frames, means, covariances),
+    )
+    moves, starts, counts, counted = chain_counts(chain, X, lengths)
+    emissions = {"means": means, "covariances": covariances}
+    return hmm(moves, starts, counts, emissions, counted=counted, features=features)
+
+
+def _log_densities(frames: Array, means: Array, covariances: Array) -> Array:
+    """Of every frame in every state."""
+    from scipy.stats import multivariate_normal
+
+    states = zip(means, covariances, strict=True)
+    return np.column_stack([multivariate_normal(m, c, allow_singular=True).logpdf(frames) for m, c in states])
+
+
+def write(local: LocalModel, like: str) -> Any:
+    """Parameters for ``GaussianHMM(K, D)``, in the precision jax is set to."""
+    import jax.numpy as jnp
+    from dynamax.hidden_markov_model.models import gaussian_hmm as dynamax
+
+    spreads = np.asarray(local.arrays.get("covariances", local.arrays.get("variances")))
+    if spreads.ndim == 2:
+        spreads = spreads[:, None, :] * np.eye(spreads.shape[1])
+    return dynamax.ParamsGaussianHMM(
+        initial=dynamax.ParamsStandardHMMInitialState(probs=jnp.array(shares(np.asarray(local.arrays["starts"])))),
+        transitions=dynamax.ParamsStandardHMMTransitions(
+            transition_matrix=jnp.array(shares(np.asarray(local.arrays["moves"])))
+        ),
+        emissions=dynamax.ParamsGaussianHMMEmissions(
+            means=jnp.array(np.asarray(local.arrays["means"])), covs=jnp.array(spreads)
+        ),
+    )
