@@ -53,7 +53,7 @@ def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str
             if axes.count(set_name) == 1 and all(a is None or a == set_name or a in known for a in axes)
         ]
         result[set_name] = _chosen(families, set_name, usable, first)
-    if not result:
+    if not result and families != {}:
         raise InputError("there is nothing to match: no array has a set among its axes.")
     return result
 

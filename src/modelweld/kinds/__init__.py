@@ -28,6 +28,7 @@ KINDS = {
     "mixture": "mixture",
     "network": "network",
     "hmm": "hmm",
+    "class-table": "class_table",
     "topics": "topics",
     "sparse-gp": "sparse_gp",
 }

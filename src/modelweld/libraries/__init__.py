@@ -69,6 +69,7 @@ TABLE = (
     Adapter("sklearn.MiniBatchKMeans", "mixture", "kmeans"),
     Adapter("sklearn.GaussianMixture", "mixture", "gaussian_mixture"),
     Adapter("sklearn.BayesianGaussianMixture", "mixture", "gaussian_mixture", writes=False),
+    Adapter("sklearn.GaussianNB", "class-table", "naive_bayes"),
     Adapter("sklearn.MLPClassifier", "network", "mlp"),
     Adapter("sklearn.MLPRegressor", "network", "mlp"),
     Adapter("torch.Sequential", "network", "torch_sequential", extra="torch"),

@@ -24,6 +24,10 @@ def unscaled(
     for name, step in steps:
         if step in (None, "passthrough"):
             continue
+        if type(step).__name__ == "CountVectorizer":  # no scaling: it says what the features are
+            features = step.get_feature_names_out() if features is None else features
+            X = None if X is None else step.transform(X)
+            continue
         a, b = _affine(step, name)
         scale, offset = scale * a, scale * b + offset  # raw = scale * (a y + b) + offset
         undone.append(type(step).__name__)

@@ -1,0 +1,85 @@
+"""Class-conditional tables: what each class looks like, feature by feature. Classes have names, so nothing is matched.
+
+Arrays: `means (class, feature)`, `variances (class, feature)`, `counts (class)`. Sites are aligned by the names of
+their classes; a site need not know them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modelweld.families import Family
+from modelweld.kinds import shared_facts
+from modelweld.local import Array, LocalModel
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+HOWS = ("counts",)
+"""`counts`: the mean and variance of all sites' rows of a class together."""
+
+
+def class_table(
+    means: Array,
+    variances: Array,
+    counts: Array,
+    classes: Sequence[str],
+    *,
+    features: Sequence[str] | None = None,
+    facts: dict[str, Any] | None = None,
+) -> LocalModel:
+    """A table as it leaves a site.
+
+    Parameters
+    ----------
+    means, variances, counts : arrays (C, D), (C, D), (C,)
+        Of the rows of each class.
+    classes : sequence of str
+        Names of the classes.
+    features : sequence of str, optional
+        Names of the features.
+    facts : dict, optional
+        What is needed to write it again.
+    """
+    feature = None if features is None else "feature"
+    return LocalModel(
+        arrays={"means": means, "variances": variances, "counts": counts},
+        axes={"means": ("class", feature), "variances": ("class", feature), "counts": ("class",)},
+        coordinates={"class": classes} | ({} if features is None else {"feature": features}),
+        partial=["class"],
+        kind="class-table",
+        facts=facts or {},
+    )
+
+
+def families(models: Sequence[LocalModel]) -> dict[str, Family]:
+    """Nothing is matched."""
+    return {}
+
+
+def fused(fusion: Fusion, how: str) -> LocalModel:
+    """Means and variances of all rows of each class, wherever they are."""
+    models = fusion.models
+    means, variances, counts = (
+        np.stack([np.asarray(m.arrays[name]) for m in models]) for name in ("means", "variances", "counts")
+    )
+    total = counts.sum(axis=0)
+    share = (counts / np.where(total > 0, total, 1.0))[:, :, None]
+    centre = (share * means).sum(axis=0)
+    spread = (share * (variances + (means - centre) ** 2)).sum(axis=0)
+    first = models[0]
+    labels = {name: label for m in models for name, label in m.facts["labels"].items()}
+    facts = {**shared_facts(models), "labels": labels}
+    classes, features = first.coordinates["class"], first.coordinates.get("feature")
+    return class_table(centre, spread, total, classes, features=features, facts=facts)
+
+
+def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    """The table of x = scale * y + offset, given that of y."""
+    arrays = dict(model.arrays)
+    arrays["means"] = np.asarray(arrays["means"]) * scale + offset
+    arrays["variances"] = np.asarray(arrays["variances"]) * scale**2
+    return model.with_(arrays=arrays)

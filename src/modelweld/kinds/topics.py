@@ -1,0 +1,247 @@
+"""Topic models: topics over words, with what their Dirichlet priors need.
+
+Arrays: `words (topic, word)`, expected numbers of each word in each topic, without the prior's pseudo-counts;
+`counts (topic)`, words in each topic; `alpha (topic)` and `eta (word)`, pseudo-counts of topics in a document and of
+words in a topic. Sites need not share a vocabulary: words are aligned by name, and of a word that a site does not have
+it says nothing. Topics are matched by `words`; the others ride.
+
+To match by angle instead, between square roots of probabilities, send these too: ``fuse(with_roots(sites))``, which is
+``fuse(with_roots(sites), families={"roots": Directions()})``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.align import aligned
+from modelweld.errors import InputError
+from modelweld.families import Family
+from modelweld.kinds import shared_facts
+from modelweld.kinds.hmm import shares
+from modelweld.kinds.mixture import mixture
+from modelweld.local import Array, LocalModel
+from modelweld.matched import arrays_of
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+HOWS = ("counts", "atoms")
+"""`counts`: numbers of words are added through the matching, so that probabilities are averages weighted by them; a
+word that a site does not have counts as never seen there. `atoms`: the same numbers of words per topic, distributed
+like the atoms themselves, which know that a site could not have seen such a word."""
+
+EMPTY = 0.5
+"""Expected words below which a topic is empty: rounded, it has none. It has nothing to be matched by: weight 0."""
+
+
+def topics(
+    words: ArrayLike,
+    vocabulary: Sequence[str] | None = None,
+    *,
+    alpha: ArrayLike | None = None,
+    eta: ArrayLike | None = None,
+    counted: bool = True,
+    documents: int = 0,
+    site: str = "",
+    facts: Mapping[str, Any] | None = None,
+) -> LocalModel:
+    """A topic model as it leaves a site.
+
+    Parameters
+    ----------
+    words : array (K, V)
+        Expected numbers of each word in each topic, or probabilities of words.
+    vocabulary : sequence of str, optional
+        The words. Without it, all sites must have the same ones in the same order.
+    alpha, eta : array (K,) and (V,), or numbers, optional
+        Pseudo-counts of topics in a document and of words in a topic; default 1 / K, as most programs have it.
+    counted : bool
+        Whether `words` are numbers; probabilities say nothing of how many words are behind them.
+    documents : int
+        How many documents they come from, 0 if not known.
+    site : str, optional
+        Name of the site.
+    facts : mapping, optional
+        What is needed to write it again.
+
+    Examples
+    --------
+    Two sites with one topic in common, of which one does not know bread:
+
+    >>> import modelweld
+    >>> north = topics([[60.0, 40.0, 0.0], [0.0, 10.0, 90.0]], ["bread", "water", "oil"])
+    >>> south = topics([[20.0, 80.0]], ["water", "oil"])
+    >>> fusion = modelweld.fuse([north, south])
+    >>> model = fusion.fused()
+    >>> model.coordinates["word"], model.arrays["words"].tolist()
+    (('bread', 'oil', 'water'), [[0.0, 170.0, 30.0], [60.0, 0.0, 40.0]])
+    """
+    words = np.asarray(words, dtype=np.float64)
+    if words.ndim != 2:
+        raise InputError(f"topics: words is an array (topics, words); found shape {words.shape}.")
+    K, V = words.shape
+    counts = words.sum(axis=1)
+    known = None if vocabulary is None else [str(word) for word in vocabulary]
+    alpha, eta = (1 / max(K, 1) if prior is None else np.asarray(prior, dtype=np.float64) for prior in (alpha, eta))
+    return LocalModel(
+        arrays={"words": words, "counts": counts, "alpha": np.zeros(K) + alpha, "eta": np.zeros(V) + eta},
+        axes=_axes(known is not None),
+        weight={"words": _seen(counts, counted)},
+        riding=["counts", "alpha", "eta"],
+        site=site,
+        coordinates={} if known is None else {"word": known},
+        partial=[] if known is None else ["word"],
+        kind="topics",
+        facts={**(facts or {}), "counted": counted, "documents": int(documents)},
+    )
+
+
+def _axes(named: bool) -> dict[str, tuple[str | None, ...]]:
+    word = "word" if named else None
+    return {"words": ("topic", word), "counts": ("topic",), "alpha": ("topic",), "eta": (word,)}
+
+
+def _seen(counts: Array, counted: bool) -> Array:
+    """Weight 1 of topics that have words, 0 of empty ones."""
+    return (counts > (EMPTY if counted else 0.0)).astype(np.float64)
+
+
+def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
+    """The same; sites of which only some name their words are refused."""
+    without = [model.site or str(j) for j, model in enumerate(models) if "word" not in model.coordinates]
+    if 0 < len(without) < len(models):
+        raise InputError(
+            f"site {without[0]} does not say what its words are, others do: they cannot be aligned. Use "
+            "read(model, features=words), with one word per column."
+        )
+    return list(models)
+
+
+def with_roots(models: Sequence[LocalModel]) -> list[LocalModel]:
+    """The same topic models with `roots (topic, word)`, square roots of probabilities, by which they then match.
+
+    These are unit vectors, for the family `Directions`. One word cannot be unseen in a direction: a word that a site
+    does not have has probability zero there.
+
+    Parameters
+    ----------
+    models : sequence of LocalModel
+        Of this kind, all that are to be fused: their words are aligned here.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> north = topics([[60.0, 40.0, 0.0], [0.0, 10.0, 90.0]], ["bread", "water", "oil"])
+    >>> south = topics([[20.0, 80.0]], ["water", "oil"])
+    >>> fusion = modelweld.fuse(with_roots([north, south]))
+    >>> [labels.tolist() for labels in fusion.labels]
+    [[1, 0], [0]]
+    """
+    result = []
+    for model in aligned(harmonised(models)):
+        axes = _axes("word" in model.coordinates)
+        seen = _seen(np.asarray(model.arrays["counts"]), bool(model.facts["counted"]))
+        result.append(
+            model.with_(
+                arrays={**model.arrays, "roots": np.sqrt(shares(np.asarray(model.arrays["words"])))},
+                axes={**axes, "roots": axes["words"]},
+                weight={**model.weight, "roots": seen},
+            )
+        )
+    return result
+
+
+def families(models: Sequence[LocalModel]) -> dict[str, Family]:
+    """Matched by words, or by roots if they are sent."""
+    from modelweld.families.counts import Counts
+    from modelweld.families.directions import Directions
+
+    return {"roots": Directions()} if "roots" in models[0].arrays else {"words": Counts()}
+
+
+def fused(fusion: Fusion, how: str) -> LocalModel:
+    """One topic per atom, over all words that any site has.
+
+    Pseudo-counts are the sites' averages. A topic that a site lacks has none there, so that the sum of `alpha`, how
+    many topics a document mixes, stays what it was.
+    """
+    models = fusion.models
+    if len({bool(m.facts.get("counted")) for m in models}) > 1:
+        odd = next((m.site or str(j)) for j, m in enumerate(models) if not m.facts.get("counted"))
+        raise InputError(
+            f"site {odd} sends probabilities of words, others numbers: they cannot be weighed against each other. "
+            "Multiply its topics by the numbers of words behind them."
+        )
+    words = fusion.total("words")
+    if how == "atoms":
+        words = _estimates(fusion) * fusion.total("counts")[:, None]
+    facts = shared_facts(models)
+    return topics(
+        words,
+        models[0].coordinates.get("word"),
+        alpha=fusion.total("alpha") / len(models),
+        eta=fusion.average("eta"),
+        counted=bool(facts["counted"]),
+        documents=sum(int(m.facts.get("documents", 0)) for m in models),
+        facts=facts,
+    )
+
+
+def _estimates(fusion: Fusion) -> Array:
+    """Atoms as probabilities of words."""
+    deciding = {name for key in fusion.matching.families for name in arrays_of(key)}
+    if "roots" in deciding:
+        return shares(np.maximum(fusion.array("roots"), 0.0) ** 2)
+    return shares(np.maximum(fusion.array("words"), 0.0))
+
+
+def embedding_topics(
+    centres: ArrayLike, counts: ArrayLike, *, features: Sequence[str] | None = None, site: str = ""
+) -> LocalModel:
+    """Topics as clusters of word vectors, in an embedding that all sites share: directions, to match by angle.
+
+    They are a mixture: fuse them with ``families={"means": Directions()}`` and get the fused centres, of length one,
+    as a k-means model by ``fusion.model("atoms")``. It expects word vectors divided by their lengths.
+
+    Parameters
+    ----------
+    centres : array (K, D)
+        Means of word vectors of length one, such as a k-means model's centres.
+    counts : array (K,)
+        Words (or occurrences of words) behind each.
+    features : sequence of str, optional
+        Names of the coordinates of the embedding.
+    site : str, optional
+        Name of the site.
+
+    Notes
+    -----
+    A mean of length r of unit vectors x leaves E |x - u|^2 = 2 (1 - r) about its direction u: the variances.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> from modelweld.families.directions import Directions
+    >>> sites = [embedding_topics([[0.9, 0.1], [0.1, 0.8]], [50, 70]), embedding_topics([[0.1, 0.9]], [40])]
+    >>> fusion = modelweld.fuse(sites, families={"means": Directions()})
+    >>> [labels.tolist() for labels in fusion.labels]
+    [[1, 0], [0]]
+    """
+    centres = np.asarray(centres, dtype=np.float64)
+    length = np.linalg.norm(centres, axis=1, keepdims=True)
+    if not (length > 0).all():
+        raise InputError("embedding_topics: a centre of length zero has no direction; leave such a topic out.")
+    spreads = np.maximum(2 * (1 - length), 0.0) / centres.shape[1]
+    return mixture(
+        centres / length,
+        spreads + np.zeros(centres.shape),
+        counts,
+        counted=False,
+        features=features,
+        site=site,
+        facts={"class": "sklearn.KMeans"},
+    )
