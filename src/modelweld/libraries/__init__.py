@@ -14,7 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,8 @@ class Adapter:
     @property
     def version(self) -> str:
         """Version of the installed package, or nothing."""
+        from importlib import metadata
+
         try:
             return metadata.version({"sklearn": "scikit-learn"}.get(self.library, self.library))
         except metadata.PackageNotFoundError:
@@ -65,9 +67,9 @@ class Adapter:
 
 
 TABLE = (
+    Adapter("sklearn.GaussianMixture", "mixture", "gaussian_mixture"),
     Adapter("sklearn.KMeans", "mixture", "kmeans"),
     Adapter("sklearn.MiniBatchKMeans", "mixture", "kmeans"),
-    Adapter("sklearn.GaussianMixture", "mixture", "gaussian_mixture"),
     Adapter("sklearn.BayesianGaussianMixture", "mixture", "gaussian_mixture", writes=False),
     Adapter("sklearn.GaussianNB", "class-table", "naive_bayes"),
     Adapter("sklearn.MLPClassifier", "network", "mlp"),
@@ -173,7 +175,8 @@ def write(local: LocalModel, like: Any = None, **options: Any) -> Any:
     local : LocalModel
         Fused parameters (`Fusion.fused`), or a site's own.
     like : class or str, optional
-        Which class to write; default the one it was read from, or the nearest that can hold it.
+        Which class to write; default the one it was read from, or the nearest that can hold it, or the first of its
+        kind whose library is installed.
     **options
         For the adapter.
 
@@ -186,14 +189,25 @@ def write(local: LocalModel, like: Any = None, **options: Any) -> Any:
     >>> bool((write(read(model)).predict(X) == model.predict(X)).all())
     True
     """
-    name = like if isinstance(like, str) else getattr(like, "__name__", None) or local.facts.get("class", "")
-    adapter = adapter_named(name)
+    name = like if isinstance(like, str) else getattr(like, "__name__", "")
+    adapter = adapter_named(name or str(local.facts.get("class", "")) or _usual(local))
     if adapter.kind != local.kind:
         raise InputError(f"a {local.kind} cannot be written as {adapter.name}, which is a {adapter.kind}.")
     if not adapter.writes:
         near = [a for a in TABLE if a.kind == adapter.kind and a.writes]
         adapter = next((a for a in near if a.module == adapter.module), near[0])
     return adapter.functions().write(local, adapter.name.split(".")[-1], **options)
+
+
+def _usual(local: LocalModel) -> str:
+    """The class to write for parameters that were not read from a model."""
+    known = [a.name for a in TABLE if a.kind == local.kind and a.writes and a.installed]
+    if not known:
+        raise InputError(
+            f"no installed library holds a {local.kind or 'model without a kind'}: modelweld.adapters() lists what "
+            "there is; the parameters themselves are fusion.fused().arrays."
+        )
+    return known[0]
 
 
 def like_most(fusion: Fusion) -> str:

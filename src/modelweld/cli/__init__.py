@@ -1,0 +1,28 @@
+"""The command line: ``modelweld --help``.
+
+One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, report, add, remove,
+apply, compare) and `bench` (simulate, demo, adapters). Everything they do is the library's; here are arguments,
+messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to do), 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from modelweld.cli import bench, centre, site
+from modelweld.cli.messages import problems_in_words
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Fuse models that were trained apart, from their parameters alone.",
+    epilog="At a site: export. At the centre: validate, fuse, report, apply. Later: add, remove, compare.",
+)
+for part in (site, centre, bench):
+    part.register(app)
+
+
+def main() -> None:
+    """Run the command line."""
+    with problems_in_words():
+        app(prog_name="modelweld")

@@ -1,0 +1,177 @@
+"""Commands for the person at the centre: fuse files, look at the page, use the model, let sites come and go."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modelweld.cli.messages import result, result_json, say, working
+from modelweld.cli.site import Force, Json
+
+FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
+Seed = Annotated[int, typer.Option(help="Draws the order of sites in each sweep.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    for command in (fuse, report, add, remove, apply, compare):
+        app.command()(command)
+
+
+def fuse(
+    paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")],
+    out: Annotated[Path, typer.Option(help="Where to write the fusion.")] = Path("fusion.safetensors"),
+    page: Annotated[Path | None, typer.Option("--report", help="Also write the page here.")] = None,
+    seed: Seed = 0,
+    copies: Annotated[str, typer.Option(help="auto, yes or no: may a site hold an atom in pieces?")] = "auto",
+    search: Annotated[str, typer.Option(help="auto, plain or thorough.")] = "auto",
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Find which parameters of the sites are copies of the same global one, and how many there are."""
+    from modelweld.cli.paths import expanded, free, sites_of
+    from modelweld.cli.tables import described, in_words
+    from modelweld.errors import InputError
+    from modelweld.files import save
+    from modelweld.fuse import fuse as fuse_models
+
+    chosen = {"auto": "auto", "yes": True, "no": False}
+    if copies not in chosen:
+        raise InputError(f"--copies is auto, yes or no; found {copies!r}.")
+    free(out, force)
+    if page is not None:
+        free(page, force)
+    sites = sites_of(expanded(paths))
+    with working(f"fusing {len(sites)} sites"):
+        fusion = fuse_models(sites, seed=seed, copies=chosen[copies], search=search)  # type: ignore[arg-type]
+    save(fusion, out, force=force)
+    if page is not None:
+        _write_page(fusion, page)
+    content = described(fusion) | {"file": str(out)}
+    if json:
+        result_json(content)
+    else:
+        result(f"{in_words(content)}\nwritten to {out}" + (f", page {page}" if page else ""))
+
+
+def report(
+    fusion: FusionFile,
+    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
+    force: Force = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the page's numbers instead of writing it.")] = False,
+) -> None:
+    """One page about a fusion, in a single file: open it in any browser, offline."""
+    from modelweld.cli.paths import free, fusion_of
+    from modelweld.report.numbers import numbers_of
+
+    found = fusion_of(fusion)
+    if json:
+        result_json(numbers_of(found))
+        return
+    _write_page(found, free(out, force))
+    result(f"written to {out}")
+
+
+def _write_page(fusion: Any, path: Path) -> None:
+    from modelweld.report import write_report
+
+    with working("writing the page"):
+        write_report(fusion, path)
+
+
+def add(
+    fusion: FusionFile,
+    site: Annotated[Path, typer.Argument(help="The new site's file.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Add a site to a fusion, without the other sites' files."""
+    from modelweld.cli.paths import free, fusion_of, sites_of
+
+    target = free(out or fusion, force)
+    found = fusion_of(fusion)
+    for model in sites_of([site]):
+        with working(f"adding {model.site}"):
+            found = found.add(model, seed=seed)
+    _save_and_tell(found, target, force, json)
+
+
+def remove(
+    fusion: FusionFile,
+    site: Annotated[str, typer.Argument(help="Name of the site that leaves.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")
+    ] = None,
+    seed: Seed = 0,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Take a site out of a fusion; nothing that it sent is left in it."""
+    from modelweld.cli.paths import free, fusion_of
+
+    target = free(out or fusion, force)
+    with working(f"removing {site}"):
+        found = fusion_of(fusion).remove(site, seed=seed)
+    _save_and_tell(found, target, force, json)
+
+
+def _save_and_tell(fusion: Any, target: Path, force: bool, json: bool) -> None:
+    from modelweld.cli.tables import described, in_words
+    from modelweld.files import save
+
+    save(fusion, target, force=force)
+    content = described(fusion) | {"file": str(target)}
+    if json:
+        result_json(content)
+    else:
+        result(f"{in_words(content)}\nwritten to {target}")
+
+
+def apply(
+    fusion: FusionFile,
+    data: Annotated[Path, typer.Argument(help="A csv file with one row per point and a header.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write labels and scores; default: standard output.")
+    ] = None,
+    how: Annotated[str | None, typer.Option(help="How the fused model is made: see the guide.")] = None,
+    force: Force = False,
+) -> None:
+    """Use the fused model on a table: a label for each row, and a score where the model gives one."""
+    from modelweld.cli.paths import free, fusion_of
+    from modelweld.cli.rows import answers, rows_of
+
+    if out is not None:
+        free(out, force)
+    found = fusion_of(fusion)
+    model = found.model(how)
+    header, lines = answers(model, rows_of(data, found.models[0].coordinates.get("feature")))
+    if out is None:
+        result("\n".join(",".join(line) for line in [header, *lines]))
+        return
+    part = out.with_name(out.name + ".part")
+    with part.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *lines])
+    part.replace(out)
+    say(f"{len(lines)} rows written to {out}")
+
+
+def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:
+    """Compare two fusions: do they put the same parameters of the same sites together?"""
+    from modelweld.cli.paths import fusion_of
+    from modelweld.comparison import compared
+
+    content = compared(fusion_of(first), fusion_of(second))
+    if json:
+        result_json(content)
+        return
+    for name, found in content.items():
+        lines = [f"{name}: K {found['K'][0]} and {found['K'][1]}", f"agreement (ARI) {found['ari']:.4f}"]
+        lines += [f"{found['parameters']} parameters of {found['sites']} sites that are in both"]
+        result("; ".join(lines))

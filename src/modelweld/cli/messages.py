@@ -1,0 +1,82 @@
+"""What commands say: results on standard output, everything else on standard error, one line per problem."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+
+@contextmanager
+def problems_in_words() -> Iterator[None]:
+    """Bad input ends in one line and exit code 1, never in a traceback; warnings are lines too."""
+    from modelweld.errors import InputError
+
+    with _warnings_in_words():
+        try:
+            yield
+        except (InputError, OSError) as wrong:
+            say(f"error: {_one_line(wrong)}")
+            sys.exit(1)
+
+
+def say(text: str) -> None:
+    """Tell people something that is not a result."""
+    typer.echo(printable(text), err=True)
+
+
+def result(text: str) -> None:
+    """The result of a command, for people."""
+    typer.echo(printable(text))
+
+
+def result_json(content: Any) -> None:
+    """The result of a command, for machines."""
+    typer.echo(json.dumps(content, indent=2, allow_nan=False, default=_plain))
+
+
+def printable(text: str) -> str:
+    """Text without anything a terminal would obey."""
+    return "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that something takes time, if someone is watching."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+@contextmanager
+def _warnings_in_words() -> Iterator[None]:
+    from modelweld.errors import ModelweldWarning
+
+    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+        if issubclass(category, ModelweldWarning):
+            say(f"warning: {_one_line(message)}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ModelweldWarning)
+        warnings.showwarning = show
+        yield
+
+
+def _one_line(message: Any) -> str:
+    if isinstance(message, OSError) and message.filename is not None:
+        return f"{message.filename}: {message.strerror or 'cannot be read or written'}."
+    return " ".join(str(message).split())
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of numpy as numbers and lists."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)

@@ -1,0 +1,61 @@
+"""Files that commands read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from glob import glob
+from pathlib import Path
+
+from modelweld.errors import InputError
+from modelweld.fusion import Fusion
+from modelweld.local import LocalModel
+
+
+def expanded(given: Sequence[str]) -> list[Path]:
+    """Paths, with patterns that the shell has left alone filled in; each once, in the order of their names."""
+    found: list[Path] = []
+    for name in given:
+        if any(c in name for c in "*?["):
+            matching = sorted(Path(p) for p in glob(name))
+            if not matching and not Path(name).exists():
+                raise InputError(f"{name}: no file matches this pattern.")
+            found += matching
+        else:
+            found.append(Path(name))
+    return list(dict.fromkeys(found))
+
+
+def sites_of(paths: Sequence[Path]) -> list[LocalModel]:
+    """The sites' models in these files, named after the file where they have no name."""
+    from modelweld.files import read_sites
+
+    found: list[LocalModel] = []
+    for path in paths:
+        models = read_sites(path)
+        found += [m if m.site else m.with_(site=path.stem) for m in models]
+    names = [m.site for m in found]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError(
+            f"site {twice[0]!r} comes more than once: each site sends one file. Remove or rename one of them."
+        )
+    return found
+
+
+def fusion_of(path: Path) -> Fusion:
+    """The fusion in a file."""
+    from modelweld.files import load
+
+    found = load(path)
+    if not isinstance(found, Fusion):
+        raise InputError(f"{path}: this is a site's model, not a fusion; `modelweld fuse` makes one of several.")
+    return found
+
+
+def free(path: Path, force: bool) -> Path:
+    """A path that may be written."""
+    if path.exists() and not force:
+        raise InputError(f"{path}: is there already; choose another name, or --force to replace it.")
+    if not path.parent.exists():
+        raise InputError(f"{path}: there is no folder {path.parent}.")
+    return path

@@ -1,0 +1,101 @@
+"""Commands for those who have data: export a model, see what is in a file, check files before they are fused."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from modelweld.cli.messages import result, result_json, say
+
+Json = Annotated[bool, typer.Option("--json", help="For machines.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add these commands."""
+    app.command()(export)
+    app.command()(inspect)
+    app.command()(validate)
+
+
+def export(
+    model: Annotated[Path, typer.Argument(help="A fitted model in a .skops file, or parameters in a table.")],
+    out: Annotated[Path, typer.Option(help="Where to write what leaves.")] = Path("site.safetensors"),
+    site: Annotated[str, typer.Option(help="A name for the site: a pseudonym will do.")] = "",
+    features: Annotated[str, typer.Option(help="Names of the features, separated by commas.")] = "",
+    n: Annotated[int | None, typer.Option(help="Number of points the model was fitted on, if it forgot.")] = None,
+    noise: Annotated[float | None, typer.Option(help="Standard deviation of noise to add; it travels along.")] = None,
+    allow_small: Annotated[bool, typer.Option(help="Let components of fewer than five points leave.")] = False,
+    force: Force = False,
+    json: Json = False,
+) -> None:
+    """Write what leaves a site: parameters and counts, nothing else. Shows what that is."""
+    from modelweld.cli.paths import free
+    from modelweld.export import export as write
+    from modelweld.files import read_any
+    from modelweld.files.skops_model import read_skops
+
+    fitted: Any = read_skops(model) if model.suffix == ".skops" else read_any(model)
+    facts: dict[str, Any] = {} if n is None else {"n": n}
+    report = write(
+        fitted,
+        free(out, force),
+        site=site or out.stem,
+        features=[name.strip() for name in features.split(",")] if features else None,
+        noise=noise,
+        allow_small=allow_small,
+        force=force,
+        **facts,
+    )
+    if json:
+        result_json(asdict(report))
+    else:
+        result(str(report))
+
+
+def inspect(path: Annotated[Path, typer.Argument(help="A site's file, or a fusion.")], json: Json = False) -> None:
+    """Show what is in a file: arrays, shapes, names, counts; or what a fusion has found."""
+    from modelweld.cli.tables import described, in_words
+    from modelweld.files import load
+
+    content = described(load(path))
+    if json:
+        result_json(content)
+    else:
+        result(in_words(content))
+
+
+def validate(
+    paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")], json: Json = False
+) -> None:
+    """Check files of sites: each for itself, and whether they describe the same things."""
+    from modelweld.cli.paths import expanded, sites_of
+    from modelweld.errors import InputError
+    from modelweld.kinds import kind_of
+    from modelweld.sets import checked_models
+
+    problems: dict[str, str] = {}
+    good = []
+    for path in expanded(paths):
+        try:
+            good += sites_of([path])
+        except (InputError, OSError) as wrong:
+            problems[str(path)] = " ".join(str(wrong).split())
+    if len(good) > 1:
+        try:
+            kind = kind_of(good)
+            checked_models(kind.harmonised(good) if kind is not None and hasattr(kind, "harmonised") else good)
+        except InputError as wrong:
+            problems["together"] = " ".join(str(wrong).split())
+    if json:
+        result_json({"sites": [m.site for m in good], "problems": problems})
+    else:
+        for m in good:
+            result(f"{m.site}: {', '.join(f'{size} {name}s' for name, size in m.sizes.items())}")
+        for where, problem in problems.items():
+            say(f"error: {problem}" if where != "together" else f"error: together: {problem}")
+    if problems:
+        raise typer.Exit(1)

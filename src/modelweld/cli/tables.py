@@ -1,0 +1,79 @@
+"""Models and fusions in words and as plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from modelweld.fusion import Fusion
+from modelweld.local import LocalModel
+
+
+def described(thing: LocalModel | Fusion) -> dict[str, Any]:
+    """What is in a model or a fusion."""
+    return _fusion(thing) if isinstance(thing, Fusion) else _model(thing)
+
+
+def _model(model: LocalModel) -> dict[str, Any]:
+    return {
+        "what": "site",
+        "site": model.site,
+        "kind": model.kind,
+        "sets": model.sizes,
+        "arrays": {
+            name: {
+                "shape": list(np.shape(values)),
+                "axes": [c or a for c, a in zip(model.along[name], model.axes[name], strict=True)],
+                "rides": name in model.riding,
+                "with": [word for word in ("variance", "weight") if name in getattr(model, word)],
+            }
+            for name, values in model.arrays.items()
+        },
+        "coordinates": {name: list(names) for name, names in model.coordinates.items()},
+        "facts": dict(model.facts),
+    }
+
+
+def _fusion(fusion: Fusion) -> dict[str, Any]:
+    return {
+        "what": "fusion",
+        "sites": fusion.sites,
+        "objective": fusion.objective,
+        "converged": fusion.converged,
+        "sets": {
+            name: {
+                "K": m.K,
+                "parameters": len(m.stacked_labels),
+                "set aside": len(m.set_aside),
+                "sites at each atom": m.counts[: m.K].tolist(),
+                "pieces": m.delta,
+                "reasons": list(m.reasons),
+            }
+            for name, m in fusion.matchings.items()
+        },
+    }
+
+
+def in_words(content: dict[str, Any]) -> str:
+    """The same for people."""
+    if content["what"] == "fusion":
+        lines = [f"fusion of {len(content['sites'])} sites: {_some(content['sites'])}"]
+        for name, found in content["sets"].items():
+            aside = f", {found['set aside']} set aside" if found["set aside"] else ""
+            lines.append(f"{found['K']} {name}s from {found['parameters']}{aside}")
+            lines += [f"  {reason}" for reason in found["reasons"]]
+        return "\n".join([*lines, f"objective {content['objective']:.3f}"])
+    lines = [f"site {content['site'] or '(no name)'}: {content['kind'] or 'arrays'}"]
+    for name, array in content["arrays"].items():
+        axes = ", ".join(str(axis) if axis is not None else "." for axis in array["axes"])
+        more = ", ".join([*(f"with {w}" for w in array["with"]), *(["rides"] if array["rides"] else [])])
+        shape = " x ".join(map(str, array["shape"]))
+        lines.append(f"  {name} ({axes}): {shape}{'; ' + more if more else ''}")
+    for name, names in content["coordinates"].items():
+        lines.append(f"  {name}s: {_some(names)}")
+    return "\n".join(lines)
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
