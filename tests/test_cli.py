@@ -71,7 +71,7 @@ def test_from_three_sites_to_labels(run, tmp_path):
     (tmp_path / "new.csv").write_text("name,y,x\na,0.1,0\nb,9,9.2\nc,5,-9\n")
     code, _, complained = run("apply", "fused.safetensors", "new.csv", "--out", "labels.csv")
     assert code == 0, complained
-    rows = list(csv.DictReader((tmp_path / "labels.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "labels.csv").read_text().splitlines()))
     assert len({row["label"] for row in rows}) == 3
     assert all(float(row["probability"]) > 0.99 and np.isfinite(float(row["score"])) for row in rows)
 

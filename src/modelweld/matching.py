@@ -3,7 +3,7 @@
     objective = log P(matching) + sum over atoms of the log evidence of the values matched to them
 
 `alternate` is the algorithm; a *board* holds a matching and knows how to improve it group by group. `Board` is the
-reference, for every family; `modelweld.kernels.CompiledBoard` does the same for large Gaussian jobs.
+reference, for every family; `modelweld.compiled.CompiledBoard` does the same for large Gaussian jobs.
 """
 
 from __future__ import annotations

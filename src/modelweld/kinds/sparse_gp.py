@@ -1,0 +1,273 @@
+"""Sparse Gaussian processes: inducing inputs, what is known of the function there, and a kernel.
+
+Arrays: `inputs (point, feature)`, `values (point)` and `covariance (point, point)`, mean and covariance of the function
+at the inputs; `lengthscales (feature)`, `outputscale`, `noise` (the responses' variance) and `mean` of the process,
+which belong to no set. Points are matched by inputs and values side by side; all else rides. A committee (`how="rbcm"`)
+has the points of all its members, and kernels with one row per member.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.families import Family, Gaussian
+from modelweld.gp_kernels import NAMES, Kernel
+from modelweld.kinds import shared_facts
+from modelweld.kinds.natural import Factor, completed, factor_of, learned, projected
+from modelweld.local import Array, LocalModel
+from modelweld.sparse_gp import Committee, SparseGP
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+HOWS = ("natural", "spahm", "rbcm")
+"""`natural` puts what each site's data said on one prior, and has its posterior at the fused inputs: see
+`modelweld.kinds.natural`. `spahm` takes fused inputs and values for observations, the scatter of matched values divided
+by their number for noise. `rbcm` is a committee of the sites' own processes."""
+
+SMALLEST_SCATTER = 1e-10
+"""Variance of matched values, relative to that of the function, if they coincide or none are matched."""
+
+WRITTEN = "modelweld.SparseGP"
+"""What fused processes are written as: libraries' own classes hold training data, or a certain way to learn."""
+
+
+def sparse_gp(
+    inputs: ArrayLike,
+    values: ArrayLike,
+    covariance: ArrayLike | None = None,
+    *,
+    lengthscales: ArrayLike,
+    outputscale: float,
+    noise: float,
+    mean: float = 0.0,
+    kernel: str = "rbf",
+    features: Sequence[str] | None = None,
+    site: str = "",
+    facts: Mapping[str, Any] | None = None,
+) -> LocalModel:
+    """A sparse Gaussian process as it leaves a site; also for libraries without an adapter.
+
+    Parameters
+    ----------
+    inputs : array (M, D)
+        Inducing inputs. They leave the site: they should not be rows of its data.
+    values, covariance : arrays (M,), (M, M)
+        Mean and covariance of the function at the inputs, q(u), *not* whitened: what GPflow's
+        ``model.predict_f(Z, full_cov=True)`` and GPy's ``model.predict_noiseless(Z, full_cov=True)`` return, without
+        their axis of outputs. Without the covariance only ``how="spahm"`` is left.
+    lengthscales : array (D,) or float
+        Of the kernel.
+    outputscale, noise, mean : float
+        Variance of the function, of responses about it, and its constant mean.
+    kernel : {"rbf", "matern12", "matern32", "matern52"}
+        The covariance function.
+    features : sequence of str, optional
+        Names of the features.
+    site : str, optional
+        Name of the site.
+    facts : mapping, optional
+        What else is to travel.
+
+    Examples
+    --------
+    >>> model = sparse_gp([[0.0], [2.0]], [1.0, -1.0], 0.1 * np.eye(2), lengthscales=1.0, outputscale=2.0, noise=0.5)
+    >>> predictor(model).predict([[0.0], [2.0]]).round(6).tolist()
+    [1.0, -1.0]
+    """
+    Z, u = np.asarray(inputs, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    where = f"site {site!r}" if site else "sparse_gp"
+    if Z.ndim != 2 or u.shape != Z.shape[:1]:
+        raise InputError(f"{where}: inputs are (M, D) and values (M,); found {Z.shape} and {u.shape}.")
+    scales = np.broadcast_to(np.asarray(lengthscales, dtype=np.float64), Z.shape[1:])
+    if not ((scales > 0).all() and outputscale > 0 and noise >= 0):
+        raise InputError(f"{where}: lengthscales and outputscale must be positive, noise not negative.")
+    if kernel not in NAMES:
+        raise InputError(f"{where}: a kernel is one of {list(NAMES)}; found {kernel!r}.")
+    feature = None if features is None else "feature"
+    arrays: dict[str, ArrayLike] = {"inputs": Z, "values": u}
+    axes: dict[str, tuple[str | None, ...]] = {"inputs": ("point", feature), "values": ("point",)}
+    if covariance is not None:
+        S = np.asarray(covariance, dtype=np.float64)
+        if S.shape != (len(u), len(u)):
+            raise InputError(f"{where}: the covariance of {len(u)} values is ({len(u)}, {len(u)}); found {S.shape}.")
+        arrays["covariance"], axes["covariance"] = (S + S.T) / 2, ("point", "point")
+    arrays |= {"lengthscales": scales, "outputscale": outputscale, "noise": noise, "mean": mean}
+    return LocalModel(
+        arrays,
+        {**axes, "lengthscales": (feature,), "outputscale": (), "noise": (), "mean": ()},
+        riding=[name for name in arrays if name not in ("inputs", "values")],
+        site=site,
+        coordinates={} if features is None else {"feature": features},
+        kind="sparse-gp",
+        facts={"class": WRITTEN, **(facts or {}), "kernel": kernel},
+    )
+
+
+def process(model: LocalModel) -> SparseGP:
+    """A site's process; values without covariance are taken as known."""
+    Z, u, scales = (np.asarray(model.arrays[name]) for name in ("inputs", "values", "lengthscales"))
+    return SparseGP(
+        Z,
+        u,
+        np.asarray(model.arrays.get("covariance", np.zeros((len(u), len(u))))),
+        Kernel(scales, float(model.arrays["outputscale"]), model.facts["kernel"]),  # type: ignore[arg-type]
+        mean=float(model.arrays["mean"]),  # type: ignore[arg-type]
+        noise=float(model.arrays["noise"]),  # type: ignore[arg-type]
+        feature_names_in_=model.coordinates.get("feature"),  # type: ignore[arg-type]
+    )
+
+
+def record(gp: SparseGP, facts: Mapping[str, Any] | None = None) -> LocalModel:
+    """And back."""
+    return sparse_gp(
+        gp.inputs,
+        gp.values,
+        gp.covariance,
+        lengthscales=gp.kernel.lengthscales,
+        outputscale=gp.kernel.outputscale,
+        noise=gp.noise,
+        mean=gp.mean,
+        kernel=gp.kernel.name,
+        features=gp.feature_names_in_,
+        facts=facts,
+    )
+
+
+def predictor(model: LocalModel) -> SparseGP | Committee:
+    """What predicts, from parameters."""
+    from modelweld.kinds.rbcm import members
+
+    return Committee(members(model)) if "members" in model.facts else process(model)
+
+
+def families(models: Sequence[LocalModel]) -> dict[Any, Family]:
+    """Matched by inputs and values side by side, every column with a noise of its own."""
+    return {("inputs", "values"): Gaussian()}
+
+
+def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
+    """Covariances only if all sites send them; committees are refused."""
+    for j, model in enumerate(models):
+        if "members" in model.facts:
+            raise InputError(f"site {model.site or j}: a committee cannot be fused again; fuse its members.")
+    if len({"covariance" in m.arrays for m in models}) == 1:
+        return list(models)
+    return [_without_covariance(m) if "covariance" in m.arrays else m for m in models]
+
+
+def _without_covariance(model: LocalModel) -> LocalModel:
+    kept = {name: array for name, array in model.arrays.items() if name != "covariance"}
+    axes = {n: tuple(c or a for c, a in zip(model.along[n], model.axes[n], strict=True)) for n in kept}
+    return model.with_(arrays=kept, axes=axes, riding=[name for name in model.riding if name != "covariance"])
+
+
+def default_how(fusion: Fusion) -> str:
+    """Natural where covariances were sent."""
+    return "natural" if "covariance" in fusion.models[0].arrays else "spahm"
+
+
+def fused(fusion: Fusion, how: str, kernel: Literal["auto", "learned", "median"] = "auto") -> LocalModel:
+    """The fused process.
+
+    Parameters
+    ----------
+    fusion : Fusion
+        Of sparse Gaussian processes.
+    how : {"natural", "spahm", "rbcm"}
+        See `HOWS`.
+    kernel : {"auto", "learned", "median"}
+        Learned from what the sites sent, or medians of the sites' own. ``"auto"`` learns it unless all sites have the
+        same one, as they have if they agreed on it.
+    """
+    if kernel not in ("auto", "learned", "median"):
+        raise InputError(f"kernel is 'auto', 'learned' or 'median'; found {kernel!r}.")
+    if how != "spahm" and "covariance" not in fusion.models[0].arrays:
+        raise InputError(
+            f"how={how!r} needs the covariances of the values at the inducing inputs, which not all sites sent: "
+            "sparse_gp(inputs, values, covariance, ...). how='spahm' does without."
+        )
+    # in an order that does not depend on that of arrival, so that sums are the same to the last bit
+    order = sorted(range(len(fusion.models)), key=lambda j: _content(fusion.models[j]))
+    sites = [process(fusion.models[j]) for j in order]
+    facts = {**shared_facts(fusion.models), "class": WRITTEN, "version": ""}
+    if how == "rbcm":
+        from modelweld.kinds.rbcm import committee
+
+        return committee(sites, facts)
+    labels = np.concatenate([fusion.labels[j] for j in order])
+    shared, mean = common(sites)
+    inputs, values, number, scatter = averages(sites, labels)
+    points = np.unique(np.concatenate([gp.inputs for gp in sites]), axis=0)
+    if how == "spahm":
+        scatter = max(scatter, SMALLEST_SCATTER * shared.outputscale)
+        factors = [observations(inputs, values, scatter / number)]
+    else:
+        factors = [factor_of(gp) for gp in sites]
+    if kernel == "learned" or (kernel == "auto" and not agreed(sites)):
+        deviation = points.std(axis=0)
+        wide = Kernel(np.where(deviation > 0, deviation, shared.lengthscales), shared.outputscale, shared.name)
+        shared, mean = learned(factors, [(shared, mean), (wide, mean)], inputs if how == "spahm" else points)
+    if how == "natural":
+        inputs = completed(inputs, points, shared)
+    found = projected(factors, shared, mean, inputs)
+    noise = float(np.mean([gp.noise for gp in sites]))
+    return record(SparseGP(inputs, *found, shared, mean, noise, sites[0].feature_names_in_), facts)
+
+
+def _content(model: LocalModel) -> tuple[bytes, ...]:
+    return tuple(np.asarray(array).tobytes() for array in model.arrays.values())
+
+
+def agreed(sites: Sequence[SparseGP]) -> bool:
+    """Whether all sites have the same kernel and mean."""
+    first = sites[0]
+    return all(
+        gp.mean == first.mean
+        and (gp.kernel.name, gp.kernel.outputscale) == (first.kernel.name, first.kernel.outputscale)
+        and np.array_equal(gp.kernel.lengthscales, first.kernel.lengthscales)
+        for gp in sites
+    )
+
+
+def common(sites: Sequence[SparseGP]) -> tuple[Kernel, float]:
+    """Kernel and mean halfway between the sites': the most frequent function, medians of its parameters.
+
+    Medians, because a site that cannot tell (a feature that hardly varies there) may send any lengthscale.
+    """
+    number = Counter(gp.kernel.name for gp in sites)
+    name = min(number, key=lambda n: (-number[n], NAMES.index(n)))
+    scales = np.median([gp.kernel.lengthscales for gp in sites], axis=0)
+    outputscale = float(np.median([gp.kernel.outputscale for gp in sites]))
+    return Kernel(scales, outputscale, name), float(np.median([gp.mean for gp in sites]))
+
+
+def averages(sites: Sequence[SparseGP], labels: Any) -> tuple[Array, Array, Array, float]:
+    """Inputs and values of every atom, how many points it has, and the variance of values about it."""
+    Z, u = np.concatenate([gp.inputs for gp in sites]), np.concatenate([gp.values for gp in sites])
+    K = int(labels.max()) + 1
+    number: Array = np.bincount(labels, minlength=K).astype(np.float64)
+    inputs = np.stack([np.bincount(labels, column, K) for column in Z.T], axis=1) / number[:, None]
+    values: Array = np.bincount(labels, u, K) / number
+    left = float(np.square(u - values[labels]).sum())
+    return inputs, values, number, left / max(len(u) - K, 1)
+
+
+def observations(inputs: Array, values: Array, noise: Array) -> Factor:
+    """Values seen at the inputs with noise of these variances."""
+    precision = 1 / np.sqrt(noise)
+    return Factor(inputs, np.diag(precision), precision * values)
+
+
+def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    """The process of x = scale * y + offset, given that of y."""
+    arrays = dict(model.arrays)
+    arrays["inputs"] = np.asarray(arrays["inputs"]) * scale + offset
+    arrays["lengthscales"] = np.asarray(arrays["lengthscales"]) * np.abs(scale)
+    return model.with_(arrays=arrays)
