@@ -2,9 +2,16 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-EXTRAS := hmm dynamax jax torch gp topics
+# environments for the tests that need extras: name -> extras, separated by commas
+EXTRAS_hmm := hmm
+EXTRAS_jax := jax,dynamax
+EXTRAS_torch := torch,gp
+EXTRAS_topics := topics
+EXTRAS_browser := browser,plot
+ENVIRONMENTS := hmm jax torch topics browser
+comma := ,
 
-.PHONY: demo test test-all lint bench picture clean
+.PHONY: chromium demo test test-all lint bench picture clean
 
 demo: $(VENV)/.demo   ## four hospitals, one fused model
 	$(BIN)/python -m modelweld.demo
@@ -13,12 +20,12 @@ test: $(VENV)/.dev $(VENV)/.kernels    ## style, types and the default test suit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m "not hmm and not dynamax and not jax and not torch and not gp and not topics"
+	$(BIN)/pytest -m "not hmm and not dynamax and not jax and not torch and not gp and not topics and not browser and not plot"
 
-test-all: $(EXTRAS:%=test-%)   ## the tests that need extras, each in an environment of its own
+test-all: $(ENVIRONMENTS:%=test-%)   ## the tests that need extras, each in an environment of its own
 
 test-%: .venv-%/.ready
-	.venv-$*/bin/pytest -m $*
+	.venv-$*/bin/pytest -m "$(subst $(comma), or ,$(EXTRAS_$*))"
 
 bench: $(VENV)/.dev $(VENV)/.kernels   ## speed against the textbook version, side by side, and scale (minutes)
 	$(BIN)/python benchmarks/speed.py
@@ -50,8 +57,13 @@ $(VENV)/.plot: pyproject.toml | $(BIN)/python
 
 .venv-%/.ready: pyproject.toml
 	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -e .[dev,$*]
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -e .[dev,$(EXTRAS_$*)]
 	touch $@
+
+test-browser: chromium
+
+chromium:
+	command -v chromium chromedriver || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium chromium-driver)
 
 .PRECIOUS: .venv-%/.ready
 

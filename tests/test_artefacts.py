@@ -12,6 +12,7 @@ from modelweld.artefacts import Artefact, _as_shadows, _between, _line, _pieces_
 from modelweld.copies import Copies
 from modelweld.leave_out import final_board
 from modelweld.matching import Board
+from modelweld.posterior import number_of_atoms
 from modelweld.spectrum import Spectrum
 from modelweld.stack import Stack, offsets_of
 
@@ -141,6 +142,7 @@ def test_artefacts_stand_last_are_not_counted_and_are_explained():
         assert sorted(again[a.atom].made_of) == list(a.made_of)
         assert again[a.atom].log_odds == pytest.approx(a.log_odds, abs=1e-6)
     assert board.objective() == pytest.approx(fusion.objective)  # nothing is moved
+    assert number_of_atoms(board, matching, matching.stacked_labels) == fusion.K
     said = " ".join(note.sentence for note in notes.set_aside(fusion))
     assert "looks like a" in said
 

@@ -1,5 +1,6 @@
 """Copies: one objective still decides, and pieces of one atom come together."""
 
+from contextlib import nullcontext
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from modelweld.copies import Copies
 from modelweld.matching import Board, alternate
 from modelweld.merging import Pairs
 from modelweld.moves import merge, merge_and_split, split
-from modelweld.search import unmistakable
+from modelweld.search import CERTAIN, believable, certainty
 from modelweld.spectrum import Spectrum
 from modelweld.stack import Stack, offsets_of
 
@@ -167,7 +168,7 @@ def test_many_pieces_are_believed_only_where_they_are_unmistakable():
     assert fusion.matching.delta > 0.15
     assert fusion.K == clear.K
     # where half of everything would be second pieces, that is not believed, however clear it looks
-    board, _ = doubled_board(0, share=1.0)
+    board, _ = doubled_board(1, share=1.0)
     stack = board.stacks[0]
     halves = [stack.values[a:b] for a, b in pairwise(stack.offsets)]
     with pytest.warns(OverlapWarning, match="more restarts"):
@@ -183,7 +184,33 @@ def test_pieces_are_sure_of_their_atom_or_not():
         board._tabulate()
         for _ in range(3):
             board.learn()
-        assert unmistakable(board) is expected
+        assert (certainty(board) >= CERTAIN) is expected
+
+
+@pytest.mark.parametrize(
+    ("share", "noise", "believed"), [(0.3, 0.1, True), (0.3, 3.0, False), (1.0, 0.1, False), (0.05, 3.0, True)]
+)
+def test_many_or_mistakable_pieces_are_not_believed(share, noise, believed):
+    board, truth = doubled_board(0, share=share, copies=Copies(), noise=noise)
+    board.restore((truth.copy(), *board.state()[1:]))
+    board.learn()
+    with nullcontext() if believed else pytest.warns(OverlapWarning):
+        assert believable(board) is believed
+
+
+def test_certainty_is_that_of_the_most_doubtful_tenth():
+    board, truth = doubled_board(1, copies=Copies(), noise=1.0)
+    board.restore((truth.copy(), *board.state()[1:]))
+    family, rows, sure = board.families[0], board.rows[0], []
+    for i, (atom, group) in enumerate(zip(board.labels, board.group, strict=True)):
+        if ((board.labels == atom) & (board.group == group)).sum() > 1:
+            others = [rows[(board.labels == k) & (np.arange(len(rows)) != i)].sum(0) for k in range(len(board.counts))]
+            gain = np.array([family.log_evidence(rest + rows[i]) - family.log_evidence(rest) for rest in others])
+            sure.append(np.exp(gain[atom] - gain.max()) / np.exp(gain - gain.max()).sum())
+    assert len(sure) > 5
+    assert certainty(board) == pytest.approx(np.quantile(sure, 0.1))
+    board.restore((np.arange(len(truth)), *board.state()[1:]))
+    assert certainty(board) == 1.0
 
 
 @pytest.mark.parametrize("copies", [None, Copies(0.1)])

@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from modelweld.kinds import mixture
 
-@dataclass(frozen=True, eq=False)
-class Mixture:
-    """Components with the number of points behind them: `counts` (K,), `means` (K, D), `covariances` (K, D, D)."""
 
-    counts: np.ndarray
+class Mixture(NamedTuple):
+    """Components with the number of points behind them: `means` (K, D), `covariances` (K, D, D), `counts` (K,)."""
+
     means: np.ndarray
     covariances: np.ndarray
+    counts: np.ndarray
 
 
 def union(models: list[Mixture]) -> Mixture:
     """All components of all models, none merged."""
-    return Mixture(*(np.concatenate([getattr(m, name) for m in models]) for name in Mixture.__dataclass_fields__))
+    return Mixture(*(np.concatenate(parts) for parts in zip(*models, strict=True)))
 
 
 def merged(parts: Mixture, labels: np.ndarray) -> Mixture:
-    """One component per label, with the count, mean and covariance of all points behind its parts.
-
-    Examples
-    --------
-    >>> two = Mixture(np.array([1.0, 3.0]), np.array([[0.0], [4.0]]), np.ones((2, 1, 1)))
-    >>> one = merged(two, np.zeros(2, int))
-    >>> one.counts, one.means.ravel(), one.covariances.ravel()
-    (array([4.]), array([3.]), array([4.]))
-    """
-    _, labels = np.unique(labels, return_inverse=True)
-    share = np.zeros((labels.max() + 1, len(labels)))
-    share[labels, np.arange(len(labels))] = parts.counts
-    counts = share.sum(axis=1)
-    share /= counts[:, None]
-    means = share @ parts.means
-    off = parts.means - means[labels]
-    squares = parts.covariances + off[:, :, None] * off[:, None, :]
-    return Mixture(counts, means, np.einsum("kl,lij->kij", share, squares))
+    """One component per label, with the count, mean and covariance of all points behind its parts."""
+    return Mixture(*mixture.merged(*parts, np.unique(labels, return_inverse=True)[1]))
 
 
 def log_likelihood(mixture: Mixture, points: np.ndarray) -> np.ndarray:
@@ -47,7 +32,7 @@ def log_likelihood(mixture: Mixture, points: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> one = Mixture(np.array([7.0]), np.zeros((1, 2)), np.eye(2)[None])
+    >>> one = Mixture(np.zeros((1, 2)), np.eye(2)[None], np.array([7.0]))
     >>> log_likelihood(one, np.zeros((1, 2))).round(3)  # -log 2 pi
     array([-1.838])
     """

@@ -20,7 +20,7 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -29,11 +29,11 @@ from unittest.mock import patch
 
 import numpy as np
 from mixtures import Mixture, log_likelihood, merged, union
-from runnalls import runnalls
 
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse, search, spectrum
 from modelweld.baselines import kmeans_matching
 from modelweld.matching import Board
+from modelweld.reduce import reduced
 
 HERE = Path(__file__).parent
 PEOPLE = HERE.parent / "data" / "cmu_mocap"
@@ -114,7 +114,7 @@ def local_mixture(points: np.ndarray, L: int, seed: int, ridge: float) -> Mixtur
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model = GaussianMixture(L, n_init=STARTS, reg_covar=ridge, random_state=seed).fit(points)
-    return Mixture(len(points) * model.weights_, model.means_, model.covariances_)
+    return Mixture(model.means_, model.covariances_, len(points) * model.weights_)
 
 
 SETS: dict[str, Callable[[int], Sites]] = {
@@ -154,30 +154,16 @@ def gate(nats: float) -> Iterator[list[float]]:
 
 @contextmanager
 def unguarded() -> Iterator[list[float]]:
-    """Believe in copies however many there are; gives how sure a tenth of all pieces is of its atom at most."""
+    """Believe in copies however many there are; gives what the guard would have judged by."""
     seen: list[float] = []
 
     def believed(board: Board) -> bool:
-        seen.append(certainty(board))
+        seen.append(search.certainty(board))
         return True
 
-    with ExitStack() as stack:
-        for name, value in {"LARGEST_SHARE": -1.0, "COLLAPSE": 1.0, "unmistakable": believed}.items():
-            stack.enter_context(patch.object(search, name, value))
+    with patch.object(search, "believable", believed):
         yield seen
 
-
-def certainty(board: Board) -> float:
-    """What `search.unmistakable` compares with its threshold, found by bisection."""
-    low, high = 0.0, 1.0
-    for _ in range(20):
-        middle = (low + high) / 2
-        with patch.object(search, "CERTAIN", middle):
-            low, high = (middle, high) if UNMISTAKABLE(board) else (low, middle)
-    return low
-
-
-UNMISTAKABLE = search.unmistakable
 
 OURS: dict[str, Callable[[list[Mixture]], Fusion]] = {
     "ours": lambda models: fuse(with_standard_errors(models)),
@@ -217,7 +203,7 @@ def measured(sites: Sites, settings: list[str]) -> dict[str, dict[str, Any]]:
                 **({"certainty": seen[-1]} if seen else {}),
                 "warnings": sorted({w.category.__name__ for w in caught if issubclass(w.category, ModelweldWarning)}),
             }
-    greedy = runnalls(parts, {row["size"] for row in rows.values()})
+    greedy = {K: reduced(*parts, K) for K in {row["size"] for row in rows.values()}}
     score = lambda fused: float(log_likelihood(fused, sites.held_out).mean())  # noqa: E731
     for name, row in rows.items():
         kmeans = kmeans_matching([m.means for m in sites.models], row["size"]).matching.stacked_labels

@@ -296,7 +296,7 @@ def held_out(drawn: Simulated, labels: np.ndarray) -> float:
     if drawn.fresh is None or drawn.counts is None or drawn.covariances is None:
         return math.nan
     covariances = np.concatenate(drawn.covariances) + RIDGE * np.eye(drawn.atoms.shape[1])
-    parts = Mixture(np.maximum(np.concatenate(drawn.counts), 1.0), np.concatenate(drawn.values), covariances)
+    parts = Mixture(np.concatenate(drawn.values), covariances, np.maximum(np.concatenate(drawn.counts), 1.0))
     return float(log_likelihood(merged(parts, labels), np.concatenate(drawn.fresh)).mean())
 
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
+from modelweld.export import export
 from modelweld.families import (
     Counts,
     Directions,
@@ -15,6 +16,7 @@ from modelweld.families import (
     Scatter,
     from_density,
 )
+from modelweld.files import load
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.libraries import adapters, read
@@ -53,8 +55,10 @@ __all__ = [
     "Scatter",
     "Spectrum",
     "adapters",
+    "export",
     "from_density",
     "fuse",
+    "load",
     "read",
 ]
 

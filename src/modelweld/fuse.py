@@ -67,7 +67,7 @@ def fuse(
 
     Parameters
     ----------
-    models : iterable of fitted models, of LocalModels, or of arrays (L_j, D)
+    models : iterable of fitted models, of LocalModels, of paths of files, or of arrays (L_j, D)
         One per site. Sites may have different numbers of parameters, also none. ``modelweld.adapters()`` lists the
         model classes that are known; what their objects forgot (numbers of points) is said in `modelweld.read`.
     families : Family or mapping, optional
@@ -115,7 +115,7 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
-    given = [m if _plain(m) else read(m) for m in models]
+    given = [_received(m) for m in models]
     if preset is not None:
         if families is not None or prior != "auto":
             raise InputError("a preset sets families and prior; give either the preset or those.")
@@ -158,9 +158,14 @@ def fuse(
         return _fuse_models(sites, families, rng, options)
 
 
-def _plain(model: Any) -> bool:
-    """Whether a site sent numbers, not a model to read them from."""
-    return isinstance(model, LocalModel) or type(model) in (list, tuple) or hasattr(model, "__array__")
+def _received(model: Any) -> Any:
+    """What a site sent, as numbers: a fitted model is read, and so is a file."""
+    if isinstance(model, (str, os.PathLike)):
+        from modelweld.files import read_any
+
+        return read_any(model)
+    plain = isinstance(model, LocalModel) or type(model) in (list, tuple) or hasattr(model, "__array__")
+    return model if plain else read(model)
 
 
 def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Generator, options: Any) -> Fusion:

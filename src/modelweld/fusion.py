@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +22,10 @@ from modelweld.stack import Index, arranged, stack_arrays
 if TYPE_CHECKING:
     from modelweld.diagnostics import SiteDiagnostics
     from modelweld.matching import Board
+    from modelweld.plot import Plot
     from modelweld.posterior import Posterior
     from modelweld.reduce import Reduction
+    from modelweld.slim import SlimFusion
     from modelweld.worth import MergeVerdict
 
 
@@ -211,6 +215,24 @@ class Fusion:
 
         return without_site(self, site, refit=refit, seed=seed)
 
+    def slim(self) -> SlimFusion:
+        """The fusion without local values, labels and names of sites: only sums of rows per atom are kept.
+
+        Sites can still be added, and removed by owners who bring their values and labels; what else needs local
+        values is refused. Only where sums tell all: one set, no variance, no pieces, and a family whose rows do not
+        depend on what is learned.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]])
+        >>> fusion.slim().add([[5.1, -4.9]])
+        <SlimFusion of 4 sites: 3 atoms>
+        """
+        from modelweld.slim import slim
+
+        return slim(self)
+
     def array(self, name: str) -> Array:
         """Global array `name`, its set axes in global order."""
         if name not in self.models[0].axes:
@@ -380,6 +402,25 @@ class Fusion:
         from modelweld.worth import worth_merging
 
         return worth_merging(self, set_name)
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
+        from modelweld.files import save
+
+        return save(self, path, force=force)
+
+    def report(self, path: str | os.PathLike[str], title: str = "Fusion report") -> Path:
+        """Write one self-contained HTML page: what was fused, how sure that is, and what to look at."""
+        from modelweld.report import write_report
+
+        return write_report(self, path, title)
+
+    @property
+    def plot(self) -> Plot:
+        """Figures for papers: ``fusion.plot.sharing()``, `atoms`, `objective`, `confidence` (extra `plot`)."""
+        from modelweld.plot import Plot
+
+        return Plot(self)
 
     def _board(self, set_name: str | None, canonical: bool = False) -> tuple[Board, Index]:
         """The board on which a set was matched, as it was left, and where its rows stand in the order given."""

@@ -16,6 +16,7 @@ import numpy as np
 from modelweld.assignment import NEW
 from modelweld.errors import InputError
 from modelweld.finish import finished
+from modelweld.libraries import read
 from modelweld.local import LocalModel
 from modelweld.matching import Board, Progress, alternate
 from modelweld.quarantine import with_outliers, without_outliers
@@ -33,7 +34,9 @@ MOST_SWEEPS = 200
 
 
 def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
-    """The fusion with one more site."""
+    """The fusion with one more site: as those before, or a fitted model where those are models."""
+    if isinstance(fusion.given[0], LocalModel) and not isinstance(model, LocalModel):
+        model = read(model)
     given = [*fusion.given, model]
     unused = next(str(i) for i in range(len(fusion.sites), -1, -1) if str(i) not in fusion.sites)
     name = site or (model.site if isinstance(model, LocalModel) else "") or unused

@@ -24,9 +24,10 @@ class OverlapWarning(ModelweldWarning):
     """Local components overlap too much to tell pieces of one atom from neighbours."""
 
 
-CERTAIN, DOUBTFUL_SHARE = 0.99, 0.1
-"""Many pieces are believed in only if at most a tenth of them is less than this sure of its atom. Simulated sites that
-send atoms in pieces have 1.00 there; people's movements, whose components overlap, .44 to .91."""
+CERTAIN, DOUBTFUL_SHARE = 0.9, 0.1
+"""Many pieces are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites
+that send atoms in pieces copies are better from .75 on (experiments/strength/guard.py); people's movements, whose
+components overlap, reach .72."""
 
 LARGEST_AGGLOMERATED = 2000
 """Values up to which copies start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
@@ -93,7 +94,7 @@ def agglomerated(board: Board) -> Board:
 def believable(board: Board) -> bool:
     """Whether the pieces found are few, or at least unmistakable; if not, a warning says so."""
     delta = board.copies.delta if board.copies is not None else 0.0
-    if delta <= LARGEST_SHARE or (delta <= COLLAPSE and unmistakable(board)):
+    if delta <= LARGEST_SHARE or (delta <= COLLAPSE and certainty(board) >= CERTAIN):
         return True
     warnings.warn(
         f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
@@ -105,19 +106,23 @@ def believable(board: Board) -> bool:
     return False
 
 
-def unmistakable(board: Board) -> bool:
-    """Whether almost all pieces are sure of their atom against all other atoms, the piece itself taken out of it."""
+def certainty(board: Board) -> float:
+    """How sure the most doubtful tenth of all pieces is of its atom, at most; 1 where nothing is in pieces.
+
+    A piece is taken out of its atom and compared with it and all other atoms, all equally probable beforehand.
+    """
+    from scipy.special import logsumexp
+
     _, held, pieces = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
-    rows = np.flatnonzero(pieces[held.ravel()] > 1)
-    certainty = np.empty(len(rows))
-    for n, i in enumerate(rows):
+    sure = []
+    for i in np.flatnonzero(pieces[held.ravel()] > 1):
         gain = np.zeros(len(board.counts))
         for family, own, sums in zip(board.families, board.rows, board.sums, strict=True):
             rest = sums.copy()
             rest[board.labels[i]] -= own[i]
             gain += family.gain(own[[i]], rest)[0]
-        certainty[n] = 1 / np.exp(gain - gain[board.labels[i]]).sum()
-    return bool(len(rows) == 0 or np.quantile(certainty, DOUBTFUL_SHARE) >= CERTAIN)
+        sure.append(np.exp(gain[board.labels[i]] - logsumexp(gain)))
+    return float(np.quantile(sure, DOUBTFUL_SHARE)) if sure else 1.0
 
 
 def _moved(run: tuple[AnyBoard, Progress], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Board, Progress]:

@@ -1,0 +1,217 @@
+"""The report in a real browser: loads offline without a complaint, answers clicks, keys and filters, runs no name.
+
+Needs Chromium with its driver (Debian: ``apt-get install chromium chromium-driver``) and selenium.
+"""
+
+import os
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+webdriver = pytest.importorskip("selenium.webdriver")
+
+from selenium.webdriver.chrome.service import Service  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.select import Select  # noqa: E402
+
+import modelweld  # noqa: E402
+from modelweld.report import numbers_of, write_report  # noqa: E402
+from modelweld.simulate import sparse  # noqa: E402
+from test_report import FUSIONS, HOSTILE  # noqa: E402
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None or DRIVER is None:
+        pytest.skip("needs chromium and chromedriver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--window-size=1200,900", "--host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(argument)
+    if os.geteuid() == 0:
+        options.add_argument("--no-sandbox")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+        yield driver
+        driver.quit()
+
+
+@pytest.fixture(scope="module")
+def opened(browser, tmp_path_factory):
+    """Open the report of a fusion."""
+
+    def open_page(fusion):
+        path = write_report(fusion, tmp_path_factory.mktemp("report") / "report.html")
+        browser.get(path.as_uri())
+        return browser
+
+    return open_page
+
+
+@pytest.fixture(scope="module")
+def fusion():
+    return modelweld.fuse(sparse(8, 5, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values)
+
+
+def rows(browser, table):
+    return browser.find_elements(By.CSS_SELECTOR, f"#{table} tbody tr")
+
+
+def find(browser, name):
+    return browser.find_element(By.ID, name)
+
+
+def fine(browser):
+    """Drawn to the end, no message in the console, nothing asked of a network."""
+    assert browser.execute_script("return document.documentElement.dataset.ready") == "yes"
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+
+
+@pytest.mark.parametrize("name", FUSIONS)
+def test_every_kind_loads_offline_without_a_complaint(opened, name):
+    fine(opened(FUSIONS[name]()))
+
+
+def test_tables_show_every_atom_and_site(opened, fusion):
+    browser = opened(fusion)
+    assert len(rows(browser, "atoms")) == len(fusion.counts)
+    assert len(rows(browser, "sites")) == len(fusion.sites)
+
+
+def test_clicking_an_atom_shows_its_members(opened, fusion):
+    browser = opened(fusion)
+    assert not find(browser, "detail").is_displayed()
+    button = rows(browser, "atoms")[1].find_element(By.TAG_NAME, "button")
+    button.click()
+    assert find(browser, "detail-title").text == "Atom 1"
+    assert len(rows(browser, "members")) == int((fusion.matching.stacked_labels == 1).sum())
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert not find(browser, "detail").is_displayed()
+    fine(browser)
+
+
+def test_a_value_on_the_page_is_the_fusions(opened, fusion):
+    browser = opened(fusion)
+    shown = rows(browser, "atoms")[0].find_elements(By.TAG_NAME, "td")[4].text
+    assert np.isclose(float(shown.split(" ± ")[0]), fusion.atoms[0, 0], rtol=1e-2)
+
+
+def test_clicking_the_matrix_opens_the_atom_there(opened, fusion):
+    browser = opened(fusion)
+    Select(find(browser, "order")).select_by_value("given")
+    browser.execute_script(
+        "const b = $('matrix').getBoundingClientRect();"
+        "$('matrix').dispatchEvent(new MouseEvent('click', {clientX: b.left + M.left + 2.5 * M.w,"
+        " clientY: b.top + M.top + 0.5 * M.h}))"
+    )
+    assert find(browser, "detail-title").text == "Atom 2"
+
+
+def test_the_matrix_answers_keys(opened, fusion):
+    browser = opened(fusion)
+    Select(find(browser, "order")).select_by_value("given")
+    find(browser, "matrix").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+    held = fusion.matching.presence[1, 1]
+    assert find(browser, "status").text.startswith("1, atom 1")
+    assert ("not held" in find(browser, "status").text) == (not held)
+    find(browser, "matrix").send_keys(Keys.ENTER)
+    assert find(browser, "detail-title").text == "Atom 1"
+
+
+def test_filtering_by_site_leaves_its_atoms(opened, fusion):
+    browser = opened(fusion)
+    find(browser, "site").send_keys("3")
+    assert len(rows(browser, "atoms")) == len(set(fusion.labels[3].tolist()))
+    assert len(rows(browser, "sites")) == 1
+    find(browser, "clear").click()
+    assert len(rows(browser, "atoms")) == len(fusion.counts)
+    fine(browser)
+
+
+def test_sites_are_sorted_by_a_column(opened, fusion):
+    browser = opened(fusion)
+    find(browser, "sort-size").click()
+    sizes = [int(row.find_elements(By.TAG_NAME, "td")[0].text) for row in rows(browser, "sites")]
+    assert sizes == sorted((len(labels) for labels in fusion.labels), reverse=True)
+    assert browser.switch_to.active_element.get_attribute("id") == "sort-size"
+
+
+def test_a_hostile_name_is_shown_and_does_nothing(opened):
+    browser = opened(FUSIONS["hostile names"]())
+    names = [row.find_element(By.TAG_NAME, "th").get_attribute("textContent") for row in rows(browser, "sites")]
+    assert HOSTILE in names
+    rows(browser, "atoms")[0].find_element(By.TAG_NAME, "button").click()
+    assert browser.execute_script("return [document.images.length, document.scripts.length]") == [0, 2]
+    fine(browser)
+
+
+def test_another_set_is_chosen(opened):
+    fusion = FUSIONS["several sets"]()
+    browser = opened(fusion)
+    Select(find(browser, "set")).select_by_visible_text("h1")
+    assert len(rows(browser, "atoms")) == len(fusion.matchings["h1"].counts)
+    fine(browser)
+
+
+def test_a_thousand_sites_are_not_a_million_elements(opened):
+    drawn = sparse(60, 1000, 4, 0.2, 4.0, 1.0, 1.0, seed=0)
+    fusion = modelweld.fuse(drawn.values)
+    browser = opened(fusion)
+    assert browser.execute_script("return document.getElementsByTagName('*').length") < 5000
+    find(browser, "more-sites").click()
+    assert len(rows(browser, "sites")) == 50
+    find(browser, "site").send_keys("17")
+    assert len(rows(browser, "atoms")) == min(25, len(set(fusion.labels[17].tolist())))
+    assert len(numbers_of(fusion)["notes"]) > 0
+    fine(browser)
+
+
+@pytest.mark.parametrize("width", [360, 800])
+def test_nothing_sticks_out_of_a_small_window(opened, fusion, width):
+    browser = opened(fusion)
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": True}
+    )
+    browser.refresh()
+    try:
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_both_schemes(opened, fusion, scheme):
+    browser = opened(fusion)
+    browser.execute_cdp_cmd(
+        "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    )
+    try:
+        for name in ("ink", "muted", "accent", "doubt"):
+            ratio = browser.execute_script(CONTRAST, name)
+            assert ratio >= 4.5, name  # what WCAG asks of text
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+CONTRAST = """
+const light = (name) => {
+  const c = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  c.fillStyle = colour(name); c.fillRect(0, 0, 1, 1);
+  const part = [...c.getImageData(0, 0, 1, 1).data].slice(0, 3).map((v) => v / 255)
+    .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * part[0] + 0.7152 * part[1] + 0.0722 * part[2];
+};
+const [a, b] = [light(arguments[0]), light("paper")];
+return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+"""

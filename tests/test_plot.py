@@ -1,0 +1,87 @@
+"""Figures show the fusion's own numbers, on axes of their own or on those given."""
+
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld.baselines import kmeans_matching
+from modelweld.plot import SURE, Plot
+from modelweld.simulate import over_segmented, poisoned
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+plt = pytest.importorskip("matplotlib.pyplot")
+
+pytestmark = pytest.mark.plot
+
+METHODS = ("sharing", "atoms", "objective", "confidence")
+
+
+@pytest.fixture(scope="module")
+def fusion():
+    return modelweld.fuse(over_segmented(seed=1).values, copies=True)
+
+
+@pytest.fixture(autouse=True)
+def _no_figures_left():
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_figure_is_drawn_on_the_axes_given(fusion, name):
+    figure, ax = plt.subplots()
+    assert getattr(Plot(fusion), name)(ax=ax) is ax
+    assert ax.has_data()
+    figure.canvas.draw()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_without_axes_a_figure_is_made(fusion, name):
+    ax = getattr(Plot(fusion), name)()
+    ax.figure.canvas.draw()
+    assert ax.get_title()
+
+
+def test_the_matrix_is_the_presence(fusion):
+    image = np.asarray(Plot(fusion).sharing(order="given").images[0].get_array())
+    assert np.array_equal(image > 0, fusion.matching.presence)
+
+
+def test_likeness_only_reorders(fusion):
+    image = np.asarray(Plot(fusion).sharing().images[0].get_array())
+    assert sorted((image > 0).sum(1)) == sorted(fusion.matching.presence.sum(1))
+    assert sorted((image > 0).sum(0)) == sorted(fusion.matching.presence.sum(0))
+
+
+def test_the_objective_is_the_history(fusion):
+    line = Plot(fusion).objective().lines[0]
+    assert np.array_equal(line.get_ydata(), fusion.history)
+
+
+def test_confidences_are_the_fusions_own(fusion):
+    stated = np.concatenate(fusion.confidence())[fusion.matching.stacked_labels < fusion.K]
+    ax = Plot(fusion).confidence()
+    assert np.array_equal(ax.lines[0].get_ydata(), np.sort(stated))
+    assert ax.get_title().startswith(f"{(stated < SURE).sum()} of {len(stated)}")
+
+
+def test_what_is_set_aside_is_not_on_the_map():
+    with pytest.warns(modelweld.OutlierWarning):
+        fusion = modelweld.fuse(poisoned("gross").values)
+    dots, rings = Plot(fusion).atoms().collections[-2:]
+    assert len(dots.get_offsets()) == (fusion.matching.stacked_labels < fusion.K).sum()
+    assert len(rings.get_offsets()) == fusion.K
+
+
+def test_an_order_that_is_none_is_refused(fusion):
+    with pytest.raises(modelweld.InputError, match="order is"):
+        Plot(fusion).sharing(order="random")
+
+
+def test_a_baseline_has_figures_but_no_confidences():
+    plot = Plot(kmeans_matching([[[0.0], [9.0]], [[9.2], [0.2], [5.0]]], 3))
+    plot.sharing()
+    plot.atoms()
+    with pytest.raises(modelweld.InputError, match="baseline"):
+        plot.confidence()

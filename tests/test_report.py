@@ -1,0 +1,376 @@
+"""The report: its numbers are the fusion's, its page is one well-formed file in which nothing a site sends can act."""
+
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld.baselines import kmeans_matching
+from modelweld.kinds.hmm import hmm
+from modelweld.kinds.mixture import merged, mixture, stacked
+from modelweld.kinds.sparse_gp import sparse_gp
+from modelweld.kinds.topics import topics
+from modelweld.report import numbers_of, page_of, summary, write_report
+from modelweld.report.places import deviations, likeness, plane, values_of
+from modelweld.simulate import over_segmented, poisoned, sparse
+
+HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> \"&amp; </script>"
+VOID = {"meta", "input", "br", "img", "link", "hr"}
+
+
+class Structure(HTMLParser):
+    """Elements must nest; ids, references to ids, attributes that load or act, and text are collected."""
+
+    def __init__(self, html):
+        super().__init__(convert_charrefs=True)
+        self.open, self.ids, self.refers, self.attributes, self.tags, self.text = [], [], [], [], [], {}
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        for name, value in attrs:
+            self.attributes.append((tag, name, value))
+            if name == "id":
+                self.ids.append(value)
+            if name in ("aria-labelledby", "for", "list"):
+                self.refers.append(value)
+        if tag not in VOID:
+            self.open.append((tag, dict(attrs).get("id")))
+
+    def handle_endtag(self, tag):
+        assert self.open, tag
+        assert self.open.pop()[0] == tag
+
+    def handle_data(self, data):
+        where = next((i for _, i in reversed(self.open) if i), self.open[-1][0] if self.open else "")
+        self.text[where] = self.text.get(where, "") + data
+
+
+def plain():
+    return modelweld.fuse(sparse(8, 5, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values)
+
+
+def hostile():
+    rng = np.random.default_rng(0)
+    centres = rng.normal(0, 8, (4, 2))
+    sites = [
+        mixture(centres[k] + rng.normal(0, 0.2, (3, 2)), np.ones((3, 2)), [50, 60, 70], counted=True, site=site,
+                features=[HOSTILE, "b"])
+        for site, k in ((HOSTILE, [0, 1, 2]), ("north", [1, 2, 3]), ("south", [0, 2, 3]))
+    ]  # fmt: skip
+    return modelweld.fuse(sites)
+
+
+def outliers():
+    with pytest.warns(modelweld.OutlierWarning):
+        return modelweld.fuse(poisoned("gross").values)
+
+
+def in_pieces():
+    return modelweld.fuse(over_segmented(seed=1).values, copies=True)
+
+
+def chains():
+    rng = np.random.default_rng(1)
+    means, sites = rng.normal(0, 6, (5, 2)), []
+    for _ in range(4):
+        held = rng.permutation(5)[:4]
+        emissions = {"means": means[held] + rng.normal(0, 0.1, (4, 2)), "variances": np.ones((4, 2))}
+        sites.append(hmm(rng.uniform(1, 50, (4, 4)), np.ones(4), np.full(4, 99.0), emissions, counted=True))
+    return modelweld.fuse(sites)
+
+
+def word_models():
+    rng = np.random.default_rng(2)
+    atoms = rng.dirichlet(np.full(60, 0.1), 5)
+    words = [f"w{i}" for i in range(60)]
+    return modelweld.fuse(
+        [topics(rng.multinomial(900, atoms[rng.permutation(5)[:4]]).astype(float), words) for _ in range(4)]
+    )
+
+
+def processes():
+    rng = np.random.default_rng(3)
+    Z, sites = rng.uniform(0, 10, (9, 2)), []
+    for _ in range(4):
+        z = Z[rng.permutation(9)[:6]] + rng.normal(0, 0.05, (6, 2))
+        sites.append(sparse_gp(z, np.sin(z[:, 0]), lengthscales=1.0, outputscale=1.0, noise=0.1))
+    return modelweld.fuse(sites)
+
+
+def layers():
+    rng = np.random.default_rng(4)
+    sites = [
+        modelweld.LocalModel(
+            {"W0": rng.normal(size=(3, 4)), "W1": rng.normal(size=(4, 2))}, {"W0": (None, "h0"), "W1": ("h0", "h1")}
+        )
+        for _ in range(3)
+    ]
+    return modelweld.fuse(sites)
+
+
+FUSIONS = {
+    "arrays": plain,
+    "hostile names": hostile,
+    "outliers": outliers,
+    "pieces": in_pieces,
+    "hmm": chains,
+    "topics": word_models,
+    "gp": processes,
+    "several sets": layers,
+    "baseline": lambda: kmeans_matching([[[0.0], [9.0]], [[9.2], [0.2], [5.0]]], 3),
+    "one value": lambda: modelweld.fuse([[[1.0, 2.0]]]),
+    "an empty site": lambda: modelweld.fuse([np.zeros((0, 2)), [[1.0, 2.0]], [[1.1, 2.0], [7.0, 7.0]]]),
+}
+
+
+@pytest.fixture(scope="module", params=FUSIONS)
+def fusion(request):
+    return FUSIONS[request.param]()
+
+
+@pytest.fixture(scope="module")
+def found(fusion):
+    return numbers_of(fusion)
+
+
+def test_numbers_survive_json(found):
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+def test_numbers_are_the_fusions(fusion, found):
+    assert found["J"] == len(fusion.sites)
+    assert found["sites"] == fusion.sites
+    assert [one["name"] for one in found["sets"]] == list(fusion.matchings)
+    for one in found["sets"]:
+        matching = fusion.matchings[one["name"]]
+        assert one["K"] == matching.K
+        assert one["labels"] == matching.stacked_labels.tolist()
+        assert one["counts"] == matching.counts.tolist()
+        assert one["sizes"] == np.diff(matching.offsets).tolist()
+        assert one["set_aside_number"]["all"] == len(matching.set_aside)
+        assert one["fit"]["history"] == list(matching.history)
+        values = values_of(fusion, one["name"])
+        columns = [values.columns.index(name) for name in one["columns"]]
+        assert np.allclose(np.array(one["atoms"]), values.atoms[:, columns], rtol=1e-5, atol=0)
+        assert sorted(one["order"]["sites"]) == list(range(len(fusion.sites)))
+        assert sorted(one["order"]["atoms"]) == list(range(len(matching.counts)))
+
+
+def test_scores_are_the_fusions(fusion, found):
+    if not all(m.families for m in fusion.matchings.values()):
+        assert found["verdict"] is None
+        assert len(found["notes"]) == 3
+        return
+    verdict = fusion.worth_merging()
+    assert found["verdict"]["gain"] == verdict.gain
+    assert [s["gain"] for s in found["verdict"]["sites"]] == [s.gain for s in verdict.sites]
+    for one in found["sets"]:
+        sure = np.concatenate(fusion.confidence(one["name"]))
+        assert np.allclose(one["confidence"], sure, rtol=1e-3)
+        diagnosed = fusion.diagnose(one["name"])
+        assert [d["warning"] for d in one["diagnostics"]] == [d.warning for d in diagnosed]
+        assert [d["score"] for d in one["diagnostics"]] == [d.score for d in diagnosed]
+        confidences = [match["confidence"] for match in one["doubtful"]]
+        assert confidences == sorted(confidences)
+        assert one["doubtful_number"] >= len(confidences)
+        for match in one["doubtful"]:
+            site = fusion.confidence(one["name"])[fusion.sites.index(match["site"])]
+            assert site[match["row"]] == match["confidence"]
+            assert match["confidence"] + match["other_probability"] <= 1 + 1e-9
+
+
+def test_the_page_is_one_well_formed_file(found):
+    structure = Structure(page_of(found))
+    assert len(structure.ids) == len(set(structure.ids))
+    assert set(structure.refers) <= set(structure.ids)
+    acting = [(tag, name) for tag, name, _ in structure.attributes if name.startswith("on") or name in ("src", "style")]
+    assert acting == []
+    links = [value for tag, name, value in structure.attributes if name in ("href", "action", "data")]
+    assert links == ["#main"]
+    assert not {"link", "iframe", "img", "object", "base"} & set(structure.tags)
+    assert structure.tags.count("script") == 2
+
+
+def test_no_address_is_named_but_that_of_svg(found):
+    html = page_of(found).replace("http://www.w3.org/2000/svg", "")
+    assert "http:" not in html
+    assert "https:" not in html
+    assert "url(" not in html
+    assert "@import" not in html
+
+
+def test_the_page_carries_the_numbers(found):
+    assert json.loads(Structure(page_of(found)).text["numbers"]) == found
+
+
+def test_the_policy_names_the_script_it_carries(found):
+    from base64 import b64encode
+    from hashlib import sha256
+
+    structure = Structure(page_of(found))
+    policy = next(value for _, name, value in structure.attributes if name == "content" and "default-src" in value)
+    for tag in ("style", "script"):
+        text = structure.text[tag]
+        assert f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" in policy
+
+
+def test_a_hostile_name_stays_text():
+    found = numbers_of(hostile())
+    html = page_of(found, title=HOSTILE)
+    assert HOSTILE not in html
+    assert "<img" not in html
+    structure = Structure(html)
+    assert structure.tags.count("script") == 2
+    assert structure.text["title"] == HOSTILE
+    carried = json.loads(structure.text["numbers"])
+    assert carried["sites"][0] == HOSTILE
+    assert carried["sets"][0]["columns"][0] == HOSTILE
+
+
+def test_figures_and_sentences_stand_in_the_page():
+    fusion = outliers()
+    html = page_of(numbers_of(fusion))
+    structure = Structure(html)
+    text = " ".join(structure.text.values())
+    assert f"{fusion.K} global atoms" in text
+    assert f"{len(fusion.matching.set_aside)} are set aside" in text
+    assert fusion.matching.reasons[0] in text
+    assert fusion.worth_merging().sentence[1:] in text
+    for symbol in ("σ", "σ₀", "μ₀", "γ₀", "α"):
+        assert symbol in text
+
+
+def test_the_same_fusion_gives_the_same_page():
+    assert page_of(numbers_of(plain())) == page_of(numbers_of(plain()))
+
+
+def test_a_file_is_written(tmp_path):
+    fusion = plain()
+    path = write_report(fusion, tmp_path / "report.html", title="Ours")
+    assert path.read_text(encoding="utf-8") == page_of(numbers_of(fusion), "Ours")
+
+
+def test_what_is_too_large_is_left_out_and_said(monkeypatch):
+    import modelweld.report.numbers as limits
+
+    for name, value in {"MOST_PAIRS": 1, "MOST_DIAGNOSED": 1, "MOST_VALUES": 1, "MOST_SITES": 3}.items():
+        monkeypatch.setattr(limits, name, value)
+    fusion = plain()
+    found = numbers_of(fusion)
+    one = found["sets"][0]
+    assert (found["verdict"], one["diagnostics"], one["confidence"], one["members"]) == (None, None, None, None)
+    assert found["J"] == 5
+    assert found["sites"] == ["0", "2", "4"]
+    assert one["labels"] == np.concatenate([fusion.labels[j] for j in (0, 2, 4)]).tolist()
+    assert one["N"] == len(fusion.matching.stacked_labels)
+    distances = [match["distance"] for match in one["doubtful"]]
+    assert distances == sorted(distances, reverse=True)
+    assert len(found["notes"]) == 6
+    Structure(page_of(found))
+
+
+def test_a_mixtures_ellipses_are_those_of_merged_components():
+    fusion = hostile()
+    drawn = numbers_of(fusion)["picture"]
+    means, spreads, counts = merged(*stacked(fusion.models), fusion.matching.stacked_labels)
+    assert np.allclose(drawn["atoms"]["means"], means, rtol=1e-4)
+    assert np.allclose(np.diagonal(drawn["atoms"]["covariances"], axis1=1, axis2=2), spreads, rtol=1e-4)
+    assert np.allclose(drawn["atoms"]["counts"], counts, rtol=1e-4)
+
+
+def test_transitions_are_shares_of_added_moves():
+    fusion = chains()
+    drawn = numbers_of(fusion)["picture"]
+    moves = fusion.total("moves")[: fusion.K, : fusion.K]
+    assert np.allclose(drawn["moves"], moves / moves.sum(1, keepdims=True), rtol=1e-4)
+
+
+def test_words_are_the_most_probable():
+    fusion = word_models()
+    words = numbers_of(fusion)["sets"][0]["words"]
+    total = fusion.total("words")
+    for k, row in enumerate(words):
+        assert row[0][0] == fusion.models[0].coordinates["word"][int(total[k].argmax())]
+        assert [p for _, p in row] == sorted((p for _, p in row), reverse=True)
+
+
+def test_the_points_of_a_process_are_its_atoms():
+    fusion = processes()
+    drawn = numbers_of(fusion)["picture"]
+    assert np.allclose(drawn["atoms"]["means"], fusion.array("inputs")[: fusion.K], rtol=1e-4)
+    assert np.allclose(drawn["atoms"]["values"], fusion.array("values")[: fusion.K], rtol=1e-4)
+
+
+def test_blocks_are_found_by_likeness():
+    rng = np.random.default_rng(0)
+    block = np.repeat([0, 1], 6)
+    presence = block[:, None] == np.repeat([0, 1], 5)[None, :]
+    presence[0, 5] = True  # so that the two are one piece, and there is an order
+    rows, columns = rng.permutation(12), rng.permutation(10)
+    sites, atoms = likeness(presence[np.ix_(rows, columns)], 10)
+    ordered = block[rows][sites]
+    assert (np.diff(ordered) != 0).sum() == 1
+    assert (np.diff((columns[atoms] >= 5).astype(int)) != 0).sum() == 1
+
+
+def test_unshared_atoms_and_those_set_aside_come_last():
+    presence = np.array([[1, 1, 0, 0, 1], [1, 1, 1, 0, 0], [1, 1, 0, 1, 0]], dtype=bool)
+    _, atoms = likeness(presence, 4)
+    assert set(atoms[:2]) == {0, 1}
+    assert set(atoms[2:4]) == {2, 3}
+    assert atoms[4] == 4
+
+
+def test_a_typical_distance_is_one():
+    fusion = plain()
+    matching = fusion.matching
+    distance, spread = deviations(values_of(fusion, "atom"), matching.stacked_labels, matching.counts)
+    shared = matching.counts[matching.stacked_labels] > 1
+    assert np.isclose((distance[shared] ** 2).mean(), 1)
+    first = np.concatenate(fusion.given)[matching.stacked_labels == 0] - fusion.atoms[0]
+    assert np.allclose(spread[0], np.sqrt((first**2).mean(0)))
+    assert np.isnan(spread[matching.counts == 1]).all()
+
+
+def test_in_two_dimensions_the_map_keeps_distances_up_to_units():
+    fusion = modelweld.fuse(sparse(8, 5, 2, 0.1, 3.0, 1.0, 1.0, seed=2).values)
+    values = values_of(fusion, "atom")
+    local, atoms, explained = plane(values, fusion.matching.stacked_labels, len(fusion.counts))
+    assert np.isclose(explained.sum(), 1)
+    unit = values.local.std(axis=0)
+    assert np.allclose(
+        np.linalg.norm(local[0] - atoms, axis=1), np.linalg.norm((values.local[0] - values.atoms) / unit, axis=1)
+    )
+
+
+def test_gamma0_is_what_a_site_is_expected_to_hold():
+    from math import comb
+
+    fusion = modelweld.fuse(sparse(20, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=3).values)
+    J, prior = 6, fusion.matching.prior
+    assert isinstance(prior, modelweld.Spectrum)
+    clean = modelweld.Spectrum(prior.a, prior.b, prior.c)
+    held = sum(m / J * comb(J, m) * float(np.exp(clean.log_rate(np.array([m]), J)[0])) for m in range(1, J + 1))
+    learned = {row["symbol"]: row["value"] for row in numbers_of(fusion)["sets"][0]["fit"]["learned"]}
+    assert np.isclose(learned["γ₀"], held)
+
+
+def test_learned_deviations_are_roots_of_the_familys_variances():
+    fusion = plain()
+    learned = {row["symbol"]: row["value"] for row in numbers_of(fusion)["sets"][0]["fit"]["learned"]}
+    for symbol, name in (("σ", "noise"), ("σ₀", "spread")):
+        assert np.allclose(np.square(learned[symbol]), fusion.hyperparameters[name], rtol=1e-4)
+    assert np.allclose(learned["μ₀"], fusion.hyperparameters["mean"], rtol=1e-4)
+
+
+def test_the_summary_is_short_and_names_what_matters():
+    fusion = outliers()
+    text = summary(numbers_of(fusion))
+    assert len(text.splitlines()) < 12
+    assert f"{fusion.K} global" in text
+    assert fusion.matching.reasons[0] in text
