@@ -12,6 +12,7 @@ import numpy as np
 from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
 from modelweld.families.suggest import check_fit
+from modelweld.files.units import check_units
 from modelweld.finish import finished
 from modelweld.fusion import Fusion
 from modelweld.kinds import kind_of
@@ -115,7 +116,7 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
-    given = [_received(m) for m in models]
+    given = [site for m in ([models] if isinstance(models, (str, os.PathLike)) else models) for site in _received(m)]
     if preset is not None:
         if families is not None or prior != "auto":
             raise InputError("a preset sets families and prior; give either the preset or those.")
@@ -149,23 +150,26 @@ def fuse(
     with blas_threads(_threads(n_jobs)):
         if not any(isinstance(m, LocalModel) for m in given):
             return _fuse_arrays(given, families, rng, options)
+        check_units([m for m in given if isinstance(m, LocalModel)])
         kind = kind_of(given) if all(isinstance(m, LocalModel) for m in given) else None
         if kind is not None and hasattr(kind, "harmonised"):
             given = kind.harmonised(given)
         sites = checked_models(given)
         if families is None and kind is not None:
             families = kind.families(sites)
+        if filter_outliers == "auto" and not getattr(kind, "HAS_OUTLIERS", True):
+            options["filter_outliers"] = False
         return _fuse_models(sites, families, rng, options)
 
 
-def _received(model: Any) -> Any:
-    """What a site sent, as numbers: a fitted model is read, and so is a file."""
+def _received(model: Any) -> list[Any]:
+    """What a site sent, as numbers: a fitted model is read, and so is a file, which may hold several sites."""
     if isinstance(model, (str, os.PathLike)):
-        from modelweld.files import read_any
+        from modelweld.files import read_sites
 
-        return read_any(model)
+        return list(read_sites(model))
     plain = isinstance(model, LocalModel) or type(model) in (list, tuple) or hasattr(model, "__array__")
-    return model if plain else read(model)
+    return [model if plain else read(model)]
 
 
 def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Generator, options: Any) -> Fusion:

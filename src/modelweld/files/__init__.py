@@ -1,0 +1,170 @@
+"""Files: what sites send and what fusions leave. docs/files.md says what is in them; nothing that is read runs code.
+
+`save` writes a LocalModel or a Fusion as safetensors with a manifest, `load` reads either; `read_any` reads a
+LocalModel in any known format, `read_sites` several from a table.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modelweld.errors import InputError
+from modelweld.files.faults import check_beginning, naming
+from modelweld.files.json_model import read_json
+from modelweld.files.manifest_text import SITE, manifest_of
+from modelweld.files.named import model_of
+from modelweld.files.numpy_files import read_npy, read_npz
+from modelweld.files.site_file import load_site, save_site
+from modelweld.files.tables import read_csv, read_parquet
+from modelweld.files.tensors import Tensors, opened
+from modelweld.local import LocalModel
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+__all__ = ["load", "read_any", "read_sites", "save"]
+
+READ = (".safetensors", ".npz", ".npy", ".csv", ".parquet", ".json")
+
+PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".skops", ".rds", ".rdata")
+"""Files that hold a program's own objects: most run code when they are loaded."""
+
+
+def save(thing: LocalModel | Fusion, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write a LocalModel or a Fusion to a safetensors file with a manifest: the whole file or none.
+
+    Parameters
+    ----------
+    thing : LocalModel or Fusion
+        What to write.
+    path : path
+        Where; something.safetensors.
+    force : bool
+        Whether to replace a file that is there already.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> site = LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", None)}, site="north")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     load(save(site, f"{folder}/north.safetensors")).arrays["v"].tolist()
+    [[1.0, 2.0]]
+    """
+    where = Path(path)
+    with naming(where):
+        if isinstance(thing, LocalModel):
+            save_site(thing, where, force=force)
+            return where
+        from modelweld.files.fusion_file import save_fusion
+        from modelweld.fusion import Fusion
+
+        if not isinstance(thing, Fusion):
+            raise InputError(
+                f"a {type(thing).__name__} is neither a LocalModel nor a Fusion. For fitted models there is "
+                "modelweld.export(model, path)."
+            )
+        save_fusion(thing, where, force=force)
+    return where
+
+
+def load(path: str | os.PathLike[str]) -> LocalModel | Fusion:
+    """What `save` wrote: a LocalModel or a Fusion, bit for bit."""
+    where = Path(path)
+    with naming(where):
+        _check_suffix(where)
+        if where.suffix.lower() == ".safetensors":
+            file = opened(where)
+            manifest = manifest_of(file)
+            if manifest is not None and manifest["format"] == SITE:
+                return load_site(file, manifest)
+            if manifest is not None:
+                from modelweld.files.fusion_file import load_fusion
+
+                return load_fusion(file, manifest)
+    return read_any(where)
+
+
+def read_any(path: str | os.PathLike[str]) -> LocalModel:
+    r"""The LocalModel of a file, whatever its format.
+
+    Parameters
+    ----------
+    path : path
+        A safetensors, npz, npy, csv, parquet or json file: see docs/files.md for what these may hold.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "north.csv")
+    ...     _ = file.write_text("age,pressure,count\n40.5,120,30\n61.0,,12\n")
+    ...     model = read_any(file)
+    >>> model.coordinates["feature"], model.weight["values"].tolist(), model.arrays["counts"].tolist()
+    (('age', 'pressure'), [[1.0, 1.0], [1.0, 0.0]], [30.0, 12.0])
+    """
+    found = read_sites(path)
+    if len(found) > 1:
+        raise InputError(
+            f"{str(path)!r}: it holds {len(found)} sites, and one is asked for: use modelweld.files.read_sites."
+        )
+    return found[0]
+
+
+def read_sites(path: str | os.PathLike[str]) -> list[LocalModel]:
+    """The LocalModels of a file: one, or one per site of a table with a column `site`.
+
+    A site that does not say its name is called after its file.
+    """
+    where = Path(path)
+    with naming(where):
+        _check_suffix(where)
+        models = _models(where)
+        return [model if model.site else model.with_(site=_printable(where.stem)) for model in models]
+
+
+def _models(path: Path) -> list[LocalModel]:
+    if path.suffix.lower() == ".safetensors":
+        return [_from_tensors(opened(path))]
+    check_beginning(path)
+    match path.suffix.lower():
+        case ".npz":
+            return [model_of(read_npz(path))]
+        case ".npy":
+            return [model_of(read_npy(path))]
+        case ".csv":
+            return [model_of(site) for site in read_csv(path)]
+        case ".parquet":
+            return [model_of(site) for site in read_parquet(path)]
+        case _:
+            return [read_json(path)]
+
+
+def _from_tensors(file: Tensors) -> LocalModel:
+    manifest = manifest_of(file)
+    if manifest is None:
+        return model_of({name: file.read(name) for name in file.places})
+    if manifest["format"] != SITE:
+        raise InputError("it is a fusion, not a site's model. Open it with modelweld.load; give the sites' files here.")
+    return load_site(file, manifest)
+
+
+def _check_suffix(path: Path) -> None:
+    suffix = path.suffix.lower()
+    if suffix in PICKLES:
+        raise InputError(
+            f"{suffix} files hold objects of a program and may run code when loaded: they are never read here. Load "
+            "the model at the site and write its parameters there: modelweld.export(model, 'site.safetensors')."
+        )
+    if suffix not in READ:
+        raise InputError(f"files are {', '.join(READ)}; found {suffix or 'no ending'!r}. Rename or convert it.")
+
+
+def _printable(name: str) -> str:
+    return "".join(c for c in name if c.isprintable())[:100]

@@ -1,0 +1,179 @@
+"""A Fusion as a file: the sites' models, the matching of every set, hyperparameters; bit for bit, and no code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.artefacts import Artefact
+from modelweld.errors import InputError
+from modelweld.files.faults import AGAIN
+from modelweld.files.known import FAMILIES, PRIORS, back, from_fields, in_fields, number
+from modelweld.files.manifest import described, rebuilt
+from modelweld.files.manifest_text import FUSION, Ledger, as_text
+from modelweld.files.tensors import Tensors, storable, write
+from modelweld.local import LocalModel, check_finite
+from modelweld.matched import Matching, arrays_of
+from modelweld.stack import Index, stack_arrays
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+Tensor = NDArray[Any]
+
+
+def save_fusion(fusion: Fusion, path: Path, *, force: bool) -> None:
+    """Write a fusion with everything it knows, the sites' own parameters included."""
+    tensors: dict[str, Tensor] = {}
+    lists: dict[tuple[str, ...], int] = {}
+    content: dict[str, Any] = {"sites": list(fusion.sites), "lists": []}
+    if any(isinstance(model, LocalModel) for model in fusion.given):
+        content["models"] = []
+        for j, model in enumerate(fusion.models):
+            entry, own = described(model, f"sites/{j}/")
+            for coordinate in entry["coordinates"]:  # sites are aligned: almost all have the same names
+                coordinate["list"] = lists.setdefault(tuple(coordinate.pop("names")), len(lists))
+            content["models"].append(entry)
+            tensors |= own
+    else:
+        stack = stack_arrays(fusion.given)
+        content |= {"values": "sites/values", "offsets": "sites/offsets"}
+        tensors |= {"sites/values": storable(stack.values), "sites/offsets": storable(stack.offsets)}
+    content["lists"] = [list(names) for names in lists]
+    content["matchings"] = []
+    for i, (set_name, matching) in enumerate(fusion.matchings.items()):
+        entry, own = _matching_described(set_name, matching, f"matchings/{i}/")
+        content["matchings"].append(entry)
+        tensors |= own
+    write(path, tensors, as_text(FUSION, content, tensors), force=force)
+
+
+def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    tensors = {
+        "labels": m.stacked_labels,
+        "offsets": m.offsets,
+        "counts": m.counts,
+        "history": np.asarray(m.history, dtype=np.float64),
+        "changes": np.asarray(m.changes, dtype=np.int64),
+        **({} if m.kept is None else {"kept": m.kept}),
+        **{f"values/{i}": values for i, values in enumerate(m.values.values())},
+    }
+    families = []
+    for i, (key, family) in enumerate(m.families.items()):
+
+        def keep(field: str, array: Tensor, i: int = i) -> str:
+            tensors[f"families/{i}/{field}"] = array
+            return f"{prefix}families/{i}/{field}"
+
+        families.append({"key": _spelt(key), "family": in_fields(family, FAMILIES, keep)})
+    entry = {
+        "set": set_name,
+        **{name: prefix + name for name in ("labels", "offsets", "counts", "history", "changes")},
+        "families": families,
+        "values": [{"key": _spelt(key), "tensor": f"{prefix}values/{i}"} for i, key in enumerate(m.values)],
+        "prior": None if m.prior is None else in_fields(m.prior, PRIORS, lambda field, array: field),
+        "objective": number(float(m.objective), "objective"),
+        "converged": bool(m.converged),
+        "engine": m.engine,
+        "delta": float(m.delta),
+        "artefacts": [
+            {"atom": int(a.atom), "made_of": [int(k) for k in a.made_of], "log_odds": number(a.log_odds, "log_odds")}
+            for a in m.artefacts
+        ],
+        "kept": None if m.kept is None else f"{prefix}kept",
+        "reasons": list(m.reasons),
+    }
+    return entry, {prefix + name: storable(tensor) for name, tensor in tensors.items()}
+
+
+def _spelt(key: Any) -> Any:
+    return key if isinstance(key, str) else list(key)
+
+
+def _key(spelt: Any) -> Any:
+    return spelt if isinstance(spelt, str) else tuple(spelt)
+
+
+def load_fusion(file: Tensors, manifest: dict[str, Any]) -> Fusion:
+    """The fusion that was saved."""
+    from modelweld.fusion import Fusion
+
+    ledger = Ledger(file, manifest["sha256"])
+    given = _given(manifest, ledger)
+    J = len(manifest["sites"])
+    if len(given) != J:
+        raise InputError(f"it names {J} sites but holds {len(given)}. {AGAIN}")
+    matchings = {entry["set"]: _matching(entry, ledger, J) for entry in manifest["matchings"]}
+    ledger.check_all_read()
+    known = set(given[0].arrays) if given and isinstance(given[0], LocalModel) else {"values"}
+    for set_name, matching in matchings.items():
+        used = {name for key in (*matching.families, *matching.values) for name in arrays_of(key)}
+        sizes = [model.sizes.get(set_name) if isinstance(model, LocalModel) else len(model) for model in given]
+        if np.diff(matching.offsets).tolist() != sizes or not used <= known:
+            raise InputError(f"its matching of set {set_name!r} is not of the sites it holds. {AGAIN}")
+    return Fusion(given, manifest["sites"], matchings)
+
+
+def _given(manifest: Mapping[str, Any], ledger: Ledger) -> list[Any]:
+    """What the sites sent: models, or plain arrays."""
+    if "models" in manifest:
+        lists = manifest["lists"]
+        for entry in manifest["models"]:
+            for coordinate in entry["coordinates"]:
+                if coordinate.get("list", len(lists)) < len(lists):
+                    coordinate["names"] = lists[coordinate["list"]]
+        return [rebuilt(entry, ledger) for entry in manifest["models"]]
+    if not {"values", "offsets"} <= set(manifest):
+        raise InputError(f"it holds neither the sites' models nor their arrays. {AGAIN}")
+    values = ledger.kind(manifest["values"], "f", 2)
+    check_finite(values, "the sites' values")
+    offsets = _offsets(ledger, manifest["offsets"], len(values))
+    return [values[a:b] for a, b in pairwise(offsets.tolist())]
+
+
+def _offsets(ledger: Ledger, name: str, N: int) -> Index:
+    offsets = ledger.kind(name, "i", 1)
+    if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != N or (np.diff(offsets) < 0).any():
+        raise InputError(f"tensor {name!r} must rise from 0 to {N}. {AGAIN}")
+    return offsets
+
+
+def _matching(entry: Mapping[str, Any], ledger: Ledger, J: int) -> Matching:
+    labels, counts = ledger.kind(entry["labels"], "i", 1), ledger.kind(entry["counts"], "i", 1)
+    N, K = len(labels), len(counts)
+    offsets = _offsets(ledger, entry["offsets"], N)
+    values = {_key(one["key"]): ledger.kind(one["tensor"], "f", 2) for one in entry["values"]}
+    kept = None if entry["kept"] is None else ledger.kind(entry["kept"], "b", 1)
+    artefacts = tuple(Artefact(a["atom"], tuple(a["made_of"]), back(a["log_odds"])) for a in entry["artefacts"])
+    fits = (
+        len(offsets) == J + 1
+        and (N == 0 or (labels.min() >= 0 and labels.max() < K))
+        and (counts >= 0).all()
+        and all(len(v) == K for v in values.values())
+        and (kept is None or (len(kept) == N and int((~kept).sum()) <= K))
+        and all(max(a.atom, *a.made_of) < K for a in artefacts)
+    )
+    if not fits:
+        raise InputError(f"the parts of its matching of set {entry['set'][:40]!r} do not fit together. {AGAIN}")
+    return Matching(
+        stacked_labels=labels,
+        offsets=offsets,
+        counts=counts,
+        families={_key(one["key"]): from_fields(one["family"], FAMILIES, ledger) for one in entry["families"]},
+        values=values,
+        prior=None if entry["prior"] is None else from_fields(entry["prior"], PRIORS, ledger),
+        objective=float(back(entry["objective"])),
+        history=tuple(ledger.kind(entry["history"], "f", 1).tolist()),
+        changes=tuple(ledger.kind(entry["changes"], "i", 1).tolist()),
+        converged=entry["converged"],
+        engine=entry["engine"],
+        delta=float(entry["delta"]),
+        artefacts=artefacts,
+        kept=kept,
+        reasons=tuple(entry["reasons"]),
+    )

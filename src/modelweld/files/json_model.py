@@ -1,0 +1,31 @@
+"""Tiny models in JSON: either the fields of a LocalModel, or named arrays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from modelweld.errors import InputError
+from modelweld.files.faults import size_of
+from modelweld.files.limits import LARGEST_HEADER, checked_name, parsed
+from modelweld.files.named import model_of
+from modelweld.files.needs import check_kind
+from modelweld.files.schema import check
+from modelweld.local import LocalModel
+
+
+def read_json(path: Path) -> LocalModel:
+    """The model of a JSON file."""
+    size_of(path, LARGEST_HEADER)
+    given = parsed(path.read_bytes(), "it")
+    if not isinstance(given, dict):
+        raise InputError('it must be an object, such as {"values": [[0.5, 1.5]], "features": ["x", "y"]}.')
+    if "arrays" not in given and "axes" not in given:
+        return model_of(given)
+    check(given, "json_model", "it")
+    for name in (*given["arrays"], *given.get("coordinates", {})):
+        checked_name(name, "an array or a coordinate")
+    for name in ("site", "kind"):
+        checked_name(given.get(name, ""), f"a {name}", empty=True)
+    model = LocalModel(**given)
+    check_kind(model)
+    return model

@@ -1,0 +1,119 @@
+"""What a file may ask for, decided before anything is allocated; and JSON read within these limits."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from modelweld.errors import InputError
+
+MiB = 2**20
+
+LARGEST_FILE = 16 * 1024 * MiB
+"""Bytes of a file of tensors. They are read as they are, so nobody can ask for more memory than he sends."""
+
+LARGEST_HEADER = 16 * MiB
+"""Bytes of a manifest, or of a model in JSON: a million names of features or words. Parsed JSON takes up to about ten
+times its size."""
+
+LARGEST_TABLE = 64 * MiB
+"""Bytes of a table in text; larger ones come as Parquet or safetensors."""
+
+FREE_EXPANSION, MOST_EXPANSION = 256 * MiB, 20
+"""A compressed file may grow to 256 MiB, or to twenty times its size if that is more. Parameters, being noisy, hardly
+shrink at all (to .9 or so); bombs shrink a thousandfold."""
+
+MOST_TENSORS = 65_536
+"""Tensors of a file: three for each array of some thousand sites of a fusion."""
+
+MOST_AXES = 32
+"""Of a tensor; numpy's own limit was 32 for long."""
+
+DEEPEST = 32
+"""Levels of JSON within each other; a manifest needs about six."""
+
+MOST_BRACKETS = 1_000_000
+"""Objects and lists of a JSON text: each takes some 60 bytes in memory, but two in the file."""
+
+LONGEST_NAME = 200
+"""Characters of a name of a site, kind, array, set or coordinate."""
+
+
+def in_words(number: float) -> str:
+    """A number of bytes for people.
+
+    Examples
+    --------
+    >>> in_words(5), in_words(3 * 2**20)
+    ('5 bytes', '3.0 MiB')
+    """
+    for unit, size in (("GiB", 1024 * MiB), ("MiB", MiB), ("KiB", 1024)):
+        if number >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{number:.0f} bytes"
+
+
+def most_expanded(file_bytes: int) -> int:
+    """Bytes to which a compressed file of this size may grow."""
+    return max(FREE_EXPANSION, MOST_EXPANSION * file_bytes)
+
+
+def checked_name(name: str, what: str, *, empty: bool = False) -> str:
+    """A name that can be shown on a terminal and in a page as it is: printable, not too long.
+
+    Examples
+    --------
+    >>> checked_name("means", "array")
+    'means'
+    """
+    if not (name or empty) or len(name) > LONGEST_NAME or not name.isprintable():
+        shown = f"{name[:20]!r}..." if len(name) > LONGEST_NAME else repr(name)
+        raise InputError(
+            f"the name of {what} must be 1 to {LONGEST_NAME} printable characters; found {shown}. Rename it."
+        )
+    return name
+
+
+def parsed(text: bytes, what: str) -> Any:
+    """Strict JSON within limits: every key once, no NaN, not too deep.
+
+    Examples
+    --------
+    >>> parsed(b'{"a": [1, 2.5, null]}', "the manifest")
+    {'a': [1, 2.5, None]}
+    """
+    if len(text) > LARGEST_HEADER:
+        raise InputError(f"{what} has {in_words(len(text))}, but at most {in_words(LARGEST_HEADER)} are read.")
+    if text.count(b"[") + text.count(b"{") > MOST_BRACKETS:
+        raise InputError(f"{what} has more than {MOST_BRACKETS:,} lists and objects. Send parameters as tensors.")
+    try:
+        value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refused)
+    except InputError as wrong:
+        raise InputError(f"{what}: {wrong}") from None
+    except RecursionError:
+        raise InputError(f"{what} is nested deeper than {DEEPEST} levels; no model is.") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{what} is not text in UTF-8. It may be a file of another kind, or damaged.") from None
+    except ValueError as wrong:
+        where = f"line {wrong.lineno}, column {wrong.colno}" if isinstance(wrong, json.JSONDecodeError) else "a number"
+        raise InputError(f"{what} is not JSON (at {where}). It may be a file of another kind, or damaged.") from None
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        inner = (x for x in level if isinstance(x, (dict, list)))
+        level = [y for x in inner for y in (x.values() if isinstance(x, dict) else x) if isinstance(y, (dict, list))]
+        if not level:
+            return value
+    raise InputError(f"{what} is nested deeper than {DEEPEST} levels; no model is.")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"key {twice[:LONGEST_NAME]!r} comes twice; which one is meant cannot be known.")
+    return found
+
+
+def _refused(constant: str) -> Any:
+    raise InputError(f"{constant} is no number of JSON. Leave out what is not known.")

@@ -1,0 +1,125 @@
+"""npy and npz files: numbers, never pickles; what headers claim is compared with true sizes before anything is made."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+import zlib
+from pathlib import Path
+from tokenize import TokenError
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from modelweld.errors import InputError
+from modelweld.files.faults import AGAIN, size_of
+from modelweld.files.limits import MOST_TENSORS, MiB, in_words, most_expanded
+
+DIRECTORY_END = 22
+"""Bytes of the record that ends a zip archive without a comment."""
+
+ZIP64_LOCATOR = 20
+"""Bytes of the record before it in archives above 4 GiB."""
+
+LARGEST_DIRECTORY = 8 * MiB
+"""Bytes of the list of an archive's members, about 128 per member."""
+
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def read_npy(path: Path) -> dict[str, Any]:
+    """The one array of an npy file."""
+    size = size_of(path)
+    with path.open("rb") as file:
+        return {"values": _array(file, size, "it")}
+
+
+def read_npz(path: Path) -> dict[str, Any]:
+    """The arrays of an npz file by name."""
+    size = size_of(path)
+    check_archive(path, size)
+    found: dict[str, Any] = {}
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            name = member.filename.removesuffix(".npy")
+            if name == member.filename:
+                raise InputError(f"it holds {member.filename!r}, which is no array. Write it with numpy.savez.")
+            try:
+                with archive.open(member) as file:
+                    found[name] = _array(file, member.file_size, f"array {name!r}")
+            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
+                raise InputError(f"array {name!r} is damaged. {AGAIN}") from None
+    return {name: _named(array) for name, array in found.items()}
+
+
+def _named(array: NDArray[Any]) -> Any:
+    """Names and a site's name as words."""
+    return array.tolist() if array.dtype.kind == "U" else array
+
+
+def check_archive(path: Path, size: int) -> None:
+    """Refuse zip archives that are strange, hold too much, or would grow too much, by their directory alone."""
+    with path.open("rb") as file:
+        file.seek(max(size - DIRECTORY_END - ZIP64_LOCATOR, 0))
+        tail = file.read()
+    end, before = tail[-DIRECTORY_END:], tail[:-DIRECTORY_END]
+    if not end.startswith(b"PK\x05\x06") or before.startswith(b"PK\x06\x07"):
+        raise InputError(f"it is no archive as numpy writes them, or only a part of one. {AGAIN}")
+    if int.from_bytes(end[12:16], "little") > LARGEST_DIRECTORY:
+        raise InputError(f"its list of members has more than {in_words(LARGEST_DIRECTORY)}; no model has so many.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        raise InputError(f"it is no zip archive, or damaged. {AGAIN}") from None
+    if len(members) > MOST_TENSORS:
+        raise InputError(f"it has {len(members):,} members, but at most {MOST_TENSORS:,} are read.")
+    names = [member.filename for member in members]
+    if len(set(names)) < len(names):
+        raise InputError(f"{max(names, key=names.count)!r} comes twice in it; which one is meant cannot be known.")
+    for member in members:
+        parts = member.filename.replace("\\", "/").split("/")
+        if ".." in parts or "" in parts or not member.filename.isprintable():
+            raise InputError(f"its member {member.filename!r} has no plain name. {AGAIN}")
+        if member.flag_bits & 1 or member.compress_type not in PLAIN:
+            raise InputError(f"its member {member.filename!r} is encrypted or packed oddly. Write it plainly.")
+    total, most = sum(member.file_size for member in members), most_expanded(size)
+    if total > most:
+        raise InputError(
+            f"it has {in_words(size)} but unpacks to {in_words(total)}, and {in_words(most)} are read of a file of "
+            "that size. Write it uncompressed: numpy.savez, or modelweld.files.save."
+        )
+
+
+def _array(file: IO[bytes], size: int, what: str) -> NDArray[Any]:
+    """An array whose header must claim exactly the bytes that follow it."""
+    try:
+        version = npy.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise InputError(f"{what} is of an unusual npy version, {version}. Write it with numpy.save.")
+        read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, fortran, dtype = read(file)
+    except InputError:
+        raise
+    except (ValueError, TypeError, SyntaxError, TokenError, RecursionError, KeyError, EOFError, MemoryError):
+        raise InputError(f"{what} has no header of an array. It may be a file of another kind, or damaged.") from None
+    if dtype.hasobject:
+        raise InputError(f"{what} holds Python objects (a pickle), which run code when loaded. Save numbers.")
+    if dtype.kind not in "biufU" or dtype.fields or any(n < 0 for n in shape):
+        raise InputError(f"{what} holds {str(dtype)[:60]}, but must hold real numbers. Save it as float64.")
+    count = math.prod(shape)
+    if count * dtype.itemsize != size - file.tell():
+        raise InputError(
+            f"{what} claims {in_words(count * dtype.itemsize)} but has {in_words(size - file.tell())}. {AGAIN}"
+        )
+    flat = np.empty(count, dtype=dtype)
+    view, at = flat.view(np.uint8).data if flat.nbytes else memoryview(b""), 0
+    while at < len(view):
+        got = file.readinto(view[at : at + MiB])  # type: ignore[attr-defined]
+        if not got:
+            raise InputError(f"{what} ends too early. {AGAIN}")
+        at += got
+    file.read(1)  # the end of a member: only now its checksum is compared
+    return flat.reshape(shape, order="F" if fortran else "C")

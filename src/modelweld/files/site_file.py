@@ -1,0 +1,31 @@
+"""One file per site: its parameters as tensors, and what they are in the manifest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from modelweld.errors import InputError
+from modelweld.files.manifest import described, rebuilt
+from modelweld.files.manifest_text import SITE, Ledger, as_text
+from modelweld.files.needs import check_kind
+from modelweld.files.tensors import Tensors, write
+from modelweld.local import LocalModel
+
+
+def save_site(model: LocalModel, path: Path, *, force: bool) -> None:
+    """Write what leaves a site."""
+    if not model.arrays:
+        raise InputError("the model has no arrays: there is nothing to write.")
+    check_kind(model)
+    entry, tensors = described(model)
+    write(path, tensors, as_text(SITE, {"model": entry}, tensors), force=force)
+
+
+def load_site(file: Tensors, manifest: dict[str, Any]) -> LocalModel:
+    """What a site has sent."""
+    ledger = Ledger(file, manifest["sha256"])
+    model = rebuilt(manifest["model"], ledger)
+    ledger.check_all_read()
+    check_kind(model)
+    return model

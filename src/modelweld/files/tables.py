@@ -1,0 +1,170 @@
+"""Tables, one row per parameter and one column per feature: CSV and Parquet, as R, SQL and spreadsheets write them.
+
+Two column names are kept: `count` (or `counts`), the points behind a row, and `site`, whose it is. An empty cell means
+that the value was not seen: weight zero.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.files.faults import first_line, size_of
+from modelweld.files.limits import LARGEST_TABLE, MiB, in_words, most_expanded
+from modelweld.local import Array
+
+NOT_SEEN = ("", "NA")
+COUNT, SITE = ("count", "counts"), "site"
+DELIMITERS = ",;\t"
+LONGEST_LINE = 8 * MiB
+
+
+def read_csv(path: Path) -> list[dict[str, Any]]:
+    """The sites of a table in text, each as named arrays."""
+    size_of(path, LARGEST_TABLE)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            lines = _lines(file)
+            first = next(lines, "")
+            delimiter = max(DELIMITERS, key=first.count)
+            (header,) = csv.reader([first], delimiter=delimiter)
+            return _sites(*_cells(csv.reader(lines, delimiter=delimiter), header))
+    except UnicodeDecodeError:
+        raise InputError("it is not text in UTF-8. Save the table as 'CSV UTF-8'.") from None
+    except (csv.Error, ValueError) as wrong:
+        if isinstance(wrong, InputError):
+            raise
+        raise InputError(f"it is no table: {first_line(wrong)}. Save it as CSV.") from None
+
+
+def _lines(file: IO[str]) -> Iterator[str]:
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise InputError(f"a line of it has more than {in_words(LONGEST_LINE)}. It may be a file of another kind.")
+        yield line
+
+
+def _cells(rows: Any, header: list[str]) -> tuple[list[str], Array, list[str] | None]:
+    """Names of columns, numbers (rows, columns) with NaN for what was not seen, and the sites."""
+    names = [name.strip() for name in header]
+    _check_columns(names)
+    at = names.index(SITE) if SITE in names else None
+    numbers, sites = array("d"), []
+    for row in rows:
+        if not row:
+            continue
+        line = rows.line_num + 1
+        if len(row) != len(names):
+            raise InputError(f"line {line} has {len(row)} cells, but there are {len(names)} columns.")
+        for name, cell in zip(names, row, strict=True):
+            if name == SITE:
+                sites.append(cell)
+            else:
+                numbers.append(_number(cell.strip(), line, name))
+    columns = [name for name in names if name != SITE]
+    return columns, np.array(numbers).reshape(-1, len(columns)), None if at is None else sites
+
+
+def _number(cell: str, line: int, column: str) -> float:
+    if cell in NOT_SEEN:
+        return math.nan
+    try:
+        value = math.nan if "_" in cell else float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(
+            f"line {line}, column {column!r}: {cell[:40]!r} is no number. Write decimals with a point; leave cells "
+            "empty where a value was not seen."
+        )
+    return value
+
+
+def _check_columns(names: list[str]) -> None:
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None and twice != "":
+        raise InputError(f"column {twice!r} comes twice; which one is meant cannot be known.")
+    if "" in names or "__index_level_0__" in names:
+        raise InputError("a column has no name: row numbers? Write the table without (index=False, row.names=FALSE).")
+    if not [name for name in names if name not in (*COUNT, SITE)]:
+        raise InputError(f"there is no column of a feature: found {names}. The first line must name the columns.")
+    try:
+        [float(name) for name in names]
+    except ValueError:
+        return
+    raise InputError("its first line has numbers only. The first line must name the columns.")
+
+
+def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[dict[str, Any]]:
+    """The rows of every site, as named arrays; sites in the order in which they appear."""
+    counted = [name for name in columns if name in COUNT]
+    if len(counted) > 1:
+        raise InputError(f"there are two columns of counts, {counted}: keep one.")
+    if not len(numbers):
+        raise InputError("it has no rows. One row per parameter is needed.")
+    features = [name for name in columns if name not in COUNT]
+    at = [columns.index(name) for name in features]
+    result = []
+    for site in dict.fromkeys(sites) if sites is not None else [""]:
+        own = numbers if sites is None else numbers[[s == site for s in sites]]
+        values = own[:, at]
+        named: dict[str, Any] = {"values": np.nan_to_num(values, nan=0.0), "features": features, "site": site}
+        if np.isnan(values).any():
+            named["weight"] = 1.0 - np.isnan(values)
+        if counted:
+            named["counts"] = own[:, columns.index(counted[0])]
+        result.append(named)
+    return result
+
+
+def read_parquet(path: Path) -> list[dict[str, Any]]:
+    """The sites of a Parquet table, each as named arrays; needs pyarrow."""
+    size = size_of(path)
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise InputError("Parquet needs 'pyarrow', which is not installed: pip install modelweld[tables].") from None
+    try:
+        with parquet.ParquetFile(path) as file:
+            claimed, most = file.metadata.num_rows * file.metadata.num_columns * 8, most_expanded(size)
+            if claimed > most:
+                raise InputError(
+                    f"it has {in_words(size)} but unpacks to {in_words(claimed)}, and {in_words(most)} are read of a "
+                    "file of that size. Write it uncompressed, or with modelweld.files.save."
+                )
+            schema = file.schema_arrow
+            _check_columns(list(schema.names))
+            for field in schema:
+                kind = field.type
+                real = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
+                word = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
+                if not (real or (word and field.name == SITE)):
+                    raise InputError(f"column {field.name!r} holds {str(kind)[:60]}, but must hold numbers.")
+            table = file.read()
+    except InputError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError) as wrong:
+        raise InputError(f"it is no Parquet table, or damaged: {first_line(wrong)}.") from None
+    columns = [name for name in schema.names if name != SITE]
+    numbers = np.empty((table.num_rows, len(columns)))
+    for i, name in enumerate(columns):
+        column = table.column(name)
+        missing = column.is_null().to_numpy()
+        numbers[:, i] = column.fill_null(0).to_numpy()
+        if not np.isfinite(numbers[:, i]).all():
+            row = int(np.argmin(np.isfinite(numbers[:, i])))
+            raise InputError(
+                f"row {row}, column {name!r}: {numbers[row, i]} is no number. Leave values empty (null) that were not "
+                "seen."
+            )
+        numbers[missing, i] = math.nan
+    sites = [str(site) for site in table.column(SITE).to_pylist()] if SITE in schema.names else None
+    return _sites(columns, numbers, sites)

@@ -1,0 +1,172 @@
+"""Safetensors files: written under another name and then renamed; read after every claim of the header is checked.
+
+The format is eight bytes with the length of a header, the header (JSON: where each tensor lies, and words for people),
+and the tensors. Because their bytes must fill the file exactly, a checked header cannot ask for more memory than there
+is file; tensors are read straight into the arrays that are handed out, so that nothing is ever held twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.errors import InputError
+from modelweld.files.faults import AGAIN, first_line, looks_like, size_of
+from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, in_words, parsed
+
+DTYPES = {
+    "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
+    "U64": "<u8", "U32": "<u4", "U16": "<u2", "U8": "u1", "BOOL": "?",
+}  # fmt: skip
+"""The format's names of types -> numpy's. Complex and eight-bit floats are no parameters of ours."""
+
+KEY = "modelweld"
+"""Of the manifest among the words for people."""
+
+
+class Place(NamedTuple):
+    """Where a tensor lies: bytes counted from the end of the header."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """A safetensors file whose header has been checked."""
+
+    path: Path
+    start: int
+    places: dict[str, Place]
+    words: dict[str, str]
+
+    def read(self, name: str) -> NDArray[Any]:
+        """One tensor, read into an array of its own."""
+        place = self.places[name]
+        count = math.prod(place.shape)
+        found = np.fromfile(self.path, dtype=place.dtype, count=count, offset=self.start + place.begin)
+        if found.size != count:
+            raise InputError(f"tensor {name!r} ends too early: the file was changed while it was read. {AGAIN}")
+        return found.reshape(place.shape)
+
+
+def opened(path: Path) -> Tensors:
+    """The header of a safetensors file, all of its claims checked against the size of the file."""
+    size = size_of(path)
+    with path.open("rb") as file:
+        first = file.read(8)
+        length = int.from_bytes(first, "little")
+        if len(first) < 8 or length > size - 8 or length < 2:
+            raise InputError(f"it is no safetensors file, or only a part of one{_seeming(first)}. {AGAIN}")
+        if length > LARGEST_HEADER:
+            raise InputError(f"its header has {in_words(length)}, but at most {in_words(LARGEST_HEADER)} are read.")
+        text = file.read(length)
+    if not text.startswith(b"{"):
+        raise InputError(f"it is no safetensors file{_seeming(first)}. {AGAIN}")
+    header = parsed(text, "its header")
+    words = header.pop("__metadata__", {})
+    if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
+        raise InputError(f"the metadata of its header must be words. {AGAIN}")
+    if len(header) > MOST_TENSORS:
+        raise InputError(f"it has {len(header):,} tensors, but at most {MOST_TENSORS:,} are read.")
+    places = {name: _place(name, entry) for name, entry in header.items()}
+    _check_filled(places, size - 8 - length)
+    return Tensors(path, 8 + length, places, words)
+
+
+def _place(name: str, entry: Any) -> Place:
+    """One line of the header."""
+    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+        raise InputError(f"its header says of tensor {name!r} something else than type, shape and place. {AGAIN}")
+    dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(dtype, str) or dtype not in DTYPES:
+        raise InputError(f"tensor {name!r} is of type {dtype!r}, but must be of {', '.join(DTYPES)}. Save it as F64.")
+    if not (_naturals(shape) and len(shape) <= MOST_AXES and _naturals(offsets) and len(offsets) == 2):
+        raise InputError(f"its header gives tensor {name!r} a shape or a place that cannot be. {AGAIN}")
+    place = Place(DTYPES[dtype], tuple(shape), *offsets)
+    if math.prod(place.shape) * np.dtype(place.dtype).itemsize != place.end - place.begin:
+        raise InputError(f"its header gives tensor {name!r} another size than its shape {place.shape} has. {AGAIN}")
+    return place
+
+
+def _naturals(given: Any) -> bool:
+    return isinstance(given, list) and all(type(n) is int and 0 <= n < 2**63 for n in given)
+
+
+def _check_filled(places: Mapping[str, Place], size: int) -> None:
+    """Refuse tensors that overlap, leave gaps, or do not end where the file does."""
+    at = 0
+    for name, place in sorted(places.items(), key=lambda item: (item[1].begin, item[1].end)):
+        if place.begin != at:
+            raise InputError(f"its header places tensor {name!r} over another, or leaves a gap before it. {AGAIN}")
+        at = place.end
+    if at != size:
+        what = "it ends too early" if at > size else "something follows its last tensor"
+        raise InputError(f"{what}: tensors take {in_words(at)}, the file has {in_words(size)} for them. {AGAIN}")
+
+
+def _seeming(first: bytes) -> str:
+    found = looks_like(first)
+    return "" if found is None else f"; it looks like {found[0]}"
+
+
+def digest(tensor: NDArray[Any]) -> str:
+    """SHA-256 of the bytes of a tensor."""
+    return hashlib.sha256(tensor.data if tensor.size else b"").hexdigest()
+
+
+def storable(array: Any, dtype: str | None = None) -> NDArray[Any]:
+    """The same numbers, little-endian and one after the other; not copied if they already are."""
+    found = np.asarray(array)
+    little = found.dtype.newbyteorder("<") if dtype is None else np.dtype(dtype)
+    return np.asarray(found, dtype=little, order="C")
+
+
+def write(path: Path, tensors: Mapping[str, NDArray[Any]], manifest: str, *, force: bool) -> None:
+    """Write a whole file or none: under another name first, which then becomes the file's."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    if path.suffix != ".safetensors":
+        raise InputError(f"such files are called something.safetensors; found {path.name!r}. Rename it.")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {str(path.parent)!r}. Make it first.")
+    taken = InputError("there is such a file already. Choose another name, or say force=True to replace it.")
+    if not force and os.path.lexists(path):
+        raise taken
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        try:
+            save_file(dict(tensors), part, metadata={KEY: manifest})
+        except SafetensorError as wrong:
+            raise InputError(f"it cannot be written: {first_line(wrong)}.") from None
+        opened(part)  # what cannot be read should not be sent
+        if force:
+            os.replace(part, path)
+        else:
+            _renamed(part, path, taken)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _renamed(part: Path, path: Path, taken: InputError) -> None:
+    """Rename without replacing: a link fails where a file has come meanwhile."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise taken from None
+    except OSError:  # no links on this file system
+        if os.path.lexists(path):
+            raise taken from None
+        os.replace(part, path)
