@@ -1,5 +1,7 @@
 """Hidden Markov models: expected numbers, shares, emissions of different kinds."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -20,10 +22,10 @@ def brute_force(start, move, density):
     moves, starts, counts, total = np.zeros((K, K)), np.zeros(K), np.zeros(K), 0.0
     for path in np.ndindex(*[K] * T):
         p = start[path[0]] * np.prod([density[t, s] for t, s in enumerate(path)])
-        p *= np.prod([move[a, b] for a, b in zip(path[:-1], path[1:], strict=True)])
+        p *= np.prod([move[a, b] for a, b in pairwise(path)])
         total += p
         starts[path[0]] += p
-        for a, b in zip(path[:-1], path[1:], strict=True):
+        for a, b in pairwise(path):
             moves[a, b] += p
         for s in path:
             counts[s] += p

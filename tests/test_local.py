@@ -192,3 +192,8 @@ def test_riding_everything_is_refused():
 def test_unknown_array_is_named():
     with pytest.raises(InputError, match="'w'"):
         fuse([LocalModel({"v": np.eye(2)}, AXES)] * 2).array("w")
+
+
+def test_sites_without_values_may_send_a_variance():
+    empty = [LocalModel({"v": np.zeros((0, 2))}, AXES, variance={"v": 1.0}) for _ in range(3)]
+    assert fuse(empty).K == 0

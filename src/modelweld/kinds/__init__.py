@@ -7,6 +7,7 @@ Libraries differ in how they keep a mixture; all of them have one. A *kind* is w
     fused(fusion, how, **options) -> LocalModel    fused parameters, arranged like a site's
     rescaled(model, scale, offset) -> LocalModel   the model of x = scale * y + offset, given that of y (optional)
     harmonised(models) -> list         the same models with the same arrays, where kinds have variants (optional)
+    HAS_OUTLIERS                       False if values far from all others are no mistakes (optional)
 
 An adapter (`modelweld.libraries`) turns a library's model into a LocalModel of its kind and back, and knows nothing of
 fusion; a kind knows nothing of libraries.

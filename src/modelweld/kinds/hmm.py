@@ -123,7 +123,7 @@ def _with_covariances(model: LocalModel) -> LocalModel:
             name, values = name.replace("variances", "covariances"), spreads[..., None, :] * np.eye(spreads.shape[-1])
         if name in EMISSIONS:
             emissions[name] = np.asarray(values)
-    return _again(model, emissions)
+    return _again(model, emissions).with_(variance=model.variance)
 
 
 def _again(model: LocalModel, emissions: Mapping[str, Array]) -> LocalModel:

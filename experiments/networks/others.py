@@ -1,0 +1,60 @@
+"""What fused networks are compared with: averages, weight matching, ensembles."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.special import logsumexp
+
+from modelweld.kinds.network import layers, outputs
+
+MOST_ROUNDS = 20
+"""Of weight matching; it has come to rest long before."""
+
+
+def averaged(networks, shares):
+    """Layers averaged unit by unit; the output layer by `shares` (J, classes)."""
+    W, b = (list(zip(*parts, strict=True)) for parts in zip(*networks, strict=True))
+    weights = [*(np.mean(w, axis=0) for w in W[:-1]), sum(p * w for p, w in zip(shares, W[-1], strict=True))]
+    return weights, [*(np.mean(v, axis=0) for v in b[:-1]), sum(p * v for p, v in zip(shares, b[-1], strict=True))]
+
+
+def matched_weights(networks):
+    """Git Re-Basin's weight matching of several networks (its MergeMany): each in turn to the mean of the others."""
+    networks = [([*W], [*b]) for W, b in networks]
+    for _ in range(MOST_ROUNDS):
+        changed = False
+        for j in range(len(networks)):
+            others = [network for i, network in enumerate(networks) if i != j]
+            W, b = ([np.mean(part, axis=0) for part in zip(*parts, strict=True)] for parts in zip(*others, strict=True))
+            changed |= _turned(*networks[j], W, b)
+        if not changed:
+            break
+    return networks
+
+
+def _turned(W, b, like_W, like_b):
+    """Put the units of every hidden layer into the order that fits best, in turn, until none moves."""
+    ever = False
+    while True:
+        moved = False
+        for i in range(len(W) - 1):
+            fit = like_W[i].T @ W[i] + np.outer(like_b[i], b[i]) + like_W[i + 1] @ W[i + 1].T
+            order = linear_sum_assignment(fit, maximize=True)[1]
+            here = np.trace(fit)
+            if fit[np.arange(len(order)), order].sum() > here + 1e-9 * abs(here):
+                W[i], b[i], W[i + 1] = W[i][:, order], b[i][order], W[i + 1][order]
+                moved = ever = True
+        if not moved:
+            return ever
+
+
+def units_of(network):
+    """Hidden units."""
+    return sum(w.shape[1] for w in layers(network)[0][:-1])
+
+
+def probabilities(models, X):
+    """Of every site and class, (J, rows, classes); zero for classes a site does not have."""
+    logits = np.array([outputs(m, X) for m in models])
+    has = np.array([m.arrays["counts"] for m in models])[:, None, :] > 0
+    logits = np.where(has, logits, -np.inf)
+    return np.exp(logits - logsumexp(logits, axis=2, keepdims=True))

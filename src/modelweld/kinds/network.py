@@ -1,0 +1,305 @@
+"""Feed-forward networks of any depth; with one hidden layer, probabilistic federated neural matching (PFNM).
+
+Arrays: `W0 (feature, h0)`, `b0 (h0)`, `W1 (h0, h1)`, `b1 (h1)`, ..., `Wd (h_last, class)`, `bd (class)`; optionally
+`counts (class)`, the rows a site has seen of every class, and `inputs (2, feature)`, the means and standard deviations
+of its features. Hidden sets are matched one after the other, each by its incoming weights in the global order of the
+set before, its biases and, the last one, its outgoing weights, whose precision is `counts`: a site knows nothing of a
+class it has not seen. The others ride. Outputs are logits of classes, or values (`class` is then no name).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.families import Family, Gaussian
+from modelweld.kinds import shared_facts
+from modelweld.local import Array, LocalModel
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+HOWS = ("refit", "polish", "mean", "union")
+"""`refit` averages first layers and fits all later ones to the sites' own networks on drawn inputs
+(`modelweld.kinds.refit`): the default if all sites send counts. `polish` goes on and moves the first layer too
+(`modelweld.kinds.polish`). `mean` is PFNM's estimator: posterior means, those of outgoing weights by class counts.
+`union` has all units of all sites: it is exactly the sum of their networks, weighted by class counts."""
+
+ACTIVATIONS = ("relu", "tanh", "logistic", "identity")
+
+HAS_OUTLIERS = False
+"""A weight of an input that is always zero elsewhere is far from all others, and right."""
+
+DEVIATION = 0.5
+"""Standard deviation, about zero, of the inputs a refit draws where nothing is known of the features. It suits features
+between zero and one, and scaled ones; for others sites send `inputs`."""
+
+START_NOISE = 0.7
+"""Share of the variance of weights that is noise to begin with; the likelihood moves it from there. Units of networks
+that started from different random weights are copies of each other only loosely: on digits with different classes per
+site, almost nothing is matched from a start at .3, and a third to a half of all units stays apart from .5. Networks
+that started alike end near .2, exact copies at the floor."""
+
+
+def network(
+    weights: Sequence[ArrayLike],
+    biases: Sequence[ArrayLike],
+    *,
+    activation: str,
+    classes: Sequence[Any] | None = None,
+    counts: ArrayLike | None = None,
+    inputs: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
+    site: str = "",
+    facts: Mapping[str, Any] | None = None,
+) -> LocalModel:
+    """A network as it leaves a site.
+
+    Parameters
+    ----------
+    weights, biases : sequences of arrays (n_in, n_out), (n_out,)
+        The layers, first to last.
+    activation : {"relu", "tanh", "logistic", "identity"}
+        Of all hidden layers.
+    classes : sequence, optional
+        Labels of the outputs, which are then logits; without, outputs are values.
+    counts : array (outputs,) or float, optional
+        Rows the site has seen of every class, or of all outputs.
+    inputs : array (2, features), optional
+        Means and standard deviations of its features.
+    features : sequence of str, optional
+        Names of the features.
+    site : str, optional
+        Name of the site.
+    facts : mapping, optional
+        What else is needed to write it again.
+
+    Examples
+    --------
+    >>> model = network([np.eye(2), np.ones((2, 1))], [np.zeros(2), [0.5]], activation="relu")
+    >>> outputs(model, np.array([[1.0, -3.0]]))
+    array([[1.5]])
+    """
+    if activation not in ACTIVATIONS:
+        raise InputError(f"activation is one of {list(ACTIVATIONS)}; found {activation!r}.")
+    W, b = ([np.asarray(x, dtype=np.float64) for x in given] for given in (weights, biases))
+    last = len(W) - 1
+    if last < 1:
+        raise InputError("a network without a hidden layer has no units to match: fuse it as a linear model.")
+    feature, out = None if features is None else "feature", None if classes is None else "class"
+    sets = [feature, *[f"h{i}" for i in range(last)], out]
+    arrays: dict[str, ArrayLike] = {}
+    axes: dict[str, tuple[str | None, ...]] = {}
+    for i in range(len(W)):
+        arrays[f"W{i}"], axes[f"W{i}"] = W[i], (sets[i], sets[i + 1])
+        arrays[f"b{i}"], axes[f"b{i}"] = b[i], (sets[i + 1],)
+    weight = {}
+    if counts is not None:
+        arrays["counts"], axes["counts"] = np.broadcast_to(np.asarray(counts, dtype=np.float64), b[-1].shape), (out,)
+        weight[f"W{last}"] = np.broadcast_to(arrays["counts"], W[-1].shape)
+    if inputs is not None:
+        arrays["inputs"], axes["inputs"] = inputs, (None, feature)
+    coordinates = {} if features is None else {"feature": list(features)}
+    labels = {} if classes is None else {str(label): label for label in classes}
+    return LocalModel(
+        arrays,
+        axes,
+        weight=weight,
+        site=site,
+        coordinates=coordinates if classes is None else {**coordinates, "class": list(labels)},
+        partial=[] if classes is None else ["class"],
+        kind="network",
+        facts={**(facts or {}), "activation": activation, "labels": labels},
+    )
+
+
+def moments(X: Array) -> Array:
+    """Means and standard deviations of features, (2, features): what a site may send of its inputs."""
+    X = X.reshape(len(X), -1)
+    return np.stack([X.mean(axis=0), X.std(axis=0)])
+
+
+def layers(model: LocalModel) -> tuple[list[Array], list[Array]]:
+    """Weights and biases, first to last."""
+    depth = sum(name[0] == "W" for name in model.arrays)
+    W, b = ([np.asarray(model.arrays[f"{letter}{i}"]) for i in range(depth)] for letter in "Wb")
+    return W, b
+
+
+def activated(values: Array, activation: str) -> Array:
+    """What a hidden layer gives on."""
+    if activation == "relu":
+        return np.maximum(values, 0.0)
+    if activation == "tanh":
+        return np.tanh(values)
+    return values if activation == "identity" else np.asarray(0.5 + 0.5 * np.tanh(values / 2))
+
+
+def received(model: LocalModel, X: Array) -> list[Array]:
+    """What every layer receives before its activation, (rows, units) each; the last are the outputs."""
+    result: list[Array] = []
+    for W, b in zip(*layers(model), strict=True):
+        before = activated(result[-1], model.facts["activation"]) if result else X
+        result.append(before @ W + b)
+    return result
+
+
+def outputs(model: LocalModel, X: Array) -> Array:
+    """Logits (or values) of a network: (rows, outputs)."""
+    return received(model, X)[-1]
+
+
+def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
+    """The same networks, with `counts` and `inputs` only if all sites send them; refused if activations differ."""
+    first = models[0]
+    for j, model in enumerate(models):
+        if model.facts["activation"] != first.facts["activation"]:
+            raise InputError(
+                f"site {model.site or j}: all networks must have the same activation. It has "
+                f"{model.facts['activation']!r}, the first site {first.facts['activation']!r}."
+            )
+    kept = set.intersection(*(set(m.arrays) for m in models))
+    extra = {name for m in models for name in ("counts", "inputs") if name in m.arrays and name not in kept}
+    if not extra:
+        return list(models)
+    return [
+        m.with_(
+            arrays={n: a for n, a in m.arrays.items() if n not in extra},
+            axes={n: a for n, a in _axes(m).items() if n not in extra},
+            weight={} if "counts" in extra else m.weight,
+        )
+        for m in models
+    ]
+
+
+def _axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
+    """Axes with the names of coordinates, as they were given."""
+    return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
+
+
+def families(models: Sequence[LocalModel]) -> dict[str, Family]:
+    """Weights and biases, with one noise and one spread per array, first read off the variance of its entries."""
+    result: dict[str, Family] = {}
+    for name, axes in models[0].axes.items():
+        if any(axes):
+            values = np.concatenate([np.ravel(m.arrays[name]) for m in models])
+            weight = np.concatenate([np.ravel(m.weight.get(name, np.ones(np.shape(m.arrays[name])))) for m in models])
+            seen = weight > 0
+            total = float(np.var(values[seen])) if seen.any() else 0.0
+            # of noise / weight, on average
+            noise = START_NOISE * total * seen.sum() / (1 / weight[seen]).sum() if total > 0 else None
+            spread = (1 - START_NOISE) * total if total > 0 else None
+            result[name] = Gaussian(noise=noise, spread=spread, shape="scalar")
+    return result
+
+
+def default_how(fusion: Fusion) -> str:
+    """Refit where class counts were sent."""
+    return "refit" if "counts" in fusion.models[0].arrays else "mean"
+
+
+def shares(models: Sequence[LocalModel]) -> Array:
+    """How much every site has to say about every output, (J, outputs): n_jc / n_c, or the same for all that have it."""
+    has = np.array([_knows(m) for m in models])
+    counts = np.array([m.arrays.get("counts", h) for m, h in zip(models, has, strict=True)])
+    counts = np.where(counts.sum(0) > 0, counts, has)
+    counts = np.where(counts.sum(0) > 0, counts, 1.0)
+    return np.asarray(counts / counts.sum(0))
+
+
+def _knows(model: LocalModel) -> Array:
+    """Which outputs a site has weights for: one or zero."""
+    W = layers(model)[0]
+    weight = np.asarray(model.weight.get(f"W{len(W) - 1}", np.ones(W[-1].shape)))
+    return np.asarray(np.sign(weight.max(axis=0)))
+
+
+def fused(fusion: Fusion, how: str, **options: Any) -> LocalModel:
+    """The fused network; options of a refit (draws, ridge, seed, steps): see `modelweld.kinds.refit.refitted`."""
+    from modelweld.kinds.polish import STEPS
+    from modelweld.kinds.refit import refitted
+
+    models = fusion.models
+    pi = shares(models)
+    if how == "union":
+        return like_sites(models, *union(models, pi))
+    if how == "mean":
+        return like_sites(models, *means(fusion, pi))
+    options = {"steps": STEPS if how == "polish" else 0, **options}
+    return like_sites(models, *refitted(fusion, pi, **options))
+
+
+def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Array]) -> LocalModel:
+    """A network with these layers and all that the sites share, their classes and counts together."""
+    first = models[0]
+    labels: dict[str, Any] = {}
+    for j, model in enumerate(models):
+        for name, label in model.facts["labels"].items():
+            if labels.setdefault(name, label) != label:
+                raise InputError(
+                    f"site {model.site or j}: its class {label!r} is {labels[name]!r} elsewhere; rename one."
+                )
+    classes = first.coordinates.get("class")
+    return network(
+        W,
+        b,
+        activation=first.facts["activation"],
+        classes=None if classes is None else [labels[name] for name in classes],
+        counts=sum(np.asarray(m.arrays["counts"]) for m in models) if "counts" in first.arrays else None,
+        features=first.coordinates.get("feature"),
+        facts=shared_facts(models),
+    )
+
+
+def means(fusion: Fusion, pi: Array) -> tuple[list[Array], list[Array]]:
+    """Posterior means of all layers; the output bias rides, weighted like the outgoing weights."""
+    depth = len(layers(fusion.models[0])[0])
+    W = [fusion.array(f"W{i}") for i in range(depth)]
+    b = [fusion.array(f"b{i}") for i in range(depth - 1)]
+    for i in range(1, depth - 1):  # a unit is not fed by one that no site has beside it
+        W[i] = np.where(joined(fusion, i) > 0, W[i], 0.0)
+    return W, [*b, sum(p * layers(m)[1][-1] for p, m in zip(pi, fusion.models, strict=True))]
+
+
+def joined(fusion: Fusion, i: int) -> Array:
+    """How many sites have both units, for every entry of W_i."""
+    before, after = (fusion.matchings[f"h{k}"].presence.astype(np.float64) for k in (i - 1, i))
+    return np.asarray(before.T @ after)
+
+
+def union(models: Sequence[LocalModel], pi: Array) -> tuple[list[Array], list[Array]]:
+    """All units of all sites side by side, outgoing weights times the site's share of the class.
+
+    Examples
+    --------
+    >>> sites = [network([[[a]], [[1.0]]], [[0.0], [0.0]], activation="relu") for a in (1.0, -1.0)]
+    >>> W, b = union(sites, shares(sites))
+    >>> [w.tolist() for w in W]
+    [[[1.0, -1.0]], [[0.5], [0.5]]]
+    """
+    from scipy.linalg import block_diag
+
+    Ws, bs = zip(*map(layers, models), strict=True)
+    first, *middle, last = zip(*Ws, strict=True)
+    *hidden, out = zip(*bs, strict=True)
+    W = [np.hstack(first), *(block_diag(*parts) for parts in middle)]
+    W.append(np.vstack([p * w for p, w in zip(pi, last, strict=True)]))
+    return W, [*(np.concatenate(parts) for parts in hidden), np.sum(pi * np.array(out), axis=0)]
+
+
+def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    """The network of x = scale * y + offset, given that of y: the scaling goes into the first layer.
+
+    A site that sent no `inputs` now does: its scaler tells where the features of a refit should be drawn.
+    """
+    W = np.asarray(model.arrays["W0"]) / scale[:, None]
+    mean, deviation = np.asarray(model.arrays.get("inputs", np.array([[0.0], [DEVIATION]])))
+    inputs = np.stack([mean * scale + offset, deviation * np.abs(scale)])
+    return model.with_(
+        arrays={**model.arrays, "W0": W, "b0": np.asarray(model.arrays["b0"]) - offset @ W, "inputs": inputs},
+        axes={**_axes(model), "inputs": (None, model.along["W0"][0])},
+    )

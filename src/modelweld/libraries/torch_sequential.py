@@ -1,0 +1,158 @@
+"""PyTorch's Sequential of Linear layers with one activation.
+
+Dropout is left out and batch normalisation folded into the layer beside it, both as in evaluation. Convolutions are
+refused: their channels are sets too, but a refit would have to draw images, and averages alone lose to local networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.kinds.network import layers, moments, network
+from modelweld.local import Array, LocalModel
+
+NAMES = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
+"""PyTorch's activations and ours."""
+
+IGNORED = ("Dropout", "Identity", "Flatten")
+"""Modules that change nothing in evaluation; Flatten only before the first layer."""
+
+ENDS = ("Softmax", "LogSoftmax")
+"""Modules after the last layer: outputs are logits up to a constant either way. They are written again."""
+
+
+def read(
+    model: Any,
+    *,
+    classes: Sequence[Any] | None = None,
+    y: ArrayLike | None = None,
+    class_counts: ArrayLike | None = None,
+    n: int | None = None,
+    X: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
+) -> LocalModel:
+    """Weights and biases; with class counts, how much they are worth for each class.
+
+    Parameters
+    ----------
+    model : torch.nn.Sequential
+        Of Linear, one kind of activation (ReLU, Tanh, Sigmoid), Dropout, BatchNorm1d; also nested.
+    classes : sequence, optional
+        Labels of the outputs; default 0, 1, ... where `y` or `class_counts` is given. Without any of them outputs are
+        values, not logits.
+    y : array of labels, optional
+        To count them here.
+    class_counts : array (outputs,), optional
+        Training rows of each class, instead.
+    n : int, optional
+        Number of training rows, where outputs are values.
+    X : array (rows, features), optional
+        The site's data, of which the mean and standard deviation of each feature are sent.
+    features : sequence of str, optional
+        Names of the features.
+    """
+    W, b, activation, end = _layers(list(_modules(model)))
+    outputs = len(b[-1])
+    if classes is None and (y is not None or class_counts is not None):
+        classes = range(outputs)
+    counts = class_counts
+    if y is not None and classes is not None:
+        counts = np.array([np.sum(np.asarray(y) == c) for c in classes], dtype=np.float64)
+    for what, given in (("classes", classes), ("class_counts", counts)):
+        if given is not None and len(np.asarray(given)) != outputs:
+            raise InputError(f"{what} must be one for each of {outputs} outputs; found {len(np.asarray(given))}.")
+    return network(
+        W,
+        b,
+        activation=activation,
+        classes=None if classes is None else np.asarray(classes).tolist(),
+        counts=n if counts is None else counts,
+        inputs=None if X is None else moments(np.asarray(X, dtype=np.float64)),
+        features=features,
+        facts={"end": end, "dtype": str(next(model.parameters()).dtype).removeprefix("torch.")},
+    )
+
+
+def _modules(model: Any) -> Iterator[Any]:
+    """The modules of a Sequential, nested ones in their place, without those that change nothing."""
+    for module in model:
+        if type(module).__name__ == "Sequential":
+            yield from _modules(module)
+        elif type(module).__name__ not in IGNORED:
+            yield module
+
+
+def _layers(modules: list[Any]) -> tuple[list[Array], list[Array], str, str]:
+    """Weights (in, out), biases, activation and end; batch normalisation folded in."""
+    W: list[Array] = []
+    b: list[Array] = []
+    activations = set()
+    scale: Array | float = 1.0  # what happens to values between the last activation and the next Linear
+    shift: Array | float = 0.0
+    end, open_layer = "", False  # whether values come straight out of a Linear
+    for module in modules:
+        name = type(module).__name__
+        if end or (name == "Linear" and open_layer) or (name in NAMES and not open_layer):
+            raise InputError(f"{name} stands where none can: between two Linear layers there is one activation.")
+        if name == "Linear":
+            w = _numbers(module.weight).T
+            bias = np.zeros(w.shape[1]) if module.bias is None else _numbers(module.bias)
+            W.append(np.broadcast_to(scale, len(w))[:, None] * w)
+            b.append(bias + np.broadcast_to(shift, len(w)) @ w)
+            scale, shift, open_layer = 1.0, 0.0, True
+        elif name == "BatchNorm1d" and module.running_var is not None:
+            times = 1 / np.sqrt(_numbers(module.running_var) + module.eps)
+            plus = -_numbers(module.running_mean) * times
+            if module.affine:
+                times, plus = times * _numbers(module.weight), plus * _numbers(module.weight) + _numbers(module.bias)
+            if open_layer:
+                W[-1], b[-1] = W[-1] * times, b[-1] * times + plus
+            else:
+                scale, shift = scale * times, shift * times + plus
+        elif name in NAMES:
+            activations.add(NAMES[name])
+            open_layer = False
+        elif name in ENDS and open_layer:
+            end = name
+        else:
+            raise InputError(
+                f"a {name} is not read: a Sequential may hold Linear, {', '.join(NAMES)}, Dropout, BatchNorm1d with "
+                "running statistics, Flatten before the first layer, and Softmax or LogSoftmax at the end."
+            )
+    if not open_layer or len(activations) != 1:
+        found = f"activations {sorted(activations)}" if open_layer else "no Linear at the end"
+        raise InputError(f"a network ends in a Linear layer and has one kind of activation; found {found}.")
+    return W, b, activations.pop(), end
+
+
+def _numbers(tensor: Any) -> Array:
+    return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
+
+
+def write(local: LocalModel, like: str) -> Any:
+    """A Sequential of Linear layers and activations, in evaluation mode; its outputs stand in the order of the classes.
+
+    Which class an output is, a Sequential cannot say: ``local.coordinates["class"]`` does.
+    """
+    import torch
+
+    W, b = layers(local)
+    named = {ours: name for name, ours in NAMES.items()}
+    dtype = getattr(torch, local.facts.get("dtype", "float32"))
+    modules: list[Any] = []
+    for i, (w, bias) in enumerate(zip(W, b, strict=True)):
+        if i:
+            modules.append(getattr(torch.nn, named.get(local.facts["activation"], "Identity"))())
+        layer = torch.nn.Linear(*w.shape, dtype=dtype)
+        with torch.no_grad():
+            layer.weight.copy_(torch.from_numpy(w.T.copy()))
+            layer.bias.copy_(torch.from_numpy(bias.copy()))
+        modules.append(layer)
+    if local.facts.get("end"):
+        modules.append(getattr(torch.nn, local.facts["end"])(dim=1))
+    return torch.nn.Sequential(*modules).eval()

@@ -1,0 +1,323 @@
+"""Networks: what a refit and a union are, classes that sites lack, and what is refused."""
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from modelweld import InputError, fuse, read
+from modelweld.families import Gaussian
+from modelweld.kinds.network import activated, network, outputs, shares
+from modelweld.kinds.polish import _slope
+from modelweld.kinds.refit import DRAWS, drawn
+from modelweld.libraries import write
+from modelweld.prior import BetaBernoulli
+
+APART = {
+    "families": Gaussian(noise=1e-6, spread=1.0, shape="scalar", learning="nothing"),
+    "prior": BetaBernoulli(),
+    "filter_outliers": False,
+}
+"""Under these nothing that is not a copy to three digits is matched."""
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def some_network(rng, sizes, classes=None, activation="relu", **more):
+    W = [rng.normal(size=shape) / np.sqrt(shape[0]) for shape in pairwise(sizes)]
+    return network(W, [rng.normal(size=n) for n in sizes[1:]], activation=activation, classes=classes, **more)
+
+
+def some_sites(rng, hidden, activation="relu"):
+    """Three sites with two to four of the classes a, b, c, d."""
+    held = ["abcd", "ab", "bcd"]
+    return [
+        some_network(rng, [3, *hidden, len(k)], list(k), activation, counts=rng.integers(1, 20, len(k))) for k in held
+    ]
+
+
+def ensemble(fusion, X):
+    """Logits of all sites, weighted by class counts."""
+    return sum(p * outputs(m, X) for p, m in zip(shares(fusion.models), fusion.models, strict=True))
+
+
+@pytest.mark.parametrize("hidden", [(5,), (5, 4), (4, 3, 5)])
+@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
+def test_the_union_is_the_ensemble_weighted_by_class_counts(rng, hidden, activation):
+    fusion = fuse(some_sites(rng, hidden, activation), **APART)
+    X = rng.normal(size=(50, 3))
+    assert np.allclose(outputs(fusion.fused("union"), X), ensemble(fusion, X), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("hidden", [(5,), (5, 4)])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_a_refit_with_all_units_kept_is_the_ensemble_too(rng, hidden, activation):
+    fusion = fuse(some_sites(rng, hidden, activation), **APART)
+    assert all((m.counts == 1).all() for m in fusion.matchings.values())
+    X = 0.5 * rng.normal(size=(50, 3))
+    refit = fusion.fused("refit", ridge=1e-12)
+    assert np.allclose(outputs(refit, X), ensemble(fusion, X), atol=1e-4)
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
+def test_polishing_only_brings_outputs_nearer(rng, activation):
+    fusion = fuse([some_network(rng, [3, 4, 3, 2], activation=activation, counts=5) for _ in range(3)])
+    X = drawn(fusion.models, DRAWS, 0)
+    off = [np.square(outputs(fusion.fused("polish", steps=n), X) - ensemble(fusion, X)).sum() for n in (0, 1, 5, 100)]
+    assert all(after <= before * (1 + 1e-9) for before, after in pairwise(off))
+    refit = fusion.fused("refit")
+    assert np.array_equal(outputs(fusion.fused("polish", steps=0), X), outputs(refit, X))
+
+
+@pytest.mark.parametrize("activation", ["tanh", "logistic", "identity"])
+def test_slopes_of_activations(activation):
+    x, step = np.linspace(-2, 2, 9), 1e-6
+    rise = (activated(x + step, activation) - activated(x - step, activation)) / (2 * step)
+    assert np.allclose(_slope(activated(x, activation), activation), rise, atol=1e-8)
+
+
+def test_polishing_does_not_depend_on_the_order_of_sites(rng):
+    sites, X = some_sites(rng, (4, 3)), rng.normal(size=(9, 3))
+    found = [outputs(fuse([sites[j] for j in order]).fused("polish"), X) for order in ([0, 1, 2], [2, 0, 1])]
+    assert np.allclose(*found, atol=1e-9)
+
+
+def test_shares_are_those_of_rows_by_class(rng):
+    fusion = fuse(some_sites(rng, (4,)), **APART)
+    counts = np.array([m.arrays["counts"] for m in fusion.models])
+    assert np.allclose(shares(fusion.models), counts / counts.sum(axis=0))
+    assert fusion.models[1].coordinates["class"] == ("a", "b", "c", "d")
+    assert (shares(fusion.models)[1, 2:] == 0).all()
+
+
+def test_without_counts_sites_that_have_a_class_share_it_alike(rng):
+    sites = [some_network(rng, [3, 4, 2], classes) for classes in (["a", "b"], ["b", "c"])]
+    fusion = fuse(sites, **APART)
+    assert shares(fusion.models).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]
+
+
+def test_counts_count_only_if_all_sites_send_them(rng):
+    sites = [some_network(rng, [3, 4, 2], ["a", "b"], counts=[5, 5]), some_network(rng, [3, 4, 2], ["a", "b"])]
+    fusion = fuse(sites, **APART)
+    assert shares(fusion.models).tolist() == [[0.5, 0.5], [0.5, 0.5]]
+    assert np.array_equal(outputs(fusion.fused(), np.eye(3)), outputs(fusion.fused("mean"), np.eye(3)))
+
+
+def test_the_default_is_the_refit_where_counts_are_known(rng):
+    fusion = fuse(some_sites(rng, (4,)), **APART)
+    assert np.array_equal(outputs(fusion.fused(), np.eye(3)), outputs(fusion.fused("refit"), np.eye(3)))
+
+
+def test_units_of_the_second_layer_are_fed_by_units_of_their_own_sites(rng):
+    fusion = fuse([some_network(rng, [3, 4, 5, 2], counts=9) for _ in range(2)], **APART)
+    W1 = fusion.fused("mean").arrays["W1"]
+    assert W1.shape == (8, 10)
+    assert (W1 != 0).sum() == 2 * 4 * 5
+
+
+def test_sites_with_one_two_and_three_classes_make_one_classifier(rng):
+    X = rng.normal(size=(300, 2)) + 4 * np.array([[0, 0], [1, 0], [0, 1]])[np.arange(300) % 3]
+    labels = np.array([2, 10, 33])[np.arange(300) % 3]
+    nets, told = [], []
+    for seed, classes in enumerate(([2, 10, 33], [10, 33], [2, 10], [2])):
+        held = np.isin(labels, classes)
+        net = MLPClassifier((6,), solver="lbfgs", alpha=0.1, random_state=seed, max_iter=1000)
+        nets.append(net.fit(X[held], labels[held]))
+        told.append(labels[held])
+    locals_ = [read(net, y=y) for net, y in zip(nets, told, strict=True)]
+    for net, local in zip(nets, locals_, strict=True):
+        again = write(local)
+        assert np.allclose(again.predict_proba(X), net.predict_proba(X))
+        assert (again.predict(X) == net.predict(X)).all()
+    fused = fuse(locals_[:3]).model()
+    assert fused.classes_.tolist() == [2, 10, 33]
+    assert fused.score(X, labels) > 0.9
+    assert np.allclose(fused.predict_proba(X).sum(axis=1), 1.0)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Five sites with different shares of the classes, and test rows."""
+    rng = np.random.default_rng(1)
+    X, y = load_digits(return_X_y=True)
+    order = rng.permutation(len(X))
+    X, y = X[order] / 16, y[order]
+    shares_of_sites = rng.dirichlet([0.5] * 5, 10)
+    site = np.array([rng.choice(5, p=shares_of_sites[c]) for c in y])
+    site[1300:] = -1
+    return [(X[site == j], y[site == j]) for j in range(5)], (X[1300:], y[1300:])
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("how", ["refit", "polish"])
+@pytest.mark.parametrize("hidden", [(20,), (20, 15)])
+def test_fused_digits_beat_every_local_network(digits, hidden, how):
+    sites, test = digits
+    nets = [
+        MLPClassifier(hidden, batch_size=32, max_iter=20, random_state=j).fit(X, y) for j, (X, y) in enumerate(sites)
+    ]
+    fusion = fuse([read(net, y=y, X=X) for net, (X, y) in zip(nets, sites, strict=True)])
+    best = max(net.score(*test) for net in nets)
+    assert fusion.model(how, draws=1000).score(*test) > best + 0.05
+
+
+def test_regressors_fuse_into_their_weighted_mean(rng):
+    X = rng.uniform(-1, 1, (400, 2))
+    parts = [X[:300], X[300:]]
+    nets = [
+        MLPRegressor(hidden_layer_sizes=(5,), activation="tanh", solver="lbfgs", random_state=j, max_iter=3000).fit(
+            x, x.prod(axis=1)
+        )
+        for j, x in enumerate(parts)
+    ]
+    fusion = fuse([read(net, n=len(x)) for net, x in zip(nets, parts, strict=True)], **APART)
+    wanted = 0.75 * nets[0].predict(X) + 0.25 * nets[1].predict(X)
+    assert np.allclose(fusion.model("union").predict(X), wanted)
+    assert np.allclose(fusion.model(ridge=1e-10).predict(X), wanted, atol=0.05)
+
+
+def test_scalers_say_where_inputs_are_drawn(rng):
+    X = rng.normal(size=(80, 2)) * [1.0, 50.0] + [10.0, -300.0]
+    y = (X[:, 0] > 10).astype(int)
+    pipeline = make_pipeline(StandardScaler(), MLPClassifier((3,), solver="lbfgs", random_state=0)).fit(X, y)
+    scaler = pipeline[0]
+    assert np.allclose(read(pipeline, y=y).arrays["inputs"], [scaler.mean_, 0.5 * scaler.scale_])
+    assert np.allclose(read(pipeline, y=y, X=X).arrays["inputs"], [scaler.mean_, scaler.scale_])
+
+
+def test_different_activations_are_refused(rng):
+    sites = [some_network(rng, [3, 4, 2], activation="relu"), some_network(rng, [3, 4, 2], activation="tanh")]
+    with pytest.raises(InputError, match=r"site 1.*same activation.*'tanh'.*'relu'"):
+        fuse(sites)
+    with pytest.raises(InputError, match=r"activation is one of .*'swish'"):
+        some_network(rng, [3, 4, 2], activation="swish")
+
+
+def test_different_depths_are_refused(rng):
+    with pytest.raises(InputError, match=r"site 1: all sites must send the same arrays"):
+        fuse([some_network(rng, [3, 4, 2]), some_network(rng, [3, 4, 4, 2])])
+    with pytest.raises(InputError, match="no units to match"):
+        some_network(rng, [3, 2])
+
+
+def test_a_class_that_is_a_word_here_and_a_number_there_is_refused(rng):
+    fusion = fuse([some_network(rng, [3, 4, 2], [0, 1]), some_network(rng, [3, 4, 2], ["0", "1"])], **APART)
+    with pytest.raises(InputError, match=r"site 1: its class '0' is 0 elsewhere"):
+        fusion.fused()
+
+
+def test_counts_that_do_not_fit_the_classes_are_refused(rng):
+    X = rng.normal(size=(30, 2))
+    net = MLPClassifier((3,), solver="lbfgs", random_state=0).fit(X, X[:, 0] > 0)
+    with pytest.raises(InputError, match=r"each of 2 classes; found shape \(3,\)"):
+        read(net, class_counts=[1, 2, 3])
+    with pytest.raises(InputError, match=r"each of 2 classes; found shape \(\)"):
+        read(net, n=30)
+    assert read(net, class_counts=[10, 20]).arrays["counts"].tolist() == [10.0, 20.0]
+    with pytest.raises(InputError, match="with classes cannot be written as MLPRegressor"):
+        write(read(net), like=MLPRegressor)
+
+
+def test_several_labels_per_row_are_refused(rng):
+    X = rng.normal(size=(30, 2))
+    net = MLPClassifier((3,), solver="lbfgs", random_state=0, max_iter=500).fit(X, (X > 0).astype(int))
+    with pytest.raises(InputError, match="several labels per row"):
+        read(net)
+
+
+def test_a_site_may_join_and_leave(rng):
+    *sites, late = [some_network(rng, [3, 4, 3, 2], ["a", "b"], counts=[5, 9], site=str(j)) for j in range(4)]
+    fusion = fuse(sites)
+    joined = fusion.add(late)
+    assert np.allclose(shares(joined.models), 0.25)
+    assert np.isfinite(outputs(joined.fused(), np.eye(3))).all()
+    assert len(joined.remove("3").models) == 3
+
+
+def torch_network(*modules):
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    return torch.nn.Sequential(*(getattr(torch.nn, name)(*given) for name, *given in modules))
+
+
+TWO_LAYERS = (("Linear", 3, 4), ("ReLU",), ("Linear", 4, 2))
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize(
+    ("modules", "words"),
+    [
+        (
+            (("Conv2d", 1, 4, 3), ("ReLU",), ("Flatten",), ("Linear", 4, 2)),
+            "a Conv2d is not read: a Sequential may hold",
+        ),
+        ((("Linear", 3, 4), ("Linear", 4, 2)), "Linear stands where none can"),
+        (
+            (("Linear", 3, 4), ("ReLU",), ("Linear", 4, 3), ("Tanh",), ("Linear", 3, 2)),
+            r"found activations \['relu', 'tanh'",
+        ),
+        ((("Linear", 3, 4), ("ReLU",)), "found no Linear at the end"),
+        ((*TWO_LAYERS, ("Softmax", 1), ("Linear", 2, 2)), "Linear stands where none can"),
+        (
+            (("Linear", 3, 4), ("BatchNorm1d", 4, 1e-5, 0.1, True, False), ("ReLU",), ("Linear", 4, 2)),
+            "running statistics",
+        ),
+    ],
+)
+def test_sequentials_that_are_no_such_network_are_refused(modules, words):
+    with pytest.raises(InputError, match=words):
+        read(torch_network(*modules))
+
+
+@pytest.mark.torch
+def test_the_end_of_a_sequential_is_written_again(rng):
+    model = torch_network(*TWO_LAYERS, ("LogSoftmax", 1))
+    import torch
+
+    X = torch.from_numpy(rng.normal(size=(5, 3))).float()
+    again = write(read(model, class_counts=[3, 4]))
+    assert torch.allclose(again(X), model(X), atol=1e-6)
+    assert again[0].weight.dtype == torch.float32
+
+
+@pytest.mark.torch
+def test_counts_and_classes_of_a_sequential():
+    model = torch_network(*TWO_LAYERS)
+    assert read(model, y=[1, 1, 0]).arrays["counts"].tolist() == [1.0, 2.0]
+    assert read(model, classes=["no", "yes"]).coordinates["class"] == ("no", "yes")
+    assert "class" not in read(model, n=7).coordinates
+    with pytest.raises(InputError, match="classes must be one for each of 2 outputs; found 3"):
+        read(model, classes=[0, 1, 2])
+
+
+@pytest.mark.torch
+def test_networks_of_two_libraries_fuse_in_one_call(rng):
+    model = torch_network(*TWO_LAYERS)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    net = MLPClassifier((4,), solver="lbfgs", random_state=0, max_iter=500).fit(X, y)
+    fusion = fuse([read(net, y=y), read(net, y=y), read(model, y=y)])
+    assert isinstance(fusion.model(), MLPClassifier)
+    assert type(fusion.model(like="Sequential")).__name__ == "Sequential"
+
+
+def test_the_experiment_runs(tmp_path):
+    script = Path(__file__).parents[1] / "experiments" / "networks" / "run.py"
+    command = [sys.executable, str(script), "--smoke", "--out", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr + run.stdout
+    for entry in json.loads((tmp_path / "results.json").read_text()).values():
+        methods = entry["methods"]
+        assert methods["ours, refit"]["units"] <= methods["class-weighted logit ensemble"]["units"]
+        assert all(0 <= row["accuracy"] <= 1 for row in methods.values())
