@@ -15,6 +15,7 @@ from modelweld.families import rising
 from modelweld.families.base import Family, summed
 from modelweld.families.counts import Counts
 from modelweld.families.freedom import freedom, log_freedom
+from modelweld.families.simplex import Rows
 from modelweld.metrics import adjusted_rand
 from modelweld.stack import Stack, offsets_of, stack_arrays
 
@@ -109,6 +110,38 @@ def test_probabilities_with_weight_are_counts():
     assert np.allclose(unknown, family.rows(x / weight, None, np.ones_like(x)))
 
 
+def test_a_single_observation_is_no_probability_among_counts():
+    family = Counts(base=[1.0, 2.0, 3.0], between=40.0)
+    x = np.array([[3.0, 5.0, 2.0], [0.0, 1.0, 0.0], [0.2, 0.5, 0.3]])
+    worth = family.rows(x)[:, 3]
+    assert np.allclose(worth, [1 / (1 / 10 + 1 / 40), 1 / (1 + 1 / 40), 40.0])  # only what is not whole is unknown
+    assert np.allclose(family.rows(x[1:])[:, 3], 40.0)  # all sum to one: probabilities
+    told = Counts(base=[1.0, 2.0, 3.0], between=40.0, counted=True)
+    assert np.allclose(told.rows(x[1:2])[:, 3], 1 / (1 + 1 / 40))
+    assert Counts().starts(stack_arrays([x[:1], x[1:2]]))[0].counted is True
+    assert Counts().starts(stack_arrays([x[2:], x[1:2]]))[0].counted is False
+
+
+@pytest.mark.parametrize("kind", ["probabilities", "counts"])
+def test_the_carrier_that_is_learned_with_is_that_of_the_rows(kind):
+    values, _ = topics(60, 0.3, 200, 5, kind)
+    rows = Rows.of(np.concatenate(values), None)
+    for between in (0.7, 33.0, 150.0, 2e5):
+        value, slope = rows.total_carrier(between)
+        assert value == pytest.approx(rows.carrier(between).sum(), abs=1e-9 * rows.p.size)
+        step = 1e-4
+        ahead, behind = (rows.carrier(between * np.exp(h)).sum() for h in (step, -step))
+        assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-5, abs=1e-4)
+
+
+def test_rows_without_words_between_others_add_up():
+    x = np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, 4.0, 3.0]])
+    family = Counts(base=np.ones(3), between=9.0)
+    weight = np.repeat((x.sum(1, keepdims=True) > 0).astype(float), 3, axis=1)
+    assert np.allclose(family.rows(x, None, weight)[[1, 3]], family.rows(x[[1, 3]]))
+    assert not family.rows(x, None, weight)[[0, 2]].any()
+
+
 # ---------------------------------------------------------------- vocabularies
 
 
@@ -180,6 +213,20 @@ def test_sites_with_different_vocabularies_are_fused():
     found = fuse(models, Counts())
     assert adjusted_rand(truth, np.concatenate(found.labels)) > 0.9
     assert np.allclose(found.atoms.sum(1), 1.0)
+
+
+def test_a_site_that_shares_hardly_any_words_is_refused():
+    rng = np.random.default_rng(0)
+    known = [[1, 1, 1, 0, 0, 0], [1, 1, 0, 1, 0, 0], [0, 0, 1, 0, 1, 1]]
+    models = []
+    for seen in np.array(known, dtype=float):
+        p = rng.dirichlet([1.0, 1.0, 0.02, 1.0, 1.0, 1.0], 2) * seen
+        models.append(
+            LocalModel({"v": p / p.sum(1, keepdims=True)}, {"v": ("topic", None)}, weight={"v": seen + 0 * p})
+        )
+    with pytest.raises(InputError, match=r"site 2.*words that another site knows; found \d\.\d%"):
+        fuse(models, Counts())
+    fuse(models[:2], Counts())
 
 
 # ---------------------------------------------------------------- messages

@@ -16,6 +16,9 @@ from modelweld.local import Array
 
 SHIFT = 8.0  # from here on four terms of Stirling's series leave an error below 1e-11
 BLOCK = 16384  # numbers worked on at a time: three blocks of them fit in a processor's second cache
+FOLD = (
+    8  # factors multiplied before a logarithm is taken: each is between 5e-3 (pseudo-counts are 1e-6 at least) and 6e8
+)
 HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 
@@ -27,15 +30,21 @@ def log_rising(S: Array, a: Array) -> Array:
 
 def log_rising_pairs(X: Array, C: Array) -> Array:
     """Sum over w of log Gamma(C_kw + X_lw) - log Gamma(C_kw), (L, K); entries of X that are zero cost nothing."""
-    L, D = X.shape
-    room = _room(D)
-    before = _log_gammas(C.reshape(-1, 1), np.zeros(1), room).reshape(C.shape)
-    result = np.empty((L, C.shape[0]))
-    for i in range(L):
-        own = np.flatnonzero(X[i])
-        c, b = (C, before) if len(own) == D else (C[:, own], before[:, own])
-        result[i] = _log_gammas(c, X[i, own], room) - b.sum(1)
-    return result
+    (L, D), K = X.shape, len(C)
+    z, factors, logs = _room(D)
+    before = _each_log_gamma(C.ravel(), (z, factors, logs)).reshape(C.shape)
+    there = X != 0
+    first = np.concatenate([[0], np.cumsum(there.sum(1))])
+    words, x = np.nonzero(there)[1], X[there]
+    after = np.zeros(L * K)
+    begin, end = 0, 0
+    while end < L * K:
+        end, size, number = _fill(begin, first, words, x, C, z, factors)
+        np.log(z[:size], out=logs[:size])
+        np.log(factors[:number], out=factors[:number])
+        _add_pairs(begin, end, first, z, logs, factors, K, after)
+        begin = end
+    return np.asarray(after.reshape(L, K) - there.astype(np.float64) @ before.T)
 
 
 def _room(D: int) -> tuple[Array, ...]:
@@ -57,6 +66,20 @@ def _log_gammas(C: Array, x: Array, room: tuple[Array, ...]) -> Array:
     return result
 
 
+def _each_log_gamma(c: Array, room: tuple[Array, ...]) -> Array:
+    """Log Gamma(c), number by number."""
+    result = np.empty(len(c))
+    zeros = np.zeros(BLOCK)
+    for start in range(0, len(c), BLOCK):
+        part = c[start : start + BLOCK]
+        z, factors, logs = (r[: len(part)] for r in room)
+        _shift(part[None], zeros, z[None], factors[None])
+        np.log(z, out=logs)
+        np.log(factors, out=factors)
+        _put(z, logs, factors, result[start : start + BLOCK])
+    return result
+
+
 @exact
 def _shift(C, x, z, factors):
     """Arguments z of at least SHIFT, and the factors by which their Gamma is too large."""
@@ -71,14 +94,90 @@ def _shift(C, x, z, factors):
 
 
 @exact
+def _series(t, log):
+    """Stirling's series of log Gamma(t), without the constant."""
+    r = 1 / t
+    q = r * r
+    return (t - 0.5) * log - t + r * (1 / 12 - q * (1 / 360 - q * (1 / 1260 - q / 1680)))
+
+
+@exact
+def _stirling(z, logs):
+    """The sum of such series."""
+    total = 0.0
+    for w in range(len(z)):
+        total += _series(z[w], logs[w])
+    return total
+
+
+@exact
+def _put(z, logs, log_factors, result):
+    """Log Gamma, number by number."""
+    for w in range(len(z)):
+        result[w] = HALF_LOG_TAU + _series(z[w], logs[w]) - log_factors[w]
+
+
+@exact
 def _add_up(z, logs, log_factors, result):
     """Stirling's series, minus the logarithms of the factors, summed along rows."""
     for k in range(z.shape[0]):
-        total = 0.0
+        result[k] = z.shape[1] * HALF_LOG_TAU + _stirling(z[k], logs[k])
         for w in range(z.shape[1]):
-            t = z[k, w]
-            r = 1 / t
-            q = r * r
-            series = r * (1 / 12 - q * (1 / 360 - q * (1 / 1260 - q / 1680)))
-            total += (t - 0.5) * logs[k, w] - t + series - log_factors[k, w]
-        result[k] = total + z.shape[1] * HALF_LOG_TAU
+            result[k] -= log_factors[k, w]
+
+
+@exact
+def _fill(pair, first, words, x, C, z, factors):
+    """As `_shift` for as many pairs (row, atom) as there is room for, numbered row by row, from `pair` on.
+
+    Factors are multiplied, FOLD of them at a time, so that there are fewer logarithms to take. Returns where to go on
+    and how much room was used.
+    """
+    K, D = C.shape
+    size, number = 0, 0
+    while pair < (len(first) - 1) * K:
+        row, k = pair // K, pair % K
+        low, m = first[row], first[row + 1] - first[row]
+        if size + m > len(z):
+            break
+        c, own, here = C[k], x[low : low + m], z[size : size + m]
+        if m == D:
+            for w in range(m):
+                here[w] = c[w] + own[w]
+        else:
+            at = words[low : low + m]
+            for w in range(m):
+                here[w] = c[at[w]] + own[w]
+        fold = -(-m // FOLD)
+        product = factors[number : number + fold]
+        for f in range(fold):
+            product[f] = 1.0
+        for part in range(0, m, fold):
+            some = here[part : min(part + fold, m)]
+            for w in range(len(some)):
+                t = some[w]
+                low_t = t < SHIFT
+                s = min(t, SHIFT)
+                u = s * (s + 7)
+                product[w] *= u * (u + 6) * (u + 10) * (u + 12) if low_t else 1.0
+                some[w] = t + SHIFT if low_t else t
+        size += m
+        number += fold
+        pair += 1
+    return pair, size, number
+
+
+@exact
+def _add_pairs(begin, end, first, z, logs, log_factors, K, result):
+    """Stirling's series, minus the logarithms of the factors, summed for each pair."""
+    size, number = 0, 0
+    for pair in range(begin, end):
+        row = pair // K
+        m = first[row + 1] - first[row]
+        fold = -(-m // FOLD)
+        result[pair] = m * HALF_LOG_TAU
+        result[pair] += _stirling(z[size : size + m], logs[size : size + m])
+        for f in range(number, number + fold):
+            result[pair] -= log_factors[f]
+        size += m
+        number += fold

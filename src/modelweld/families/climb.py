@@ -53,6 +53,10 @@ class ByAtom:
         self.labels = labels
         self._members = csr_matrix((np.ones(N), (labels, np.arange(N))), shape=(K, N))
 
-    def __call__(self, x: Array) -> Array:
-        """Sums (K, D) of x (N, D)."""
-        return np.asarray(self._members @ x)
+    def __call__(self, x: Array, times: Array | None = None) -> Array:
+        """Sums (K, D) of x (N, D), each row times a number (N,) if given."""
+        if times is None:
+            return np.asarray(self._members @ x)
+        members = self._members.copy()
+        members.data = times[members.indices]
+        return np.asarray(members @ x)

@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
 from modelweld.families import vocabulary
-from modelweld.families.base import Family
+from modelweld.families.base import Family, summed
 from modelweld.families.climb import ByAtom, climbed
 from modelweld.families.counts_start import WORTH, first_worths
 from modelweld.families.rising import log_rising, log_rising_pairs
-from modelweld.families.simplex import Rows
+from modelweld.families.simplex import Rows, are_counted
 from modelweld.families.vocabulary import Sums
 from modelweld.local import Array
-from modelweld.stack import Index, Stack
+from modelweld.stack import Index, Stack, group_of_rows
 
 PSEUDO_COUNTS = (1e-6, 1e4)
 """Bounds of the atoms' pseudo-counts: a word that no atom has, or one of which all have the same share to a percent."""
@@ -28,6 +28,10 @@ LEAST_SHARE = 0.5
 density of a row is no longer right (a word that is present costs too little), and everything would be explained as
 chance about one mean. Rows that seem to be copies give a first `between` within a factor of 1.6 in simulated sets of 5
 to 1,000 words."""
+
+LEAST_SHARED = 0.1
+"""Of a site's mass, on words that another site knows. With less, its rows would be matched by the prior alone: where
+nothing is shared, every atom predicts a row equally well."""
 
 ROWS_LOOKED_AT = 200
 """Rows from which the first pseudo-counts are learned, those of the largest groups first."""
@@ -51,6 +55,9 @@ class Counts(Family):
         ``numpy.inf``: they do not, and it is not learned (counts must then be sent).
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned.
+    counted : bool, optional
+        Whether a row of zeros and one number 1 is a single observation. If not given, it is unless all rows that were
+        seen sum to one: they are then probabilities. (A row that sums to one and is not whole always is.)
     least : float
         Set by `starts`: `between` does not fall below.
 
@@ -82,6 +89,7 @@ class Counts(Family):
     base: ArrayLike | None = None
     between: float | None = None
     learning: Literal["likelihood", "nothing"] = "likelihood"
+    counted: bool | None = None
     least: float = WORTH[0]
 
     def __post_init__(self) -> None:
@@ -103,12 +111,12 @@ class Counts(Family):
         return self.between == np.inf
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
-        """Values below zero, rows of seen words that sum to zero."""
+        """Values below zero, rows of seen words that sum to zero, sites that share hardly any words with others."""
         seen = np.ones(stack.values.shape, dtype=bool) if stack.weight is None else stack.weight > 0
         values = np.where(seen, stack.values, 0.0)
         wrong = (values < 0).any(1) | (seen.any(1) & (values.sum(1) <= 0))
         if not wrong.any():
-            return None
+            return _strange(values, seen, stack) if len(stack.sizes) > 1 and not seen.all() else None
         row = int(wrong.argmax())
         if (values[row] < 0).any():
             return row, f"are not negative; found {values[row].min():g}"
@@ -119,7 +127,8 @@ class Counts(Family):
         D = stack.values.shape[1]
         if self.base is not None and np.size(self.base) not in (1, D):
             raise InputError(f"Counts: base has {np.size(self.base)} entries but the values have {D} categories.")
-        rows = Rows.of(stack.values, stack.weight)
+        counted = are_counted(stack.values, stack.weight) if self.counted is None else self.counted
+        rows = Rows.of_stack(stack, counted)
         if self.exact and np.isinf(rows.n).any():
             raise InputError(
                 "Counts: between=inf needs counts, but some rows are probabilities (they sum to one); send the number "
@@ -127,7 +136,8 @@ class Counts(Family):
             )
         found = []
         for between in first_worths(stack, rows) if self.between is None else [self.between]:
-            start = replace(self, between=between, least=max(WORTH[0], LEAST_SHARE * min(between, WORTH[1])))
+            least = max(WORTH[0], LEAST_SHARE * min(between, WORTH[1]))
+            start = replace(self, between=between, least=least, counted=counted)
             if self.base is None:
                 start = start._with_first_base(stack, rows)
             found.append(replace(start, base=np.zeros(D) + np.asarray(start.base)))
@@ -137,9 +147,9 @@ class Counts(Family):
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         if variance is not None:
             raise InputError("Counts: what a row is worth is its weight (observations); it takes no variance.")
-        rows = Rows.of(values, weight)
+        rows = Rows.of(values, weight, self.counted)
         n = rows.worth(self._between)
-        h = rows.coefficient() if self.exact else rows.carrier(n)[0] + rows.measure
+        h = rows.coefficient() if self.exact else rows.carrier(self._between) + rows.measure
         plain = [n[:, None] * rows.p, n[:, None], h[:, None]]
         if rows.seen is None:
             return np.concatenate(plain, axis=1)
@@ -205,9 +215,12 @@ class Counts(Family):
         """As `update`, and `between`; that stays where no atom has two values, because then nothing tells it."""
         if not self.rows_change(stack):
             return self.update(sums)
-        rows, by_atom, D = Rows.of(stack.values, stack.weight), ByAtom(labels), self._base.size
+        rows, by_atom, D = Rows.of_stack(stack, self.counted), ByAtom(labels), self._base.size
         tell = not self.exact and len(np.unique(labels)) < len(labels)
         together = by_atom(rows.p) if len(np.unique(rows.n)) == 1 else None  # rows of equal n need be added only once
+
+        def added(n: Array) -> Array:
+            return by_atom(rows.p, n) if together is None else together * n[0]
 
         def log_likelihood(x: Array) -> tuple[float, Array]:
             a = np.exp(x[:D])
@@ -220,15 +233,13 @@ class Counts(Family):
                 by_a, by_row = vocabulary.slopes(rows.p, rows.seen, n, a, labels, atoms)
                 by_n = float((by_row * n * n).sum())
             else:
-                scaled = together if together is not None else by_atom(n[:, None] * rows.p)
-                S = scaled * n[0] if together is not None else scaled
+                S = added(n)
                 value, by_a, by_s, by_N = _over_atoms(a, S, by_atom(n))
-                moved = scaled * n[0] ** 2 if together is not None else by_atom((n * n)[:, None] * rows.p)
-                by_n = float((by_s * moved).sum() + (by_N * by_atom(n * n)).sum())
+                by_n = float((by_s * added(n * n)).sum() + (by_N * by_atom(n * n)).sum()) if tell else 0.0
             if not tell:
                 return value, a * by_a
-            carrier, slope = rows.carrier(n)
-            return value + float(carrier.sum()), np.append(a * by_a, (by_n + float((slope * n * n).sum())) / between)
+            carrier, slope = rows.total_carrier(between)
+            return value + carrier, np.append(a * by_a, by_n / between + slope)
 
         start = np.log(self._base)
         return self._climbed(log_likelihood, np.append(start, np.log(self._between)) if tell else start, sums[:, :D])
@@ -282,6 +293,23 @@ class Counts(Family):
     def _between(self) -> float:
         assert self.between is not None
         return self.between
+
+
+def _strange(values: Array, seen: NDArray[np.bool_], stack: Stack) -> tuple[int, str] | None:
+    """The first row of a site that has little of its mass on words that another site knows too."""
+    group = group_of_rows(stack.offsets)
+    known = summed(seen.astype(np.float64), group, len(stack.sizes)) > 0
+    elsewhere = known.sum(0) - known > 0
+    mass = summed(values / np.where(seen.any(1), values.sum(1), 1.0)[:, None], group, len(stack.sizes))
+    shared = (mass * elsewhere).sum(1) / np.where(known.any(1), mass.sum(1), 1.0)
+    strange = known.any(1) & (shared < LEAST_SHARED)
+    if not strange.any():
+        return None
+    row = int(np.flatnonzero(strange[group] & seen.any(1))[0])
+    return row, (
+        f"have at least {LEAST_SHARED:.0%} of a site's mass on words that another site knows; found "
+        f"{shared[group[row]]:.1%}, so that there is nothing to compare"
+    )
 
 
 def _over_atoms(a: Array, S: Array, N: Array) -> tuple[float, Array, Array, Array]:

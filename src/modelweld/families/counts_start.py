@@ -27,8 +27,8 @@ SMALLEST_SHARE = 0.1
 UNKNOWN_WORTH = 100.0
 """`between` when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
 
-HALVINGS = 50
-"""Of the interval of log n: to one part in 1e14."""
+HALVINGS = 30
+"""Of the interval of log n: to one part in 1e8."""
 
 
 def first_worths(stack: Stack, rows: Rows) -> list[float]:
@@ -64,7 +64,7 @@ def _worth_of_pair(rows: Rows, i: int, j: int) -> float:
     """`between` at which the two rows differ as much as copies do on average."""
     p, q = _in_common(rows, i, j)
     m = (p + q) / 2
-    divergence = sum(float((r[r > 0] * np.log(r[r > 0] / m[r > 0])).sum()) for r in (p, q))
+    divergence = sum(float((r[r > ZERO] * np.log(r[r > ZERO] / m[r > ZERO])).sum()) for r in (p, q))
     low, high = np.log(WORTH)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -185,7 +185,7 @@ class Gaussian(Family):
         """As `update`; with standard errors by gradient, because then rows depend on the noise."""
         if self.shape == "full" and self.learning == "likelihood":
             return self._in_best_frame(stack, labels, sums)
-        if stack.variance is None or self.learning == "nothing":
+        if stack.variance is None or self.learning == "nothing" or len(labels) == 0:
             return self.update(sums)
         if self.learning == "moments":
             raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")

@@ -6,8 +6,8 @@ import numpy as np
 
 from modelweld.local import Array
 
-COMPILED_FROM = 500_000
-"""Terms from which on the compiled sums are used: below, scipy takes less than a tenth of a second, and nobody should
+COMPILED_FROM = 200_000
+"""Terms from which on the compiled sums are used: below, scipy takes a few hundredths of a second, and nobody should
 wait for a compiler."""
 
 LARGEST_BLOCK = 500_000

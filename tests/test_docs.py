@@ -1,0 +1,47 @@
+"""The code in docs/families.md runs, block after block, as a reader would type it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NEEDS = re.compile(r"^# needs the extra (\w+)$", re.MULTILINE)
+"""A block that begins so is run where the extra is installed."""
+
+BLOCKS = BLOCK.findall((Path(__file__).parents[1] / "docs" / "families.md").read_text(encoding="utf-8"))
+
+
+def needed(block):
+    found = NEEDS.match(block)
+    return found[1] if found else None
+
+
+def ran(upto):
+    """What the blocks before this one, and it, leave behind: those that need no extra, and the last."""
+    names = {}
+    for i, block in enumerate(BLOCKS[: upto + 1]):
+        if i == upto or needed(block) is None:
+            exec(compile(block, f"docs/families.md, block {i}", "exec"), names)
+    return names
+
+
+def test_there_is_code():
+    assert len(BLOCKS) >= 4
+
+
+def test_blocks_without_extras_run():
+    ran(max(i for i, block in enumerate(BLOCKS) if needed(block) is None))
+
+
+@pytest.mark.parametrize(
+    "i",
+    [
+        pytest.param(i, marks=getattr(pytest.mark, extra), id=f"block {i}")
+        for i, block in enumerate(BLOCKS)
+        if (extra := needed(block)) is not None
+    ],
+)
+def test_blocks_that_need_an_extra_run(i):
+    pytest.importorskip(needed(BLOCKS[i]))
+    ran(i)
