@@ -1,13 +1,12 @@
-"""Union, reduction and exchange: what they promise of the fused density."""
+"""Union, reduction and density: what they promise of the fused mixture."""
 
 import numpy as np
 import pytest
 
 from modelweld import InputError, fuse
-from modelweld.exchange import Heaps, exchanged
-from modelweld.kinds.mixture import merged, mixture, stacked
-from modelweld.reduce import log_volumes
-from modelweld.stack import group_of_rows
+from modelweld.kinds.mixture import densest, merged, mixture, stacked
+from modelweld.reduce import log_volumes, reduced
+from modelweld.soften import drawn, log_likelihood, nearest, softened, statistics
 
 
 def sites(rng, diagonal, J=5, L=4, D=3):
@@ -65,31 +64,91 @@ def test_reduce_has_k_components_and_keeps_the_points(fusion):
     assert small.arrays["counts"].sum() == pytest.approx(sum(m.arrays["counts"].sum() for m in fusion.models))
 
 
-def test_exchange_lowers_the_cost_and_keeps_one_per_site(fusion):
-    rng = np.random.default_rng(1)
+def likelihood(parts, mixture, seed=1):
+    """Of many points of the union, which none but the test has seen."""
+    return log_likelihood(mixture, *drawn(parts, np.random.default_rng(seed), 100))
+
+
+def test_density_is_nearer_to_the_union_than_the_reduction_and_the_matching(fusion):
     parts = stacked(fusion.models)
-    groups = group_of_rows(fusion.matching.offsets)
-    labels = np.concatenate([rng.permutation(6)[: len(m)] for m in fusion.labels])
-    found = exchanged(*parts, labels, groups)
-    assert cost(parts, found) < cost(parts, labels)
-    assert len(np.unique(np.stack([found, groups]), axis=1).T) == len(found)
-    assert set(found) == set(labels)
-    assert np.array_equal(exchanged(*parts, found, groups), found)
-
-
-def test_heaps_know_their_cost(fusion):
-    parts = stacked(fusion.models)
-    labels = fusion.matching.stacked_labels
-    heaps = Heaps(*parts, labels)
-    assert heaps.costs.sum() == pytest.approx(cost(parts, labels))
-    heaps.move(0, int(labels[1]))
-    assert heaps.costs.sum() == pytest.approx(cost(parts, heaps.labels))
-
-
-def test_density_is_no_worse_than_moments(fusion):
-    parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
-    assert cost(parts, exchanged(*parts, labels, group_of_rows(fusion.matching.offsets))) <= cost(parts, labels) + 1e-9
+    K = len(fusion.counts)
+    found = likelihood(parts, densest(*parts, fusion.matching.stacked_labels, K))
+    assert found > likelihood(parts, merged(*parts, fusion.reduction().labels(K))) - 1e-3
+    assert found > likelihood(parts, merged(*parts, fusion.matching.stacked_labels)) - 1e-3
     assert fusion.fused("density").sizes == fusion.fused("moments").sizes
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_softening_comes_near_to_em_on_very_many_points(diagonal):
+    rng = np.random.default_rng(4)
+    wide = np.where(np.arange(40) % 2, 0.02, 1.0)  # wide ones lie across narrow ones
+    spreads = wide[:, None] * np.ones(2) if diagonal else wide[:, None, None] * np.array([[1.0, 0.8], [0.8, 1.0]])
+    parts = rng.uniform(0, 3, (40, 2)), spreads, np.ones(40)
+    start = merged(*parts, reduced(*parts, 4))
+    points, weight = drawn(parts, np.random.default_rng(2), 40)
+    now = start
+    for _ in range(20):
+        mass, first, second = statistics(now, points, weight)
+        means = first / mass[:, None]
+        squares = means[:, :, None] * means[:, None, :] if second.ndim == 3 else means**2
+        now = means, second / mass.reshape(-1, *[1] * (second.ndim - 1)) - squares, mass
+    gain = likelihood(parts, now) - likelihood(parts, start)
+    assert gain > 0.003
+    assert likelihood(parts, nearest(parts, start)) - likelihood(parts, start) > 0.8 * gain
+
+
+def test_components_that_are_not_shared_arrive_without_noise():
+    rng = np.random.default_rng(0)
+    A = rng.normal(0, 1, (4, 3, 6))
+    parts = (
+        np.repeat(rng.normal(0, 1e3, (2, 3)), 2, axis=0) + rng.normal(0, 1, (4, 3)),
+        A @ np.swapaxes(A, 1, 2),
+        np.ones(4),
+    )
+    start = merged(*parts, np.array([0, 0, 1, 1]))
+    for now, before in zip(softened(parts, start, rng), start, strict=True):
+        assert np.allclose(now, before, rtol=1e-6)
+
+
+def test_density_does_not_depend_on_the_order_of_sites():
+    local = sites(np.random.default_rng(4), False)
+    one, other = (fuse(models).fused("density") for models in (local, local[::-1]))
+    assert all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
+
+
+@pytest.mark.parametrize("how", ["density", "moments"])
+def test_any_number_of_components(fusion, how):
+    total = sum(m.arrays["counts"].sum() for m in fusion.models)
+    for K in (1, 3, len(fusion.counts)):
+        small = fusion.fused(how, K=K)
+        assert small.sizes == {"component": K}
+        assert small.arrays["counts"].sum() == pytest.approx(total)
+    assert fusion.fused("density", K=20).sizes == {"component": 20}
+    one = fusion.fused(how, K=1)
+    assert np.allclose(one.arrays["means"], merged(*stacked(fusion.models), np.zeros(20, int))[0], atol=1e-6)
+
+
+def test_moments_with_k_merges_atoms_and_leaves_none_out(fusion):
+    atoms = merged(*stacked(fusion.models), fusion.matching.stacked_labels)
+    K = len(atoms[0])
+    ways = [cost(atoms, np.where(np.arange(K) == b, a, np.arange(K))) for b in range(K) for a in range(b)]
+    small = fusion.fused("moments", K=K - 1)
+    spreads = small.arrays["covariances" if "covariances" in small.arrays else "variances"]
+    assert 0.5 * small.arrays["counts"] @ log_volumes(spreads) == pytest.approx(min(ways))
+
+
+def test_density_numbers_components_like_atoms(fusion):
+    density, moments = (fusion.fused(how).arrays["means"] for how in ("density", "moments"))
+    far = np.linalg.norm(density[:, None] - moments, axis=2)
+    assert (far.argmin(axis=1) == np.arange(len(far))).mean() > 0.7
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_collapsed_and_empty_components_keep_their_place(spread):
+    local = [mixture([[0.0], [9.0]], [[spread], [1.0]], [5.0, 0.0], counted=True) for _ in range(2)]
+    found = fuse(local).fused("density")
+    assert found.sizes == {"component": 2}
+    assert sorted(found.arrays["means"].ravel().round(6).tolist()) == [0.0, 9.0]
 
 
 def test_wrong_requests_are_named(fusion):
@@ -99,3 +158,9 @@ def test_wrong_requests_are_named(fusion):
         fuse([[[0.0]], [[1.0]]]).union()
     with pytest.raises(InputError, match=r"how is one of \['density'"):
         fusion.model(how="magic")
+    with pytest.raises(InputError, match=r"20 components: with how='density', K is between 1 and 20; found 21"):
+        fusion.model(K=21)
+    with pytest.raises(InputError, match="K is between 1 and"):
+        fusion.model(how="moments", K=20)
+    with pytest.raises(InputError, match="a component per atom"):
+        fusion.model(how="atoms", K=2)

@@ -146,7 +146,7 @@ def log_volumes(spreads: Array) -> Array:
     """Log determinants of covariances (..., D, D), or of the diagonal matrices of variances (..., D)."""
     if spreads.ndim == 2:
         return np.asarray(np.log(np.maximum(spreads, SMALLEST_VARIANCE)).sum(axis=-1))
-    return np.maximum(np.linalg.slogdet(spreads)[1], np.log(SMALLEST_VARIANCE) * spreads.shape[-1])
+    return np.asarray(np.maximum(np.linalg.slogdet(spreads)[1], np.log(SMALLEST_VARIANCE) * spreads.shape[-1]))
 
 
 def _union_of(fusion: Fusion) -> tuple[Array, Array, Array]:

@@ -17,15 +17,18 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.kinds import shared_facts
 from modelweld.local import Array, LocalModel
-from modelweld.stack import Index, group_of_rows
+from modelweld.soften import nearest
+from modelweld.stack import Index
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 HOWS = ("density", "moments", "atoms")
-"""`moments` merges the components of an atom into one with their common mean and covariance. `density` first moves
-components between atoms, K kept, where that raises the likelihood: labels of its own, for the density alone. `atoms`
-has the atoms themselves as means, which lean towards the others where sites are few."""
+"""`density`: as many components as there are atoms, as near to the density of all sites' mixtures together as they get.
+They know of the atoms only their number; each has the place of the atom with which it shares most points.
+`moments` merges the components of an atom into one with their common mean and covariance. `atoms` has the atoms
+themselves as means, which lean towards the others where sites are few. With ``K=...`` `density` gives any number of
+components, and `moments` merges atoms, always the two that cost the density least, until K are left."""
 
 FEWEST_POINTS = 1.0
 """A component is worth a point at least when its standard error is computed: counts are expected numbers."""
@@ -111,7 +114,7 @@ def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
                 features=model.coordinates.get("feature"),
                 site=model.site,
                 facts=dict(model.facts),
-            )
+            ).with_(variance=model.variance)
         result.append(model)
     return result
 
@@ -121,14 +124,19 @@ def families(models: Sequence[LocalModel]) -> dict[str, Family]:
     return {"means": Gaussian()}
 
 
-def fused(fusion: Fusion, how: str) -> LocalModel:
-    """One component per atom, those set aside included."""
-    from modelweld.exchange import exchanged
+def fused(fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
+    """One component per atom, those set aside included; or K of them."""
+    from modelweld.reduce import reduced
 
     parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
+    if K is not None:
+        _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
     if how == "density":
-        labels = exchanged(*parts, labels, group_of_rows(fusion.matching.offsets))
-    means, spreads, counts = merged(*parts, labels)
+        means, spreads, counts = densest(*parts, labels, len(fusion.counts) if K is None else K)
+    else:
+        means, spreads, counts = merged(*parts, labels)
+    if how == "moments" and K is not None:
+        means, spreads, counts = merged(means, spreads, counts, reduced(means, spreads, counts, K))
     if how == "atoms":
         off = means - fusion.array("means")
         means, spreads = fusion.array("means"), spreads + _squares(off, spreads.ndim)
@@ -141,6 +149,44 @@ def fused(fusion: Fusion, how: str) -> LocalModel:
         features=first.coordinates.get("feature"),
         facts=shared_facts(fusion.models),
     )
+
+
+def _check_size(K: int, how: str, atoms: int, components: int) -> None:
+    if how == "atoms":
+        raise InputError("how='atoms' has a component per atom; K goes with how='density' or 'moments'.")
+    most, what = (components, "components") if how == "density" else (atoms, "atoms")
+    if not 1 <= K <= most:
+        raise InputError(f"there are {most} {what}: with how={how!r}, K is between 1 and {most}; found {K}.")
+
+
+def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) -> tuple[Array, Array, Array]:
+    """K components as near as they get to the density of all; in the order of the atoms `labels` they are nearest to.
+
+    Examples
+    --------
+    >>> ones = np.ones((3, 1))
+    >>> densest(np.array([[9.0], [50.0], [51.0]]), ones, np.ones(3), np.array([1, 0, 0]), 2)[0].round(1).tolist()
+    [[50.5], [9.0]]
+    """
+    from modelweld.reduce import reduced
+
+    order = np.lexsort((counts, *means.T[::-1]))  # by content: the order of sites does not matter
+    means, spreads, counts, labels = means[order], spreads[order], counts[order], labels[order]
+    found = _numbered_like(labels, reduced(means, spreads, counts, K), counts)
+    start = merged(means, spreads, counts, found)
+    return start if len(means) == K else nearest((means, spreads, counts), start)
+
+
+def _numbered_like(labels: Index, found: Index, counts: Array) -> Index:
+    """Labels `found`, numbered like those `labels` with which they share most points; others come last."""
+    from scipy.optimize import linear_sum_assignment
+
+    shared = np.zeros((found.max() + 1, labels.max() + 1))
+    np.add.at(shared, (found, labels), counts)
+    place = np.full(len(shared), shared.shape[1])
+    rows, columns = linear_sum_assignment(shared, maximize=True)
+    place[rows] = columns
+    return np.asarray(np.argsort(np.argsort(place, kind="stable"))[found])
 
 
 def stacked(models: Sequence[LocalModel]) -> tuple[Array, Array, Array]:
