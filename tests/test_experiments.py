@@ -55,6 +55,18 @@ def test_guard():
     assert "| to a third | 0.99 to 1.0 |" in run.stdout
 
 
+def test_mixtures(tmp_path):
+    run = subprocess.run(
+        [sys.executable, str(EXPERIMENTS / "mixtures" / "run.py"), "--smoke"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert run.returncode == 0, run.stderr + run.stdout
+    assert "density" in run.stdout
+
+
 def test_families():
     run = subprocess.run(
         [sys.executable, str(EXPERIMENTS / "families" / "run.py"), "--smoke"],

@@ -270,3 +270,10 @@ def test_a_count_vectorizer_says_what_the_words_are():
     texts = ["tea milk tea", "milk bread", "bread tea honey", "honey milk"] * 5
     pipeline = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=0)).fit(texts)
     assert read(pipeline).coordinates["word"] == ("bread", "honey", "milk", "tea")
+
+
+def test_a_late_site_with_new_words_is_told_to_fuse_again():
+    rng = np.random.default_rng(0)
+    known = [topics(rng.gamma(1.0, 9.0, (3, 4)), list("abcd")) for _ in range(3)]
+    with pytest.raises(InputError, match="no earlier one has.*Fuse all sites again"):
+        fuse(known).add(topics(rng.gamma(1.0, 9.0, (3, 4)), list("abce")))

@@ -69,6 +69,12 @@ def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[
             stacks = [stack_arrays(given)]
         else:
             stacks = [stack_of(models, name, set_name, matchings) for name in old.families]
+        for stack, (key, values) in zip(stacks, old.values.items(), strict=True):
+            if stack.values.shape[1] != values.shape[1]:
+                raise InputError(
+                    f"the site names something that no earlier one has (words, classes): array {key!r} now has "
+                    f"{stack.values.shape[1]} columns instead of {values.shape[1]}. Fuse all sites again."
+                )
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         matchings[set_name] = _rematched(old, stacks, sites, np.concatenate([*kept, *new]), rng, refit)

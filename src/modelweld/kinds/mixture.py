@@ -30,6 +30,10 @@ They know of the atoms only their number; each has the place of the atom with wh
 themselves as means, which lean towards the others where sites are few. With ``K=...`` `density` gives any number of
 components, and `moments` merges atoms, always the two that cost the density least, until K are left."""
 
+LARGEST_SOFTENED = 1e8
+"""Components x atoms x dimensions^3 (without covariances: x dimensions) from which `density` is no longer the default:
+beyond this it takes more than some ten seconds."""
+
 FEWEST_POINTS = 1.0
 """A component is worth a point at least when its standard error is computed: counts are expected numbers."""
 
@@ -117,6 +121,17 @@ def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
             ).with_(variance=model.variance)
         result.append(model)
     return result
+
+
+def default_how(fusion: Fusion) -> str:
+    """`density`, unless most sites sent k-means, which is no density, or it would take minutes."""
+    from collections import Counter
+
+    N, D = np.concatenate([np.asarray(m.arrays["means"]) for m in fusion.models]).shape
+    power = 3 if "covariances" in fusion.models[0].arrays else 1
+    sent = Counter(str(m.facts.get("class", "")) for m in fusion.models).most_common(1)[0][0]
+    large = N * len(fusion.counts) * D**power > LARGEST_SOFTENED
+    return "moments" if sent.endswith("KMeans") or large else "density"
 
 
 def families(models: Sequence[LocalModel]) -> dict[str, Family]:
