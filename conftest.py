@@ -2,6 +2,9 @@
 
 import pytest
 
+collect_ignore = ["tests/adapted", "tests/cases"]
+"""Tables that tests run over: they hold no tests, and some need a library that is not there."""
+
 NEEDS = {
     "dynamax": "dynamax",
     "hmm": "hmm",
