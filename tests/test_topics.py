@@ -275,5 +275,5 @@ def test_a_count_vectorizer_says_what_the_words_are():
 def test_a_late_site_with_new_words_is_told_to_fuse_again():
     rng = np.random.default_rng(0)
     known = [topics(rng.gamma(1.0, 9.0, (3, 4)), list("abcd")) for _ in range(3)]
-    with pytest.raises(InputError, match="no earlier one has.*Fuse all sites again"):
+    with pytest.raises(InputError, match=r"no earlier one has.*Fuse all sites again"):
         fuse(known).add(topics(rng.gamma(1.0, 9.0, (3, 4)), list("abce")))
