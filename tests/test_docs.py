@@ -45,3 +45,10 @@ def test_blocks_without_extras_run():
 def test_blocks_that_need_an_extra_run(i):
     pytest.importorskip(needed(BLOCKS[i]))
     ran(i)
+
+
+def test_the_guide_to_models_runs():
+    (block,) = BLOCK.findall((Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8"))
+    names = {}
+    exec(compile(block, "docs/models.md", "exec"), names)
+    assert names["fusion"].K == 3
