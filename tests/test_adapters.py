@@ -12,15 +12,18 @@ from modelweld.libraries import TABLE, write
 ADAPTED = collected()
 
 
-MARKED = [
-    pytest.param(name, marks=[getattr(pytest.mark, case.marker)] if case.marker else [])
-    for name, case in ADAPTED.items()
-]
+def cases(applies=lambda case: True):
+    """The cases to which a law applies, each with the mark of the extra it needs."""
+    return [
+        pytest.param(case, id=name, marks=[getattr(pytest.mark, case.marker)] if case.marker else [])
+        for name, case in ADAPTED.items()
+        if applies(case)
+    ]
 
 
-@pytest.fixture(params=MARKED)
+@pytest.fixture(params=cases())
 def case(request):
-    return ADAPTED[request.param]
+    return request.param
 
 
 @pytest.fixture
@@ -44,9 +47,8 @@ def test_written_models_answer_like_those_read(case, rng):
     assert np.allclose(case.answers(again, X), case.answers(model, X), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("case", cases(lambda case: case.itself is not None))
 def test_a_model_and_its_shuffled_copies_fuse_into_itself(case, rng):
-    if case.itself is None:
-        pytest.skip("adds evidence: has a law of its own")
     X = case.data(rng)
     model = case.fit(X)
     copies = [local(case, case.shuffled(model, rng), X) for _ in range(3)]
@@ -78,9 +80,8 @@ def test_nothing_as_long_as_the_training_data_leaves(case, rng):
         assert not isinstance(fact, (list, tuple, np.ndarray)) or len(fact) < ROWS
 
 
+@pytest.mark.parametrize("case", cases(lambda case: case.named))
 def test_mixed_feature_sets_are_refused(case, rng):
-    if not case.named:
-        pytest.skip("sites may have names of their own")
     data, models = sites(case, rng, sizes=(3, 3))
     names = [f"f{i}" for i in range(case.features)]
     a = local(case, models[0], data[0], features=names, site="north")
@@ -89,9 +90,8 @@ def test_mixed_feature_sets_are_refused(case, rng):
         fuse([a, b])
 
 
+@pytest.mark.parametrize("case", cases(lambda case: case.named and case.refits))
 def test_features_in_another_order_are_put_right(case, rng):
-    if not (case.named and case.refits):
-        pytest.skip("sites have names of their own, or fits depend on the order")
     data, models = sites(case, rng, sizes=(3, 3))
     names = [f"f{i}" for i in range(case.features)]
     a = local(case, models[0], data[0], features=names)
@@ -102,10 +102,9 @@ def test_features_in_another_order_are_put_right(case, rng):
     assert found.objective == pytest.approx(expected.objective, rel=1e-3)
 
 
+@pytest.mark.parametrize("case", cases(lambda case: case.scales))
 @pytest.mark.parametrize("scaler", [StandardScaler, RobustScaler, MinMaxScaler, MaxAbsScaler])
 def test_scalers_are_undone(case, rng, scaler):
-    if not case.scales:
-        pytest.skip("has no scalers before it")
     X = case.data(rng) * [1.0, 10.0, 0.1] + [5.0, 0.0, -2.0]
     first = scaler().fit(X)
     model = case.fit(first.transform(X))

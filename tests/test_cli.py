@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from modelweld import LocalModel, fuse
+from modelweld import InputError, LocalModel, fuse
 from modelweld.cli import main
 from modelweld.files import load, save
 from modelweld.kinds.mixture import mixture
@@ -166,12 +166,11 @@ def test_wrong_usage_is_code_two(run):
 
 
 def test_names_cannot_command_the_terminal(run):
-    model = LocalModel({"v": [[0.0]]}, {"v": ("atom", None)}, site="x\x1b[31mred")
-    try:
-        save(model, "odd.safetensors")
-    except Exception:  # refused at the door
-        return
-    assert "\x1b" not in run("inspect", "odd.safetensors")[1]
+    with pytest.raises(InputError, match="printable characters"):
+        save(LocalModel({"v": [[0.0]]}, {"v": ("atom", None)}, site="x\x1b[31mred"), "odd.safetensors")
+    code, _, complained = run("inspect", "x\x1b[31mred.safetensors")
+    assert code == 1
+    assert "\x1b" not in complained
 
 
 def test_help_is_there_for_every_command(run):

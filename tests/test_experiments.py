@@ -12,14 +12,16 @@ import pytest
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
-def test_strength(tmp_path):
-    run = subprocess.run(
-        [sys.executable, str(EXPERIMENTS / "strength" / "run.py"), "--smoke", "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def printed_by(script, *options, **more):
+    """What a study prints."""
+    command = [sys.executable, str(EXPERIMENTS / script), *map(str, options)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, **more)
     assert run.returncode == 0, run.stderr + run.stdout
+    return run.stdout
+
+
+def test_strength(tmp_path):
+    printed_by("strength/run.py", "--smoke", "--out", tmp_path)
     results = json.loads((tmp_path / "results.json").read_text())
     assert list(results) == ["tiny_sparse", "tiny_mixtures"]
     assert results["tiny_sparse"]["ours"]["ari"] == [1.0, None]
@@ -32,51 +34,26 @@ def test_strength(tmp_path):
 
 
 def test_real_sets(tmp_path):
-    run = subprocess.run(
-        [sys.executable, str(EXPERIMENTS / "strength" / "real.py"), "--smoke", "--out", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr + run.stdout
+    printed_by("strength/real.py", "--smoke", "--out", tmp_path)
     (methods,) = json.loads((tmp_path / "real.json").read_text()).values()
     assert all(np.isfinite(row["ours"]) for rows in methods.values() for row in rows)
     assert all(f"| digits | {method} |" in (tmp_path / "real.md").read_text() for method in methods)
 
 
 def test_guard():
-    run = subprocess.run(
-        [sys.executable, str(EXPERIMENTS / "strength" / "guard.py"), "--seeds", "1"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr + run.stdout
-    assert "| to a third | 0.99 to 1.0 |" in run.stdout
+    printed = printed_by("strength/guard.py", "--seeds", 1)
+    assert "| to a third | 0.99 to 1.0 |" in printed
 
 
 def test_mixtures(tmp_path):
-    run = subprocess.run(
-        [sys.executable, str(EXPERIMENTS / "mixtures" / "run.py"), "--smoke"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
-    assert run.returncode == 0, run.stderr + run.stdout
-    assert "density" in run.stdout
+    printed = printed_by("mixtures/run.py", "--smoke", cwd=tmp_path)
+    assert "density" in printed
 
 
 def test_families():
-    run = subprocess.run(
-        [sys.executable, str(EXPERIMENTS / "families" / "run.py"), "--smoke"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr + run.stdout
-    assert run.stdout.count("±") == 12 * 4
-    assert "left out" not in run.stdout
+    printed = printed_by("families/run.py", "--smoke")
+    assert printed.count("±") == 12 * 4
+    assert "left out" not in printed
 
 
 @pytest.fixture
@@ -102,11 +79,5 @@ def test_log_likelihood_is_that_of_scipy(mixtures):
 
 
 def test_calibration():
-    run = subprocess.run(
-        [sys.executable, str(EXPERIMENTS / "calibration" / "run.py"), "--smoke"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr + run.stdout
-    assert run.stdout.count("| bin | stated | true | n |") == 4
+    printed = printed_by("calibration/run.py", "--smoke")
+    assert printed.count("| bin | stated | true | n |") == 4

@@ -14,12 +14,14 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
+from modelweld.families.base import summed
+from modelweld.finish import by_labels
 from modelweld.fusion import Fusion
 from modelweld.local import Array, checked_values
-from modelweld.matched import Key, Matching
+from modelweld.matched import Key
 from modelweld.prior import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.simulate_estimated import KMEANS_STARTS
-from modelweld.stack import Index, group_of_rows, offsets_of
+from modelweld.stack import Index, offsets_of
 from modelweld.textbook import textbook as algorithm_1
 
 __all__ = ["kmeans_matching", "pooled_kmeans", "textbook"]
@@ -130,8 +132,7 @@ def textbook(
     prior = BetaBernoulli(alpha, gamma0, "authors" if as_authors else "paper")
     family = Gaussian(result.mean, result.noise, result.spread, learning="moments")
     labels = np.concatenate(result.labels)
-    sums = np.zeros((len(result.counts), 5 * arrays[0].shape[1]))
-    np.add.at(sums, labels, family.rows(np.concatenate(arrays)))
+    sums = summed(family.rows(np.concatenate(arrays)), labels, len(result.counts))
     objective = prior.log_prob(result.counts, np.diff(offsets)) + float(family.log_evidence(sums).sum())
     return _fusion(
         groups,
@@ -184,28 +185,6 @@ def _fusion(
     families: Mapping[Key, Family] | None = None,
     objective: float = float("nan"),
 ) -> Fusion:
-    """A Fusion whose atoms are numbered as `fuse` numbers them: by decreasing count, then by content.
-
-    An atom counts once per site, also where a site holds it more than once.
-    """
-    J, K = len(offsets) - 1, len(atoms)
-    held = np.zeros((J, K), dtype=bool)
-    held[group_of_rows(offsets), labels] = True
-    counts = held.sum(axis=0)
-    number = np.lexsort((*atoms.T[::-1], -counts))
-    rank = np.empty(K, dtype=np.int64)
-    rank[number] = np.arange(K)
-    matching = Matching(
-        stacked_labels=rank[labels],
-        offsets=offsets,
-        counts=counts[number],
-        families=families or {},
-        values={"values": atoms[number]},
-        prior=prior,
-        objective=objective,
-        history=() if np.isnan(objective) else (objective,),
-        changes=(),
-        converged=True,
-        engine=engine,
-    )
-    return Fusion(groups, [str(j) for j in range(J)], {"atom": matching})
+    """A Fusion of these labels."""
+    matching = by_labels(labels, offsets, "values", atoms, engine, prior=prior, families=families, objective=objective)
+    return Fusion(groups, [str(j) for j in range(len(groups))], {"atom": matching})

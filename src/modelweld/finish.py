@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from modelweld.artefacts import artefacts
+from modelweld.families.base import Family
 from modelweld.local import Array
 from modelweld.matched import Key, Matching
 from modelweld.matching import AnyBoard, Board, Progress
-from modelweld.stack import Index
+from modelweld.prior import Prior
+from modelweld.stack import Index, group_of_rows
 
 
 def finished(
@@ -22,8 +24,7 @@ def finished(
     number = by_count(board.counts, values[0])
     last = np.isin(number, [artefact.atom for artefact in found])
     number = np.concatenate([number[~last], number[last]])
-    rank = np.empty(len(number), dtype=np.int64)
-    rank[number] = np.arange(len(number))
+    rank = ranks(number)
     labels = np.empty(len(rows), dtype=np.int64)
     labels[rows] = rank[board.labels]
     return Matching(
@@ -41,6 +42,46 @@ def finished(
         delta=board.copies.delta if isinstance(board, Board) and board.copies is not None else 0.0,
         artefacts=tuple(artefact.renumbered(rank) for artefact in found),
     )
+
+
+def by_labels(
+    labels: Index,
+    offsets: Index,
+    name: str,
+    values: Array,
+    engine: str,
+    *,
+    prior: Prior | None = None,
+    families: Mapping[Key, Family] | None = None,
+    objective: float = float("nan"),
+) -> Matching:
+    """The matching of a method that is not `fuse`, from labels and the atoms' values, numbered as `fuse` numbers them.
+
+    An atom counts once per site, also where a site holds it more than once.
+    """
+    held = np.unique(np.stack([labels, group_of_rows(offsets)]), axis=1)[0]
+    counts = np.bincount(held, minlength=len(values))
+    number = by_count(counts, values)
+    return Matching(
+        stacked_labels=ranks(number)[labels],
+        offsets=offsets,
+        counts=counts[number],
+        families=families or {},
+        values={name: values[number]},
+        prior=prior,
+        objective=objective,
+        history=() if np.isnan(objective) else (objective,),
+        changes=(),
+        converged=True,
+        engine=engine,
+    )
+
+
+def ranks(number: Index) -> Index:
+    """Where each atom stands in an order of all of them."""
+    rank = np.empty(len(number), dtype=np.int64)
+    rank[number] = np.arange(len(number))
+    return rank
 
 
 def by_count(counts: Index, values: Array) -> Index:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.families.base import summed
 from modelweld.fusion import Fusion
 from modelweld.local import Array
 from modelweld.matched import Matching
@@ -70,8 +71,7 @@ def leave_out(board: Board, j: int) -> Without:
     holders = board.counts[atoms] - 1
     own, rest = [], []
     for sums, all_rows in zip(board.sums, board.rows, strict=True):
-        mine = np.zeros((len(atoms), sums.shape[1]))
-        np.add.at(mine, where, all_rows[rows])
+        mine = summed(all_rows[rows], where, len(atoms))
         own.append(mine)
         # where nobody else holds the atom nothing is left, not even rounding
         rest.append(np.where(holders[:, None] > 0, sums[atoms] - mine, 0.0))

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.finish import by_count
+from modelweld.finish import by_labels
 from modelweld.kinds.mixture import merged, stacked
 from modelweld.local import Array
-from modelweld.matched import Matching
-from modelweld.stack import Index, group_of_rows
+from modelweld.stack import Index
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -121,24 +120,7 @@ def relabelled(fusion: Fusion, labels: Index, engine: str) -> Fusion:
 
     ((name, matching),) = fusion.matchings.items()
     means, _, _ = merged(*_union_of(fusion), labels)
-    held = np.unique(np.stack([labels, group_of_rows(matching.offsets)]), axis=1)[0]
-    counts = np.bincount(held, minlength=len(means))
-    number = by_count(counts, means)
-    rank = np.empty(len(number), dtype=np.int64)
-    rank[number] = np.arange(len(number))
-    found = Matching(
-        stacked_labels=rank[labels],
-        offsets=matching.offsets,
-        counts=counts[number],
-        families={},
-        values={"means": means[number]},
-        prior=None,
-        objective=float("nan"),
-        history=(),
-        changes=(),
-        converged=True,
-        engine=engine,
-    )
+    found = by_labels(labels, matching.offsets, "means", means, engine)
     return Fusion(fusion.given, fusion.sites, {name: found})
 
 

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.families.base import summed
 from modelweld.local import Array
 from modelweld.matching import Board
 from modelweld.mixing import FEWEST_DRAWS
@@ -99,8 +100,7 @@ class Chain:
         held = np.unique(np.stack([self.labels, self.group]), axis=1)[0]
         self.counts[:] = np.bincount(held, minlength=len(self.counts))
         for sums, rows in zip(self.sums, self.rows, strict=True):
-            sums[:] = 0.0
-            np.add.at(sums, self.labels, rows)
+            sums[:] = summed(rows, self.labels, len(sums))
 
     def forget(self) -> None:
         """Count moves from here on."""

@@ -12,6 +12,7 @@ from modelweld.cli.messages import result, result_json, say, working
 from modelweld.cli.site import Force, Json
 
 FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
+Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
 Seed = Annotated[int, typer.Option(help="Draws the order of sites in each sweep.")]
 
 
@@ -85,9 +86,7 @@ def _write_page(fusion: Any, path: Path) -> None:
 def add(
     fusion: FusionFile,
     site: Annotated[Path, typer.Argument(help="The new site's file.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")
-    ] = None,
+    out: Target = None,
     seed: Seed = 0,
     force: Force = False,
     json: Json = False,
@@ -106,9 +105,7 @@ def add(
 def remove(
     fusion: FusionFile,
     site: Annotated[str, typer.Argument(help="Name of the site that leaves.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")
-    ] = None,
+    out: Target = None,
     seed: Seed = 0,
     force: Force = False,
     json: Json = False,

@@ -26,13 +26,10 @@ def expanded(given: Sequence[str]) -> list[Path]:
 
 
 def sites_of(paths: Sequence[Path]) -> list[LocalModel]:
-    """The sites' models in these files, named after the file where they have no name."""
+    """The sites' models in these files, each site once."""
     from modelweld.files import read_sites
 
-    found: list[LocalModel] = []
-    for path in paths:
-        models = read_sites(path)
-        found += [m if m.site else m.with_(site=path.stem) for m in models]
+    found = [model for path in paths for model in read_sites(path)]
     names = [m.site for m in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.families.base import summed
 from modelweld.families.user_density import (
     AccuracyWarning,
     Hyper,
     LogDensity,
     LogPrior,
     UserDensity,
-    added,
     bounded,
     compiled,
     load_jax,
@@ -296,7 +296,7 @@ class GeneralDensity(UserDensity):
 
     def held_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
         """Sum of log evidences with the present draws, and its gradient."""
-        sums = added(self.rows(stack.values, stack.variance, stack.weight), labels)
+        sums = summed(self.rows(stack.values, stack.variance, stack.weight), labels)
         sums = sums[sums.any(-1)]
         found = self._integrals(sums)
         batches = []

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.families.base import summed
 from modelweld.families.user_density import (
     AccuracyWarning,
     Hyper,
     LogDensity,
     LogPrior,
     UserDensity,
-    added,
     bounded,
     compiled,
     load_jax,
@@ -243,7 +243,7 @@ class FactorisingDensity(UserDensity):
 
         def ascent(x: Array, units: Hyper) -> tuple[float, Hyper]:
             here = replace(self, h=self._unpacked(x, units))
-            seen, table = here._parts(added(here.rows(stack.values, stack.variance, stack.weight), labels))
+            seen, table = here._parts(summed(here.rows(stack.values, stack.variance, stack.weight), labels))
             joint = table + here._log_mass
             logs = log_sum_exp(joint)
             posterior = (np.exp(joint - logs[..., None]) * (seen > 0)[..., None]).transpose(0, 2, 1)

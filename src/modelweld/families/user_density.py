@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from modelweld.errors import InputError, ModelweldWarning
-from modelweld.families.base import Family, first_row
+from modelweld.families.base import Family, first_row, summed
 from modelweld.local import Array
 from modelweld.stack import Index, Stack
 from modelweld.start import noise_shares, total_variance
@@ -81,15 +81,6 @@ def log_sum_exp(x: Array) -> Array:
     """Log of the sum of exponentials over the last axis."""
     top = x.max(-1)
     return np.asarray(top + np.log(np.exp(x - top[..., None]).sum(-1)))
-
-
-def added(rows: Array, labels: Index) -> Array:
-    """Rows (N, k) added up by atom (K, k), as `summed`, at the speed that long rows need."""
-    sums = np.zeros((int(labels.max(initial=-1)) + 1, rows.shape[1]))
-    order = np.argsort(labels, kind="stable")
-    atoms, first = np.unique(labels[order], return_index=True)
-    sums[atoms] = np.add.reduceat(rows[order], first, axis=0)
-    return sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +184,7 @@ class UserDensity(Family):
                 for share in SHARES:
                     nearer = best.with_hyper(best._unpacked(here + share * (there - here), unit)).seeing(stack)
                     rows = nearer.rows(stack.values, stack.variance, stack.weight)
-                    found = nearer.log_evidence(atoms := added(rows, labels)).sum()
+                    found = nearer.log_evidence(atoms := summed(rows, labels)).sum()
                     if found > value:
                         break
                 else:

@@ -62,6 +62,13 @@ def shared_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
     return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
 
 
+def check_counted(models: Sequence[LocalModel], message: str) -> None:
+    """Refuse sites of which some send numbers and others shares; `message` names the first of these as {site}."""
+    if len({bool(model.facts.get("counted")) for model in models}) > 1:
+        odd = next(model.site or str(j) for j, model in enumerate(models) if not model.facts.get("counted"))
+        raise InputError(message.format(site=odd))
+
+
 def fused(fusion: Any, how: str | None, **options: Any) -> LocalModel:
     """Fused parameters of a Fusion whose sites sent models of one kind."""
     kind = kind_of(fusion.models)

@@ -20,7 +20,7 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.kinds import shared_facts
+from modelweld.kinds import check_counted, shared_facts
 from modelweld.kinds.mixture import FEWEST_POINTS, diagonals, merged
 from modelweld.local import Array, LocalModel
 
@@ -148,12 +148,11 @@ def fused(fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
         new sequences score better with some (0.3 on movement data).
     """
     models = fusion.models
-    if len({bool(m.facts.get("counted")) for m in models}) > 1:
-        odd = next((m.site or str(j)) for j, m in enumerate(models) if not m.facts.get("counted"))
-        raise InputError(
-            f"site {odd} does not say how many frames it has, others do: they cannot be weighed against each other. "
-            "Use read(model, lengths=...) or read(model, X=..., lengths=...)."
-        )
+    check_counted(
+        models,
+        "site {site} does not say how many frames it has, others do: they cannot be weighed against each other. "
+        "Use read(model, lengths=...) or read(model, X=..., lengths=...).",
+    )
     first, labels = models[0], fusion.matching.stacked_labels
     counts = fusion.total("counts")
     emissions: dict[str, Array] = {}

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.kinds import shared_facts
+from modelweld.kinds import check_counted, shared_facts
 from modelweld.local import Array, LocalModel
 from modelweld.soften import nearest
 from modelweld.stack import Index
@@ -110,15 +110,8 @@ def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
     for model in models:
         means, spreads, counts = parameters(model)
         if spreads.ndim == 2:
-            model = mixture(
-                means,
-                spreads[:, None, :] * np.eye(spreads.shape[1]),
-                counts,
-                counted=bool(model.facts["counted"]),
-                features=model.coordinates.get("feature"),
-                site=model.site,
-                facts=dict(model.facts),
-            ).with_(variance=model.variance)
+            full = spreads[:, None, :] * np.eye(spreads.shape[1])
+            model = _again(model, means, full, counts).with_(variance=model.variance)
         result.append(model)
     return result
 
@@ -206,12 +199,11 @@ def _numbered_like(labels: Index, found: Index, counts: Array) -> Index:
 
 def stacked(models: Sequence[LocalModel]) -> tuple[Array, Array, Array]:
     """Means, covariances (or variances) and counts of all sites' components, one site below the other."""
-    if len({bool(m.facts.get("counted")) for m in models}) > 1:
-        odd = next((m.site or str(j)) for j, m in enumerate(models) if not m.facts.get("counted"))
-        raise InputError(
-            f"site {odd} sends shares of its components, others numbers of points: they cannot be weighed against each "
-            "other. Say how many points it has: read(model, n=...), counts=... or X=..."
-        )
+    check_counted(
+        models,
+        "site {site} sends shares of its components, others numbers of points: they cannot be weighed against each "
+        "other. Say how many points it has: read(model, n=...), counts=... or X=...",
+    )
     means, spreads, counts = (np.concatenate(parts) for parts in zip(*map(parameters, models), strict=True))
     return means, spreads, counts
 
@@ -246,9 +238,15 @@ def _squares(off: Array, ndim: int) -> Array:
 def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
     """The mixture of x = scale * y + offset, given that of y."""
     means, spreads, counts = parameters(model)
+    wide = spreads * (scale**2 if spreads.ndim == 2 else scale[:, None] * scale)
+    return _again(model, means * scale + offset, wide, counts)
+
+
+def _again(model: LocalModel, means: Array, spreads: Array, counts: Array) -> LocalModel:
+    """The same mixture with other components."""
     return mixture(
-        means * scale + offset,
-        spreads * (scale**2 if spreads.ndim == 2 else scale[:, None] * scale),
+        means,
+        spreads,
         counts,
         counted=bool(model.facts["counted"]),
         features=model.coordinates.get("feature"),

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from modelweld.align import aligned
 from modelweld.errors import InputError
 from modelweld.families import Family
-from modelweld.kinds import shared_facts
+from modelweld.kinds import check_counted, shared_facts
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture import mixture
 from modelweld.local import Array, LocalModel
@@ -170,12 +170,11 @@ def fused(fusion: Fusion, how: str) -> LocalModel:
     many topics a document mixes, stays what it was.
     """
     models = fusion.models
-    if len({bool(m.facts.get("counted")) for m in models}) > 1:
-        odd = next((m.site or str(j)) for j, m in enumerate(models) if not m.facts.get("counted"))
-        raise InputError(
-            f"site {odd} sends probabilities of words, others numbers: they cannot be weighed against each other. "
-            "Multiply its topics by the numbers of words behind them."
-        )
+    check_counted(
+        models,
+        "site {site} sends probabilities of words, others numbers: they cannot be weighed against each other. "
+        "Multiply its topics by the numbers of words behind them.",
+    )
     words = fusion.total("words")
     if how == "atoms":
         words = _estimates(fusion) * fusion.total("counts")[:, None]

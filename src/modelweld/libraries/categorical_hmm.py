@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.kinds.hmm import hmm, shares
 from modelweld.libraries.gaussian_hmm import set_chain
-from modelweld.libraries.hmm_counts import ChainCounts, chain_counts
+from modelweld.libraries.hmm_counts import ChainCounts, beyond_prior, chain_counts
 from modelweld.local import LocalModel
 
 
@@ -34,10 +34,8 @@ def read(
     """
     variational = type(model).__name__.startswith("Variational")
     if variational and X is None and lengths is None:
-        moves = np.maximum(model.transmat_posterior_ - model.transmat_prior_, 0.0)
-        starts = np.maximum(model.startprob_posterior_ - model.startprob_prior_, 0.0)
         table = np.maximum(model.emissionprob_posterior_ - model.emissionprob_prior_, 0.0)
-        chain = ChainCounts(moves, starts, table.sum(axis=1), True)
+        chain = ChainCounts(*beyond_prior(model), table.sum(axis=1), True)
     else:
         chain = chain_counts(model, X, lengths)
         trials = float(np.max(getattr(model, "n_trials", None) or 1))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.kinds.hmm import hmm, shares
-from modelweld.libraries.hmm_counts import ChainCounts, chain_counts
+from modelweld.libraries.hmm_counts import ChainCounts, beyond_prior, chain_counts
 from modelweld.local import Array, LocalModel
 
 
@@ -34,7 +34,8 @@ def read(
         Names of the features.
     """
     if type(model).__name__ == "VariationalGaussianHMM" and X is None and lengths is None:
-        chain = _posterior(model)
+        counts = np.maximum(model.beta_posterior_ - model.beta_prior_, 0.0)
+        chain = ChainCounts(*beyond_prior(model), counts, True)
     else:
         chain = chain_counts(model, X, lengths)
     means = np.asarray(model.means_, dtype=np.float64)
@@ -59,13 +60,6 @@ def spreads_of(model: Any, shape: tuple[int, ...]) -> tuple[str, Array]:
         return "covariances", np.broadcast_to(tied, (*states, D, D)).copy()
     wide = stored if kind == "diag" else stored.reshape(*states, -1)[..., :1]
     return "variances", np.broadcast_to(wide, (*states, D)).copy()
-
-
-def _posterior(model: Any) -> ChainCounts:
-    """Counts are what a variational posterior has beyond its prior."""
-    moves = np.maximum(model.transmat_posterior_ - model.transmat_prior_, 0.0)
-    starts = np.maximum(model.startprob_posterior_ - model.startprob_prior_, 0.0)
-    return ChainCounts(moves, starts, np.maximum(model.beta_posterior_ - model.beta_prior_, 0.0), True)
 
 
 def write(local: LocalModel, like: str) -> Any:

@@ -52,6 +52,12 @@ def chain_counts(model: Any, X: ArrayLike | None, lengths: ArrayLike | None) -> 
     return ChainCounts(share[:, None] * move, start, share, False)
 
 
+def beyond_prior(model: Any) -> tuple[Array, Array]:
+    """Expected transitions and starts of a variational hmmlearn model: what its posterior has beyond its prior."""
+    moves = np.maximum(model.transmat_posterior_ - model.transmat_prior_, 0.0)
+    return moves, np.maximum(model.startprob_posterior_ - model.startprob_prior_, 0.0)
+
+
 def posterior_counts(start: Array, move: Array, log_density: Array) -> tuple[Array, Array, Array]:
     """Expected transitions, starts and frames given one sequence: scaled forward and backward passes.
 
