@@ -8,8 +8,14 @@ EXTRAS_jax := jax,dynamax
 EXTRAS_torch := torch,gp
 EXTRAS_topics := topics
 EXTRAS_browser := browser,plot
-ENVIRONMENTS := hmm jax torch topics browser
+EXTRAS_studies := studies
+EXTRAS_flower := flower
+EXTRAS_nvflare := nvflare
+EXTRAS_dask := dask
+ENVIRONMENTS := hmm jax torch topics browser studies flower nvflare dask
 comma := ,
+space := $() $()
+MARKERS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
 
 .PHONY: chromium demo test test-all lint bench picture clean
 
@@ -20,7 +26,7 @@ test: $(VENV)/.dev $(VENV)/.kernels    ## style, types and the default test suit
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m "not hmm and not dynamax and not jax and not torch and not gp and not topics and not browser and not plot"
+	$(BIN)/pytest -m "not ($(subst $(space), or ,$(MARKERS)))"
 
 test-all: $(ENVIRONMENTS:%=test-%)   ## the tests that need extras, each in an environment of its own
 

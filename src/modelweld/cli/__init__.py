@@ -1,7 +1,7 @@
 """The command line: ``modelweld --help``.
 
 One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, report, add, remove,
-apply, compare) and `bench` (simulate, demo, adapters). Everything they do is the library's; here are arguments,
+apply, compare), `bench` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the library's; here are arguments,
 messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to do), 2 wrong usage.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import typer
 
-from modelweld.cli import bench, centre, site
+from modelweld.cli import bench, centre, site, studies
 from modelweld.cli.messages import problems_in_words
 
 app = typer.Typer(
@@ -18,7 +18,7 @@ app = typer.Typer(
     help="Fuse models that were trained apart, from their parameters alone.",
     epilog="At a site: export. At the centre: validate, fuse, report, apply. Later: add, remove, compare.",
 )
-for part in (site, centre, bench):
+for part in (site, centre, bench, studies):
     part.register(app)
 
 

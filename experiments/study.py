@@ -1,0 +1,264 @@
+"""What the paper's studies share: tasks that resume, results as JSON, and the tables and the page made from them.
+
+A study is a folder with a `run.py` that describes a `Study` and hands it to `main`. Its work is cut into tasks, one per
+repeat and setting; the result of each is kept in a file as soon as it is there, so a run that was stopped goes on where
+it stopped. A summary of all results gives tables, claims and key figures; `page.py` shows them.
+
+python experiments/simulated/run.py                 # everything, into reproduced/simulated
+python experiments/simulated/run.py --quick         # under a minute, into reproduced/quick/simulated
+python experiments/simulated/run.py --accept        # then keep the results in the study's folder, as the ones to expect
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: tasks run side by side
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+RESULTS, TABLES, EXPECTED = "results.json", "tables.md", "expected.json"
+TASK_FOLDER, FIGURE_FOLDER = "tasks", "figures"
+
+Result = dict[str, Any]
+"""What a task gives: numbers, texts and lists of them, as JSON holds them."""
+Results = Mapping[str, Result]
+"""Results of tasks by name."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One piece of work that is done or not done: a function that can be sent to another process, and its arguments."""
+
+    name: str
+    run: Callable[..., Result]
+    arguments: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of the page: cells are texts, numbers or None."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | float | None]]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something the study should show, what was found, and whether it holds."""
+
+    text: str
+    found: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing in the study's folder of figures, and what to see in it."""
+
+    file: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What the results of all tasks say.
+
+    `keys` are the figures to compare with those expected: name -> (value, difference worth a word).
+    """
+
+    tables: Sequence[Table]
+    claims: Sequence[Claim] = ()
+    keys: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study: what it asks, the tasks it consists of, and what is made of their results.
+
+    Attributes
+    ----------
+    name, title, question
+        The folder's name, the page's headline, and what is asked, in a sentence or three.
+    tasks
+        quick or not -> the tasks.
+    summary
+        Results -> Summary. Gets what there is: a quick run has fewer settings.
+    draw
+        Results and a folder -> the figures, written there as SVG.
+    needs
+        Modules that must be there, and the extra that brings them.
+    """
+
+    name: str
+    title: str
+    question: str
+    tasks: Callable[[bool], Sequence[Task]]
+    summary: Callable[[Results], Summary]
+    draw: Callable[[Results, Path], Sequence[Figure]]
+    needs: Mapping[str, str] = field(default_factory=lambda: {"matplotlib": "studies"})
+
+
+def main(study: Study) -> None:
+    """Run a study from the command line."""
+    parser = argparse.ArgumentParser(description=study.question)
+    parser.add_argument("--quick", action="store_true", help="fewer settings and repeats: under a minute")
+    parser.add_argument("--jobs", type=int, default=2, help="tasks run side by side")
+    parser.add_argument("--out", type=Path, help="folder for the results")
+    parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
+    parser.add_argument("--accept", action="store_true", help="keep the results as the ones to expect")
+    options = parser.parse_args()
+    out = options.out or Path("reproduced", *["quick"] * options.quick, study.name)
+    check_needs(study)
+    if options.fresh:
+        shutil.rmtree(out, ignore_errors=True)
+    begun = time.perf_counter()
+    results = carried_out(study.tasks(options.quick), out / TASK_FOLDER, options.jobs)
+    record = write(study, results, out, quick=options.quick, seconds=time.perf_counter() - begun)
+    print((out / TABLES).read_text())
+    for line in surprises(record, HERE / study.name / EXPECTED) if not options.quick else ():
+        print(line)
+    if options.accept and not options.quick:
+        accept(study, out)
+
+
+def check_needs(study: Study) -> None:
+    """Stop before the work, not after it, where a library is missing."""
+    from importlib.util import find_spec
+
+    missing = sorted({extra for module, extra in study.needs.items() if find_spec(module) is None})
+    if missing:
+        sys.exit(f"error: the study '{study.name}' needs pip install 'modelweld[{','.join(missing)}]'.")
+
+
+def carried_out(tasks: Sequence[Task], folder: Path, jobs: int) -> dict[str, Result]:
+    """Results of all tasks; those that are in the folder already are not done again."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {task.name: folder / f"{task.name.replace('/', '-')}.json" for task in tasks}
+    left = [task for task in tasks if not files[task.name].exists()]
+    for name, result in shown(done(left, jobs), len(left)):
+        unfinished = files[name].with_suffix(".unfinished")
+        unfinished.write_text(json.dumps(result))
+        unfinished.replace(files[name])
+    return {task.name: json.loads(files[task.name].read_text()) for task in tasks}
+
+
+def done(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Result]]:
+    """Names and results, as they come."""
+    from joblib import Parallel, delayed
+
+    if jobs == 1 or len(tasks) == 1:
+        yield from map(named_result, tasks)
+    elif tasks:
+        yield from Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(named_result)(t) for t in tasks)
+
+
+def named_result(task: Task) -> tuple[str, Result]:
+    """A task's name, and what it gave, with the CPU time it took."""
+    begun = time.process_time()
+    result = task.run(*task.arguments)
+    return task.name, {**result, "cpu": time.process_time() - begun}
+
+
+def shown(items: Iterator[tuple[str, Result]], total: int) -> Iterator[tuple[str, Result]]:
+    """The same, with progress and time left where someone is watching, a line each where not."""
+    if not sys.stderr.isatty():
+        for k, (name, result) in enumerate(items, 1):
+            print(f"{k}/{total} {name}", file=sys.stderr, flush=True)
+            yield name, result
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        bar = progress.add_task("working", total=total)
+        for name, result in items:
+            progress.update(bar, advance=1, description=name)
+            yield name, result
+
+
+def write(study: Study, results: Results, out: Path, *, quick: bool, seconds: float) -> dict[str, Any]:
+    """Write results, tables and figures of a study, and give back what was written as JSON."""
+    from modelweld import __version__
+
+    summary = study.summary(results)
+    (out / FIGURE_FOLDER).mkdir(exist_ok=True)
+    record = {
+        "study": study.name,
+        "title": study.title,
+        "question": study.question,
+        "quick": quick,
+        "modelweld": __version__,
+        "seconds": round(seconds),
+        **asdict(summary),
+        "figures": [asdict(figure) for figure in study.draw(results, out / FIGURE_FOLDER)],
+        "results": dict(results),
+    }
+    (out / RESULTS).write_text(json.dumps(record, indent=1) + "\n")
+    (out / TABLES).write_text(markdown(record))
+    return record
+
+
+def markdown(record: Mapping[str, Any]) -> str:
+    """Tables and claims for people who read text."""
+    parts = [f"# {record['title']}"]
+    for table in record["tables"]:
+        lines = [table["columns"], ["---"] * len(table["columns"]), *([cell(c) for c in row] for row in table["rows"])]
+        parts += [f"## {table['title']}", "\n".join(f"| {' | '.join(line)} |" for line in lines), table["note"]]
+    parts += [
+        "\n".join(f"- {'yes' if c['holds'] else 'NO'}: {c['text']} Found: {c['found']}" for c in record["claims"])
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def cell(value: str | float | None) -> str:
+    """A cell as text: numbers with four digits at most."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def surprises(record: Mapping[str, Any], expected: Path) -> Iterator[str]:
+    """Where key figures have left those expected."""
+    if not expected.exists():
+        return
+    for name, value in json.loads(expected.read_text()).items():
+        found, tolerance = record["keys"].get(name, (float("nan"), 0.0))
+        if not abs(found - value) <= tolerance:
+            yield f"note: {name} is {found:.4g}, expected {value:.4g} within {tolerance:g}."
+
+
+def accept(study: Study, out: Path) -> None:
+    """Keep results, tables and figures in the study's folder, and its key figures as the ones to expect."""
+    home = HERE / study.name
+    record = json.loads((out / RESULTS).read_text())
+    (home / EXPECTED).write_text(json.dumps({k: v for k, (v, _) in record["keys"].items()}, indent=1) + "\n")
+    for name in (RESULTS, TABLES):
+        shutil.copyfile(out / name, home / name)
+    shutil.rmtree(home / FIGURE_FOLDER, ignore_errors=True)
+    shutil.copytree(out / FIGURE_FOLDER, home / FIGURE_FOLDER)

@@ -1,0 +1,111 @@
+"""What the paper's studies share: work that resumes, results that make tables and a page, the command that runs them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+
+
+@pytest.fixture
+def study(monkeypatch):
+    monkeypatch.syspath_prepend(EXPERIMENTS)
+    import study
+
+    return study
+
+
+@pytest.fixture
+def page(study):
+    import page
+
+    return page
+
+
+def squared(x):
+    return {"square": x * x}
+
+
+def broken(x):
+    raise ValueError(x)
+
+
+def drawn(results, folder):
+    (folder / "curve.svg").write_text('<?xml?><svg><defs><path id="p"/></defs><use href="#p"/></svg>')
+    return [("curve.svg", "A <curve>")]
+
+
+@pytest.fixture
+def squares(study):
+    """A study of two squares."""
+    return study.Study(
+        name="squares",
+        title="Squares <of numbers>",
+        question="How large are squares?",
+        tasks=lambda quick: [study.Task(f"x/{x}", squared, (x,)) for x in range(2 if quick else 3)],
+        summary=lambda results: study.Summary(
+            tables=[study.Table("Squares", ["x", "square"], [[n, r["square"]] for n, r in results.items()], "a note")],
+            claims=[study.Claim("They grow.", "0 < 1", True), study.Claim("They fall.", "no", False)],
+            keys={"largest": (max(r["square"] for r in results.values()), 0.5)},
+        ),
+        draw=lambda results, folder: [study.Figure(*f) for f in drawn(results, folder)],
+        needs={},
+    )
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_every_task_is_done_once(study, squares, tmp_path, jobs):
+    results = study.carried_out(squares.tasks(False), tmp_path, jobs)
+    assert [r["square"] for r in results.values()] == [0, 1, 4]
+    again = study.carried_out([study.Task(f"x/{x}", broken, (x,)) for x in range(3)], tmp_path, jobs)
+    assert again == results
+
+
+def test_what_was_done_before_a_failure_is_kept(study, tmp_path):
+    tasks = [study.Task("good", squared, (3,)), study.Task("bad", broken, (1,))]
+    with pytest.raises(ValueError, match="1"):
+        study.carried_out(tasks, tmp_path, 1)
+    assert json.loads((tmp_path / "good.json").read_text())["square"] == 9
+    assert not (tmp_path / "bad.json").exists()
+
+
+def test_results_tables_and_page(study, page, squares, tmp_path):
+    results = study.carried_out(squares.tasks(True), tmp_path / "tasks", 1)
+    record = study.write(squares, results, tmp_path, quick=True, seconds=1.0)
+    assert json.loads((tmp_path / "results.json").read_text()) == json.loads(json.dumps(record))
+    text = (tmp_path / "tables.md").read_text()
+    assert "| x/1 | 1 |" in text
+    assert "- yes: They grow." in text
+    assert "- NO: They fall." in text
+    html = page.page([(record, tmp_path)])
+    assert "Squares &lt;of numbers&gt;" in html
+    assert "<of numbers>" not in html
+    assert 'id="curve-p"' in html
+    assert 'href="#curve-p"' in html
+    assert "quick version" in html
+    assert "http" not in html
+
+
+def test_figures_that_have_left_those_expected_are_named(study, tmp_path):
+    expected = tmp_path / "expected.json"
+    expected.write_text(json.dumps({"same": 1.0, "left": 1.0, "gone": 1.0}))
+    lines = list(study.surprises({"keys": {"same": [1.4, 0.5], "left": [1.6, 0.5]}}, expected))
+    assert [line.split()[1] for line in lines] == ["left", "gone"]
+
+
+def test_a_missing_library_is_named_before_the_work(study, squares):
+    from dataclasses import replace
+
+    with pytest.raises(SystemExit, match=r"modelweld\[studies\]"):
+        study.check_needs(replace(squares, needs={"no_such_library": "studies"}))
+
+
+def test_reproduce_says_what_it_needs_where_there_is_no_clone(monkeypatch, tmp_path):
+    from modelweld.cli import studies
+    from modelweld.errors import InputError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(studies, "__file__", str(tmp_path / "a" / "b" / "c" / "studies.py"))
+    with pytest.raises(InputError, match="clone the repository"):
+        studies.studies_of_clone()
