@@ -1,4 +1,4 @@
-"""What the paper's studies share: work that resumes, results that make tables and a page, the command that runs them."""
+"""What the paper's studies share: work that resumes, results that make tables and a page, the command for them."""
 
 import json
 from pathlib import Path

@@ -34,6 +34,7 @@ from modelweld.families import Gaussian
 from modelweld.families.random_effects import Hyperparameters
 from modelweld.local import Array
 from modelweld.matching import Board
+from modelweld.progress import told
 from modelweld.stack import Index
 
 HELD_BY_HOLDERS, HELD_BY_OTHERS = (1.0, 3.0), (1.0, 19.0)
@@ -100,7 +101,7 @@ def artefacts(board: Board) -> list[Artefact]:
     )
     found: list[Artefact] = []
     left = np.ones(K, dtype=bool)
-    for s in np.argsort(board.counts, kind="stable").tolist():
+    for s in told(np.argsort(board.counts, kind="stable").tolist(), "looking for pieces and mixtures", K):
         others = left & (board.counts >= board.counts[s])
         others[s] = False
         best = _best_shadow(s, as_shadow, others)
@@ -136,7 +137,7 @@ def _as_shadows(board: Board, held: NDArray[np.bool_]) -> Array:
         place = family._measured(family.estimate(sums))
         uncertain = spread / (1 + spread / noise * sums[:, W : 2 * W])
         apart = _pieces_apart(board, rows, noise)
-        for p in range(K):
+        for p in told(range(K), "looking for pieces", K):
             near = family.with_hyperparameters(Hyperparameters(place[p], noise, apart + uncertain[p]))
             score[:, p] += near.log_evidence(sums)
     return np.asarray(score)

@@ -21,9 +21,11 @@ from modelweld.local import LocalModel, check_finite, check_squares
 from modelweld.matched import Key, Matching
 from modelweld.matching import AnyBoard
 from modelweld.prior import BetaBernoulli, Prior
+from modelweld.progress import Listener, heard_by
 from modelweld.quarantine import with_outliers, without_outliers
 from modelweld.search import Effort, best_run, find_matching
 from modelweld.sets import Families, checked_models, families_by_set, stack_of
+from modelweld.settings import in_words
 from modelweld.shifted import without_shifted
 from modelweld.spectrum import Spectrum
 from modelweld.stack import Index, Stack, arranged, stack_arrays
@@ -63,6 +65,7 @@ def fuse(
     search: Literal["auto", "plain", "thorough"] = "auto",
     max_sweeps: int | None = None,
     engine: Literal["auto", "numpy", "compiled"] = "auto",
+    progress: Listener | None = None,
 ) -> Fusion:
     """Find which local parameters are noisy copies of the same global one, and how many global ones there are.
 
@@ -100,11 +103,14 @@ def fuse(
         nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
     engine : {"auto", "numpy", "compiled"}
         The compiled sweep is for large Gaussian jobs; results are the same.
+    progress : callable, optional
+        Called now and then with what is being done, how much of it is done and out of how much (None: not known), as
+        in ``progress("matching sites", 30, 100)``; for displays. It has no influence on the result.
 
     Returns
     -------
     Fusion
-        Matching, global values, learned hyperparameters, objective and history.
+        Matching, global values, learned hyperparameters, objective and history, and what was asked for (`settings`).
 
     Examples
     --------
@@ -116,6 +122,19 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
+    settings = in_words(
+        {
+            "families": families,
+            "prior": prior,
+            "preset": preset,
+            "seed": seed,
+            "copies": copies,
+            "filter_outliers": filter_outliers,
+            "search": search,
+            "max_sweeps": max_sweeps,
+            "engine": engine,
+        }
+    )
     given = [site for m in ([models] if isinstance(models, (str, os.PathLike)) else models) for site in _received(m)]
     if preset is not None:
         if families is not None or prior != "auto":
@@ -147,9 +166,9 @@ def fuse(
     rng = np.random.default_rng(seed)
     if not given:
         raise InputError("there is nothing to fuse: give at least one local model.")
-    with blas_threads(_threads(n_jobs)):
+    with blas_threads(_threads(n_jobs)), heard_by(progress):
         if not any(isinstance(m, LocalModel) for m in given):
-            return _fuse_arrays(given, families, rng, options)
+            return _fuse_arrays(given, families, rng, options, settings)
         check_units([m for m in given if isinstance(m, LocalModel)])
         kind = kind_of(given) if all(isinstance(m, LocalModel) for m in given) else None
         if kind is not None and hasattr(kind, "harmonised"):
@@ -159,7 +178,7 @@ def fuse(
             families = kind.families(sites)
         if filter_outliers == "auto" and not getattr(kind, "HAS_OUTLIERS", True):
             options["filter_outliers"] = False
-        return _fuse_models(sites, families, rng, options)
+        return _fuse_models(sites, families, rng, options, settings)
 
 
 def _received(model: Any) -> list[Any]:
@@ -172,7 +191,9 @@ def _received(model: Any) -> list[Any]:
     return [model if plain else read(model)]
 
 
-def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Generator, options: Any) -> Fusion:
+def _fuse_arrays(
+    given: Sequence[Any], families: Families, rng: np.random.Generator, options: Any, settings: dict[str, Any]
+) -> Fusion:
     """Fuse plain arrays: one set, one array."""
     family = Gaussian() if families is None else families
     if not isinstance(family, Family):
@@ -184,17 +205,19 @@ def _fuse_arrays(given: Sequence[Any], families: Families, rng: np.random.Genera
         for j, array in enumerate(given):  # the fast look at all values said no; say where
             check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
         raise
-    return Fusion(given, sites, {"atom": matching})
+    return Fusion(given, sites, {"atom": matching}, settings)
 
 
-def _fuse_models(sites: list[LocalModel], families: Families, rng: np.random.Generator, options: Any) -> Fusion:
+def _fuse_models(
+    sites: list[LocalModel], families: Families, rng: np.random.Generator, options: Any, settings: dict[str, Any]
+) -> Fusion:
     """Fuse local models: one set after the other, each in the global order of those before."""
     matchings: dict[str, Matching] = {}
     names = [m.site or str(j) for j, m in enumerate(sites)]
     for set_name, chosen in families_by_set(sites, families).items():
         parts = {name: (stack_of(sites, name, set_name, matchings), family) for name, family in chosen.items()}
         matchings[set_name] = _match(parts, names, rng, **options)
-    return Fusion(sites, names, matchings)
+    return Fusion(sites, names, matchings, settings)
 
 
 def _match(

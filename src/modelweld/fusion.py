@@ -17,6 +17,7 @@ from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.local import Array, LocalModel
 from modelweld.matched import Matching, arrays_of
+from modelweld.progress import told
 from modelweld.stack import Index, arranged, stack_arrays
 
 if TYPE_CHECKING:
@@ -41,6 +42,9 @@ class Fusion:
         Names of the sites, in the order in which they were given.
     matchings : dict of str to Matching
         One per set, in the order in which they were matched.
+    settings : dict
+        What `fuse` was asked for, in words and plain values; `revised` counts the sites added or removed since. Empty
+        where another method made the fusion.
 
     Examples
     --------
@@ -50,10 +54,17 @@ class Fusion:
     (3, [[0, 1], [1], [0, 2]])
     """
 
-    def __init__(self, models: Sequence[Any], sites: Sequence[str], matchings: Mapping[str, Matching]) -> None:
+    def __init__(
+        self,
+        models: Sequence[Any],
+        sites: Sequence[str],
+        matchings: Mapping[str, Matching],
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         self.given = models
         self.sites = list(sites)
         self.matchings = dict(matchings)
+        self.settings = dict(settings or {})
 
     @cached_property
     def models(self) -> list[LocalModel]:
@@ -299,7 +310,8 @@ class Fusion:
         from modelweld.confidence import confidence
 
         board, _ = self._board(set_name)
-        return [confidence(board, j) for j in range(len(self.sites))]
+        J = len(self.sites)
+        return [confidence(board, j) for j in told(range(J), "computing confidences", J)]
 
     def conditional(self, site: int | str, set_name: str | None = None) -> Array:
         """Conditional probabilities (L_j, K + 1) of every atom for every local parameter of one site.

@@ -19,6 +19,7 @@ from modelweld.copies import Copies
 from modelweld.families.base import Family, summed
 from modelweld.local import Array
 from modelweld.prior import Prior
+from modelweld.progress import tell, told
 from modelweld.stack import Index, Stack, group_of_rows
 
 SMALLEST_RISE = 1e-7
@@ -84,6 +85,7 @@ def alternate(board: AnyBoard, J: int, rng: np.random.Generator, max_sweeps: int
         if progress.changes[-1] == 0:
             progress.converged = True
             break
+        tell(f"learning hyperparameters after sweep {progress.sweeps}", 0)
         board.learn()
         progress.history.append(board.objective())
     return progress
@@ -141,7 +143,7 @@ class Board:
 
     def sweep(self, order: Index) -> int:
         """Best assignment of every group given the others, in `order`."""
-        changed = sum(self.step(int(j)) for j in order)
+        changed = sum(self.step(int(j)) for j in told(order, "matching sites", len(order)))
         if changed:
             self._tabulate()
         return changed

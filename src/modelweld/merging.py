@@ -9,6 +9,7 @@ import numpy as np
 
 from modelweld.local import Array
 from modelweld.matching import SMALLEST_RISE, Board
+from modelweld.progress import told
 from modelweld.stack import Index
 
 HOPELESS = 100.0
@@ -50,7 +51,7 @@ class Pairs:
         if single:
             union = sum((f.gain(s, s) for f, s in zip(self.families, self.sums, strict=True)), -self.evidence[:, None])
         else:
-            union = np.stack([self._evidence_with(k, np.arange(K)) for k in range(K)])
+            union = np.stack([self._evidence_with(k, np.arange(K)) for k in told(range(K), "comparing atoms", K)])
         rises = union + self._prior_of_all()
         np.fill_diagonal(rises, -np.inf)
         return np.asarray(rises)

@@ -14,6 +14,7 @@ import numpy as np
 
 from modelweld.matching import SMALLEST_RISE, AnyBoard, Board, Progress, alternate
 from modelweld.merging import Pairs
+from modelweld.progress import tell, told
 from modelweld.stack import Index
 
 FREED_SHARE = 0.3
@@ -71,6 +72,7 @@ def merge(board: Board) -> int:
     pairs, joined = Pairs(board), 0
     while pairs.join_best():
         joined += 1
+        tell("merging atoms", joined)
     if joined:
         board.labels = pairs.labels
         board._tabulate()
@@ -81,7 +83,7 @@ def split(board: Board) -> int:
     """Part atoms in two where that raises the objective; returns how many were parted."""
     parted = 0
     next_label = len(board.counts)
-    for k in range(len(board.counts)):
+    for k in told(range(len(board.counts)), "splitting atoms", len(board.counts)):
         members = np.flatnonzero(board.labels == k)
         if len(members) < 2:
             continue

@@ -78,7 +78,8 @@ def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         matchings[set_name] = _rematched(old, stacks, sites, np.concatenate([*kept, *new]), rng, refit)
-    return Fusion(given, sites, matchings)
+    settings = {**fusion.settings, "revised": fusion.settings.get("revised", 0) + 1} if fusion.settings else {}
+    return Fusion(given, sites, matchings, settings)
 
 
 def _rematched(

@@ -13,6 +13,7 @@ import numpy as np
 
 from modelweld.matched import Matching
 from modelweld.matching import Board
+from modelweld.progress import told
 from modelweld.quarantine import OutlierWarning, with_outliers
 from modelweld.robust import BREAKDOWN, FEWEST_SITES, OutlierReport
 from modelweld.stack import Stack, offsets_of
@@ -40,7 +41,8 @@ def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]
     places = locations(board)
     if len(places) < len(board.families):
         return {}
-    shifts = {int(j): explaining_shift(board, places, leave_out(board, int(j))) for j in suspects if j < J}
+    looked_at = told([int(j) for j in suspects if j < J], "looking for shifted sites", len(suspects))
+    shifts = {j: explaining_shift(board, places, leave_out(board, j)) for j in looked_at}
     return {j: shift.matched for j, shift in shifts.items() if shift is not None}
 
 

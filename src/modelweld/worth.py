@@ -9,6 +9,7 @@ import numpy as np
 from modelweld.fusion import Fusion
 from modelweld.leave_out import Without, final_board, leave_out, named_set
 from modelweld.matching import Board
+from modelweld.progress import told
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def worth_merging(fusion: Fusion, set_name: str | None = None) -> MergeVerdict:
     for name in fusion.matchings if set_name is None else [set_name]:
         board = final_board(fusion, named_set(fusion, name)[0])
         total += gain_over_apart(board)
-        for j in range(J):
+        for j in told(range(J), "weighing sites", J):
             out = leave_out(board, j)
             gains[j] += gain_of_site(board, out)
             parameters[j] += len(out.rows)

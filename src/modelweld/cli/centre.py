@@ -8,8 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from modelweld.cli.messages import result, result_json, say, working
+from modelweld.cli.messages import result, result_json, say
 from modelweld.cli.site import Force, Json
+from modelweld.cli.working import working
 
 FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
@@ -45,8 +46,9 @@ def fuse(
     free(out, force)
     if page is not None:
         free(page, force)
-    sites = sites_of(expanded(paths))
-    with working(f"fusing {len(sites)} sites"):
+    files = expanded(paths)
+    with working("fusing"):
+        sites = sites_of(files)
         fusion = fuse_models(sites, seed=seed, copies=chosen[copies], search=search)  # type: ignore[arg-type]
     save(fusion, out, force=force)
     if page is not None:
@@ -70,7 +72,9 @@ def report(
 
     found = fusion_of(fusion)
     if json:
-        result_json(numbers_of(found))
+        with working("computing the numbers"):
+            numbers = numbers_of(found)
+        result_json(numbers)
         return
     _write_page(found, free(out, force))
     result(f"written to {out}")
@@ -147,8 +151,9 @@ def apply(
     if out is not None:
         free(out, force)
     found = fusion_of(fusion)
-    model = found.model(how)
-    header, lines = answers(model, rows_of(data, found.models[0].coordinates.get("feature")))
+    with working("using the fused model"):
+        model = found.model(how)
+        header, lines = answers(model, rows_of(data, found.models[0].coordinates.get("feature")))
     if out is None:
         result("\n".join(",".join(line) for line in [header, *lines]))
         return

@@ -46,18 +46,6 @@ def printable(text: str) -> str:
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that something takes time, if someone is watching."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
-        yield
-
-
-@contextmanager
 def _warnings_in_words() -> Iterator[None]:
     from modelweld.errors import ModelweldWarning
 

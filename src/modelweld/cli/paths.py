@@ -9,6 +9,7 @@ from pathlib import Path
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.local import LocalModel
+from modelweld.progress import told
 
 
 def expanded(given: Sequence[str]) -> list[Path]:
@@ -29,7 +30,7 @@ def sites_of(paths: Sequence[Path]) -> list[LocalModel]:
     """The sites' models in these files, each site once."""
     from modelweld.files import read_sites
 
-    found = [model for path in paths for model in read_sites(path)]
+    found = [model for path in told(paths, "reading files", len(paths)) for model in read_sites(path)]
     names = [m.site for m in found]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from modelweld.cli.messages import result, result_json, say
+from modelweld.cli.working import working
 
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
@@ -72,18 +73,22 @@ def validate(
     paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")], json: Json = False
 ) -> None:
     """Check files of sites: each for itself, and whether they describe the same things."""
-    from modelweld.cli.paths import expanded, sites_of
+    from modelweld.cli.paths import expanded
     from modelweld.errors import InputError
+    from modelweld.files import read_sites
     from modelweld.kinds import kind_of
+    from modelweld.progress import told
     from modelweld.sets import checked_models
 
     problems: dict[str, str] = {}
     good = []
-    for path in expanded(paths):
-        try:
-            good += sites_of([path])
-        except (InputError, OSError) as wrong:
-            problems[str(path)] = " ".join(str(wrong).split())
+    files = expanded(paths)
+    with working("checking files"):
+        for path in told(files, "reading files", len(files)):
+            try:
+                good += read_sites(path)
+            except (InputError, OSError) as wrong:
+                problems[str(path)] = " ".join(str(wrong).split())
     if len(good) > 1:
         try:
             kind = kind_of(good)

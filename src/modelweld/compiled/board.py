@@ -17,6 +17,7 @@ from modelweld.families.gaussian import Gaussian
 from modelweld.families.random_effects import Effects, Hyperparameters
 from modelweld.local import Array, check_squares
 from modelweld.prior import AUTHORS_MOST_ATOMS, BetaBernoulli, Prior
+from modelweld.progress import tell
 from modelweld.stack import Index, Stack, canonical_groups
 
 
@@ -67,6 +68,7 @@ class CompiledBoard:
         tally = np.zeros(5, dtype=np.int64)
         self.atoms.reach[:] = 0.0
         groups = self.stack.order[order]
+        tell("matching sites", 0)
         s = self.stack
         self.used = int(
             sweep(s.values, s.rows, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), tally)

@@ -11,8 +11,8 @@ LANES = 16  # float32 numbers in a vector register: blocks of rows are padded to
 BLOCK_ROWS = 256  # rows scored at a time: their scores stay in cache
 VACANT = -1e30  # constant of a slot without values: it is never the best
 
-exact = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
-loose = njit(cache=True, fastmath=True, error_model="numpy")
+exact = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
+loose = njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 
 
 class Atoms(NamedTuple):

@@ -30,8 +30,8 @@ LONGEST_CAUSE = 200
 
 
 @contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Errors raised within begin with the file's name; those of the system become ours."""
+def naming(path: Path | str) -> Iterator[None]:
+    """Errors raised within begin with the name of the file, or of who sent it; those of the system become ours."""
     try:
         yield
     except InputError as wrong:

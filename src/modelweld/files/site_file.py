@@ -6,20 +6,31 @@ from pathlib import Path
 from typing import Any
 
 from modelweld.errors import InputError
-from modelweld.files.manifest import described, rebuilt
+from modelweld.files.manifest import Tensor, described, rebuilt
 from modelweld.files.manifest_text import SITE, Ledger, as_text
 from modelweld.files.needs import check_kind
-from modelweld.files.tensors import Tensors, write
+from modelweld.files.tensors import Tensors, as_bytes, write
 from modelweld.local import LocalModel
 
 
 def save_site(model: LocalModel, path: Path, *, force: bool) -> None:
     """Write what leaves a site."""
+    tensors, manifest = _content(model)
+    write(path, tensors, manifest, force=force)
+
+
+def site_bytes(model: LocalModel) -> bytes:
+    """The bytes of the file that `save_site` writes."""
+    return as_bytes(*_content(model))
+
+
+def _content(model: LocalModel) -> tuple[dict[str, Tensor], str]:
+    """Tensors and manifest of what leaves a site."""
     if not model.arrays:
         raise InputError("the model has no arrays: there is nothing to write.")
     check_kind(model)
     entry, tensors = described(model)
-    write(path, tensors, as_text(SITE, {"model": entry}, tensors), force=force)
+    return tensors, as_text(SITE, {"model": entry}, tensors)
 
 
 def load_site(file: Tensors, manifest: dict[str, Any]) -> LocalModel:

@@ -8,6 +8,7 @@ is file; tensors are read straight into the arrays that are handed out, so that 
 from __future__ import annotations
 
 import hashlib
+import io
 import math
 import os
 import secrets
@@ -44,9 +45,9 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Tensors:
-    """A safetensors file whose header has been checked."""
+    """A safetensors file, or its bytes, whose header has been checked."""
 
-    path: Path
+    source: Path | bytes
     start: int
     places: dict[str, Place]
     words: dict[str, str]
@@ -54,17 +55,19 @@ class Tensors:
     def read(self, name: str) -> NDArray[Any]:
         """One tensor, read into an array of its own."""
         place = self.places[name]
+        if isinstance(self.source, bytes):
+            return np.ndarray(place.shape, place.dtype, self.source, self.start + place.begin).copy()
         count = math.prod(place.shape)
-        found = np.fromfile(self.path, dtype=place.dtype, count=count, offset=self.start + place.begin)
+        found = np.fromfile(self.source, dtype=place.dtype, count=count, offset=self.start + place.begin)
         if found.size != count:
             raise InputError(f"tensor {name!r} ends too early: the file was changed while it was read. {AGAIN}")
         return found.reshape(place.shape)
 
 
-def opened(path: Path) -> Tensors:
-    """The header of a safetensors file, all of its claims checked against the size of the file."""
-    size = size_of(path)
-    with path.open("rb") as file:
+def opened(source: Path | bytes) -> Tensors:
+    """The header of a safetensors file, or of its bytes, all of its claims checked against their number."""
+    size = len(source) if isinstance(source, bytes) else size_of(source)
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         first = file.read(8)
         length = int.from_bytes(first, "little")
         if len(first) < 8 or length > size - 8 or length < 2:
@@ -82,7 +85,7 @@ def opened(path: Path) -> Tensors:
         raise InputError(f"it has {len(header):,} tensors, but at most {MOST_TENSORS:,} are read.")
     places = {name: _place(name, entry) for name, entry in header.items()}
     _check_filled(places, size - 8 - length)
-    return Tensors(path, 8 + length, places, words)
+    return Tensors(source, 8 + length, places, words)
 
 
 def _place(name: str, entry: Any) -> Place:
@@ -131,6 +134,15 @@ def storable(array: Any, dtype: str | None = None) -> NDArray[Any]:
     found = np.asarray(array)
     little = found.dtype.newbyteorder("<") if dtype is None else np.dtype(dtype)
     return np.asarray(found, dtype=little, order="C")
+
+
+def as_bytes(tensors: Mapping[str, NDArray[Any]], manifest: str) -> bytes:
+    """What `write` writes, to be sent."""
+    from safetensors.numpy import save
+
+    data: bytes = save(dict(tensors), metadata={KEY: manifest})
+    opened(data)  # what cannot be read should not be sent
+    return data
 
 
 def write(path: Path, tensors: Mapping[str, NDArray[Any]], manifest: str, *, force: bool) -> None:
