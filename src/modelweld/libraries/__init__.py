@@ -83,6 +83,7 @@ TABLE = (
     Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", "categorical_hmm", "hmm", writes=False),
     Adapter("hmmlearn.PoissonHMM", "hmm", "poisson_hmm", "hmm"),
     Adapter("dynamax.ParamsGaussianHMM", "hmm", "dynamax_hmm", "dynamax"),
+    Adapter("modelweld.StickyHDPHMM", "hmm", "sticky_hdp_hmm"),
     Adapter("sklearn.GaussianProcessRegressor", "sparse-gp", "gaussian_process", writes=False),
     Adapter("gpytorch.ApproximateGP", "sparse-gp", "gpytorch_models", "gp", writes=False),
     Adapter("gpytorch.ExactGP", "sparse-gp", "gpytorch_models", "gp", writes=False),

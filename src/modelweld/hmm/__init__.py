@@ -1,0 +1,26 @@
+"""A sticky hidden Markov model that finds its own number of states (HDP-HMM), fitted by variational ascent.
+
+The model (Fox, Sudderth, Jordan and Willsky 2011): a stick of shares beta ~ GEM(gamma) says which states there are;
+every state moves by a row pi_k ~ Dirichlet(eta beta + kappa e_k), kappa for staying; sequences start by pi_0 ~
+Dirichlet(eta0 beta); frames of state k are Gaussian, with a mean and covariance of its own.
+
+    sequences.py          what is handed in: frames and lengths
+    forward_backward.py   the chain: posterior of paths, most probable path
+    emissions.py          normal-Wishart posteriors of the states, from sums
+    sticks.py             posterior of the shares
+    rows.py               posteriors of the rows
+    statistics.py         what the data say: sums per state, moves, starts
+    ascent.py             one step: all posteriors given statistics, statistics given all posteriors, the bound
+    windows.py            the start: short windows pooled by their evidence (of use to any hidden Markov model)
+    moves.py              states merged and deleted, as long as the bound rises
+    temper.py             how much less than one frame an autocorrelated frame counts
+    summary.py            what a fitted model remembers of its data, in their units: what fusion adds up
+    model.py              the estimator
+
+Importing this package loads numba and scikit-learn; ``import modelweld`` does not import it.
+"""
+
+from modelweld.hmm.model import StickyHDPHMM
+from modelweld.hmm.windows import WindowStart, window_start
+
+__all__ = ["StickyHDPHMM", "WindowStart", "window_start"]

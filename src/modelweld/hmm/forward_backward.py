@@ -1,0 +1,170 @@
+"""The chain: posterior of paths and the most probable path, given weights of moves and log densities of frames.
+
+Weights need not add up to one: in variational ascent they are exp E ln pi. With f_t the normalised forward vector, c_t
+its scale, e_t the densities of frame t over their largest and b_t the backward vector (1 at the end of a sequence),
+
+    f_t = e_t (f_{t-1} A) / c_t          arriving_t = e_t b_t / c_t          b_{t-1} = A arriving_t
+    P(z_t = k) = f_tk b_tk               E moves = A * sum_t f_{t-1} arriving_t'        ln Z = sum_t ln c_t + max
+
+The compiled functions are the plain ones below, handed to numba; `reference` is the same in numpy, for tests.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from modelweld.local import Array
+from modelweld.stack import Index
+
+LEAST_LOG = -340.0
+"""Logarithms of weights and of relative densities do not fall below this, so that the product of two stays a number: a
+path that needs such a move costs that much, and the next step sees the move happen."""
+
+NEGLIGIBLE = 1e-30
+"""Posterior probabilities below this are zero, and so is what such states add to moves: denormal numbers would make
+every product that follows several times slower."""
+
+
+class Paths(NamedTuple):
+    """Posterior of paths: states (T, K), expected moves (K, K) and starts (K,), log sum over all paths."""
+
+    states: Array
+    moves: Array
+    starts: Array
+    log_sum: float
+
+
+def forward_backward(log_start: Array, log_move: Array, log_density: Array, offsets: Index) -> Paths:
+    """Posterior of the paths of all sequences.
+
+    Parameters
+    ----------
+    log_start, log_move : arrays (K,), (K, K)
+        Log weights of starts and moves.
+    log_density : array (T, K)
+        Of every frame in every state.
+    offsets : int array (S + 1,)
+        Where sequences begin.
+
+    Examples
+    --------
+    >>> half = np.log(np.full((2, 2), 0.5))
+    >>> paths = forward_backward(half[0], half, np.log([[0.9, 0.1], [0.9, 0.1]]), np.array([0, 2]))
+    >>> paths.states.round(3).tolist(), paths.moves.round(3).tolist(), round(float(np.exp(paths.log_sum)), 3)
+    ([[0.9, 0.1], [0.9, 0.1]], [[0.81, 0.09], [0.09, 0.01]], 0.25)
+    """
+    start, move = (np.exp(np.maximum(x, LEAST_LOG)) for x in (log_start, log_move))
+    forward, arriving, states = (np.empty(log_density.shape) for _ in range(3))
+    log_sum = _passes(start, move, np.ascontiguousarray(log_density), offsets, forward, arriving, states)
+    moves = move * (forward[:-1].T @ arriving[1:])
+    return Paths(states, moves, states[offsets[:-1]].sum(axis=0), log_sum)
+
+
+def most_probable(log_start: Array, log_move: Array, log_density: Array, offsets: Index) -> Index:
+    """The most probable path of every sequence (Viterbi)."""
+    path = np.empty(len(log_density), dtype=np.int64)
+    _viterbi(log_start, np.ascontiguousarray(log_move.T), np.ascontiguousarray(log_density), offsets, path)
+    return path
+
+
+def reference(log_start: Array, log_move: Array, log_density: Array, offsets: Index) -> Paths:
+    """What `forward_backward` does, readably."""
+    start, move = (np.exp(np.maximum(x, LEAST_LOG)) for x in (log_start, log_move))
+    highest = log_density.max(axis=1, keepdims=True)
+    density = np.exp(np.maximum(log_density - highest, LEAST_LOG))
+    states, moves, log_sum = np.empty(density.shape), np.zeros(move.shape), float(highest.sum())
+    for first, end in pairwise(offsets):
+        forward, scale = np.empty((end - first, len(start))), np.empty(end - first)
+        before = start
+        for t in range(end - first):
+            here = before * density[first + t]
+            scale[t] = here.sum()
+            forward[t] = here / scale[t]
+            before = forward[t] @ move
+        backward = np.ones(len(start))
+        states[end - 1] = forward[-1]
+        for t in range(end - first - 1, 0, -1):
+            arriving = density[first + t] * backward / scale[t]
+            moves += move * np.outer(forward[t - 1], arriving)
+            backward = move @ arriving
+            states[first + t - 1] = forward[t - 1] * backward
+        log_sum += float(np.log(scale).sum())
+    return Paths(states, moves, states[offsets[:-1]].sum(axis=0), log_sum)
+
+
+def _both_passes(
+    start: Any, move: Any, log_density: Any, offsets: Any, forward: Any, arriving: Any, states: Any
+) -> float:
+    K = len(start)
+    density, backward, towards = np.empty(log_density.shape), np.empty(K), np.empty(K)
+    scale = np.empty(len(log_density))
+    log_sum = 0.0
+    for s in range(len(offsets) - 1):
+        for t in range(offsets[s], offsets[s + 1]):
+            highest = log_density[t].max()
+            for k in range(K):
+                density[t, k] = np.exp(max(log_density[t, k] - highest, LEAST_LOG))
+            if t == offsets[s]:
+                forward[t, :] = start
+            else:
+                forward[t, :] = 0.0
+                for i in range(K):
+                    before = forward[t - 1, i]
+                    for k in range(K):
+                        forward[t, k] += before * move[i, k]
+            total = 0.0
+            for k in range(K):
+                forward[t, k] *= density[t, k]
+                total += forward[t, k]
+            for k in range(K):
+                forward[t, k] /= total
+            scale[t] = total
+            log_sum += np.log(total) + highest
+        backward[:] = 1.0
+        for t in range(offsets[s + 1] - 1, offsets[s] - 1, -1):
+            for k in range(K):
+                towards[k] = density[t, k] * backward[k] / scale[t]
+                probability = forward[t, k] * backward[k]
+                kept = probability >= NEGLIGIBLE
+                states[t, k] = probability if kept else 0.0
+                # nothing moves from one sequence to the next
+                arriving[t, k] = towards[k] if kept and t > offsets[s] else 0.0
+                if not kept:
+                    forward[t, k] = 0.0
+            for i in range(K):
+                total = 0.0
+                for k in range(K):
+                    total += move[i, k] * towards[k]
+                backward[i] = total
+    return log_sum
+
+
+def _best_paths(log_start: Any, log_move_to: Any, log_density: Any, offsets: Any, path: Any) -> None:
+    T, K = log_density.shape
+    came_from = np.empty((T, K), dtype=np.int64)
+    best, before = np.empty(K), np.empty(K)
+    for s in range(len(offsets) - 1):
+        for t in range(offsets[s], offsets[s + 1]):
+            before[:] = best
+            for k in range(K):
+                if t == offsets[s]:
+                    best[k] = log_start[k] + log_density[t, k]
+                    continue
+                at = 0
+                for i in range(1, K):
+                    if before[i] + log_move_to[k, i] > before[at] + log_move_to[k, at]:
+                        at = i
+                came_from[t, k] = at
+                best[k] = before[at] + log_move_to[k, at] + log_density[t, k]
+        here = np.argmax(best)
+        for t in range(offsets[s + 1] - 1, offsets[s] - 1, -1):
+            path[t] = here
+            here = came_from[t, here]
+
+
+_passes = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")(_both_passes)
+_viterbi = njit(cache=True, error_model="numpy")(_best_paths)

@@ -1,0 +1,121 @@
+"""Structural moves: states merged or deleted, as long as the bound rises.
+
+A move is tried as a point with one state less, from which a few steps are made; it is accepted if the bound there is
+above the present one. Pairs are tried in the order of what the evidence of their frames gains when they are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.hmm.ascent import Point, Problem, step
+from modelweld.hmm.emissions import pooling_gains
+
+PAIRS_TRIED = 12
+"""Pairs of states tried before merging is given up."""
+
+STATES_TRIED = 4
+"""The smallest states, which are tried to delete where no pair merges."""
+
+TRIAL_STEPS = 3
+"""Steps after a merge before the bound is looked at."""
+
+DELETION_STEPS = 5
+"""Steps after a deletion: its frames have yet to find their new states."""
+
+SETTLING_STEPS = 4
+"""Steps between two moves."""
+
+FEWEST_FRAMES = 1.0
+"""A state with fewer expected frames is dropped."""
+
+
+class Step(NamedTuple):
+    """One step of the history: the bound after it, the number of states, and the move that was made before it."""
+
+    bound: float
+    n_states: int
+    move: str = ""
+
+
+class Course:
+    """The way up: a point, and the history of how it was reached."""
+
+    def __init__(self, problem: Problem, point: Point) -> None:
+        self.problem, self.point = problem, point
+        self.history: list[Step] = []
+        self.converged = False
+
+    def climb(self, most: int, least_gain: float, move: str = "") -> None:
+        """Up to so many steps, until one gains less; states without frames are dropped on the way."""
+        self.converged = False
+        for i in count(1):
+            before = self.point.bound
+            self.point = step(self.problem, self.point)
+            self.history.append(Step(self.point.bound, self.point.K, move))
+            if self._drop_empty():
+                move = "drop"  # and at least one step on: the bound is not known yet
+                continue
+            move = ""
+            self.converged = self.point.bound - before < least_gain
+            if self.converged or i >= most:
+                return
+
+    def reduce(self, least_gain: float) -> None:
+        """Merge and delete states until nothing raises the bound."""
+        while self.point.K > 1:
+            accepted = next(self._accepted(), None)
+            if accepted is None:
+                return
+            name, trial = accepted
+            self.point = trial
+            self.history.append(Step(trial.bound, trial.K, name))
+            self.climb(SETTLING_STEPS, least_gain)
+
+    def sort(self, least_gain: float) -> None:
+        """States by decreasing size, as shares of a stick expect them."""
+        order = self.point.statistics.by_size
+        if (order != np.arange(len(order))).any():
+            self.point = self.point.taken(order)
+            self.climb(SETTLING_STEPS, least_gain, "sort")
+
+    def _accepted(self) -> Iterator[tuple[str, Point]]:
+        """Moves after which the bound is higher."""
+        point, problem = self.point, self.problem
+        gains = pooling_gains(problem.zeta * point.statistics.sums, point.prior)
+        gains[np.tril_indices(len(gains))] = -np.inf
+        best = np.argsort(-gains, axis=None, kind="stable")[:PAIRS_TRIED]
+        for i, j in zip(*np.unravel_index(best, gains.shape), strict=True):
+            if gains[i, j] == -np.inf:
+                break
+            trial = self._tried(_merged(point, int(i), int(j)), TRIAL_STEPS)
+            if trial.bound > point.bound:
+                yield "merge", trial
+        for k in point.statistics.by_size[::-1][:STATES_TRIED]:
+            trial = self._tried(point.taken(np.delete(np.arange(point.K), k)), DELETION_STEPS)
+            if trial.bound > point.bound:
+                yield "delete", trial
+
+    def _tried(self, trial: Point, steps: int) -> Point:
+        """The point some steps on."""
+        for _ in range(steps):
+            trial = step(self.problem, trial)
+        return trial
+
+    def _drop_empty(self) -> bool:
+        counts = self.point.statistics.counts
+        kept = np.flatnonzero(counts >= FEWEST_FRAMES)
+        if 0 < len(kept) < len(counts):
+            self.point = self.point.taken(kept)
+            return True
+        return False
+
+
+def _merged(point: Point, i: int, j: int) -> Point:
+    """State j added to state i."""
+    fewer = point.taken(np.delete(np.arange(point.K), j))
+    return Point(point.statistics.merged(i, j), fewer.sticks, point.prior)
