@@ -1,0 +1,1 @@
+"""Four hospitals train apart; one model is fused from their parameters."""

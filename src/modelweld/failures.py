@@ -1,0 +1,75 @@
+"""Partitions that gave no model: which, why, and whether enough are left."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from textwrap import shorten
+
+from modelweld.errors import InputError, ModelweldWarning
+
+SPELT_OUT = 5
+"""Failures that a message spells out; a thousand that failed for one reason need no thousand lines."""
+
+LONGEST = 300
+"""Characters of what a failure says that are repeated in a message; some libraries print whole arrays."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A partition that gave no model.
+
+    Attributes
+    ----------
+    site : str
+        Name of the partition.
+    error : str
+        Class of what was raised there.
+    message : str
+        What it said.
+    traceback : str
+        Where it was raised, for whoever mends it.
+    """
+
+    site: str
+    error: str
+    message: str
+    traceback: str
+
+    def __str__(self) -> str:
+        return f"{self.site!r} ({self.error}: {shorten(self.message, LONGEST, placeholder=' ...')})"
+
+
+class FailureWarning(ModelweldWarning):
+    """Some partitions gave no model, and the others were fused without them; `failures` says which and why."""
+
+    def __init__(self, message: str, failures: tuple[Failure, ...] = ()) -> None:
+        super().__init__(message)
+        self.failures = failures
+
+
+class TrainingError(InputError):
+    """Too few partitions gave a model; `failures` says which did not and why."""
+
+    def __init__(self, message: str, failures: tuple[Failure, ...] = ()) -> None:
+        super().__init__(message)
+        self.failures = failures
+
+
+def check_enough(found: int, minimum: int, failures: tuple[Failure, ...]) -> None:
+    """Warn whoever called the caller of failures; refuse if too few partitions are left."""
+    which = "; ".join(map(str, failures[:SPELT_OUT]))
+    if len(failures) > SPELT_OUT:
+        which += f"; and {len(failures) - SPELT_OUT} more"
+    if found < minimum:
+        raise TrainingError(
+            f"{found} of {found + len(failures)} partitions gave a model, and at least {minimum} must"
+            + (f". Failed: {which}. The error's `failures` has the tracebacks." if failures else "."),
+            failures,
+        )
+    if failures:
+        text = (
+            f"{len(failures)} of {found + len(failures)} partitions gave no model and are left out: {which}. "
+            "fusion.failures has the tracebacks."
+        )
+        warnings.warn(FailureWarning(text, failures), stacklevel=3)

@@ -1,0 +1,54 @@
+"""Which sites describe something else than most do: another kind of model, other features, other units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from modelweld.errors import InputError
+from modelweld.files.units import check_units
+from modelweld.kinds import kind_of
+from modelweld.local import LocalModel
+from modelweld.sets import checked_models
+
+
+def disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:
+    """Sites that cannot be fused with what more than half of all sites sent, and why; empty if all can.
+
+    Raises
+    ------
+    InputError
+        If no such majority exists: who is right cannot be known then.
+
+    Examples
+    --------
+    >>> axes = {"v": ("atom", None)}
+    >>> sites = [LocalModel({"v": v}, axes, site=s) for s, v in (("a", [[1.0]]), ("b", [[2.0]]), ("c", [[3.0, 4.0]]))]
+    >>> list(disagreeing(sites))
+    ['c']
+    """
+    wrong = difference(models)
+    if wrong is None:
+        return {}
+    groups: list[list[LocalModel]] = []
+    for model in models:
+        group = next((g for g in groups if difference([g[0], model]) is None), None)
+        if group is None:
+            groups.append([model])
+        else:
+            group.append(model)
+    largest = max(groups, key=len)
+    if 2 * len(largest) <= len(models):
+        raise InputError(f"the sites do not describe the same things, and no majority does. {wrong}")
+    others = [model for group in groups if group is not largest for model in group]
+    return {model.site: difference([largest[0], model]) or wrong for model in others}
+
+
+def difference(models: Sequence[LocalModel]) -> str | None:
+    """Why these models cannot be fused, as `fuse` would say it; None if they can."""
+    try:
+        check_units(models)
+        kind = kind_of(models)
+        checked_models(kind.harmonised(models) if kind is not None and hasattr(kind, "harmonised") else models)
+    except InputError as wrong:
+        return str(wrong)
+    return None

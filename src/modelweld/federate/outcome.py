@@ -1,0 +1,58 @@
+"""What a round leaves at the server: a folder with the fusion, a page about it, and who answered."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from modelweld.errors import InputError
+from modelweld.federate.round import Answers
+from modelweld.files import save
+from modelweld.fusion import Fusion
+
+FUSION, PAGE, ROUND = "fusion.safetensors", "report.html", "round.json"
+
+
+class Outcome:
+    """A folder for the outcome of a round, looked at before the round so that nothing is lost after it.
+
+    Parameters
+    ----------
+    folder : path
+        Is made if it is not there; the folder it lies in must be.
+    force : bool
+        Whether to replace what an earlier round has left.
+
+    Examples
+    --------
+    >>> import modelweld, tempfile
+    >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     outcome = Outcome(folder + "/first")
+    ...     outcome.keep(fusion)
+    ...     outcome.tell(Answers())
+    ...     sorted(path.name for path in outcome.folder.iterdir())
+    ['fusion.safetensors', 'report.html', 'round.json']
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        self.folder, self.force = Path(folder).absolute(), force
+        for name in (FUSION, PAGE, ROUND):
+            if os.path.lexists(self.folder / name) and not force:
+                raise InputError(
+                    f"'{self.folder / name}': is there already. Choose another folder, or say force=True to replace it."
+                )
+        if not self.folder.parent.is_dir():
+            raise InputError(f"'{self.folder}': there is no folder '{self.folder.parent}' to make it in.")
+        self.folder.mkdir(exist_ok=True)
+
+    def keep(self, fusion: Fusion) -> None:
+        """Write the fusion and the page about it."""
+        save(fusion, self.folder / FUSION, force=self.force)
+        fusion.report(self.folder / PAGE)
+
+    def tell(self, answers: Answers) -> None:
+        """Write who answered, who is missing or late, and what was refused."""
+        text = json.dumps(answers.told(), indent=2, ensure_ascii=False) + "\n"
+        (self.folder / ROUND).write_text(text, encoding="utf-8")

@@ -1,0 +1,48 @@
+"""What travels between sites and server: the bytes of a site's file, so that a message is checked as a file is."""
+
+from __future__ import annotations
+
+from modelweld.errors import InputError
+from modelweld.files.faults import AGAIN, naming
+from modelweld.files.limits import LARGEST_FILE, in_words
+from modelweld.files.manifest_text import SITE, manifest_of
+from modelweld.files.site_file import load_site, site_bytes
+from modelweld.files.tensors import opened
+from modelweld.local import LocalModel
+
+
+def packed(model: LocalModel) -> bytes:
+    """A model as bytes: those of the file `modelweld.files.save` writes.
+
+    Examples
+    --------
+    >>> site = LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", None)}, site="north")
+    >>> unpacked(packed(site), "north").arrays["v"].tolist()
+    [[1.0, 2.0]]
+    """
+    with naming(model.site or "the model"):
+        return site_bytes(model)
+
+
+def unpacked(data: bytes, sender: str) -> LocalModel:
+    """The model in bytes that `packed` made, or an `InputError` that begins with who sent them.
+
+    Everything is checked that is checked of a file: size, header, hashes, names, and that all values are finite.
+
+    Examples
+    --------
+    >>> unpacked(b"no model at all", "north")
+    Traceback (most recent call last):
+    modelweld.errors.InputError: 'north': it is no safetensors file, or only a part of one. Ask the site to send it \
+again.
+    """
+    with naming(sender):
+        if not isinstance(data, bytes):
+            raise InputError(f"a model travels as bytes; found {type(data).__name__}. {AGAIN}")
+        if len(data) > LARGEST_FILE:
+            raise InputError(f"it has {in_words(len(data))}, but at most {in_words(LARGEST_FILE)} are read.")
+        file = opened(data)
+        manifest = manifest_of(file)
+        if manifest is None or manifest["format"] != SITE:
+            raise InputError("it is not a site's model. Make it with modelweld.federate.packed.")
+        return load_site(file, manifest)

@@ -1,0 +1,205 @@
+"""One round: every site answers once, what answered is fused, and who did not is named. Knows nothing of transports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from modelweld.errors import InputError
+from modelweld.federate.agreement import disagreeing
+from modelweld.federate.payload import packed, unpacked
+from modelweld.files.faults import first_line
+from modelweld.files.limits import checked_name
+from modelweld.fuse import fuse
+from modelweld.fusion import Fusion
+from modelweld.local import LocalModel
+from modelweld.matched import arrays_of
+
+FEWEST_SITES = 2
+"""Answers below which there is nothing to fuse."""
+
+
+class Answers:
+    """What the sites of one round have sent.
+
+    An answer that cannot be used is kept as a sentence and never stops the others. A name that two senders claim
+    counts for neither, because which of them is the site cannot be known: so the order of arrival decides nothing.
+
+    Parameters
+    ----------
+    expected : iterable of str, optional
+        Names of the sites that should answer; others are then refused. Default: whoever answers is welcome.
+
+    Attributes
+    ----------
+    models : dict of str to LocalModel
+        What counts: site -> model, in the order of names.
+    refused : dict of str to str
+        Sender -> why something that it sent does not count.
+    late : set of str
+        Senders whose answer came after the fusion.
+
+    Examples
+    --------
+    >>> axes = {"v": ("atom", None)}
+    >>> south, north = LocalModel({"v": [[1.0]]}, axes, site="south"), LocalModel({"v": [[1.1]]}, axes, site="north")
+    >>> answers = Answers(expected=["north", "south", "east", "west"])
+    >>> answers.accept("node 7", packed(south)), answers.accept("node 3", packed(north))
+    (True, True)
+    >>> answers.accept("east", b"what is this")
+    False
+    >>> answers.fused().sites
+    ['north', 'south']
+    >>> print(answers)
+    answered: north, south; missing: west; refused: east (it is no safetensors file, or only a part of one. Ask the \
+site to send it again.)
+    """
+
+    def __init__(self, expected: Iterable[str] | None = None) -> None:
+        self.expected = None if expected is None else frozenset(checked_name(str(s), "a site") for s in expected)
+        self.refused: dict[str, str] = {}
+        self.late: set[str] = set()
+        self._sent: dict[str, LocalModel] = {}
+        self._senders: dict[str, str] = {}
+        self._closed = False
+
+    def accept(self, sender: str, payload: bytes) -> bool:
+        """Take an answer, if it can be taken.
+
+        Parameters
+        ----------
+        sender : str
+            Who sent it, as the transport knows. A model that does not name its site gets this name.
+        payload : bytes
+            What `packed` made.
+
+        Returns
+        -------
+        bool
+            Whether it counts so far; if not, `refused` or `late` names the sender.
+        """
+        if self._closed:
+            self.late.add(sender)
+            return False
+        if sender in self._sent:
+            return self.refuse(sender, "a second answer; the first one counts")
+        if sender in self.refused:
+            return False
+        try:
+            model = unpacked(payload, sender)
+            site = model.site or checked_name(sender, "a site")
+        except InputError as wrong:
+            return self.refuse(sender, str(wrong).removeprefix(f"{sender!r}: "))
+        except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
+            return self.refuse(sender, f"it cannot be read: {type(wrong).__name__}, {first_line(wrong)}")
+        if self.expected is not None and site not in self.expected:
+            return self.refuse(sender, f"it calls itself {site!r}, and no such site is expected")
+        if self.expected is not None and sender in self.expected and site != sender:
+            return self.refuse(sender, f"it calls itself {site!r}, but speaks for itself alone")
+        if site in self._senders:
+            other = self._senders[site]
+            self._sent.pop(other, None)
+            self.refuse(other, f"{sender} calls itself {site!r} as well; which is the site cannot be known")
+            return self.refuse(sender, f"{other} calls itself {site!r} as well; which is the site cannot be known")
+        self._senders[site] = sender
+        self._sent[sender] = model.with_(site=site)
+        return True
+
+    def refuse(self, sender: str, why: str) -> bool:
+        """Note that something a sender sent (or a failure that it reports) does not count."""
+        self.refused[sender] = why
+        return False
+
+    @property
+    def models(self) -> dict[str, LocalModel]:
+        """What counts: site -> model, in the order of names."""
+        return {model.site: model for model in sorted(self._sent.values(), key=lambda model: model.site)}
+
+    @property
+    def senders(self) -> set[str]:
+        """Who sent what counts."""
+        return set(self._sent)
+
+    @property
+    def missing(self) -> list[str]:
+        """Expected sites of which nothing was heard, in the order of names."""
+        heard = {*self._senders, *self.refused, *self.late}
+        return sorted((self.expected or frozenset()) - heard)
+
+    def fused(self, minimum: int = FEWEST_SITES, **options: Any) -> Fusion:
+        """Fuse what counts, in the order of names; answers that come later are late.
+
+        Sites that describe something else than more than half of all do (other features, another kind) are refused.
+
+        Parameters
+        ----------
+        minimum : int
+            Sites that must have answered.
+        **options
+            For `modelweld.fuse`.
+
+        Raises
+        ------
+        InputError
+            If fewer did; the message says who is missing, and whose answers were refused and why.
+        """
+        if len(self._sent) > 1:
+            for site, why in disagreeing(list(self.models.values())).items():
+                self.refuse(self._senders[site], why)
+                del self._sent[self._senders[site]]
+        if len(self._sent) < minimum:
+            raise InputError(f"{minimum} sites are needed to fuse, and {len(self._sent)} can be used: {self}.")
+        self._closed = True
+        return fuse(self.models.values(), **options)
+
+    def told(self) -> dict[str, Any]:
+        """Who answered, who is missing or late, and what was refused, as JSON has it."""
+        return {
+            "answered": list(self.models),
+            "missing": self.missing,
+            "late": sorted(self.late),
+            "refused": dict(sorted(self.refused.items())),
+        }
+
+    def __str__(self) -> str:
+        refused = [f"{sender} ({why})" for sender, why in sorted(self.refused.items())]
+        parts = {
+            "answered": list(self.models) or ["nobody"],
+            "missing": self.missing,
+            "late": sorted(self.late),
+            "refused": refused,
+        }
+        return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
+
+
+def returned(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
+    """What goes back to the sites: the fused model, packed, and nothing of any one site's.
+
+    Parameters
+    ----------
+    fusion : Fusion
+        Of the round. It holds every site's parameters and must stay with the server.
+    how, **options
+        As in `Fusion.fused`.
+
+    Examples
+    --------
+    >>> sites = [LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", None)}, site=site) for site in ("north", "south")]
+    >>> unpacked(returned(fuse(sites)), "server").arrays["v"].round(3).tolist()
+    [[1.0, 2.0]]
+    """
+    return packed(fusion.fused(how, **options) if fusion.models[0].kind else _plain(fusion))
+
+
+def _plain(fusion: Fusion) -> LocalModel:
+    """The fused arrays of models without a kind: global values of what was matched, and sums of counts."""
+    first = fusion.models[0]
+    matched = {name for m in fusion.matchings.values() for key in m.families for name in arrays_of(key)}
+    names = [name for name in first.arrays if name in matched or name == "counts" or name.endswith("_counts")]
+    return LocalModel(
+        arrays={name: fusion.array(name) if name in matched else fusion.total(name) for name in names},
+        axes={name: tuple(c or a for c, a in zip(first.along[name], first.axes[name], strict=True)) for name in names},
+        riding=[name for name in names if name not in matched],
+        coordinates=first.coordinates,
+        partial=first.partial,
+    )

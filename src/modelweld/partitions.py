@@ -1,0 +1,66 @@
+"""What a partition is: data by site, as `fit` takes them, and what of them is worth telling when a model is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from inspect import Parameter, signature
+from typing import Any
+
+from modelweld.errors import InputError
+from modelweld.libraries import adapter_of
+
+
+def named(partitions: Mapping[str, Any] | Iterable[Any], sites: Sequence[str] | None) -> dict[str, Any]:
+    """Data by site."""
+    if hasattr(partitions, "shape") or isinstance(partitions, (str, bytes)):
+        raise InputError(
+            "partitions are a dict of site names to data, or a list of data, one entry per site; found one "
+            f"{type(partitions).__name__}. Split it: {{name: X[rows] for name, rows in ...}}."
+        )
+    if isinstance(partitions, Mapping):
+        if sites is not None:
+            raise InputError("partitions given by name have their names: leave sites out, or give a list of data.")
+        names, data = [str(name) for name in partitions], list(partitions.values())
+    else:
+        data = list(partitions)
+        names = [str(j) for j in range(len(data))] if sites is None else [str(name) for name in sites]
+    if not data:
+        raise InputError("there is nothing to train on: give at least one partition.")
+    if len(names) != len(data) or len(set(names)) < len(names):
+        raise InputError(
+            f"every partition needs a name of its own: {len(data)} partitions have {len(set(names))} different names."
+        )
+    return dict(zip(names, data, strict=True))
+
+
+def arguments(model: Any, data: Any) -> dict[str, Any]:
+    """A partition's data by the names that the model's `fit` has for them."""
+    if isinstance(data, Mapping):
+        return {str(name): value for name, value in data.items()}
+    given = data if isinstance(data, tuple) else (data,)
+    fit = getattr(model, "fit", None)
+    names = ["X", "y"] if fit is None else [p.name for p in signature(fit).parameters.values() if _has_place(p)]
+    if len(given) > len(names):
+        raise InputError(
+            f"a tuple holds what fit of a {type(model).__name__} takes in this order: {', '.join(names)}; found "
+            f"{len(given)} entries. Name them in a dict, or use a list if the tuple is X."
+        )
+    return dict(zip(names, given, strict=False))
+
+
+def is_data(data: Any) -> bool:
+    """Whether a partition is X, a pair (X, ...) or a dict with X, and not something only its function understands."""
+    if isinstance(data, tuple):
+        return len(data) == 2 and hasattr(data[0], "shape")
+    return hasattr(data.get("X") if isinstance(data, Mapping) else data, "shape")
+
+
+def wanted(model: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Of what is known, that which the model's adapter wants to know."""
+    last = model.steps[-1][1] if type(model).__name__ == "Pipeline" else model
+    wants = signature(adapter_of(last).functions().read).parameters
+    return {name: fact for name, fact in facts.items() if name in wants and fact is not None}
+
+
+def _has_place(parameter: Parameter) -> bool:
+    return parameter.kind is Parameter.POSITIONAL_OR_KEYWORD

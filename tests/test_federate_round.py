@@ -1,0 +1,230 @@
+"""One round of answers: order of arrival decides nothing, nonsense is named, and the rest fuses as if it were alone."""
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import modelweld
+from modelweld import InputError, LocalModel
+from modelweld.federate import Answers, packed, returned, unpacked
+from modelweld.federate.agreement import disagreeing
+from modelweld.federate.outcome import Outcome
+from modelweld.files import save
+from modelweld.kinds.mixture import mixture
+
+
+def site(name, D=2, **more):
+    """A site's mixture, the same for the same name."""
+    rng = np.random.default_rng(sum(map(ord, name)))
+    means = np.array([[0.0] * D, [9.0] * D]) + rng.normal(0, 0.1, (2, D))
+    return mixture(means, np.ones((2, D)), [30.0, 50.0], counted=True, site=name, **more)
+
+
+NAMES = ["north", "south", "east"]
+
+
+def answered(*models, expected=None):
+    answers = Answers(expected)
+    for model in models:
+        answers.accept(model.site, packed(model))
+    return answers
+
+
+def test_a_message_is_the_file(tmp_path):
+    model = site("north", features=["age", "pressure"])
+    assert packed(model) == save(model, tmp_path / "north.safetensors").read_bytes()
+    assert packed(unpacked(packed(model), "north")) == packed(model)
+
+
+def test_weights_variances_and_empty_arrays_travel():
+    model = LocalModel(
+        {"v": np.zeros((0, 3)), "w": [[1.0, 2.0]], "scale": 3.0},
+        {"v": ("atom", None), "w": ("other", None), "scale": ()},
+        variance={"w": [0.5]},
+        weight={"w": [[1.0, 0.0]]},
+        site="north",
+    )
+    found = unpacked(packed(model), "north")
+    for name in model.arrays:
+        assert np.array_equal(found.arrays[name], model.arrays[name])
+    assert np.array_equal(found.weight["w"], model.weight["w"])
+    assert np.array_equal(found.variance["w"], model.variance["w"])
+
+
+def test_what_was_read_can_be_written_to():
+    found = unpacked(packed(site("north")), "north").arrays["means"]
+    found[0, 0] = 1.0  # a view of the message would refuse
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(NAMES)))
+def test_arrival_decides_nothing(order):
+    fusion = answered(*map(site, order)).fused()
+    flat = modelweld.fuse([site(name) for name in sorted(NAMES)])
+    assert fusion.sites == sorted(NAMES)
+    assert (returned(fusion), fusion.objective) == (packed(flat.fused()), flat.objective)
+
+
+def hostile():
+    good = packed(site("bad"))
+    nan, huge = site("bad"), site("bad")
+    nan.arrays["means"][0, 0], huge.arrays["means"][0, 0] = np.nan, 1e300
+    from modelweld.files.tensors import as_bytes
+
+    yield "nothing", b""
+    yield "half", good[: len(good) // 2]
+    yield "more", good + b"x"
+    yield "changed", good[:-1] + bytes([good[-1] ^ 1])
+    yield "header", (2**40).to_bytes(8, "little") + good[8:]
+    yield "pickle", b"\x80\x04\x95" + good
+    yield "nan", packed(nan)
+    yield "huge", packed(huge)
+    yield "words", "a model"
+    yield "no manifest", as_bytes({"means": np.ones((2, 2))}, "{}")
+
+
+@pytest.mark.parametrize(("what", "payload"), list(hostile()))
+def test_hostile_answers_are_named_and_change_nothing(what, payload):
+    answers = answered(*map(site, NAMES), expected=[*NAMES, "bad"])
+    assert not answers.accept("bad", payload)
+    assert set(answers.refused) == {"bad"}
+    assert "\n" not in answers.refused["bad"]
+    assert answers.missing == []
+    assert returned(answers.fused()) == returned(answered(*map(site, NAMES)).fused())
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10_000), st.binary(min_size=1, max_size=9))
+def test_any_damage_is_noticed(at, damage):
+    good = packed(site("north"))
+    at %= len(good)
+    bad = good[:at] + damage + good[at + len(damage) :]
+    answers = Answers()
+    if answers.accept("north", bad):  # then it says the same
+        found = next(iter(answers.models.values()))
+        for name, values in site("north").arrays.items():
+            assert np.array_equal(found.arrays[name], values)
+    else:
+        assert set(answers.refused) == {"north"}
+
+
+def test_a_sender_answers_once():
+    answers = answered(*map(site, NAMES))
+    assert not answers.accept("east", packed(site("west").with_(site="east")))
+    assert "second" in answers.refused["east"]
+    assert np.array_equal(answers.models["east"].arrays["means"], site("east").arrays["means"])
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_a_name_that_two_claim_counts_for_neither(order):
+    answers = Answers()
+    sent = [("a", site("north")), ("b", site("west").with_(site="north")), ("c", site("south"))]
+    for i in order:
+        answers.accept(sent[i][0], packed(sent[i][1]))
+    assert list(answers.models) == ["south"]
+    assert set(answers.refused) == {"a", "b"}
+
+
+def test_nobody_speaks_for_another():
+    answers = Answers(expected=NAMES)
+    assert not answers.accept("east", packed(site("north")))
+    assert answers.accept("north", packed(site("north")))
+    assert not answers.accept("node 7", packed(site("west")))
+    assert set(answers.refused) == {"east", "node 7"}
+
+
+def test_a_model_without_a_name_is_called_after_its_sender():
+    answers = Answers()
+    assert answers.accept("north", packed(site("north").with_(site="")))
+    assert list(answers.models) == ["north"]
+
+
+def test_too_few_answers_end_in_one_line_that_names_the_others():
+    answers = answered(site("north"), expected=NAMES)
+    answers.accept("south", b"")
+    with pytest.raises(InputError) as wrong:
+        answers.fused(minimum=2)
+    text = str(wrong.value)
+    assert "2 sites are needed to fuse, and 1 can be used" in text
+    assert "missing: east" in text
+    assert "refused: south" in text
+    assert "\n" not in text
+
+
+def test_late_answers_are_named_and_change_nothing():
+    answers = answered(site("north"), site("south"), expected=NAMES)
+    fusion = answers.fused()
+    assert not answers.accept("east", packed(site("east")))
+    assert fusion.sites == ["north", "south"]
+    told = {"answered": ["north", "south"], "missing": [], "late": ["east"], "refused": {}}
+    assert answers.told() == told
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        site("odd", D=3),
+        site("odd", features=["pressure", "size"]),
+        LocalModel({"means": [[0.0, 0.0]]}, {"means": ("component", None)}, site="odd"),
+        site("odd", features=["age", "pressure"], facts={"units": {"age": "days"}}),
+    ],
+    ids=["features", "names", "kind", "units"],
+)
+def test_a_site_that_describes_something_else_is_refused(odd):
+    facts = {"units": {"age": "years"}}
+    others = [site(name, features=["age", "pressure"], facts=facts) for name in NAMES]
+    answers = answered(odd, *others)
+    fusion = answers.fused()
+    assert set(answers.refused) == {"odd"}
+    assert returned(fusion) == returned(answered(*others).fused())
+    with pytest.raises(InputError, match="no majority"):
+        answered(odd, others[0]).fused()
+
+
+def test_sites_that_agree_stay():
+    assert disagreeing([site(name) for name in NAMES]) == {}
+
+
+def test_sites_get_the_fused_model_and_nothing_of_each_other():
+    fusion = answered(*map(site, NAMES)).fused()
+    model = unpacked(returned(fusion), "server")
+    assert model.sizes == {"component": fusion.K}
+    assert model.arrays["counts"].sum() == 240.0
+    local = np.concatenate([site(name).arrays["means"].ravel() for name in NAMES])
+    assert not np.isin(local, model.arrays["means"]).any()
+    assert not any(name in returned(fusion).decode("latin-1") for name in NAMES)
+
+
+def test_models_without_a_kind_come_back_with_what_was_matched_and_counts():
+    def plain(name):
+        like = site(name)
+        return LocalModel(
+            {"means": like.arrays["means"], "counts": [30.0, 50.0], "secret": [1.0, 2.0]},
+            {"means": ("component", "feature"), "counts": ("component",), "secret": ("component",)},
+            riding=["counts", "secret"],
+            coordinates={"feature": ["age", "pressure"]},
+            site=name,
+        )
+
+    fusion = answered(*map(plain, NAMES)).fused()
+    model = unpacked(returned(fusion), "server")
+    assert set(model.arrays) == {"means", "counts"}
+    assert model.coordinates["feature"] == ("age", "pressure")
+    assert np.array_equal(model.arrays["means"], fusion.atoms)
+    assert model.arrays["counts"].sum() == 240.0
+
+
+def test_outcomes_are_never_replaced(tmp_path):
+    answers = answered(*map(site, NAMES))
+    outcome = Outcome(tmp_path / "out")
+    outcome.keep(answers.fused())
+    outcome.tell(answers)
+    assert json.loads((tmp_path / "out" / "round.json").read_text())["answered"] == sorted(NAMES)
+    with pytest.raises(InputError, match="is there already"):
+        Outcome(tmp_path / "out")
+    Outcome(tmp_path / "out", force=True).keep(answers.fused())
+    with pytest.raises(InputError, match="there is no folder"):
+        Outcome(tmp_path / "no" / "out")
