@@ -12,7 +12,8 @@ EXTRAS_studies := studies
 EXTRAS_flower := flower
 EXTRAS_nvflare := nvflare
 EXTRAS_dask := dask
-ENVIRONMENTS := hmm jax torch topics browser studies flower nvflare dask
+EXTRAS_dp := dp
+ENVIRONMENTS := hmm jax torch topics browser studies flower nvflare dask dp
 comma := ,
 space := $() $()
 MARKERS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
@@ -42,7 +43,7 @@ picture: $(VENV)/.plot   ## redraw the README's picture
 	$(BIN)/python docs/picture.py
 
 # numba keeps compiled code beside the sources, but does not notice changes in the other files a function calls
-$(VENV)/.kernels: $(wildcard src/modelweld/compiled/*.py) | $(BIN)/python
+$(VENV)/.kernels: $(wildcard src/modelweld/compiled/*.py src/modelweld/hmm/*.py) | $(BIN)/python
 	find src -name '*.nb[ic]' -delete
 	touch $@
 

@@ -1,17 +1,30 @@
 """Examples in docstrings that need an extra run where it is installed, like the tests that are marked so."""
 
+from importlib.util import find_spec
+
 import pytest
+
+ENGINES = {"nvflare": "nvflare", "flower*": "flwr", "dask": "distributed"}
+"""Modules of modelweld.federate -> the library they are made for, which must be there even to look for examples."""
 
 collect_ignore = ["tests/adapted", "tests/cases"]
 """Tables that tests run over: they hold no tests, and some need a library that is not there."""
 
+collect_ignore_glob = [f"src/modelweld/federate/{m}.py" for m, library in ENGINES.items() if find_spec(library) is None]
+
 NEEDS = {
     "dynamax": "dynamax",
-    "hmm": "hmm",
+    "gaussian_hmm": "hmm",
+    "gmm_hmm": "hmm",
+    "categorical_hmm": "hmm",
+    "poisson_hmm": "hmm",
     "families.density": "jax",
     "gpytorch": "gp",
     "torch_sequential": "torch",
     "gensim": "topics",
+    "federate.flower": "flower",
+    "federate.nvflare": "nvflare",
+    "federate.dask": "dask",
 }
 """Part of a module's name -> the extra its examples need."""
 

@@ -11,7 +11,12 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 @pytest.mark.parametrize(
     ("script", "option", "says"),
-    [("speed.py", "--smoke", "ratio"), ("scale.py", "smoke", "ARI 1.0000"), ("families.py", "--smoke", "ratio")],
+    [
+        ("speed.py", "--smoke", "ratio"),
+        ("scale.py", "smoke", "ARI 1.0000"),
+        ("families.py", "--smoke", "ratio"),
+        ("startup.py", "--smoke", "ratio"),
+    ],
 )
 def test_smoke(script, option, says):
     run = subprocess.run(

@@ -1,17 +1,22 @@
 """The command line as a user runs it: exit codes, one line per problem, nothing lost."""
 
+import contextlib
 import csv
 import json
+import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 
 from modelweld import InputError, LocalModel, fuse
 from modelweld.cli import main
 from modelweld.files import load, save
+from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
+from test_files import unchecked
 
 
 @pytest.fixture
@@ -116,48 +121,193 @@ def test_nothing_is_overwritten_without_force(run, sites, tmp_path):
     assert run("fuse", *sites, "--force")[0] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (("fuse", "missing.safetensors"), "missing.safetensors"),
-        (("fuse", "none*.safetensors"), "no file matches"),
-        (("fuse", "torn.safetensors", "good.safetensors"), "torn.safetensors"),
-        (("fuse", "good.safetensors", "other.safetensors"), "lacks 'x'"),
-        (("fuse", "good.safetensors", "good.safetensors", "twin.safetensors"), "comes more than once"),
-        (("fuse", "good.safetensors", "--copies", "perhaps"), "auto, yes or no"),
-        (("fuse", "good.safetensors", "--search", "wild"), "'auto', 'plain' or 'thorough'"),
-        (("fuse", "good.safetensors", "--out", "no/such/folder.safetensors"), "no folder"),
-        (("inspect", "torn.safetensors"), "torn.safetensors"),
-        (("validate", "torn.safetensors", "good.safetensors"), "torn.safetensors"),
-        (("validate", "good.safetensors", "other.safetensors"), "lacks 'x'"),
-        (("report", "good.safetensors"), "not a fusion"),
-        (("add", "good.safetensors", "good.safetensors", "--out", "new.safetensors"), "not a fusion"),
-        (("remove", "fused.safetensors", "nobody", "--out", "new.safetensors"), "no site 'nobody'"),
-        (("apply", "fused.safetensors", "missing.csv"), "missing.csv"),
-        (("apply", "fused.safetensors", "short.csv"), "header and at least one row"),
-        (("apply", "fused.safetensors", "other.csv"), "no column 'x'"),
-        (("apply", "fused.safetensors", "words.csv"), "line 2, column 'y'"),
-        (("compare", "fused.safetensors", "good.safetensors"), "not a fusion"),
-        (("export", "missing.skops"), "missing.skops"),
-    ],
-)
-def test_bad_input_is_one_line(run, tmp_path, words, says):
+SITE_FILES = {  # files that are no site's model, and what is said of each
+    "missing.safetensors": "no such file",
+    "empty.safetensors": "it is empty",
+    "torn.safetensors": "only a part of one",
+    "changed.safetensors": "its SHA-256 differs",
+    "noise.safetensors": "no safetensors file",
+    "zip.safetensors": "looks like a zip archive",
+    "model.pkl": "never read here",
+    "folder.safetensors": "it is not a file",
+    "strange.safetensors": "array 'means' of a mixture has the axes",
+    "notes.txt": "files are",
+}
+FUSION_FILES = {**SITE_FILES, "good.safetensors": "not a fusion"} | {
+    "strange.safetensors": "array 'means' of a mixture"
+}
+WITH_SITES = {"slim.safetensors": "without the sites' values"}
+
+
+def everywhere():
+    """Every command that reads a file, with every file that is not what it wants."""
+    for name, says in SITE_FILES.items():
+        yield ("inspect", name), says
+        yield ("validate", name, "good.safetensors"), says
+        yield ("fuse", "good.safetensors", name), says
+        yield ("add", "fused.safetensors", name, "--out", "new.safetensors"), says
+        if name != "model.pkl":
+            yield ("export", name, "--out", "new.safetensors"), says
+    for name, says in {**FUSION_FILES, **WITH_SITES}.items():
+        yield ("report", name, "--out", "page.html"), says
+        yield ("report", name, "--json"), says
+        yield ("remove", name, "good", "--out", "new.safetensors"), says
+        yield ("apply", name, "points.csv"), says
+        yield ("compare", name, "fused.safetensors"), says
+        yield ("compare", "fused.safetensors", name), says
+        if name not in WITH_SITES:
+            yield ("add", name, "good.safetensors", "--out", "new.safetensors"), says
+
+
+MIXED_UP = [
+    (("fuse", "none*.safetensors"), "no file matches"),
+    (("fuse", "fused.safetensors", "good.safetensors"), "it is a fusion, not a site's model"),
+    (("fuse", "good.safetensors", "other.safetensors"), "lacks 'x'"),
+    (("fuse", "good.safetensors", "chain.safetensors"), "different kinds"),
+    (("fuse", "good.safetensors", "good.safetensors", "twin.safetensors"), "comes more than once"),
+    (("fuse", "good.safetensors", "--copies", "perhaps"), "auto, yes or no"),
+    (("fuse", "good.safetensors", "--search", "wild"), "'auto', 'plain' or 'thorough'"),
+    (("fuse", "good.safetensors", "--out", "no/such/folder.safetensors"), "no folder"),
+    (("fuse", "good.safetensors", "--out", "fusion.txt"), "something.safetensors"),
+    (("fuse", "good.safetensors", "--report", "fused.safetensors", "--out", "new.safetensors"), "is there already"),
+    (("validate", "good.safetensors", "other.safetensors"), "lacks 'x'"),
+    (("validate", "good.safetensors", "twin.safetensors"), "comes more than once"),
+    (("validate", "fused.safetensors"), "it is a fusion"),
+    (("add", "fused.safetensors", "good.safetensors", "--out", "new.safetensors"), "there is a site 'good' already"),
+    (("add", "fused.safetensors", "other.safetensors", "--out", "new.safetensors"), "lacks 'x'"),
+    (("add", "fused.safetensors", "chain.safetensors", "--out", "new.safetensors"), "same arrays"),
+    (("add", "slim.safetensors", "chain.safetensors", "--out", "new.safetensors"), "must send"),
+    (("add", "fused.safetensors", "twin.safetensors"), "--force"),
+    (("remove", "fused.safetensors", "nobody", "--out", "new.safetensors"), "no site 'nobody'"),
+    (("apply", "fused.safetensors", "missing.csv"), "missing.csv"),
+    (("apply", "fused.safetensors", "good.safetensors"), "UTF-8"),
+    (("apply", "fused.safetensors", "short.csv"), "header and at least one row"),
+    (("apply", "fused.safetensors", "other.csv"), "no column 'x'"),
+    (("apply", "fused.safetensors", "twice.csv"), "column 'x' comes twice"),
+    (("apply", "fused.safetensors", "words.csv"), "line 2, column 'y'"),
+    (("apply", "fused.safetensors", "ragged.csv"), "line 3, column 'y'"),
+    (("apply", "fused.safetensors", "points.csv", "--how", "magic"), "how is one of"),
+    (("apply", "fused.safetensors", "points.csv", "--out", "good.safetensors"), "is there already"),
+    (("apply", "arrays.safetensors", "points.csv"), "these sites sent arrays, not models"),
+    (("compare", "fused.safetensors", "strangers.safetensors"), "no site"),
+    (("export", "missing.skops"), "missing.skops"),
+    (("export", "torn.skops"), "torn.skops"),
+    (("export", "good.safetensors", "--features", "a,b", "--out", "new.safetensors"), "says everything itself"),
+    (("export", "good.safetensors", "--out", "fused.safetensors"), "is there already"),
+]
+
+
+@pytest.fixture
+def shelf(run, tmp_path):
+    """A folder with good, wrong, torn, changed, mixed-up and hostile files."""
     run("adapters")  # goes to the folder
     site("good.safetensors", "good", [[0.0, 0.0], [9.0, 9.0]], ["x", "y"])
     site("twin.safetensors", "good", [[0.0, 0.0]], ["x", "y"])
     site("other.safetensors", "other", [[0.0, 0.0]], ["y", "z"])
-    save(fuse([load("good.safetensors"), load("good.safetensors").with_(site="b")]), "fused.safetensors")
-    (tmp_path / "torn.safetensors").write_bytes((tmp_path / "good.safetensors").read_bytes()[:100])
-    (tmp_path / "short.csv").write_text("x,y\n")
-    (tmp_path / "other.csv").write_text("a,y\n1,2\n")
-    (tmp_path / "words.csv").write_text("x,y\n1,many\n")
-    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    good = load("good.safetensors")
+    save(fuse([good, good.with_(site="b")]), "fused.safetensors")
+    save(fuse([good.with_(site="c"), good.with_(site="d")]), "strangers.safetensors")
+    save(fuse([good.with_(variance={}), good.with_(site="b", variance={})]).slim(), "slim.safetensors")
+    save(fuse([[[0.0, 0.0]], [[0.1, 0.0]]]), "arrays.safetensors")
+    ones = np.ones((2, 2))
+    chain = hmm(ones * 9, np.ones(2), ones[0] * 18, {"means": 9 * np.eye(2), "variances": ones}, counted=True)
+    save(chain.with_(site="chain"), "chain.safetensors")
+    whole = (tmp_path / "good.safetensors").read_bytes()
+    content = {
+        "empty.safetensors": b"",
+        "torn.safetensors": whole[:100],
+        "changed.safetensors": whole[:-1] + bytes([whole[-1] ^ 1]),
+        "noise.safetensors": bytes(range(256)) * 4,
+        "zip.safetensors": b"PK\x03\x04" + bytes(50),
+        "torn.skops": b"PK\x03\x04" + bytes(50),
+        "model.pkl": b"\x80\x04.",
+        "notes.txt": b"hello",
+        "short.csv": b"x,y\n",
+        "other.csv": b"a,y\n1,2\n",
+        "twice.csv": b"x,y,x\n1,2,3\n",
+        "words.csv": b"x,y\n1,many\n",
+        "ragged.csv": b"x,y\n1,2\n3\n",
+        "points.csv": b"x,y\n0,0\n",
+    }
+    for name, data in content.items():
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "folder.safetensors").mkdir()
+    strange = LocalModel(
+        {"means": [1.0], "variances": [[1.0, 1.0]], "counts": [9.0]},
+        {"means": ("component",), "variances": ("component", None), "counts": ("component",)},
+        kind="mixture",
+        facts={"counted": True},
+        site="strange",
+    )
+    unchecked(tmp_path / "strange.safetensors", strange)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("words", "says"), [*everywhere(), *MIXED_UP], ids=lambda x: x if isinstance(x, str) else " ".join(x)
+)
+def test_bad_input_is_one_line_and_nothing_is_lost(run, shelf, words, says):
+    kept = {path.name: path.read_bytes() for path in shelf.iterdir() if path.is_file()}
     code, _, complained = run(*words)
     assert code == 1
-    assert complained.count("\n") == 1
+    assert complained.count("\n") == 1, complained
     assert complained.startswith("error: ")
     assert says in complained
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == kept
+    assert {path.name: path.read_bytes() for path in shelf.iterdir() if path.is_file()} == kept
+
+
+def test_a_slim_fusion_is_looked_at_and_grows(run, shelf):
+    code, said, _ = run("inspect", "slim.safetensors")
+    assert code == 0
+    assert "slim fusion of 2 sites" in said
+    assert "2 components from 4" in said
+    assert json.loads(run("inspect", "slim.safetensors", "--json")[1])["sites at each atom"] == [2, 2]
+    late = load("good.safetensors").with_(site="late", variance={})
+    save(late, "late.safetensors")
+    code, said, complained = run("add", "slim.safetensors", "late.safetensors", "--out", "more.safetensors")
+    assert (code, complained) == (0, "")
+    assert "slim fusion of 3 sites" in said
+    assert load("more.safetensors").counts.tolist() == [3, 3]
+
+
+def test_a_model_is_exported_from_skops(run, tmp_path):
+    from skops.io import dump
+
+    run("adapters")
+    X = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0, 0], [9, 9]], 150, axis=0)
+    dump(KMeans(2, n_init=1, random_state=0).fit(X), tmp_path / "model.skops")
+    code, said, complained = run("export", "model.skops", "--site", "north", "--features", "x, y", "--noise", 0.5)
+    assert (code, complained) == (0, "")
+    assert "What leaves north: mixture (sklearn.KMeans" in said
+    model = load("site.safetensors")
+    assert model.coordinates["feature"] == ("x", "y")
+    assert (np.asarray(model.variance["means"]) >= 0.25).all()
+    small = KMeans(2, n_init=1, random_state=0).fit(np.concatenate([X[:40], [[99.0, 99.0]]]))
+    dump(small, tmp_path / "small.skops")
+    code, _, complained = run("export", "small.skops", "--out", "small.safetensors")
+    assert (code, complained.count("\n")) == (1, 1)
+    assert "--allow-small" in complained
+    assert not (tmp_path / "small.safetensors").exists()
+    assert run("export", "small.skops", "--out", "small.safetensors", "--allow-small")[0] == 0
+
+
+def test_progress_is_shown_on_a_terminal_and_nowhere_else(run, sites, tmp_path):
+    words = [sys.executable, "-m", "modelweld", "fuse", *sites, "--force"]
+    quiet = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert quiet.stderr == ""
+    near, far = os.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=far, env=environment) as watched:
+        os.close(far)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(near, 65536):
+                shown += part
+        os.close(near)
+        assert watched.stdout.read().decode() == quiet.stdout
+    assert watched.returncode == 0
+    assert b"fusing" in shown
+    assert b"0:00:0" in shown  # time gone by
 
 
 def test_wrong_usage_is_code_two(run):

@@ -91,7 +91,7 @@ def test_a_cluster_of_one_row_is_refused(X, path):
 
 def test_small_states_and_classes_are_refused_unseen_ones_are_not():
     moves = np.full((2, 2), 5.0)
-    chain = hmm(moves, np.ones(2), np.array([40.0, 2.0]), {"rates": np.ones((2, 1))}, counted=True)
+    chain = hmm(moves, np.zeros(2), np.array([40.0, 2.0]), {"rates": np.ones((2, 1))}, counted=True)
     with pytest.raises(InputError, match="'counts': 1 of 2"):
         export(chain, None)
     weights, biases = [np.ones((2, 3)), np.ones((3, 2))], [np.ones(3), np.ones(2)]
@@ -102,6 +102,47 @@ def test_small_states_and_classes_are_refused_unseen_ones_are_not():
         else:
             with pytest.raises(InputError, match="below 5"):
                 export(local, None)
+
+
+def chain(moves, starts, counted=True):
+    moves = np.asarray(moves, dtype=float)
+    return hmm(moves, np.asarray(starts, dtype=float), moves.sum(1) + 9, {"rates": np.eye(2)}, counted=counted)
+
+
+@pytest.mark.parametrize(
+    ("moves", "starts", "message"),
+    [
+        ([[9, 2], [7, 8]], [6, 6], r"'moves': 1 of 4 cells that are not empty are below 5 \(smallest: 2\).*drop_small"),
+        ([[9, 0.4], [7, 8]], [6, 1], "'starts': 1 of 2 cells"),
+        ([[9, 0.4], [7, 8]], [6, 0], None),
+        ([[9, 5], [5, 8]], [5, 5], None),
+    ],
+)
+def test_small_cells_of_tables_are_refused(path, moves, starts, message):
+    if message is None:
+        export(chain(moves, starts), path)
+        return
+    with pytest.raises(InputError, match=message):
+        export(chain(moves, starts), path)
+    assert not path.exists()
+    assert export(chain(moves, starts), path, allow_small=True).facts == ("counted",)
+    assert load(path).arrays["moves"].tolist() == np.asarray(moves, dtype=float).tolist()
+
+
+def test_small_cells_are_dropped_when_asked(path):
+    report = export(chain([[9, 2], [4.9, 8]], [6, 1]), path, drop_small=True)
+    assert "dropped" in report.facts
+    sent = load(path)
+    assert sent.arrays["moves"].tolist() == [[9.0, 0.0], [0.0, 8.0]]
+    assert sent.arrays["starts"].tolist() == [6.0, 0.0]
+    assert sent.facts["dropped"] == ["moves", "starts"]
+    model = fuse([sent, sent.with_(site="b")]).fused()
+    assert np.asarray(model.arrays["moves"]).sum() == 2 * 17
+
+
+def test_shares_have_no_small_cells():
+    with pytest.warns(DisclosureWarning, match="not known"):
+        export(chain([[0.9, 0.1], [0.5, 0.5]], [0.5, 0.5], counted=False), None)
 
 
 def test_empty_topics_may_leave():

@@ -23,10 +23,10 @@ from modelweld import BetaBernoulli, InputError, LocalModel, Spectrum, fuse
 from modelweld.baselines import kmeans_matching
 from modelweld.files import load, read_any, read_sites, save
 from modelweld.files.known import FAMILIES, PRIORS, from_fields, in_fields
-from modelweld.files.needs import NEEDS
 from modelweld.files.schema import check, schema, violation
 from modelweld.files.units import check_units
 from modelweld.kinds import KINDS as KIND_FILES
+from modelweld.kinds import kind_of
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
@@ -267,7 +267,7 @@ def test_manifests_follow_the_published_schema(model, path, tmp_path):
     jsonschema.Draft202012Validator.check_schema(schema())
     save(model, path)
     validator.validate(manifest_of(path))
-    assert manifest_of(path)["version"] == "1.0"
+    assert manifest_of(path)["version"] == "1.1"
 
 
 def test_the_manifest_says_what_people_ask_for(path):
@@ -294,14 +294,15 @@ def changed(value, at, new):
     return copy
 
 
-@pytest.mark.parametrize("name", ["site_file", "fusion_file", "json_model"])
+@pytest.mark.parametrize("name", ["site_file", "fusion_file", "slim_file", "json_model"])
 def test_our_checks_agree_with_a_complete_validator(tmp_path, name):
     jsonschema = pytest.importorskip("jsonschema")
     sites = [by_kind(seed)["mixture"] for seed in range(2)]
     if name == "json_model":
         whole = {"arrays": {"v": [[1.0]]}, "axes": {"v": ["atom", None]}, "riding": [], "site": "a", "facts": {}}
     else:
-        whole = manifest_of(save(sites[0] if name == "site_file" else fuse(sites), tmp_path / "a.safetensors"))
+        things = {"site_file": sites[0], "fusion_file": fuse(sites), "slim_file": SLIM["plain"]()}
+        whole = manifest_of(save(things[name], tmp_path / "a.safetensors"))
     validator = jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": schema()["$defs"]})
     tried = refused = 0
     for at in list(leaves(whole))[:: 5 if name == "fusion_file" else 1]:
@@ -386,9 +387,9 @@ def read_or_refused(path):
 @pytest.mark.parametrize("kind", [kind for kind, model in by_kind().items() if model.kind])
 def test_models_without_what_their_kind_needs_are_refused(path, kind):
     model = by_kind()[kind]
-    arrays, facts = NEEDS[model.kind]
-    refused(forged(path, model, model__facts={}), f"a {model.kind} states {facts[0].split('|')[0]!r}")
-    for name in {name for names in arrays for name in names.split("|")} & set(model.arrays):
+    layout = kind_of([model]).layout(model)
+    refused(forged(path, model, model__facts={}), f"a {model.kind} states {next(iter(layout.facts))!r}")
+    for name in {name for names in layout.needed for name in names.split("|")} & set(model.arrays):
         kept = {role: {n: x for n, x in getattr(model, role).items() if n != name} for role in ("variance", "weight")}
         axes = {n: tuple(c or a for c, a in zip(model.along[n], model.axes[n], strict=True)) for n in model.axes}
         without = model.with_(
@@ -399,6 +400,85 @@ def test_models_without_what_their_kind_needs_are_refused(path, kind):
         )
         with pytest.raises(InputError, match=rf"a {model.kind} has an array .*{name}"):
             save(without, path, force=True)
+
+
+def unchecked(path, model):
+    """A site's file as a stranger may write it: tensors and hashes are right, the model need not be."""
+    from modelweld.files.manifest import described
+    from modelweld.files.manifest_text import SITE, as_text
+    from modelweld.files.tensors import write
+
+    content, tensors = described(model)
+    write(path, tensors, as_text(SITE, {"model": content}, tensors), force=True)
+    return path
+
+
+def with_array(model, name, values, axes):
+    """The model with another array in the place of one, and nothing beside it."""
+    spelt = {n: tuple(c or a for c, a in zip(model.along[n], model.axes[n], strict=True)) for n in model.axes}
+    beside = {role: {n: x for n, x in getattr(model, role).items() if n != name} for role in ("variance", "weight")}
+    return model.with_(arrays={**model.arrays, name: values}, axes={**spelt, name: axes}, **beside)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "values", "axes", "message"),
+    [
+        ("mixture", "means", np.ones(3), ("component",), "has the axes (component, feature)"),
+        ("mixture", "means", np.ones((3, 2)), (None, "feature"), "has the axes (component, feature)"),
+        ("mixture", "means", np.ones((3, 2)), ("component", "blob"), "has the axes (component, feature)"),
+        ("mixture", "covariances", np.ones((3, 2)), ("component", "feature"), "(component, feature, feature)"),
+        ("mixture", "covariances", -np.ones((3, 2, 2)), ("component", "feature", "feature"), "must be covariances"),
+        ("mixture", "covariances", np.triu(np.ones((3, 2, 2))), ("component", "feature", "feature"), "symmetric"),
+        ("mixture", "counts", [1.0, -1.0, 3.0], ("component",), "must not be negative; found -1"),
+        ("mixture", "extra", np.ones(5), ("person",), "has the set 'person'"),
+        ("mixture, diagonal", "variances", np.ones((3, 7)), ("component", None), "has 7 features, but array 'means'"),
+        ("hmm", "moves", np.ones((3, 2)), ("state", None), "has the axes (state, state)"),
+        ("hmm", "starts", np.ones((3, 1)), ("state", None), "has the axes (state)"),
+        ("hmm, symbols", "symbols", -np.ones((3, 4)), ("state", "symbol"), "must not be negative"),
+        ("hmm, rates", "rates", np.ones((2, 3)), (None, "state"), "has the axes (state, feature)"),
+        ("topics", "words", np.ones((5, 4)), ("word", "topic"), "has the axes (topic, word)"),
+        ("topics", "eta", np.ones(4), ("topic",), "has the axes (word)"),
+        ("network", "W1", np.ones((4, 9)), ("h0", None), "has the axes (h0, h1)"),
+        ("network", "b0", np.ones((4, 4)), ("h0", "h0"), "has the axes (h0)"),
+        ("network", "W3", np.ones((2, 2)), ("class", None), "has an array b3"),
+        ("sparse-gp", "lengthscales", [1.0, 0.0], (None,), "must be positive; found 0"),
+        ("sparse-gp", "lengthscales", np.ones(5), (None,), "has 5 features, but array 'inputs' has 2"),
+        ("sparse-gp", "covariance", np.ones((3, 2)), ("point", None), "has the axes (point, point)"),
+        ("sparse-gp", "noise", np.ones(3), (None,), "has the axes ()"),
+        ("class-table", "variances", np.ones((3, 2)), (None, None), "has 3 classs, but array 'means' has 2"),
+    ],
+)
+def test_wrong_arrays_of_a_kind_are_refused_by_name(path, kind, name, values, axes, message):
+    model = with_array(by_kind()[kind], name, values, axes)
+    unchecked(path, model)
+    refused(path, message, f"array {name!r}" if name != "W3" else "W3")
+    with pytest.raises(InputError, match=r"modelweld\.export, or leave the kind out"):
+        save(model, path, force=True)
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
+@pytest.mark.parametrize("kind", [kind for kind, model in by_kind().items() if model.kind])
+def test_strange_models_of_a_kind_are_refused_or_fused(path, kind):
+    rng = np.random.default_rng(0)
+    model, others = by_kind()[kind], [by_kind(seed)[kind].with_(site=str(seed)) for seed in (1, 2)]
+    spelt = {n: tuple(c or a for c, a in zip(model.along[n], model.axes[n], strict=True)) for n in model.axes}
+    changes = [
+        lambda a: a[..., None], lambda a: a.sum(-1) if a.ndim else a, lambda a: -a - 1, np.zeros_like, lambda a: a.T,
+        lambda a: a[:0] if a.ndim else a, lambda a: a[..., :0] if a.ndim else a, lambda a: a * 1e119,
+    ]  # fmt: skip
+    was_refused = 0
+    for name in model.arrays:
+        for change in changes:
+            values = change(np.asarray(model.arrays[name]))
+            axes = [*spelt[name], None, None][: values.ndim]
+            try:
+                unchecked(path, with_array(model, name, values, rng.permutation(np.array(axes, object)).tolist()))
+                fused = fuse([*others, path]).fused()
+            except InputError:
+                was_refused += 1
+                continue
+            assert all(np.isfinite(np.asarray(x)).all() for x in fused.arrays.values())
+    assert was_refused > len(model.arrays)
 
 
 # -- hostile and damaged safetensors ----------------------------------------------------------------------------------
@@ -954,6 +1034,7 @@ def assert_same_fields(a, b):
 
 def assert_same_fusion(a, b):
     assert a.sites == b.sites
+    assert a.settings == b.settings
     assert repr(a) == repr(b)
     for mine, its in zip(a.models, b.models, strict=True):
         assert_same(mine, its)
@@ -982,6 +1063,42 @@ def test_a_fusion_comes_back_bit_for_bit(fusion, path, tmp_path):
     assert save(again, tmp_path / "again.safetensors").read_bytes() == path.read_bytes()
 
 
+def test_a_fusion_says_what_was_asked_for(path):
+    sites = plain_sites(np.random.default_rng(0))
+    family, prior = modelweld.Gaussian(shape="full", noise=0.5), BetaBernoulli(gamma0=3.0)
+    fusion = fuse(sites, family, prior, seed=7, search="plain", max_sweeps=50)
+    again = load(save(fusion, path))
+    assert again.settings == fusion.settings
+    assert fusion.settings["families"] == "Gaussian(noise=0.5, shape='full')"
+    assert fusion.settings["prior"] == "BetaBernoulli(gamma0=3.0)"
+    plain = {name: value for name, value in fusion.settings.items() if name not in ("families", "prior")}
+    assert_same_fusion(fuse(sites, family, prior, **plain), again)
+    assert again.remove(0).add(sites[0]).settings == {**fusion.settings, "revised": 2}
+    assert kmeans_matching(sites, 5).settings == {}
+
+
+def test_settings_of_families_by_array_are_words(path):
+    models = [by_kind(seed)["mixture"].with_(riding=["counts"], variance={}) for seed in range(4)]
+    fusion = fuse(models, {"component": {("means", "covariances"): modelweld.NormalWishart(pair=True)}})
+    assert fusion.settings["families"] == {"component": {"means and covariances": "NormalWishart(pair=True)"}}
+    assert load(save(fusion, path)).settings == fusion.settings
+
+
+def test_fusions_of_before_settings_were_kept_are_read(path):
+    from safetensors.numpy import load_file, save_file
+
+    fusion = fusions()["plain"]()
+    save(fusion, path)
+    old = {**manifest_of(path), "version": "1.0"}
+    del old["settings"]
+    save_file(load_file(path), path, metadata={"modelweld": json.dumps(old)})
+    again = load(path)
+    assert again.settings == {}
+    assert again.remove(0).settings == {}
+    fusion.settings = {}
+    assert_same_fusion(fusion, again)
+
+
 def test_a_loaded_fusion_goes_on(path):
     fusion = fusions()["mixtures"]()
     again = load(save(fusion, path))
@@ -1003,6 +1120,65 @@ def test_artefacts_and_copies_come_back(path):
     found = (Artefact(len(matching.counts) - 1, (0, 1), np.float64(2.5)),)
     fusion = Fusion(fusion.given, fusion.sites, {name: replace(matching, artefacts=found, delta=0.07)})
     assert_same_fusion(fusion, load(save(fusion, path)))
+
+
+SLIM = {
+    "plain": lambda: fuse(plain_sites(np.random.default_rng(0))).slim(),
+    "named": lambda: fuse([m.with_(variance={}) for m in (by_kind(s)["mixture"] for s in range(4))]).slim(),
+    "two arrays": lambda: fuse(
+        [
+            LocalModel({"a": v, "b": v[:, :1] ** 2}, {"a": ("atom", None), "b": ("atom", None)})
+            for v in plain_sites(np.random.default_rng(0))
+        ],
+        {"a": modelweld.Gaussian(shape="scalar"), "b": modelweld.Gaussian()},
+    ).slim(),
+    "after": lambda: fuse(plain_sites(np.random.default_rng(0))).slim().add([[50.0, 50.0], [0.0, 0.0]]),
+}
+
+
+@pytest.mark.parametrize("name", SLIM)
+def test_a_slim_fusion_comes_back_bit_for_bit(path, tmp_path, name):
+    slim = SLIM[name]()
+    again = load(slim.save(path))
+    assert repr(again) == repr(slim)
+    assert_same(slim.pattern, again.pattern)
+    for field in ("counts", "sizes", "names"):
+        assert bits(getattr(slim, field)) == bits(getattr(again, field))
+    assert again.opened == slim.opened
+    assert again.prior == slim.prior
+    assert {k: bits(v) for k, v in slim.sums.items()} == {k: bits(v) for k, v in again.sums.items()}
+    for key in slim.families:
+        assert_same_fields(slim.families[key], again.families[key])
+    assert again.save(tmp_path / "again.safetensors").read_bytes() == path.read_bytes()
+
+
+def test_a_loaded_slim_fusion_goes_on(path):
+    slim = SLIM["plain"]()
+    late = [[0.1, 0.2], [70.0, 70.0]]
+    atoms = slim.place(late)
+    assert load(slim.save(path)).add(late).objective == slim.add(late).objective
+    back = load(slim.add(late).save(path, force=True)).remove(late, atoms)
+    assert back.K == slim.K
+    with pytest.raises(InputError, match="neither"):
+        back.report("page.html")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"counts": "sizes", "sizes": "counts"}, "do not fit together"),
+        ({"opened": 0}, "do not fit together"),
+        ({"families": []}, "does not say"),
+        ({"families__0__key": "other"}, "do not fit together"),
+        ({"families__0__family__class": "os.system"}, "not known here"),
+        ({"prior__class": "Gaussian"}, "not known here"),
+        ({"counts": "sums/0", "families__0__sums": "counts"}, "must not be"),
+        ({"pattern__arrays__0__axes": [None, None]}, "do not fit together"),
+        ({"format": "modelweld-fusion"}, "must have"),
+    ],
+)
+def test_wrong_slim_fusions_are_refused(path, changes, message):
+    refused(forged(path, SLIM["plain"](), **changes), message)
 
 
 @pytest.mark.parametrize("name", [n for n, case in collected().items() if type(case.family).__name__ in FAMILIES])
@@ -1111,12 +1287,16 @@ def test_units_must_agree():
 
 
 PEAK = """
-import resource, sys, numpy as np
+import sys, numpy as np
 from modelweld.files import load
 from modelweld.local import LocalModel
-base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+def peak():  # of this process alone: getrusage begins with that of the one that started it
+    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
+
+base = peak()
 model = load(sys.argv[1])
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) * 1024)
+print(peak() - base)
 """
 
 
@@ -1130,7 +1310,7 @@ def test_large_files_are_held_once(tmp_path, kind):
     else:
         {"npz": np.savez, "npy": np.save}[kind](file, values)
     found = subprocess.run([sys.executable, "-c", PEAK, file], capture_output=True, text=True, check=True)
-    assert int(found.stdout) < 1.3 * values.nbytes
+    assert 0.9 * values.nbytes < int(found.stdout) < 1.3 * values.nbytes
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is measured by Linux")

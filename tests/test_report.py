@@ -8,6 +8,7 @@ import pytest
 
 import modelweld
 from modelweld.baselines import kmeans_matching
+from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import merged, mixture, stacked
 from modelweld.kinds.sparse_gp import sparse_gp
@@ -243,6 +244,53 @@ def test_figures_and_sentences_stand_in_the_page():
     assert fusion.worth_merging().sentence[1:] in text
     for symbol in ("σ", "σ₀", "μ₀", "γ₀", "α"):
         assert symbol in text
+
+
+def test_what_was_asked_for_is_on_the_page():
+    sites = sparse(8, 5, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
+    fusion = modelweld.fuse(sites, modelweld.Gaussian(shape="full"), seed=3, copies=False)
+    found = numbers_of(fusion)
+    assert found["settings"] == fusion.settings
+    text = Structure(page_of(found)).text["fit-section"]
+    assert "Asked for: families Gaussian(shape='full'); prior auto; seed 3; copies no; filter outliers auto" in text
+    assert "Asked for" not in page_of(numbers_of(FUSIONS["baseline"]()))
+
+
+def test_settings_of_a_stranger_stay_text():
+    fusion = plain()
+    fusion.settings = {HOSTILE: {HOSTILE: [HOSTILE]}}
+    assert "<img" not in page_of(numbers_of(fusion))
+
+
+def test_features_have_their_names_in_warnings():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 5, (8, 2))
+    values = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(6)]
+    values[2] = values[2] + [0.0, 0.6]
+    sites = [
+        modelweld.LocalModel(
+            {"v": v}, {"v": ("atom", "feature")}, coordinates={"feature": ["age", "pressure"]}, site=f"s{j}"
+        )
+        for j, v in enumerate(values)
+    ]
+    (warned,) = [d.warning for d in modelweld.fuse(sites).diagnose() if d.warning]
+    assert "above the others' in feature 'pressure'" in warned
+    sites[4] = sites[4].with_(arrays={"v": values[4] + np.array([1e5, 0.0])})
+    with pytest.warns(modelweld.OutlierWarning, match="largest in feature 'age'"):
+        modelweld.fuse(sites)
+
+
+def test_numbers_have_separators_in_the_verdict():
+    drawn = sparse(40, 60, 3, 0.05, 9.0, 1.0, 1.0, seed=0)
+    found = numbers_of(modelweld.fuse(drawn.values))
+    assert found["sets"][0]["N"] > 1000
+    assert f" of {found['sets'][0]['N']:,} values are shared" in found["verdict"]["sentence"]
+
+
+def test_a_fusion_that_matched_nothing_has_no_page():
+    table = class_table(np.zeros((2, 2)), np.ones((2, 2)), np.array([9.0, 9.0]), ["a", "b"], facts={"labels": {}})
+    with pytest.raises(modelweld.InputError, match="nothing was matched"):
+        numbers_of(modelweld.fuse([table, table]))
 
 
 def test_the_same_fusion_gives_the_same_page():

@@ -1,34 +1,39 @@
 """Fuse models that were trained apart, from their parameters alone."""
 
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
-from modelweld.export import export
-from modelweld.families import (
-    Counts,
-    Directions,
-    Family,
-    Gaussian,
-    NormalGamma,
-    NormalWishart,
-    Proportions,
-    Rates,
-    Scatter,
-    from_density,
-)
-from modelweld.files import load
-from modelweld.fuse import fuse
-from modelweld.fusion import Fusion
-from modelweld.libraries import adapters, read
-from modelweld.local import LocalModel
-from modelweld.matched import Matching
-from modelweld.prior import BetaBernoulli, Prior
-from modelweld.quarantine import OutlierWarning
-from modelweld.search import OverlapWarning
-from modelweld.spectrum import Spectrum
-
 if TYPE_CHECKING:
+    from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
     from modelweld.estimator import SPAHM
+    from modelweld.export import export
+    from modelweld.failures import FailureWarning
+    from modelweld.families import (
+        Counts,
+        Directions,
+        Family,
+        Gaussian,
+        NormalGamma,
+        NormalWishart,
+        Proportions,
+        Rates,
+        Scatter,
+        from_density,
+    )
+    from modelweld.files import load
+    from modelweld.fuse import fuse
+    from modelweld.fusion import Fusion
+    from modelweld.libraries import adapters, read
+    from modelweld.local import LocalModel
+    from modelweld.matched import Matching
+    from modelweld.prior import BetaBernoulli, Prior
+    from modelweld.quarantine import OutlierWarning
+    from modelweld.search import OverlapWarning
+    from modelweld.spectrum import Spectrum
+    from modelweld.train import train_and_fuse
 
 __version__ = "0.1.0.dev0"
 
@@ -38,6 +43,7 @@ __all__ = [
     "ConvergenceWarning",
     "Counts",
     "Directions",
+    "FailureWarning",
     "Family",
     "Fusion",
     "Gaussian",
@@ -60,13 +66,53 @@ __all__ = [
     "fuse",
     "load",
     "read",
+    "train_and_fuse",
 ]
+
+HOMES = {
+    "errors": ("ConvergenceWarning", "InputError", "ModelweldWarning"),
+    "estimator": ("SPAHM",),
+    "export": ("export",),
+    "failures": ("FailureWarning",),
+    "families": (
+        "Counts", "Directions", "Family", "Gaussian", "NormalGamma", "NormalWishart", "Proportions", "Rates", "Scatter",
+        "from_density",
+    ),
+    "files": ("load",),
+    "fuse": ("fuse",),
+    "fusion": ("Fusion",),
+    "libraries": ("adapters", "read"),
+    "local": ("LocalModel",),
+    "matched": ("Matching",),
+    "prior": ("BetaBernoulli", "Prior"),
+    "quarantine": ("OutlierWarning",),
+    "search": ("OverlapWarning",),
+    "spectrum": ("Spectrum",),
+    "train": ("train_and_fuse",),
+}  # fmt: skip
+"""Module -> what it brings. Each is loaded when it is first asked for, so that ``modelweld --help`` loads no numpy."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load the estimator when it is asked for: scikit-learn takes longer to import than all the rest."""
-    if name == "SPAHM":
-        from modelweld.estimator import SPAHM
-
-        return SPAHM
+    for module, names in HOMES.items():
+        if name in names:
+            globals()[name] = getattr(import_module(f"modelweld.{module}"), name)
+            return globals()[name]
+    if not name.startswith("_") and find_spec(f"modelweld.{name}") is not None:
+        return import_module(f"modelweld.{name}")
     raise AttributeError(f"module 'modelweld' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+class _Package(ModuleType):
+    """Importing the module ``modelweld.fuse`` does not put it where the function is."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from modelweld.columns import columns_of
 from modelweld.fusion import Fusion
 from modelweld.leave_out import Without, final_board, leave_out, named_set
 from modelweld.local import Array
 from modelweld.matching import Board
+from modelweld.progress import told
 from modelweld.robust import FEWEST_SITES, MAD_TO_DEVIATION, Flags
 from modelweld.shifts import Location, Shift, locations, shift_of
 from modelweld.stack import Index
@@ -108,7 +110,8 @@ def diagnose(fusion: Fusion, set_name: str | None = None) -> list[SiteDiagnostic
     board = final_board(fusion, name)
     places = locations(board)
     units = _units(board, places)
-    outs = [leave_out(board, j) for j in range(len(fusion.sites))]
+    J = len(fusion.sites)
+    outs = [leave_out(board, j) for j in told(range(J), "comparing sites", J)]
     parameters = np.array([len(out.rows) for out in outs])
     unshared = np.array([int((~out.shared).sum()) for out in outs])
     score = np.array([score_of(board, out) for out in outs])
@@ -116,9 +119,9 @@ def diagnose(fusion: Fusion, set_name: str | None = None) -> list[SiteDiagnostic
     influence = np.array([influence_of(board, out, units) for out in outs])
     arrays = list(matching.families)
     dimensions = [
-        (f"array {arrays[x.number]!r}, " if len(arrays) > 1 else "") + f"dimension {d}"
+        (f"array {arrays[x.number]!r}, " if len(arrays) > 1 and isinstance(arrays[x.number], str) else "") + column
         for x in places
-        for d in range(len(x.noise))
+        for column in columns_of(fusion.models[0], arrays[x.number], name, fusion.matchings, in_words=True)
     ]
     result = []
     for j, site in enumerate(fusion.sites):

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError, ModelweldWarning
 from modelweld.files import save
-from modelweld.files.behind import counts_behind
+from modelweld.files.behind import cells_behind, counts_behind
 from modelweld.files.limits import in_words
 from modelweld.libraries import adapter_of, read
 from modelweld.local import Array, LocalModel
@@ -135,6 +135,7 @@ def export(
     noise: float | Mapping[str, ArrayLike] | None = None,
     seed: int | None = None,
     allow_small: bool = False,
+    drop_small: bool = False,
     force: bool = False,
     **facts: Any,
 ) -> Report:
@@ -163,7 +164,9 @@ def export(
     seed : int, optional
         Source of the noise, for tests: who knows it can take the noise off again. Default: the system's entropy.
     allow_small : bool
-        Whether components of fewer than five points may leave all the same.
+        Whether components of fewer than five points, and such cells of tables, may leave all the same.
+    drop_small : bool
+        Whether cells below five of tables that ride (transitions and starts of a hidden Markov model) are set to zero.
     force : bool
         Whether to replace a file that is there already.
     **facts
@@ -177,7 +180,7 @@ def export(
     Raises
     ------
     InputError
-        If a component stands for fewer than five points, or a parameter is a row of the data.
+        If a component or a cell stands for fewer than five points, or a parameter is a row of the data.
 
     Examples
     --------
@@ -202,7 +205,10 @@ def export(
     scales = _scales(noise, local)
     if scales:
         local = _noisy(local, scales, np.random.default_rng(seed))
-    _check_counts(local, allow_small)
+    if drop_small:
+        local = _without_small_cells(local)
+    if not allow_small:
+        _check_counts(local)
     rows = getattr(model, "X_train_", None) if X is None else X
     _check_rows(local, rows)
     concerns = _concerns(local, compared=rows is not None)
@@ -318,15 +324,31 @@ def _leaving(local: LocalModel, name: str, scales: Mapping[str, Array]) -> Leavi
     return Leaving(name, axes, np.shape(local.arrays[name]), beside, noise)
 
 
-def _check_counts(local: LocalModel, allow_small: bool) -> None:
-    """Refuse components that stand for few points."""
+def _without_small_cells(local: LocalModel) -> LocalModel:
+    """The model with cells below the limit set to zero, and a fact that says so."""
+    tables = {name: np.asarray(local.arrays[name]) for name in cells_behind(local)}
+    dropped = {name: np.where(cells < FEWEST_POINTS, 0.0, cells) for name, cells in tables.items()}
+    return local.with_(arrays={**local.arrays, **dropped}, facts={**local.facts, "dropped": list(dropped)})
+
+
+def _check_counts(local: LocalModel) -> None:
+    """Refuse components and cells of tables that stand for few points."""
     for name, counts in counts_behind(local).items():
-        small = np.flatnonzero(counts < FEWEST_POINTS)
-        if small.size and not allow_small:
+        small = int((counts < FEWEST_POINTS).sum())
+        if small:
             raise InputError(
-                f"array {name!r}: {small.size} of {counts.size} numbers of points are below {FEWEST_POINTS} (smallest: "
+                f"array {name!r}: {small} of {counts.size} numbers of points are below {FEWEST_POINTS} (smallest: "
                 f"{counts.min():.3g}); what stands for so few describes persons. Fit fewer components, so that they "
-                "merge, drop the small ones, or say allow_small=True if that is no concern."
+                "merge, drop the small ones, or say allow_small=True (--allow-small) if that is no concern."
+            )
+    for name, cells in cells_behind(local).items():
+        small = int((cells < FEWEST_POINTS).sum())
+        if small:
+            raise InputError(
+                f"array {name!r}: {small} of {cells.size} cells that are not empty are below {FEWEST_POINTS} "
+                f"(smallest: {cells.min():.3g}); so few moves or starts may be one person's. Set them to zero with "
+                "drop_small=True (--drop-small), fit fewer states, or say allow_small=True (--allow-small) if that is "
+                "no concern."
             )
 
 

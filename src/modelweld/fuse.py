@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from modelweld.columns import columns_of
 from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
 from modelweld.families.suggest import check_fit
@@ -21,7 +22,7 @@ from modelweld.local import LocalModel, check_finite, check_squares
 from modelweld.matched import Key, Matching
 from modelweld.matching import AnyBoard
 from modelweld.prior import BetaBernoulli, Prior
-from modelweld.progress import Listener, heard_by
+from modelweld.progress import Listener, heard_by, tell
 from modelweld.quarantine import with_outliers, without_outliers
 from modelweld.search import Effort, best_run, find_matching
 from modelweld.sets import Families, checked_models, families_by_set, stack_of
@@ -216,7 +217,8 @@ def _fuse_models(
     names = [m.site or str(j) for j, m in enumerate(sites)]
     for set_name, chosen in families_by_set(sites, families).items():
         parts = {name: (stack_of(sites, name, set_name, matchings), family) for name, family in chosen.items()}
-        matchings[set_name] = _match(parts, names, rng, **options)
+        columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
+        matchings[set_name] = _match(parts, names, rng, **options, columns=columns)
     return Fusion(sites, names, matchings, settings)
 
 
@@ -231,16 +233,20 @@ def _match(
     search: str,
     max_sweeps: int,
     warn: bool,
+    columns: Sequence[Sequence[str]] | None = None,
 ) -> Matching:
     """Match one set: canonical order, start, Algorithm 1, and the answer in the order in which it was asked."""
     names = list(parts)
     stacks, families = [stack for stack, _ in parts.values()], [family for _, family in parts.values()]
     given, report = stacks, None
     for name, stack, family in zip(names, stacks, families, strict=True):
+        if stack.values.shape[1] == 0 and len(stack.values):
+            raise InputError(f"array {name!r} has no columns: there is nothing to match by. Send values with features.")
         check_squares(stack.values)
         check_fit(family, stack, sites, name)
     if filter_outliers:
-        stacks, report = without_outliers(stacks, families, sites, names)
+        tell("looking for outliers", 0)
+        stacks, report = without_outliers(stacks, families, sites, names, columns)
     N, D = stacks[0].values.shape
     able = len(names) == 1 and _compilable(families[0]) and stacks[0].plain and N > 0 and copies is not True
     if engine == "compiled" and not able:
@@ -252,6 +258,7 @@ def _match(
     J, offsets = len(stacks[0].sizes), stacks[0].offsets
     effort = Effort(moves=search != "plain", rematch=search == "thorough", max_sweeps=max_sweeps)
     board: AnyBoard
+    tell("finding where to start", 0)
     if compiled:
         boards, rows = _compiled_boards(stacks[0], families[0], prior)
         board, progress = best_run(boards, J, rng, effort)

@@ -20,7 +20,11 @@ class OutlierWarning(ModelweldWarning):
 
 
 def without_outliers(
-    stacks: Sequence[Stack], families: Sequence[Family], sites: Sequence[str], names: Sequence[Key]
+    stacks: Sequence[Stack],
+    families: Sequence[Family],
+    sites: Sequence[str],
+    names: Sequence[Key],
+    columns: Sequence[Sequence[str]] | None = None,
 ) -> tuple[list[Stack], OutlierReport | None]:
     """Stacks of the values to fit, and what was found; sites set aside whole are no groups any more.
 
@@ -29,7 +33,12 @@ def without_outliers(
     real = [i for i, family in enumerate(families) if isinstance(family, Gaussian)]
     if not real:
         return list(stacks), None
-    report = set_aside([stacks[i] for i in real], list(sites), [", ".join(arrays_of(names[i])) for i in real])
+    report = set_aside(
+        [stacks[i] for i in real],
+        list(sites),
+        [", ".join(arrays_of(names[i])) for i in real],
+        None if columns is None else [columns[i] for i in real],
+    )
     for reason in report.reasons:
         warnings.warn(reason, OutlierWarning, stacklevel=6)
     if report.clean:

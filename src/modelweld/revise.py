@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.assignment import NEW
+from modelweld.columns import columns_of
 from modelweld.errors import InputError
 from modelweld.finish import finished
 from modelweld.libraries import read
@@ -65,10 +66,12 @@ def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[
     rng = np.random.default_rng(seed)
     matchings: dict[str, Matching] = {}
     for set_name, old in fusion.matchings.items():
+        columns = None
         if plain:
             stacks = [stack_arrays(given)]
         else:
             stacks = [stack_of(models, name, set_name, matchings) for name in old.families]
+            columns = [columns_of(models[0], key, set_name, matchings, in_words=True) for key in old.families]
         for stack, (key, values) in zip(stacks, old.values.items(), strict=True):
             if stack.values.shape[1] != values.shape[1]:
                 raise InputError(
@@ -77,13 +80,19 @@ def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[
                 )
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
-        matchings[set_name] = _rematched(old, stacks, sites, np.concatenate([*kept, *new]), rng, refit)
+        matchings[set_name] = _rematched(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
     settings = {**fusion.settings, "revised": fusion.settings.get("revised", 0) + 1} if fusion.settings else {}
     return Fusion(given, sites, matchings, settings)
 
 
 def _rematched(
-    old: Matching, given: list[Stack], sites: list[str], labels: Index, rng: np.random.Generator, refit: bool
+    old: Matching,
+    given: list[Stack],
+    sites: list[str],
+    columns: list[list[str]] | None,
+    labels: Index,
+    rng: np.random.Generator,
+    refit: bool,
 ) -> Matching:
     """Place what has no label yet; with `refit`, learn and sweep until nothing changes."""
     if old.prior is None or not old.families:
@@ -91,7 +100,7 @@ def _rematched(
     families = list(old.families.values())
     stacks, report = given, None
     if old.kept is not None:
-        stacks, report = without_outliers(given, families, sites, list(old.families))
+        stacks, report = without_outliers(given, families, sites, list(old.families), columns)
         labels = labels if report is None else labels[report.keep]
     matching = with_outliers(refitted(old, stacks, labels, rng, refit), report, given)
     return matching if old.kept is None else without_shifted(matching, given, sites, rng)

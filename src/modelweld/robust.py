@@ -91,7 +91,10 @@ class OutlierReport:
 
 
 def set_aside(
-    stacks: Sequence[Stack], sites: Sequence[str] | None = None, arrays: Sequence[str] | None = None
+    stacks: Sequence[Stack],
+    sites: Sequence[str] | None = None,
+    arrays: Sequence[str] | None = None,
+    columns: Sequence[Sequence[str]] | None = None,
 ) -> OutlierReport:
     """Find gross outliers among the values of one set.
 
@@ -100,7 +103,7 @@ def set_aside(
     stacks : sequence of Stack
         The arrays of the set, side by side. Entries of weight zero are ignored; a large `variance`, or a small
         `weight`, excuses a distance.
-    sites, arrays : sequences of str, optional
+    sites, arrays, columns : sequences of str, and of such sequences, optional
         Names for the reasons; default: numbers.
 
     Returns
@@ -152,7 +155,9 @@ def set_aside(
     keep = ~(far | np.isin(site, whole))
     labels = [f"array {name!r}, " for name in arrays] if arrays is not None and len(stacks) > 1 else [""] * len(stacks)
     reasons = [
-        _reason(f"site {names[j]!r}", far & (site == j), int(sizes[j]), j in whole, keep & seen, distances, labels)
+        _reason(
+            f"site {names[j]!r}", far & (site == j), int(sizes[j]), j in whole, keep & seen, distances, labels, columns
+        )
         for j in np.flatnonzero(number)
     ]
     rows = {int(j): np.flatnonzero(far[site == j]) for j in np.flatnonzero(number) if j not in whole}
@@ -332,7 +337,14 @@ def _squares(x: Array) -> Array:
 
 
 def _reason(
-    who: str, own: Flags, size: int, whole: bool, rest: Flags, distances: Sequence[_Distances], labels: Sequence[str]
+    who: str,
+    own: Flags,
+    size: int,
+    whole: bool,
+    rest: Flags,
+    distances: Sequence[_Distances],
+    labels: Sequence[str],
+    columns: Sequence[Sequence[str]] | None,
 ) -> str:
     """One sentence about one site: how many of its values, how far, and the worst entry beside the others' range."""
     rows = np.flatnonzero(own)
@@ -340,6 +352,7 @@ def _reason(
     which = max(range(len(sizes)), key=lambda i: float(sizes[i].max()))
     d = distances[which]
     place, dimension = np.unravel_index(int(sizes[which].argmax()), sizes[which].shape)
+    column = f"dimension {dimension}" if columns is None else columns[which][int(dimension)]
     weight = d.stack.weight
     others = d.stack.values[rest if weight is None else rest & (weight[:, dimension] > 0), dimension]
     between = f", the others between {others.min():.4g} and {others.max():.4g}" if len(others) else ""
@@ -347,6 +360,6 @@ def _reason(
     value = d.stack.values[rows[place], dimension]
     return (
         f"{who}: {len(rows)} of {size} {lie} more than {d.limits[rows].min():.2g} robust deviations from the others; "
-        f"largest in {labels[which]}dimension {dimension} (value {value:.4g}{between}). "
+        f"largest in {labels[which]}{column} (value {value:.4g}{between}). "
         + ("The whole site is set aside." if whole else "Only these are set aside.")
     )

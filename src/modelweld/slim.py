@@ -15,8 +15,10 @@ here as in the fusion, and how many values each site sent is kept, sorted, becau
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -202,6 +204,12 @@ class SlimFusion:
             prior=self.prior.learned(self.counts, self.sizes),
             families={key: family.update(self.sums[key]) for key, family in self.families.items()},
         )
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+        """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
+        from modelweld.files import save
+
+        return save(self, path, force=force)
 
     def _board(self, model: Any) -> Board:
         """A board that holds the new site alone, placed at the atoms of all others."""

@@ -109,16 +109,16 @@ def _site_sentence(site: str, parameters: int, shared: int, gain: float) -> str:
         return f"site {site!r} sent nothing: fusing it changes nothing."
     if shared == 0:
         return f"site {site!r} shares nothing with the others: fusing it changes nothing."
-    part = f"site {site!r} shares {shared} of its {parameters} values with the others"
+    part = f"site {site!r} shares {shared:,} of its {parameters:,} values with the others"
     if gain < 0:
-        return f"{part}, but would fit better alone, by {-gain:.1f} nats."
-    return f"{part}: matching them gains {gain:.1f} nats."
+        return f"{part}, but would fit better alone, by {-gain:,.1f} nats."
+    return f"{part}: matching them gains {gain:,.1f} nats."
 
 
 def _overall_sentence(parameters: int, shared: int, gain: float) -> str:
     if shared == 0:
         return "no two sites share anything: fusing changes nothing."
-    part = f"{shared} of {parameters} values are shared between sites"
+    part = f"{shared:,} of {parameters:,} values are shared between sites"
     if gain < 0:
-        return f"{part}, but keeping the sites apart explains the values better, by {-gain:.1f} nats."
-    return f"{part}: fusing explains the values better than keeping the sites apart, by {gain:.1f} nats."
+        return f"{part}, but keeping the sites apart explains the values better, by {-gain:,.1f} nats."
+    return f"{part}: fusing explains the values better than keeping the sites apart, by {gain:,.1f} nats."

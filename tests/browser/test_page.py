@@ -3,9 +3,15 @@
 Needs Chromium with its driver (Debian: ``apt-get install chromium chromium-driver``) and selenium.
 """
 
+import base64
+import json
 import os
+import re
 import shutil
+import time
 import warnings
+import zlib
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -29,7 +35,12 @@ DRIVER = shutil.which("chromedriver")
 
 
 @pytest.fixture(scope="module")
-def browser():
+def downloads(tmp_path_factory):
+    return tmp_path_factory.mktemp("downloads")
+
+
+@pytest.fixture(scope="module")
+def browser(downloads):
     if CHROMIUM is None or DRIVER is None:
         pytest.skip("needs chromium and chromedriver")
     options = webdriver.ChromeOptions()
@@ -39,6 +50,7 @@ def browser():
     if os.geteuid() == 0:
         options.add_argument("--no-sandbox")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         driver = webdriver.Chrome(options=options, service=Service(DRIVER))
@@ -127,6 +139,112 @@ def test_the_matrix_answers_keys(opened, fusion):
     assert ("not held" in find(browser, "status").text) == (not held)
     find(browser, "matrix").send_keys(Keys.ENTER)
     assert find(browser, "detail-title").text == "Atom 1"
+
+
+def mouse(browser, canvas, x, y):
+    """Move the mouse to a place of a canvas, given in the page's own words."""
+    browser.execute_script(
+        f"const b = $('{canvas}').getBoundingClientRect();"
+        f"$('{canvas}').dispatchEvent(new MouseEvent('mousemove', {{clientX: b.left + {x}, clientY: b.top + {y}}}))"
+    )
+    return find(browser, "tip")
+
+
+def test_the_matrix_tells_what_is_under_the_mouse(opened, fusion):
+    browser = opened(fusion)
+    Select(find(browser, "order")).select_by_value("given")
+    for j, k in ((0, 0), (2, 1), (4, 3)):
+        tip = mouse(browser, "matrix", f"M.left + {k + 0.5} * M.w", f"M.top + {j + 0.5} * M.h")
+        assert tip.is_displayed()
+        assert tip.text.startswith(f"{j}, atom {k}")
+        assert ("not held" in tip.text) == (not fusion.matching.presence[j, k])
+    assert not mouse(browser, "matrix", "2", "M.top + 2").is_displayed()  # among the names of sites
+
+
+def test_the_map_tells_what_is_under_the_mouse(opened, fusion):
+    browser = opened(fusion)
+    tip = mouse(browser, "map", "P.atoms[2][0]", "P.atoms[2][1]")
+    assert tip.is_displayed()
+    assert re.match(r"atom \d+", tip.text)
+    browser.execute_script("$('map').dispatchEvent(new MouseEvent('mouseleave', {}))")
+    assert not tip.is_displayed()
+
+
+def test_every_number_is_saved_as_json(opened, fusion, downloads):
+    browser = opened(fusion)
+    find(browser, "save").click()
+    saved = downloads / "fusion.json"
+    until = time.monotonic() + 10
+    while not saved.exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    assert json.loads(saved.read_text()) == json.loads(json.dumps(numbers_of(fusion)))
+    saved.unlink()
+
+
+def test_atoms_open_by_tab_and_enter(opened, fusion):
+    browser = opened(fusion)
+    browser.execute_script("$('atom-order').focus()")
+    seen = []
+    for _ in range(4):  # the table's own frame, then its first atoms
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        seen.append(browser.switch_to.active_element.get_attribute("aria-label"))
+    assert seen[1:] == [f"Show members of atom {k}" for k in range(3)]
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert find(browser, "detail-title").text == "Atom 2"
+    assert browser.switch_to.active_element.get_attribute("id") == "detail"
+    browser.switch_to.active_element.send_keys(Keys.TAB)
+    assert browser.switch_to.active_element.get_attribute("id") == "close"
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    assert not find(browser, "detail").is_displayed()
+    assert browser.switch_to.active_element.get_attribute("aria-label") == "Show members of atom 2"
+
+
+def test_states_of_a_chain_open_by_keys(opened):
+    browser = opened(FUSIONS["hmm"]())
+    node = browser.find_element(By.CSS_SELECTOR, "#picture [role=button]")
+    browser.execute_script("arguments[0].focus()", node)
+    node.send_keys(Keys.ENTER)
+    assert find(browser, "detail-title").text.startswith("Atom ")
+
+
+UNNAMED = """
+const named = (n) => n.getAttribute("aria-label") || n.textContent.trim() || n.closest("label")
+  || (n.getAttribute("aria-labelledby") || "").split(" ").some((id) => id && $(id) && $(id).textContent.trim());
+return [...document.querySelectorAll("button, input, select, canvas, svg, [role], section, nav, aside")]
+  .filter((n) => !n.closest("[hidden]") && n.getAttribute("aria-hidden") !== "true" && n.id !== "status" && !named(n))
+  .map((n) => n.outerHTML.slice(0, 90));
+"""
+
+
+@pytest.mark.parametrize("name", ["arrays", "hmm", "topics", "several sets"])
+def test_everything_one_can_reach_has_a_name(opened, name):
+    browser = opened(FUSIONS[name]())
+    rows(browser, "atoms")[0].find_element(By.TAG_NAME, "button").click()
+    assert browser.execute_script(UNNAMED) == []
+    for table in ("atoms", "sites"):
+        heads = browser.find_elements(By.CSS_SELECTOR, f"#{table} thead th")
+        assert all(head.get_attribute("scope") == "col" for head in heads)
+        assert browser.find_element(By.CSS_SELECTOR, f"#{table} tbody th").get_attribute("scope") == "row"
+    levels = [int(h.tag_name[1]) for h in browser.find_elements(By.CSS_SELECTOR, "h1, h2, h3")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(b - a <= 1 for a, b in pairwise(levels))
+
+
+@pytest.mark.parametrize("name", ["arrays", "topics"])
+def test_printing_gives_pages_with_content(opened, name):
+    fusion = FUSIONS[name]()
+    browser = opened(fusion)
+    data = base64.b64decode(browser.print_page())
+    assert data.startswith(b"%PDF")
+    pages = len(re.findall(rb"/Type\s*/Page\b(?!s)", data))
+    streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", data, re.DOTALL)
+    drawn = [zlib.decompressobj().decompress(s) for s in streams if s[:1] == b"x"]
+    written = [s for s in drawn if b" Tf" in s and (b" Tj" in s or b" TJ" in s)]
+    assert 1 <= pages <= 12
+    assert len(written) >= pages  # every page has text on it
+    rings = sum(s.count(b" c\n") for s in drawn)  # the map is printed too: a ring is four curves
+    assert rings >= 4 * len(fusion.counts)
 
 
 def test_filtering_by_site_leaves_its_atoms(opened, fusion):

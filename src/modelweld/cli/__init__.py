@@ -1,8 +1,9 @@
 """The command line: ``modelweld --help``.
 
 One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, report, add, remove,
-apply, compare), `bench` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the library's; here are arguments,
-messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to do), 2 wrong usage.
+apply, compare), `bench` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the library's; here
+are arguments, messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to do), 2 wrong
+usage.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from modelweld.cli.messages import problems_in_words
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    context_settings={"max_content_width": 120},
+    rich_markup_mode=None,  # plain help: loading rich would take longer than all the rest
     help="Fuse models that were trained apart, from their parameters alone.",
     epilog="At a site: export. At the centre: validate, fuse, report, apply. Later: add, remove, compare.",
 )

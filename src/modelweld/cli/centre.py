@@ -96,13 +96,14 @@ def add(
     json: Json = False,
 ) -> None:
     """Add a site to a fusion, without the other sites' files."""
-    from modelweld.cli.paths import free, fusion_of, sites_of
+    from modelweld.cli.paths import free, fusion_or_slim, sites_of
+    from modelweld.fusion import Fusion
 
     target = free(out or fusion, force)
-    found = fusion_of(fusion)
+    found = fusion_or_slim(fusion)
     for model in sites_of([site]):
         with working(f"adding {model.site}"):
-            found = found.add(model, seed=seed)
+            found = found.add(model, seed=seed) if isinstance(found, Fusion) else found.add(model)
     _save_and_tell(found, target, force, json)
 
 

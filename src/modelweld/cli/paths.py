@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
@@ -10,6 +11,7 @@ from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.local import LocalModel
 from modelweld.progress import told
+from modelweld.slim import SlimFusion
 
 
 def expanded(given: Sequence[str]) -> list[Path]:
@@ -31,21 +33,37 @@ def sites_of(paths: Sequence[Path]) -> list[LocalModel]:
     from modelweld.files import read_sites
 
     found = [model for path in told(paths, "reading files", len(paths)) for model in read_sites(path)]
-    names = [m.site for m in found]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError(
-            f"site {twice[0]!r} comes more than once: each site sends one file. Remove or rename one of them."
-        )
+    check_once(found)
     return found
+
+
+def check_once(models: Sequence[LocalModel]) -> None:
+    """Refuse a site that comes more than once."""
+    names = Counter(model.site for model in models)
+    twice = min((name for name, number in names.items() if number > 1), default=None)
+    if twice is not None:
+        raise InputError(
+            f"site {twice!r} comes more than once: each site sends one file. Remove or rename one of them."
+        )
 
 
 def fusion_of(path: Path) -> Fusion:
     """The fusion in a file."""
+    found = fusion_or_slim(path)
+    if isinstance(found, SlimFusion):
+        raise InputError(
+            f"{path}: this is a slim fusion, without the sites' values and labels, and this command takes them: use "
+            "the fusion it was made of. `modelweld inspect` and `modelweld add` take slim ones."
+        )
+    return found
+
+
+def fusion_or_slim(path: Path) -> Fusion | SlimFusion:
+    """The fusion in a file, with its sites or without."""
     from modelweld.files import load
 
     found = load(path)
-    if not isinstance(found, Fusion):
+    if isinstance(found, LocalModel):
         raise InputError(f"{path}: this is a site's model, not a fusion; `modelweld fuse` makes one of several.")
     return found
 

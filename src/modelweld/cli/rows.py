@@ -11,13 +11,22 @@ from typing import Any
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.files.faults import naming, size_of
+from modelweld.files.limits import LARGEST_TABLE
 from modelweld.local import Array
 
 
 def rows_of(path: Path, features: Sequence[str] | None) -> Array:
     """The columns of a csv file that the model needs, in its order."""
-    with path.open(newline="", encoding="utf-8") as file:
-        lines = list(csv.reader(file))
+    with naming(path):
+        size_of(path, LARGEST_TABLE)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(
+            f"{path}: is not a csv file: text in UTF-8, one row per point. Save the table as csv."
+        ) from None
     if len(lines) < 2:
         raise InputError(f"{path}: needs a header and at least one row.")
     header, *body = lines
@@ -25,6 +34,9 @@ def rows_of(path: Path, features: Sequence[str] | None) -> Array:
     lacking = [name for name in wanted if name not in header]
     if lacking:
         raise InputError(f"{path}: has no column {lacking[0]!r}; the model needs {', '.join(wanted)}.")
+    twice = [name for name in wanted if header.count(name) > 1]
+    if twice:
+        raise InputError(f"{path}: column {twice[0]!r} comes twice; which one is meant cannot be known.")
     columns = [header.index(name) for name in wanted]
     values = np.empty((len(body), len(columns)))
     for i, line in enumerate(body):

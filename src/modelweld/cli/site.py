@@ -29,7 +29,12 @@ def export(
     features: Annotated[str, typer.Option(help="Names of the features, separated by commas.")] = "",
     n: Annotated[int | None, typer.Option(help="Number of points the model was fitted on, if it forgot.")] = None,
     noise: Annotated[float | None, typer.Option(help="Standard deviation of noise to add; it travels along.")] = None,
-    allow_small: Annotated[bool, typer.Option(help="Let components of fewer than five points leave.")] = False,
+    allow_small: Annotated[
+        bool, typer.Option("--allow-small", help="Let components and cells of fewer than five points leave.")
+    ] = False,
+    drop_small: Annotated[
+        bool, typer.Option("--drop-small", help="Set cells of transition tables below five to zero.")
+    ] = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -41,16 +46,19 @@ def export(
 
     fitted: Any = read_skops(model) if model.suffix == ".skops" else read_any(model)
     facts: dict[str, Any] = {} if n is None else {"n": n}
-    report = write(
-        fitted,
-        free(out, force),
-        site=site or out.stem,
-        features=[name.strip() for name in features.split(",")] if features else None,
-        noise=noise,
-        allow_small=allow_small,
-        force=force,
-        **facts,
-    )
+    free(out, force)
+    with working("looking at what leaves"):
+        report = write(
+            fitted,
+            out,
+            site=site or out.stem,
+            features=[name.strip() for name in features.split(",")] if features else None,
+            noise=noise,
+            allow_small=allow_small,
+            drop_small=drop_small,
+            force=force,
+            **facts,
+        )
     if json:
         result_json(asdict(report))
     else:
@@ -73,7 +81,7 @@ def validate(
     paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")], json: Json = False
 ) -> None:
     """Check files of sites: each for itself, and whether they describe the same things."""
-    from modelweld.cli.paths import expanded
+    from modelweld.cli.paths import check_once, expanded
     from modelweld.errors import InputError
     from modelweld.files import read_sites
     from modelweld.kinds import kind_of
@@ -91,6 +99,7 @@ def validate(
                 problems[str(path)] = " ".join(str(wrong).split())
     if len(good) > 1:
         try:
+            check_once(good)
             kind = kind_of(good)
             checked_models(kind.harmonised(good) if kind is not None and hasattr(kind, "harmonised") else good)
         except InputError as wrong:

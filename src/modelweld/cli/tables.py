@@ -8,10 +8,14 @@ import numpy as np
 
 from modelweld.fusion import Fusion
 from modelweld.local import LocalModel
+from modelweld.matched import arrays_of
+from modelweld.slim import SlimFusion
 
 
-def described(thing: LocalModel | Fusion) -> dict[str, Any]:
+def described(thing: LocalModel | Fusion | SlimFusion) -> dict[str, Any]:
     """What is in a model or a fusion."""
+    if isinstance(thing, SlimFusion):
+        return _slim(thing)
     return _fusion(thing) if isinstance(thing, Fusion) else _model(thing)
 
 
@@ -40,6 +44,7 @@ def _fusion(fusion: Fusion) -> dict[str, Any]:
         "what": "fusion",
         "sites": fusion.sites,
         "objective": fusion.objective,
+        "settings": fusion.settings,
         "converged": fusion.converged,
         "sets": {
             name: {
@@ -55,8 +60,27 @@ def _fusion(fusion: Fusion) -> dict[str, Any]:
     }
 
 
+def _slim(slim: SlimFusion) -> dict[str, Any]:
+    (set_name,) = slim.pattern.sizes
+    return {
+        "what": "slim fusion",
+        "sites": len(slim.sizes),
+        "objective": slim.objective,
+        "set": set_name,
+        "K": slim.K,
+        "parameters": int(slim.sizes.sum()),
+        "sites at each atom": slim.counts.tolist(),
+        "arrays": [name for key in slim.families for name in arrays_of(key)],
+    }
+
+
 def in_words(content: dict[str, Any]) -> str:
     """The same for people."""
+    if content["what"] == "slim fusion":
+        return (
+            f"slim fusion of {content['sites']:,} sites, without their values: {content['K']:,} {content['set']}s from "
+            f"{content['parameters']:,}\narrays: {_some(content['arrays'])}\nobjective {content['objective']:.3f}"
+        )
     if content["what"] == "fusion":
         lines = [f"fusion of {len(content['sites'])} sites: {_some(content['sites'])}"]
         for name, found in content["sets"].items():

@@ -1,7 +1,7 @@
 """Files: what sites send and what fusions leave. docs/files.md says what is in them; nothing that is read runs code.
 
-`save` writes a LocalModel or a Fusion as safetensors with a manifest, `load` reads either; `read_any` reads a
-LocalModel in any known format, `read_sites` several from a table.
+`save` writes a LocalModel, a Fusion or a SlimFusion as safetensors with a manifest, `load` reads any of them;
+`read_any` reads a LocalModel in any known format, `read_sites` several from a table.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from modelweld.errors import InputError
 from modelweld.files.faults import check_beginning, naming
 from modelweld.files.json_model import read_json
-from modelweld.files.manifest_text import SITE, manifest_of
+from modelweld.files.manifest_text import SITE, SLIM, manifest_of
 from modelweld.files.named import model_of
 from modelweld.files.numpy_files import read_npy, read_npz
 from modelweld.files.site_file import load_site, save_site
@@ -23,6 +23,7 @@ from modelweld.local import LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.slim import SlimFusion
 
 __all__ = ["load", "read_any", "read_sites", "save"]
 
@@ -32,12 +33,12 @@ PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".skops", ".rds"
 """Files that hold a program's own objects: most run code when they are loaded."""
 
 
-def save(thing: LocalModel | Fusion, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write a LocalModel or a Fusion to a safetensors file with a manifest: the whole file or none.
+def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write a LocalModel or a fusion to a safetensors file with a manifest: the whole file or none.
 
     Parameters
     ----------
-    thing : LocalModel or Fusion
+    thing : LocalModel, Fusion or SlimFusion
         What to write.
     path : path
         Where; something.safetensors.
@@ -63,19 +64,24 @@ def save(thing: LocalModel | Fusion, path: str | os.PathLike[str], *, force: boo
             save_site(thing, where, force=force)
             return where
         from modelweld.files.fusion_file import save_fusion
+        from modelweld.files.slim_file import save_slim
         from modelweld.fusion import Fusion
+        from modelweld.slim import SlimFusion
 
-        if not isinstance(thing, Fusion):
+        if isinstance(thing, SlimFusion):
+            save_slim(thing, where, force=force)
+        elif isinstance(thing, Fusion):
+            save_fusion(thing, where, force=force)
+        else:
             raise InputError(
                 f"a {type(thing).__name__} is neither a LocalModel nor a Fusion. For fitted models there is "
                 "modelweld.export(model, path)."
             )
-        save_fusion(thing, where, force=force)
     return where
 
 
-def load(path: str | os.PathLike[str]) -> LocalModel | Fusion:
-    """What `save` wrote: a LocalModel or a Fusion, bit for bit."""
+def load(path: str | os.PathLike[str]) -> LocalModel | Fusion | SlimFusion:
+    """What `save` wrote: a LocalModel, a Fusion or a SlimFusion, bit for bit."""
     where = Path(path)
     with naming(where):
         _check_suffix(where)
@@ -84,6 +90,10 @@ def load(path: str | os.PathLike[str]) -> LocalModel | Fusion:
             manifest = manifest_of(file)
             if manifest is not None and manifest["format"] == SITE:
                 return load_site(file, manifest)
+            if manifest is not None and manifest["format"] == SLIM:
+                from modelweld.files.slim_file import load_slim
+
+                return load_slim(file, manifest)
             if manifest is not None:
                 from modelweld.files.fusion_file import load_fusion
 

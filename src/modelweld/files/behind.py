@@ -1,4 +1,4 @@
-"""How many points stand behind each member of a set, where a site knows."""
+"""How many points stand behind each member of a set, or cell of a table, where a site knows."""
 
 from __future__ import annotations
 
@@ -30,6 +30,27 @@ def counts_behind(model: LocalModel) -> dict[str, Array]:
         seen = counts > 0 if first is None else _seen(model, first)
         found[name] = counts[seen]
     return found
+
+
+TABLES = ("moves", "starts")
+"""Riding arrays whose cells count something else than members: transitions and beginnings of sequences."""
+
+
+def cells_behind(model: LocalModel) -> dict[str, Array]:
+    """Tables that count events, cell by cell, but for cells of which nothing was seen; none if counts are but shares.
+
+    Expected numbers are never quite zero: what rounds to zero was not seen.
+
+    Examples
+    --------
+    >>> moves = LocalModel({"moves": [[9.0, 0.2], [3.0, 7.0]]}, {"moves": ("state", "state")})
+    >>> cells_behind(moves)
+    {'moves': array([9., 3., 7.])}
+    """
+    if not model.facts.get("counted", True):
+        return {}
+    tables = {name: np.asarray(model.arrays[name]).ravel() for name in TABLES if name in model.arrays}
+    return {name: cells[cells.round() > 0] for name, cells in tables.items()}
 
 
 def _seen(model: LocalModel, set_name: str) -> NDArray[np.bool_]:

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from modelweld.artefacts import Artefact
 from modelweld.errors import InputError
+from modelweld.families.base import Family
 from modelweld.files.faults import AGAIN
 from modelweld.files.known import FAMILIES, PRIORS, back, from_fields, in_fields, number
 from modelweld.files.manifest import described, rebuilt
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.tensors import Tensors, storable, write
 from modelweld.local import LocalModel, check_finite
-from modelweld.matched import Matching, arrays_of
+from modelweld.matched import Key, Matching, arrays_of
 from modelweld.stack import Index, stack_arrays
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def save_fusion(fusion: Fusion, path: Path, *, force: bool) -> None:
         entry, own = _matching_described(set_name, matching, f"matchings/{i}/")
         content["matchings"].append(entry)
         tensors |= own
+    if fusion.settings:
+        content["settings"] = fusion.settings
     write(path, tensors, as_text(FUSION, content, tensors), force=force)
 
 
@@ -63,14 +66,7 @@ def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[dict[s
         **({} if m.kept is None else {"kept": m.kept}),
         **{f"values/{i}": values for i, values in enumerate(m.values.values())},
     }
-    families = []
-    for i, (key, family) in enumerate(m.families.items()):
-
-        def keep(field: str, array: Tensor, i: int = i) -> str:
-            tensors[f"families/{i}/{field}"] = array
-            return f"{prefix}families/{i}/{field}"
-
-        families.append({"key": _spelt(key), "family": in_fields(family, FAMILIES, keep)})
+    families, own = families_described(m.families, f"{prefix}families/")
     entry = {
         "set": set_name,
         **{name: prefix + name for name in ("labels", "offsets", "counts", "history", "changes")},
@@ -88,14 +84,29 @@ def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[dict[s
         "kept": None if m.kept is None else f"{prefix}kept",
         "reasons": list(m.reasons),
     }
-    return entry, {prefix + name: storable(tensor) for name, tensor in tensors.items()}
+    return entry, own | {prefix + name: storable(tensor) for name, tensor in tensors.items()}
 
 
-def _spelt(key: Any) -> Any:
+def families_described(families: Mapping[Key, Family], prefix: str) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+    """Families by array as class and fields, and their tensors by name."""
+    tensors: dict[str, Tensor] = {}
+    entries = []
+    for i, (key, family) in enumerate(families.items()):
+
+        def keep(field: str, array: Tensor, i: int = i) -> str:
+            tensors[f"{prefix}{i}/{field}"] = storable(array)
+            return f"{prefix}{i}/{field}"
+
+        entries.append({"key": _spelt(key), "family": in_fields(family, FAMILIES, keep)})
+    return entries, tensors
+
+
+def _spelt(key: Key) -> str | list[str]:
     return key if isinstance(key, str) else list(key)
 
 
-def _key(spelt: Any) -> Any:
+def key_of(spelt: str | list[str]) -> Key:
+    """The way back: an array, or several."""
     return spelt if isinstance(spelt, str) else tuple(spelt)
 
 
@@ -116,7 +127,7 @@ def load_fusion(file: Tensors, manifest: dict[str, Any]) -> Fusion:
         sizes = [model.sizes.get(set_name) if isinstance(model, LocalModel) else len(model) for model in given]
         if np.diff(matching.offsets).tolist() != sizes or not used <= known:
             raise InputError(f"its matching of set {set_name!r} is not of the sites it holds. {AGAIN}")
-    return Fusion(given, manifest["sites"], matchings)
+    return Fusion(given, manifest["sites"], matchings, manifest.get("settings"))
 
 
 def _given(manifest: Mapping[str, Any], ledger: Ledger) -> list[Any]:
@@ -147,7 +158,7 @@ def _matching(entry: Mapping[str, Any], ledger: Ledger, J: int) -> Matching:
     labels, counts = ledger.kind(entry["labels"], "i", 1), ledger.kind(entry["counts"], "i", 1)
     N, K = len(labels), len(counts)
     offsets = _offsets(ledger, entry["offsets"], N)
-    values = {_key(one["key"]): ledger.kind(one["tensor"], "f", 2) for one in entry["values"]}
+    values = {key_of(one["key"]): ledger.kind(one["tensor"], "f", 2) for one in entry["values"]}
     kept = None if entry["kept"] is None else ledger.kind(entry["kept"], "b", 1)
     artefacts = tuple(Artefact(a["atom"], tuple(a["made_of"]), back(a["log_odds"])) for a in entry["artefacts"])
     fits = (
@@ -164,7 +175,7 @@ def _matching(entry: Mapping[str, Any], ledger: Ledger, J: int) -> Matching:
         stacked_labels=labels,
         offsets=offsets,
         counts=counts,
-        families={_key(one["key"]): from_fields(one["family"], FAMILIES, ledger) for one in entry["families"]},
+        families={key_of(one["key"]): from_fields(one["family"], FAMILIES, ledger) for one in entry["families"]},
         values=values,
         prior=None if entry["prior"] is None else from_fields(entry["prior"], PRIORS, ledger),
         objective=float(back(entry["objective"])),

@@ -15,10 +15,10 @@ from modelweld.files.limits import parsed
 from modelweld.files.schema import check
 from modelweld.files.tensors import KEY, Tensors, digest
 
-MAJOR, MINOR = 1, 0
+MAJOR, MINOR = 1, 1
 """Version of the manifest: files of another major version are not read; a newer minor one may say more than is read."""
 
-SITE, FUSION = "modelweld-site", "modelweld-fusion"
+SITE, FUSION, SLIM = "modelweld-site", "modelweld-fusion", "modelweld-slim"
 
 
 def as_text(form: str, content: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
@@ -43,7 +43,7 @@ def manifest_of(file: Tensors) -> dict[str, Any] | None:
             f"{manifest['version']}, and version {MAJOR} is read here. "
             + ("Install a newer modelweld." if major > MAJOR else "Write it again with this modelweld.")
         )
-    check(manifest, "site_file" if manifest["format"] == SITE else "fusion_file", "the manifest")
+    check(manifest, f"{manifest['format'].removeprefix('modelweld-')}_file", "the manifest")
     odd = sorted(set(manifest["sha256"]) ^ set(file.places))
     if odd:
         raise InputError(f"the manifest and the file do not have the same tensors: {odd[0]!r} is in one only. {AGAIN}")

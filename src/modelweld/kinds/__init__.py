@@ -2,6 +2,7 @@
 
 Libraries differ in how they keep a mixture; all of them have one. A *kind* is what they share: one file per kind with
 
+    layout(model) -> Layout            arrays with axes and signs, and facts, by which files are checked
     families(models) -> dict           which arrays decide the matching, and how their values scatter
     HOWS                               ways to make fused parameters, the default first
     fused(fusion, how, **options) -> LocalModel    fused parameters, arranged like a site's

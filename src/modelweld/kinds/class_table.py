@@ -13,6 +13,7 @@ import numpy as np
 
 from modelweld.families import Family
 from modelweld.kinds import shared_facts
+from modelweld.kinds.layout import Layout, mapping
 from modelweld.local import Array, LocalModel
 
 if TYPE_CHECKING:
@@ -52,6 +53,17 @@ def class_table(
         partial=["class"],
         kind="class-table",
         facts=facts or {},
+    )
+
+
+def layout(model: LocalModel) -> Layout:
+    """What a table must look like."""
+    return Layout(
+        sets=(),
+        arrays={"means": ("class", "feature"), "variances": ("class", "feature"), "counts": ("class",)},
+        needed=("means", "variances", "counts"),
+        not_negative=("variances", "counts"),
+        facts={"labels": mapping},
     )
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.kinds import check_counted, shared_facts
+from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture import FEWEST_POINTS, diagonals, merged
 from modelweld.local import Array, LocalModel
 
@@ -91,6 +92,21 @@ def hmm(
         partial=["symbol"] if "symbol" in coordinates else [],
         kind="hmm",
         facts={**(facts or {}), "counted": counted},
+    )
+
+
+def layout(model: LocalModel) -> Layout:
+    """What a hidden Markov model must look like."""
+    return Layout(
+        sets=("state",),
+        arrays={**EMISSIONS, "moves": ("state", "state"), "starts": ("state",), "counts": ("state",)},
+        needed=("means|symbols|rates", "covariances|variances|symbols|rates", "moves", "starts", "counts"),
+        not_negative=(
+            *("moves", "starts", "counts", "symbols", "rates"),
+            *("variances", "part_variances", "part_counts"),
+        ),
+        spreads=("covariances", "part_covariances"),
+        facts={"counted": truth},
     )
 
 

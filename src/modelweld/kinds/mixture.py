@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.kinds import check_counted, shared_facts
+from modelweld.kinds.layout import Layout, truth
 from modelweld.local import Array, LocalModel
 from modelweld.soften import nearest
 from modelweld.stack import Index
@@ -125,6 +126,23 @@ def default_how(fusion: Fusion) -> str:
     sent = Counter(str(m.facts.get("class", "")) for m in fusion.models).most_common(1)[0][0]
     large = N * len(fusion.counts) * D**power > LARGEST_SOFTENED
     return "moments" if sent.endswith("KMeans") or large else "density"
+
+
+def layout(model: LocalModel) -> Layout:
+    """What a mixture must look like."""
+    return Layout(
+        sets=("component",),
+        arrays={
+            "means": ("component", "feature"),
+            "covariances": ("component", "feature", "feature"),
+            "variances": ("component", "feature"),
+            "counts": ("component",),
+        },
+        needed=("means", "covariances|variances", "counts"),
+        not_negative=("variances", "counts"),
+        spreads=("covariances",),
+        facts={"counted": truth},
+    )
 
 
 def families(models: Sequence[LocalModel]) -> dict[str, Family]:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.kinds import shared_facts
+from modelweld.kinds.layout import Layout, mapping
 from modelweld.local import Array, LocalModel
 
 if TYPE_CHECKING:
@@ -114,6 +115,23 @@ def network(
         partial=[] if classes is None else ["class"],
         kind="network",
         facts={**(facts or {}), "activation": activation, "labels": labels},
+    )
+
+
+def layout(model: LocalModel) -> Layout:
+    """What a network must look like: as many biases as weights, numbered without a gap, at least two of each."""
+    numbered = [name for name in model.arrays if name[:1] in ("W", "b") and name[1:].isdecimal()]
+    depth = max(2, sum(name[0] == "W" for name in numbered), sum(name[0] == "b" for name in numbered))
+    names = ["feature", *(f"h{i}" for i in range(depth - 1)), "class"]
+    arrays: dict[str, tuple[str, ...]] = {"counts": ("class",), "inputs": ("", "feature")}
+    for i in range(depth):
+        arrays |= {f"W{i}": (names[i], names[i + 1]), f"b{i}": (names[i + 1],)}
+    return Layout(
+        sets=tuple(names[1:-1]),
+        arrays=arrays,
+        needed=tuple(f"{letter}{i}" for i in range(depth) for letter in "Wb"),
+        not_negative=("counts",),
+        facts={"activation": lambda fact: fact in ACTIVATIONS, "labels": mapping},
     )
 
 

@@ -22,6 +22,7 @@ from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.kinds import check_counted, shared_facts
 from modelweld.kinds.hmm import shares
+from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
 from modelweld.local import Array, LocalModel
 from modelweld.matched import arrays_of
@@ -103,6 +104,23 @@ def topics(
 def _axes(named: bool) -> dict[str, tuple[str | None, ...]]:
     word = "word" if named else None
     return {"words": ("topic", word), "counts": ("topic",), "alpha": ("topic",), "eta": (word,)}
+
+
+def layout(model: LocalModel) -> Layout:
+    """What a topic model must look like."""
+    return Layout(
+        sets=("topic",),
+        arrays={
+            "words": ("topic", "word"),
+            "counts": ("topic",),
+            "alpha": ("topic",),
+            "eta": ("word",),
+            "roots": ("topic", "word"),
+        },
+        needed=("words", "counts", "alpha", "eta"),
+        not_negative=("words", "counts", "alpha", "eta", "roots"),
+        facts={"counted": truth, "documents": whole},
+    )
 
 
 def _seen(counts: Array, counted: bool) -> Array:

@@ -22,6 +22,9 @@ NAMES = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 IGNORED = ("Dropout", "Identity", "Flatten")
 """Modules that change nothing in evaluation; Flatten only before the first layer."""
 
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+"""Types of weights."""
+
 ENDS = ("Softmax", "LogSoftmax")
 """Modules after the last layer: outputs are logits up to a constant either way. They are written again."""
 
@@ -143,7 +146,7 @@ def write(local: LocalModel, like: str) -> Any:
 
     W, b = layers(local)
     named = {ours: name for name, ours in NAMES.items()}
-    dtype = getattr(torch, local.facts.get("dtype", "float32"))
+    dtype = getattr(torch, _one_of(FLOATS, local.facts.get("dtype"), "float32"))
     modules: list[Any] = []
     for i, (w, bias) in enumerate(zip(W, b, strict=True)):
         if i:
@@ -154,5 +157,10 @@ def write(local: LocalModel, like: str) -> Any:
             layer.bias.copy_(torch.from_numpy(bias.copy()))
         modules.append(layer)
     if local.facts.get("end"):
-        modules.append(getattr(torch.nn, local.facts["end"])(dim=1))
+        modules.append(getattr(torch.nn, _one_of(ENDS, local.facts["end"], "Softmax"))(dim=1))
     return torch.nn.Sequential(*modules).eval()
+
+
+def _one_of(known: tuple[str, ...], fact: Any, default: str) -> str:
+    """A fact that may come from a file, if it is one of the names known here: it chooses what is called."""
+    return fact if fact in known else default

@@ -148,7 +148,7 @@ function picture() {
     axes = extra ? [...Q.features, extra] : Q.features;
   if (!$("across").options.length) {
     for (const id of ["across", "up"]) { $(id).append(...axes.map((name, i) => el("option", { value: i }, name)));
-      $(id).addEventListener("change", picture); }
+      on(id, "change", picture); }
     $("up").value = 1; $("picture-controls").hidden = axes.length < 3;
   }
   const [a, b] = [+$("across").value, +$("up").value], get = (G, i, d) => d < Q.features.length ? G.means[i][d]

@@ -71,6 +71,11 @@ def numbers_of(fusion: Fusion) -> dict[str, Any]:
     >>> found["sets"][0]["K"], found["sets"][0]["labels"]
     (3, [0, 1, 1, 0, 2])
     """
+    if not fusion.matchings:
+        raise InputError(
+            "nothing was matched in this fusion (classes are aligned by name), so there is nothing to report: "
+            "fusion.fused() and fusion.model() are what there is."
+        )
     notes: list[str] = []
     sizes = sum(np.diff(m.offsets) for m in fusion.matchings.values())
     shown = _shown(np.asarray(sizes), notes)
@@ -88,6 +93,7 @@ def numbers_of(fusion: Fusion) -> dict[str, Any]:
         "sites": [fusion.sites[j] for j in shown],
         "converged": fusion.converged,
         "objective": exact(fusion.objective),
+        "settings": fusion.settings,
         "verdict": verdict,
         "picture": picture(fusion, notes),
         "sets": [_set(fusion, name, shown, notes) for name in fusion.matchings],

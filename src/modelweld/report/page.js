@@ -22,6 +22,7 @@ function svg(tag, attributes = {}, text = null) {
   if (text !== null) node.textContent = text;
   return node;
 }
+const on = (id, type, answer) => $(id).addEventListener(type, answer);
 const titled = (node, text) => { node.append(svg("title", {}, text)); return node; };
 function number(x, digits = 3) {
   if (x === null || x === undefined) return "–";
@@ -162,14 +163,19 @@ function strip(k, d) {
           "stroke-width": 2.2 }));
   return mark;
 }
-let opener = null;
+let opener = null; // where one came from; tables are filled anew meanwhile, so by table and label
 function openAtom(k) {
-  if ($("detail").hidden) opener = document.activeElement;
+  if ($("detail").hidden) { const from = document.activeElement;
+    opener = { place: from.closest("table") || document, label: from.getAttribute("aria-label") }; }
   state.atom = k; show(); $("detail").hidden = false; $("detail").scrollTop = 0;
   $("detail").focus({ preventScroll: true });
 }
-function closeAtom() { $("detail").hidden = true; state.atom = null; show();
-  if (opener && opener.isConnected) opener.focus({ preventScroll: true }); opener = null; }
+function closeAtom() {
+  $("detail").hidden = true; state.atom = null; show();
+  const back = opener && opener.label && opener.place.querySelector(`[aria-label="${CSS.escape(opener.label)}"]`);
+  if (back) back.focus({ preventScroll: true });
+  opener = null;
+}
 function detail() {
   const k = state.atom;
   if (k === null) { $("detail").hidden = true; return; }
@@ -213,21 +219,20 @@ function choose(text, exact = D.sites.indexOf(text)) {
 }
 $("site-names").append(...D.sites.map((name) => el("option", { value: name })));
 $("set").append(...D.sets.map((s, i) => el("option", { value: i }, s.name))); $("set-label").hidden = D.sets.length < 2;
-$("set").addEventListener("change", (e) => { use(+e.target.value); show(); });
-$("site").addEventListener("input", (e) => choose(e.target.value));
-$("clear").addEventListener("click", () => { closeAtom(); choose(""); });
-$("order").addEventListener("change", (e) => { state.order = e.target.value; matrix(); });
-$("atom-order").addEventListener("change", (e) => { state.atomOrder = e.target.value; atoms(); });
-$("more-atoms").addEventListener("click", () => { state.atoms += STEP; atoms(); });
-$("more-doubtful").addEventListener("click", () => { state.doubtful += STEP; doubtful(); });
-$("more-sites").addEventListener("click", () => { state.sites += STEP; sites(); });
-$("close").addEventListener("click", closeAtom);
+on("set", "change", (e) => { use(+e.target.value); show(); });
+on("site", "input", (e) => choose(e.target.value));
+on("clear", "click", () => { closeAtom(); choose(""); });
+on("order", "change", (e) => { state.order = e.target.value; matrix(); });
+on("atom-order", "change", (e) => { state.atomOrder = e.target.value; atoms(); });
+for (const [name, fill] of Object.entries({ atoms, doubtful, sites }))
+  on(`more-${name}`, "click", () => { state[name] += STEP; fill(); });
+on("close", "click", closeAtom);
 document.addEventListener("keydown", (e) => { if (e.key === "Escape" && !$("detail").hidden) closeAtom(); });
-$("matrix").addEventListener("mousemove",
+on("matrix", "mousemove",
   (e) => { const cell = cellAt(e); tip(e, cell && cell[2] ? cellText(cell[0], cell[1]) : ""); });
-$("matrix").addEventListener("click",
+on("matrix", "click",
   (e) => { const cell = cellAt(e); if (cell) { state.cell = cell.slice(0, 2); openAtom(M.atoms[cell[1]]); } });
-$("matrix").addEventListener("keydown", (e) => {
+on("matrix", "keydown", (e) => {
   const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
   if (e.key === "Enter") openAtom(M.atoms[state.cell[1]]);
   if (!step) return;
@@ -236,15 +241,15 @@ $("matrix").addEventListener("keydown", (e) => {
     Math.max(0, Math.min(M.atoms.length - 1, state.cell[1] + step[1]))];
   $("status").textContent = cellText(...state.cell).replace("\n", ": "); matrix();
 });
-for (const type of ["focus", "blur"]) $("matrix").addEventListener(type, matrix);
+for (const type of ["focus", "blur"]) on("matrix", type, matrix);
 const pointed = (e) => [nearest(e, $("map"), P.atoms, 10), nearest(e, $("map"), P.members, 6)];
-$("map").addEventListener("mousemove",
+on("map", "mousemove",
   (e) => { const [k, r] = pointed(e); tip(e, k >= 0 ? atomText(k) : r >= 0 ? memberText(r) : ""); });
-$("map").addEventListener("click",
+on("map", "click",
   (e) => { const [k, r] = pointed(e); if (k >= 0 || r >= 0) openAtom(k >= 0 ? k : S.labels[r]);
     else if (state.atom !== null) closeAtom(); });
-for (const id of ["matrix", "map"]) $(id).addEventListener("mouseleave", (e) => tip(e, ""));
-$("save").addEventListener("click",
+for (const id of ["matrix", "map"]) on(id, "mouseleave", (e) => tip(e, ""));
+on("save", "click",
   () => { const link = el("a",
       { href: URL.createObjectURL(new Blob([$("numbers").textContent], { type: "application/json" })),
         download: "fusion.json" }); link.click(); URL.revokeObjectURL(link.href); });

@@ -250,8 +250,9 @@ def _value(value: Any) -> str:
 
 
 def _settings(found: Mapping[str, Any]) -> str:
-    """Families, prior, engine and versions."""
-    lines = []
+    """What was asked for; families, prior and engine that came of it; versions."""
+    asked = [f"{name.replace('_', ' ')} {_asked(x)}" for name, x in found["settings"].items() if x is not None]
+    lines = [f"Asked for: {'; '.join(asked)}."] if asked else []
     for one in found["sets"]:
         fit = one["fit"]
         families = ", ".join(
@@ -265,6 +266,13 @@ def _settings(found: Mapping[str, Any]) -> str:
         )
     lines.append(", ".join(f"{name} {number}" for name, number in found["versions"].items()) + ".")
     return _list(lines)
+
+
+def _asked(setting: Any) -> str:
+    """A setting in words; families by array one after the other."""
+    if isinstance(setting, Mapping):
+        return ", ".join(f"{_asked(value)} for {name}" for name, value in setting.items())
+    return {True: "yes", False: "no"}[setting] if isinstance(setting, bool) else str(setting)
 
 
 def _list(lines: Iterable[str]) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.columns import columns_of
 from modelweld.fusion import Fusion
-from modelweld.local import Array, LocalModel
-from modelweld.matched import arrays_of
+from modelweld.local import Array
 from modelweld.sets import stack_of
 from modelweld.stack import Index
 
@@ -52,27 +51,13 @@ def values_of(fusion: Fusion, set_name: str) -> Values:
         local.append(np.where(known, values, estimates[matching.stacked_labels]))
         atoms.append(estimates)
         seen.append(known)
-        for name in arrays_of(key):
-            columns += _names(fusion.models[0], name, set_name, fusion, many or len(arrays_of(key)) > 1)
+        names = columns_of(fusion.models[0], key, set_name, fusion.matchings)
+        columns += [f"{key} {name}".strip() for name in names] if many and isinstance(key, str) else names
     return Values(np.hstack(local), np.hstack(atoms), np.hstack(seen), columns, all(shares))
 
 
 def _are_shares(values: Array) -> bool:
     return values.shape[1] > 1 and bool((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) < ROUNDING).all())
-
-
-def _names(model: LocalModel, name: str, set_name: str, fusion: Fusion, named: bool) -> list[str]:
-    """What the columns of one array are called: the coordinates' names where they are spelt out, else numbers."""
-    axes, along = list(model.axes[name]), list(model.along[name])
-    position = axes.index(set_name)
-    del axes[position], along[position]
-    shape = fusion._row_shape(name, set_name)
-    parts = [
-        list(model.coordinates[spelt]) if spelt is not None else [f"{axis or 'dim'} {i}" for i in range(n)]
-        for axis, spelt, n in zip(axes, along, shape, strict=True)
-    ]
-    labels = [", ".join(entry) for entry in product(*parts)]
-    return [f"{name} {label}".strip() for label in labels] if named else labels
 
 
 def deviations(values: Values, labels: Index, counts: Index) -> tuple[Array, Array]:

@@ -1,0 +1,95 @@
+"""A SlimFusion as a file: sums per atom, hyperparameters, and the pattern that further sites must follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family
+from modelweld.files.faults import AGAIN
+from modelweld.files.fusion_file import families_described, key_of
+from modelweld.files.known import FAMILIES, PRIORS, from_fields, in_fields
+from modelweld.files.manifest import Tensor, described, rebuilt
+from modelweld.files.manifest_text import SLIM, Ledger, as_text
+from modelweld.files.tensors import Tensors, storable, write
+from modelweld.local import check_finite
+from modelweld.matched import Key, arrays_of
+from modelweld.sets import stack_of
+
+if TYPE_CHECKING:
+    from modelweld.slim import SlimFusion
+
+NUMBERS = ("counts", "sizes", "names")
+
+
+def save_slim(slim: SlimFusion, path: Path, *, force: bool) -> None:
+    """Write a slim fusion."""
+    pattern, tensors = described(slim.pattern, "pattern/")
+    families, own = families_described(slim.families, "families/")
+    for i, entry in enumerate(families):
+        entry["sums"] = f"sums/{i}"
+    numbers = {name: storable(getattr(slim, name)) for name in NUMBERS}
+    tensors |= own | {f"sums/{i}": storable(sums) for i, sums in enumerate(slim.sums.values())} | numbers
+    content = {
+        "pattern": pattern,
+        "families": families,
+        "prior": in_fields(slim.prior, PRIORS, lambda field, array: field),
+        **{name: name for name in NUMBERS},
+        "opened": slim.opened,
+    }
+    write(path, tensors, as_text(SLIM, content, tensors), force=force)
+
+
+def load_slim(file: Tensors, manifest: dict[str, Any]) -> SlimFusion:
+    """The slim fusion that was saved."""
+    from modelweld.slim import SlimFusion
+
+    ledger = Ledger(file, manifest["sha256"])
+    families: dict[Key, Family] = {}
+    sums: dict[Key, Tensor] = {}
+    for one in manifest["families"]:
+        families[key_of(one["key"])] = from_fields(one["family"], FAMILIES, ledger)
+        sums[key_of(one["key"])] = ledger.kind(one["sums"], "f", 2)
+    slim = SlimFusion(
+        pattern=rebuilt(manifest["pattern"], ledger),
+        families=families,
+        sums=sums,
+        prior=from_fields(manifest["prior"], PRIORS, ledger),
+        **{name: ledger.kind(manifest[name], "i", 1) for name in NUMBERS},
+        opened=manifest["opened"],
+    )
+    ledger.check_all_read()
+    if not _whole(slim):
+        raise InputError(f"its parts do not fit together. {AGAIN}")
+    for key, found in slim.sums.items():
+        check_finite(found, f"sums of {key!r}")
+    return slim
+
+
+def _whole(slim: SlimFusion) -> bool:
+    """Whether the parts are of one matching: every value of a site at an atom, every atom held and named once."""
+    J, K, names = len(slim.sizes), len(slim.counts), slim.names
+    arrays = [name for key in slim.families for name in arrays_of(key)]
+    return bool(
+        sorted(arrays) == sorted(slim.pattern.arrays)
+        and len(slim.pattern.sizes) == 1
+        and set(slim.pattern.sizes.values()) == {0}
+        and J > 0
+        and slim.sizes.min() >= 0
+        and (np.diff(slim.sizes) >= 0).all()
+        and slim.counts.sum() == slim.sizes.sum()
+        and (K == 0 or (slim.counts.min() > 0 and slim.counts.max() <= J))
+        and len(names) == K
+        and (K == 0 or (names[0] >= 0 and names[-1] < slim.opened and (np.diff(names) > 0).all()))
+        and all(len(sums) == K and sums.shape[1] == _width(slim, key) for key, sums in slim.sums.items())
+    )
+
+
+def _width(slim: SlimFusion, key: Key) -> int:
+    """Entries of a row of a family."""
+    (set_name,) = slim.pattern.sizes
+    stack = stack_of([slim.pattern], key, set_name, {})
+    return int(slim.families[key].rows(stack.values, stack.variance, stack.weight).shape[1])

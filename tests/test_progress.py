@@ -1,0 +1,92 @@
+"""How far a job has come: told in order, to those who listen, without any influence on the result."""
+
+import contextlib
+import io
+
+import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+import modelweld
+from modelweld import LocalModel
+from modelweld.cli import working
+from modelweld.files import save
+from modelweld.progress import heard_by, tell, told
+from modelweld.simulate import sparse
+
+VALUES = sparse(8, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
+SITES = {
+    "numpy": ({"engine": "numpy"}, VALUES),
+    "compiled": ({"engine": "compiled"}, VALUES),
+    "thorough": ({"search": "thorough"}, VALUES),
+    "pieces": ({}, [LocalModel({"v": v}, {"v": ("atom", None)}, variance={"v": 0.05}) for v in VALUES]),
+}
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_who_listens_hears_steps_and_changes_nothing(tmp_path, name):
+    options, sites = SITES[name]
+    heard = []
+    watched = modelweld.fuse(sites, **options, progress=lambda *step: heard.append(step))
+    alone = modelweld.fuse(sites, **options)
+    files = [save(f, tmp_path / f"{i}.safetensors") for i, f in enumerate((watched, alone))]
+    assert files[0].read_bytes() == files[1].read_bytes()
+    assert "matching sites" in {what for what, _, _ in heard}
+    assert all(what and 0 <= done <= (total if total is not None else done) for what, done, total in heard)
+    before = len(heard)
+    modelweld.fuse(sites, **options)
+    assert len(heard) == before
+
+
+def test_a_sweep_is_told_site_by_site():
+    heard = []
+    modelweld.fuse(VALUES, engine="numpy", search="plain", progress=lambda *step: heard.append(step))
+    sweeps = [done for what, done, total in heard if what == "matching sites"]
+    assert sweeps == [*range(len(VALUES) + 1)] * (len(sweeps) // (len(VALUES) + 1))
+
+
+def test_the_inner_listener_hears_and_the_outer_one_is_back_afterwards():
+    inner, outer = [], []
+    with heard_by(lambda *step: outer.append(step)):
+        with contextlib.suppress(ZeroDivisionError), heard_by(lambda *step: inner.append(step)):
+            tell("a", 1, 2)
+            raise ZeroDivisionError
+        with heard_by(None):
+            assert list(told("xy", "b", 2)) == ["x", "y"]
+    tell("nobody", 0)
+    assert inner == [("a", 1, 2)]
+    assert outer == [("b", 0, 2), ("b", 1, 2), ("b", 2, 2)]
+
+
+def test_confidences_and_diagnostics_tell_too():
+    heard = set()
+    fusion = modelweld.fuse(VALUES)
+    with heard_by(lambda what, done, total: heard.add(what)):
+        fusion.confidence()
+        fusion.diagnose()
+        fusion.worth_merging()
+    assert heard == {"computing confidences", "comparing sites", "weighing sites"}
+
+
+def test_the_time_left_is_that_of_the_present_step(monkeypatch):
+    clock = [100.0]
+    monkeypatch.setattr(working.time, "monotonic", lambda: clock[0])
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    display = Progress(console=console, get_time=lambda: clock[0], auto_refresh=False)
+    steps = working.Steps(display)
+    for done in range(51):
+        steps("matching sites", done, 100)
+        clock[0] += 2.0
+    (line,) = display.tasks
+    assert (line.description.strip(), line.total, line.completed) == ("matching sites", 100, 50)
+    minutes, seconds = line.fields["left"].removesuffix(" left").split(":")
+    assert 60 * int(minutes) + int(seconds) == pytest.approx(100, abs=4)
+    steps("learning", 0, None)
+    (line,) = display.tasks
+    assert (line.description.strip(), line.total, line.fields["left"]) == ("learning", None, "")
+    clock[0] += working.SHORTEST / 2
+    steps("learning", 1, None)  # too soon to be shown
+    assert line.completed == 0
+    clock[0] += working.SHORTEST
+    steps("learning", 2, None)
+    assert line.completed == 2

@@ -1,0 +1,39 @@
+"""What is quick must stay so for a reason that can be tested: what it does not load."""
+
+import subprocess
+import sys
+
+import modelweld
+
+LOADED = """
+import runpy, sys
+sys.argv = ["modelweld", *sys.argv[1:]]
+try:
+    runpy.run_module("modelweld", run_name="__main__")
+except SystemExit:
+    pass
+heavy = ("numpy", "scipy", "numba", "sklearn", "rich", "modelweld.families")
+print(sorted(name for name in heavy if name in sys.modules))
+"""
+
+
+def after(*words):
+    run = subprocess.run([sys.executable, "-c", LOADED, *words], capture_output=True, text=True, check=True)
+    return run.stdout.splitlines()[-1]
+
+
+def test_help_loads_no_numpy():
+    assert after("--help") == "[]"
+    assert after("fuse", "--help") == "[]"
+
+
+def test_every_public_name_is_found_and_is_not_a_module():
+    for name in modelweld.__all__:
+        assert not isinstance(getattr(modelweld, name), type(sys)), name
+    assert set(modelweld.__all__) <= set(dir(modelweld))
+
+
+def test_importing_the_module_leaves_the_function():
+    code = "import modelweld.fuse, modelweld.export; print(callable(modelweld.fuse), callable(modelweld.export))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["True", "True"]
