@@ -47,7 +47,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
     zeta : "auto" or float
         Power of the densities: how much a frame counts beside the frames around it. 1 takes frames for independent
         given their states; where they are not (movement, sensors), that makes too many states, nearly one per bout.
-        ``"auto"`` takes one over the autocorrelation time within the states of a first fit with 1, which is about 1
+        ``"auto"`` goes by the autocorrelation time within the states of a first fit with 1; it gives about 1
         where frames are independent: see `modelweld.hmm.temper`. A small zeta can cost a rare state.
     kappa, eta, gamma, eta0 : float
         Concentrations: of staying, of moves, of the stick of states, of starts.
