@@ -1,0 +1,334 @@
+"""Fusing shards: the merge is exact, polishing only rises, and little travels."""
+
+from itertools import combinations, permutations
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld import BetaBernoulli, Gaussian, LocalModel, simulate
+from modelweld.errors import InputError
+from modelweld.families.base import summed
+from modelweld.families.standard_errors import VaryingNoise, maximise_with_variance
+from modelweld.federate import shard as one_shard
+from modelweld.federate.book import Book
+from modelweld.federate.engine import Here
+from modelweld.federate.shard import Summary, load, propose, restate, summarise
+from modelweld.federate.shard_variance import likelihood, refit, slopes
+from modelweld.federate.shards import SmallShardWarning, fuse_shards, grouped, polish
+from modelweld.files import save
+from modelweld.matching import Board
+from modelweld.metrics import adjusted_rand
+from modelweld.sets import stack_of
+from modelweld.stack import stack_arrays
+
+
+def sites_of(sd, seed=0, *, J=96, L=12, D=20):
+    return [np.asarray(v) for v in simulate.sparse(L, J, D, sd, np.sqrt(50), 1, 1, seed=seed).values]
+
+
+def with_errors(seed=0, J=64, L=8, D=5):
+    """Sites whose values bring standard errors and of which some entries were not seen."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 8, (L, D))
+    sites = []
+    for j in range(J):
+        held = rng.permutation(L)[: rng.integers(2, L)]
+        variance = rng.uniform(0.01, 1.0, (len(held), D))
+        values = atoms[held] + rng.normal(size=variance.shape) * np.sqrt(0.05 + variance)
+        weight = (rng.random(values.shape) > 0.1).astype(float)
+        sites.append(
+            LocalModel(
+                {"v": values}, {"v": ("atom", None)}, variance={"v": variance}, weight={"v": weight}, site=f"s{j}"
+            )
+        )
+    return sites
+
+
+def flat_board(fusion):
+    """The reference board of all sites at the labels and hyperparameters of a fusion."""
+    [matching] = fusion.matchings.values()
+    [(name, family)] = matching.families.items()
+    plain = not isinstance(fusion.given[0], LocalModel)
+    stack = stack_arrays(fusion.given) if plain else stack_of(fusion.given, name, "atom", {})
+    board = Board([stack], [family], matching.prior)
+    board.restore((matching.stacked_labels.copy(), [family], matching.prior, None))
+    return board
+
+
+@pytest.mark.parametrize("sd", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_shards_give_the_flat_partition_where_noise_is_mild(sd, seed):
+    fused = fuse_shards(grouped(sites_of(sd, seed)))
+    fusion = fused.to_fusion()
+    flat = modelweld.fuse(fusion.given, search="plain", copies=False)
+    assert adjusted_rand(flat.labels, fusion.labels) == 1
+    assert fused.K == flat.K
+    assert fused.objective == pytest.approx(flat.objective, rel=1e-9)
+    np.testing.assert_allclose(fused.atoms, flat.atoms, rtol=1e-6, atol=1e-6)
+
+
+def test_at_sd_5_the_objective_is_that_of_flat_fusion():
+    for seed in (5, 6):
+        fused = fuse_shards(grouped(sites_of(5.0, seed, D=50)))
+        flat = modelweld.fuse(fused.to_fusion().given, search="plain", copies=False)
+        assert abs(fused.objective - flat.objective) / fused.sizes.sum() < 0.001
+
+
+@pytest.mark.parametrize("prior", ["auto", BetaBernoulli(2.0, 3.0), BetaBernoulli(learning=True)])
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+def test_the_objective_from_sums_is_that_of_the_values_and_never_falls(prior, shape):
+    fused = fuse_shards(grouped(sites_of(10.0, 7, J=64, L=8)), Gaussian(shape=shape), prior)
+    values = [value for _, value in fused.trace]
+    assert (np.diff(values) > -1e-6).all()
+    assert sum(fused.changed) > 0  # noise is loud enough for polishing to have work
+    assert flat_board(fused.to_fusion()).objective() == pytest.approx(fused.objective, abs=1e-6)
+
+
+def test_a_run_that_has_converged_leaves_flat_sweeps_nothing_to_do():
+    fused = fuse_shards(grouped(sites_of(8.0, 8, J=64, L=8)), sweeps=50)
+    assert fused.converged
+    assert sum(fused.changed) > 0
+    board = flat_board(fused.to_fusion())
+    assert board.sweep(np.arange(len(fused.sizes))) == 0
+
+
+def test_one_shard_is_flat_fusion():
+    sites = sites_of(8.0, 16, J=40, L=10)
+    fused, flat = fuse_shards([sites]), modelweld.fuse(sites, search="plain", copies=False)
+    assert fused.converged
+    assert [x.tolist() for x in fused.labels(0)] == [x.tolist() for x in flat.labels]
+    assert fused.objective == pytest.approx(flat.objective, abs=1e-6)
+
+
+@pytest.mark.parametrize("known", ["variance and weight", "weight"])
+def test_values_that_are_not_known_equally_well(known):
+    sites = with_errors()
+    if known == "weight":
+        sites = [site.with_(variance={}, weight={"v": 1 / np.asarray(site.variance["v"])}) for site in sites]
+    fused = fuse_shards(grouped(sites))
+    fusion = fused.to_fusion()
+    flat = modelweld.fuse(fusion.given, search="plain", copies=False)
+    assert adjusted_rand(flat.labels, fusion.labels) == 1
+    assert abs(fused.objective - flat.objective) / fused.sizes.sum() < 0.001
+    assert fused.family.trust == pytest.approx(flat.family.trust, rel=0.02)
+    assert (np.diff([value for _, value in fused.trace]) > -1e-6).all()
+    assert flat_board(fusion).objective() == pytest.approx(fused.objective, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_merging_two_shards_is_the_best_of_all_merges(seed):
+    """Brute force over all ways to join atoms of one shard with atoms of the other, by the flat objective."""
+    rng = np.random.default_rng(seed)
+    family = Gaussian(mean=0.0, noise=1.0, spread=3.0, learning="nothing")
+    sizes = [rng.integers(1, 4, 3) for _ in range(2)]  # sites per atom, for two shards of three atoms
+    sites, numbers, summaries = [], [], []
+    for s, counts in enumerate(sizes):
+        held = [[k for k in range(3) if j < counts[k]] for j in range(3)]
+        values = [rng.normal(0, 1.5, (len(h), 2)) for h in held]
+        sites += [v for v, h in zip(values, held, strict=True) if h]
+        numbers += [np.array(h) + 3 * s for h in held if h]
+        rows = summed(family.rows(np.concatenate(values)), np.concatenate(held).astype(np.int64), 3)
+        summaries.append(Summary(np.arange(3), counts, rows, family))
+    stack, prior, labels = stack_arrays(sites), BetaBernoulli(), np.concatenate(numbers)
+
+    def flat(joined):
+        board = Board([stack], [family], prior)
+        renamed = np.arange(6)
+        for a, b in joined:
+            renamed[3 + b] = a
+        board.restore((renamed[labels], [family], prior, None))
+        return board.objective()
+
+    merges = [
+        list(zip(a, b, strict=True))
+        for n in range(4)
+        for a in combinations(range(3), n)
+        for b in permutations(range(3), n)
+    ]
+    book = Book(summaries, np.arange(2), family, prior, stack.sizes)
+    assert book.objective() == pytest.approx(flat([]), abs=1e-9)
+    book.release()
+    while book.sweep(np.arange(2)):
+        pass
+    assert book.objective() == pytest.approx(max(map(flat, merges)), abs=1e-9)
+
+
+def book_of(sites, sd=4.0):
+    """A merged book of shards with fixed hyperparameters, and the engine that holds them."""
+    one = np.ones(sites[0].shape[1])
+    family = Gaussian(mean=0 * one, noise=sd**2 * one, spread=50 * one, origin=0 * one, learning="nothing")
+    engine = Here(grouped(sites))
+    rng = np.random.default_rng(0)
+    numbers = [rng.integers(0, 10**6, len(x.stack.values)) for x in engine.held]  # all apart
+    both = [summarise(x, n, family) for x, n in zip(engine.held, numbers, strict=True)]
+    engine.labels = [labels for labels, _ in both]
+    sizes = np.concatenate([x.stack.sizes for x in engine.held])
+    return Book([s for _, s in both], np.arange(engine.shards), family, BetaBernoulli(), sizes), engine
+
+
+def test_polishing_from_a_bad_matching_only_rises_though_shards_disagree():
+    book, engine = book_of(sites_of(4.0, 9, J=64, L=5, D=4))
+    value, rounds = book.objective(), []
+    for t in range(3):
+        asked, _ = polish(engine, book, (0, t))
+        rounds.append(asked)
+        assert book.objective() > value
+        value = book.objective()
+        for s in range(engine.shards):  # what the centre believes of a shard is what the shard holds
+            np.testing.assert_allclose(book.own_rows[s], restate(engine.held[s], engine.labels[s], book.family))
+    assert max(rounds) > 1
+
+
+def test_a_proposal_that_would_lower_the_objective_is_refused_and_leaves_no_trace():
+    book, engine = book_of(sites_of(4.0, 10, J=64, L=5, D=4))
+    while polish(engine, book, (0, 0))[1]:
+        pass
+    held, labels = engine.held[0], engine.labels[0]
+    worse = book.places[0][labels].copy()
+    worse[0] = len(book.counts)  # a value that was settled leaves its atom
+    counts, rows, place = book.counts.copy(), book.rows.copy(), book.places[0].copy()
+    assert not book.accept(0, summarise(held, worse, book.family)[1], len(book.counts))
+    assert np.array_equal(counts, book.counts)
+    assert np.array_equal(rows, book.rows)
+    assert np.array_equal(place, book.places[0])
+
+
+def test_order_of_shards_sites_and_rows_does_not_matter():
+    rng = np.random.default_rng(1)
+    sites = sites_of(8.0, 11, L=6)
+    shards = grouped(sites)
+    other = grouped([sites[j][rng.permutation(len(sites[j]))] for j in rng.permutation(len(sites))])
+    other = [[shard[j] for j in rng.permutation(len(shard))] for shard in (other[i] for i in (2, 0, 1))]
+    a, b = fuse_shards(shards), fuse_shards(other)
+    assert a.trace == b.trace
+    assert np.array_equal(a.atoms, b.atoms)
+
+
+def test_compiled_and_plain_sweeps_agree(monkeypatch):
+    shards = grouped(sites_of(5.0, 12))
+    results = []
+    for bound in (0, np.inf):
+        monkeypatch.setattr(one_shard, "COMPILED_FROM", bound)
+        assert load(shards[0]).compiled == (bound == 0)
+        results.append(fuse_shards(shards))
+    compiled, plain = results
+    assert compiled.objective == pytest.approx(plain.objective, rel=1e-9)
+    assert adjusted_rand(compiled.to_fusion().labels, plain.to_fusion().labels) == 1
+    # and one sweep from the same bad matching, atom by atom
+    book, engine = book_of(sites_of(5.0, 13, J=64))
+    common = book.places[0], book.counts, book.rows, book.family, book.prior, len(book.sizes), (0,)
+    answers = []
+    for bound in (0, np.inf):
+        monkeypatch.setattr(one_shard, "COMPILED_FROM", bound)
+        answers.append(propose(engine.held[0], engine.labels[0], *common)[0])
+    assert adjusted_rand([answers[0]], [answers[1]]) == 1
+
+
+def test_two_jobs_give_the_same_bits():
+    shards = grouped(sites_of(3.0, 14, J=64, L=5, D=5))
+    with joblib.parallel_config(backend="threading"):
+        assert fuse_shards(shards, n_jobs=2).trace == fuse_shards(shards).trace
+
+
+def test_likelihood_and_slopes_from_sums_are_those_of_the_values():
+    sites = with_errors(2)
+    shard = load(sites)
+    rng = np.random.default_rng(3)
+    labels = np.unique(rng.integers(0, 8, len(shard.stack.values)), return_inverse=True)[1]
+    [family] = Gaussian(mean=0.3, noise=0.4, spread=2.0, trust=1.7).starts(shard.stack)
+    value, gradient, by_trust = likelihood(family, slopes(shard, labels, family))
+    y = shard.stack.values - family.origin
+    expected = VaryingNoise(y, shard.stack, labels)(family.hyperparameters, family.trust)
+    assert value == pytest.approx(expected[0] + family.log_prior())
+    for found, wanted in zip(gradient, expected[1], strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-9)
+    assert by_trust == pytest.approx(expected[2])
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+def test_refitting_in_rounds_finds_what_one_process_finds(shape):
+    shard = load(with_errors(4))
+    flat = modelweld.fuse(with_errors(4), Gaussian(shape=shape), search="plain", copies=False)
+    labels = flat.matching.stacked_labels[shard.rows]
+    family = Gaussian(shape=shape).starts(shard.stack)[0]
+    found = refit(family, lambda at: slopes(shard, labels, at), matched=True)
+    y = shard.stack.values - family.origin
+    at = family.hyperparameters
+    _, trust = maximise_with_variance(y, shard.stack, labels, at, 1.0, np.asarray(family.floor), family.scalar)
+    values = [likelihood(x, slopes(shard, labels, x))[0] for x in (family, found)]
+    assert values[1] > values[0]
+    assert found.trust == pytest.approx(trust, rel=0.05)
+
+
+class Listening(Here):
+    """Remembers what travelled."""
+
+    def __init__(self, sources):
+        super().__init__(sources)
+        self.messages = []
+
+    def _counted(self, down, up):
+        self.messages += [*down, *up]
+        return super()._counted(down, up)
+
+
+def test_only_sums_travel():
+    from modelweld.federate.shards import run
+
+    sites = sites_of(1.0, 15, J=256, L=6, D=4)
+    engine = Listening(grouped(sites, 128))
+    fused = run(engine, None, "auto", seed=0, sweeps=3)
+    fewest = min(len(x.stack.values) for x in engine.held)
+
+    def arrays(x):
+        if isinstance(x, np.ndarray):
+            yield x
+        elif isinstance(x, (list, tuple)):
+            for part in x:
+                yield from arrays(part)
+        elif hasattr(x, "__dict__"):
+            yield from arrays(list(vars(x).values()))
+
+    seen = [a for message in engine.messages for a in arrays(message)]
+    assert max(a.size for a in seen if a.dtype == float) <= 5 * 4 * len(fused.counts)
+    assert max(len(a) for a in seen) < fewest / 2  # the longest is the sizes of sites
+    assert fused.moved.up + fused.moved.down < sum(v.nbytes for v in sites)
+
+
+def test_labels_come_shard_by_shard_in_the_order_given(tmp_path: Path):
+    sites = with_errors(5)
+    shards = grouped(sites)
+    fused = fuse_shards(shards)
+    fusion = fused.to_fusion()
+    assert fusion.sites == [m.site for shard in shards for m in shard]
+    labels = [x.tolist() for s in range(len(shards)) for x in fused.labels(s)]
+    assert labels == [x.tolist() for x in fusion.labels]
+    for site in sites:  # from files, and from a function that brings them, the same
+        save(site, tmp_path / f"{site.site}.safetensors")
+    files = [[tmp_path / f"{site.site}.safetensors" for site in shard] for shard in shards]
+    assert fuse_shards([lambda: files[0], files[1]]).trace == fused.trace
+
+
+def test_what_is_refused_says_what_to_do():
+    sites = sites_of(1.0, J=64, L=5, D=3)
+    shards = grouped(sites)
+    with pytest.raises(InputError, match="'diagonal' or 'scalar'"):
+        fuse_shards(shards, Gaussian(shape="full"))
+    with pytest.raises(InputError, match="exact form"):
+        fuse_shards(shards, prior=BetaBernoulli(form="paper"))
+    with pytest.raises(InputError, match="shard 1: all shards must send the same array"):
+        fuse_shards([shards[0], [v[:, :2] for v in shards[1]]])
+    with pytest.raises(InputError, match="at least one shard"):
+        fuse_shards([])
+    with pytest.raises(InputError, match="holds no site"):
+        fuse_shards([[]])
+    with pytest.raises(InputError, match="not negative"):
+        fuse_shards(shards, sweeps=-1)
+    two = [LocalModel({"a": v, "b": v}, {"a": ("atom", None), "b": ("atom", None)}) for v in sites]
+    with pytest.raises(InputError, match="one array of one set"):
+        fuse_shards([two])
+    with pytest.warns(SmallShardWarning, match="fewer than 32 sites"):
+        fuse_shards([sites[:40], sites[40:]])
