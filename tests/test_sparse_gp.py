@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 from modelweld import BetaBernoulli, InputError, fuse, read
 from modelweld.gp_kernels import NAMES, Kernel
 from modelweld.kinds import natural
+from modelweld.kinds.kernel_learning import evidence, groups, learned
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries import write
 from modelweld.libraries.inducing import FEWEST_ROWS, inducing_inputs
@@ -46,7 +47,7 @@ def process(rng, M=5, D=2, name="rbf", mean=0.7):
     return SparseGP(Z, rng.normal(size=M), S, kernel, mean, 0.1)
 
 
-# --- the predictor and the bound against plain formulas
+# --- the predictor and what learning climbs against plain formulas
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,7 +65,10 @@ def test_slopes_of_kernels_are_derivatives(rng, name):
         return (weight * Kernel(np.exp(x[:2]), float(np.exp(x[2])), name)(X, X)).sum()
 
     at = np.array([0.1, -0.3, 0.4])
-    found = Kernel(np.exp(at[:2]), float(np.exp(at[2])), name).slopes(X, X, weight)
+    kernel = Kernel(np.exp(at[:2]), float(np.exp(at[2])), name)
+    K, slopes = kernel.with_slopes(X, X)
+    assert np.array_equal(K, kernel(X, X))
+    found = slopes(weight)
     assert np.allclose(found, approx_fprime(at, summed, 1e-7), atol=1e-5)
 
 
@@ -88,35 +92,73 @@ def test_factor_times_prior_is_the_posterior(rng):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_bound_is_below_the_evidence_and_reaches_it(rng, name):
-    gps = [process(rng, name=name) for _ in range(3)]
-    factors, kernel, mean = [natural.factor_of(gp) for gp in gps], Kernel(np.array([1.0, 1.5]), 2.0, name), 0.3
+def test_evidence_is_the_density_of_what_was_said(rng, name):
     from scipy.linalg import block_diag
     from scipy.stats import multivariate_normal
 
+    gps = [process(rng, M, name=name) for M in (5, 3, 4)]
+    factors, kernel, mean = [natural.factor_of(gp) for gp in gps], Kernel(np.array([1.0, 1.5]), 2.0, name), 0.3
     everywhere, R = np.concatenate([f.inputs for f in factors]), block_diag(*(f.R for f in factors))
     y = np.concatenate([f.y for f in factors])
     covariance = R @ kernel(everywhere, everywhere) @ R.T + np.eye(len(y))
-    evidence = multivariate_normal(mean * R.sum(1), covariance).logpdf(y) + 0.5 * len(y) * np.log(2 * np.pi)
-    assert natural.bound(factors, kernel, mean, everywhere[::2])[0] < evidence
-    assert natural.bound(factors, kernel, mean, everywhere)[0] == pytest.approx(evidence, abs=1e-4)
+    expected = multivariate_normal(mean * R.sum(1), covariance).logpdf(y) + 0.5 * len(y) * np.log(2 * np.pi)
+    assert evidence(factors, kernel, mean)[0] == pytest.approx(expected, rel=1e-8)
 
 
-def test_slopes_of_the_bound_are_derivatives(rng):
-    factors, inputs = [natural.factor_of(process(rng)) for _ in range(3)], rng.normal(size=(4, 2))
+def test_slopes_of_the_evidence_are_derivatives(rng):
+    factors = [natural.factor_of(process(rng, M)) for M in (5, 3, 4)]
 
     def at(x):
-        return natural.bound(factors, Kernel(np.exp(x[:2]), float(np.exp(x[2])), "rbf"), x[3], inputs)
+        return evidence(factors, Kernel(np.exp(x[:2]), float(np.exp(x[2])), "rbf"), x[3])
 
     x = np.array([0.2, 0.5, 0.3, 0.4])
     assert np.allclose(at(x)[1], approx_fprime(x, lambda v: at(v)[0], 1e-6), rtol=1e-3, atol=1e-3)
 
 
-def test_learning_never_lowers_the_bound(rng):
-    factors, inputs = [natural.factor_of(process(rng)) for _ in range(4)], rng.normal(size=(6, 2))
+def test_learning_never_lowers_the_evidence(rng):
+    factors = [natural.factor_of(process(rng)) for _ in range(4)]
     start = (Kernel(np.array([1.0, 1.0]), 1.0), 0.0)
-    found = natural.learned(factors, [start], inputs)
-    assert natural.bound(factors, *found, inputs)[0] > natural.bound(factors, *start, inputs)[0]
+    found = learned(factors, [start])
+    assert evidence(factors, *found)[0] > evidence(factors, *start)[0]
+    assert evidence(factors, *learned(factors, [found]))[0] >= evidence(factors, *found)[0]
+
+
+def test_factors_are_grouped_without_loss(rng):
+    factors = [natural.factor_of(process(rng, M)) for M in (5, 3, 4, 9, 1, 2)]
+    grouped = list(groups(factors, 8))
+    assert [[len(f.inputs) for f in group] for group in grouped] == [[5, 3], [4], [9], [1, 2]]
+    assert [f for group in grouped for f in group] == factors
+
+
+def test_a_kernel_is_learned_from_some_of_very_many_sites(rng, monkeypatch):
+    factors = [natural.factor_of(process(rng)) for _ in range(7)]
+    start = (Kernel(np.array([1.0, 1.0]), 1.0), 0.0)
+    monkeypatch.setattr("modelweld.kinds.kernel_learning.MOST_POINTS", 15)  # of 35: every third site
+    (few, few_mean), (kernel, mean) = learned(factors, [start]), learned(factors[::3], [start])
+    assert np.array_equal(few.lengthscales, kernel.lengthscales)
+    assert few_mean == mean
+
+
+def test_directions_hardly_spoken_of_can_be_left_out(rng):
+    gp = process(rng)
+    full, few = natural.factor_of(gp), natural.factor_of(gp, 0.5)
+    K = gp.kernel(gp.inputs, gp.inputs)
+
+    def said(factor):
+        return np.linalg.eigvalsh(factor.R @ K @ factor.R.T)  # precisions in units of the prior's
+
+    assert 0 < len(few.y) < len(full.y)
+    assert np.allclose(said(few), [p for p in said(full) if p > 0.5])
+
+
+def test_the_kernel_is_learned_from_what_differs_between_sites(rng):
+    """Sites on a line: within each the function is a constant, and only all together tell how fast it changes."""
+    sites = []
+    for x in np.linspace(0, 10, 12):
+        X = np.column_stack([np.full(40, x), rng.uniform(0, 1, 40)])
+        sites.append(read(exact(X, np.sin(x) + rng.normal(0, 0.1, 40), 1.0 * RBF([50.0, 50.0]) + WhiteKernel(0.01))))
+    scales = fuse(sites, prior=BetaBernoulli(1.0, 12.0)).model(kernel="learned").kernel.lengthscales
+    assert 1 < scales[0] < 4
 
 
 # --- natural fusion

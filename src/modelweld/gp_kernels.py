@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,16 +51,24 @@ class Kernel:
         """Covariances (rows of X, rows of Y)."""
         return self.outputscale * _shape(self._squared(X, Y), self.name)
 
-    def slopes(self, X: Array, Y: Array, weight: Array) -> Array:
-        """Derivatives of ``(weight * k(X, Y)).sum()`` by the logarithms of lengthscales and outputscale, (D + 1,)."""
+    def with_slopes(self, X: Array, Y: Array) -> tuple[Array, Callable[[Array], Array]]:
+        """Covariances, and what gives the derivatives of ``(weight * k(X, Y)).sum()``, weight (rows of X, rows of Y).
+
+        They are by the logarithms of lengthscales and outputscale, (D + 1,).
+        """
         squared = self._squared(X, Y)
-        own = float((weight * _shape(squared, self.name)).sum())
-        H = weight * _slope(squared, self.name)
+        shape = _shape(squared, self.name)
+        slope = _slope(squared, shape, self.name)
         x, y = X / self.lengthscales, Y / self.lengthscales
         centre = x.mean(axis=0)
         x, y = x - centre, y - centre
-        spread = H.sum(1) @ (x * x) + H.sum(0) @ (y * y) - 2 * (x * (H @ y)).sum(0)
-        return self.outputscale * np.append(-2 * spread, own)
+
+        def slopes(weight: Array) -> Array:
+            H = weight * slope
+            spread = H.sum(1) @ (x * x) + H.sum(0) @ (y * y) - 2 * (x * (H @ y)).sum(0)
+            return self.outputscale * np.append(-2 * spread, np.vdot(weight, shape))
+
+        return self.outputscale * shape, slopes
 
     def _squared(self, X: Array, Y: Array) -> Array:
         from scipy.spatial.distance import cdist
@@ -80,13 +89,13 @@ def _shape(squared: Array, name: str) -> Array:
     return np.asarray((1 + r + r * r / 3) * np.exp(-r))
 
 
-def _slope(squared: Array, name: str) -> Array:
+def _slope(squared: Array, shape: Array, name: str) -> Array:
     """The derivative of g by r^2; that of "matern12" is infinite at zero, where its factor (x - y)^2 is zero."""
     if name == "rbf":
-        return np.asarray(-0.5 * np.exp(-0.5 * squared))
+        return -0.5 * shape
     if name == "matern12":
         r = np.sqrt(np.where(squared > 0, squared, 1.0))
-        return np.where(squared > 0, -0.5 * np.exp(-r) / r, 0.0)
+        return np.where(squared > 0, -0.5 * shape / r, 0.0)
     if name == "matern32":
         return np.asarray(-1.5 * np.exp(-np.sqrt(3 * squared)))
     r = np.sqrt(5 * squared)

@@ -5,6 +5,7 @@ from modelweld.families.counts import Counts
 from modelweld.families.density import from_density
 from modelweld.families.directions import Directions
 from modelweld.families.gaussian import Gaussian
+from modelweld.families.moments import Moments
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.normal_wishart import NormalWishart
 from modelweld.families.proportions import Proportions
@@ -16,6 +17,7 @@ __all__ = [
     "Directions",
     "Family",
     "Gaussian",
+    "Moments",
     "NormalGamma",
     "NormalWishart",
     "Proportions",

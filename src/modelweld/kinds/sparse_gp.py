@@ -9,7 +9,7 @@ has the points of all its members, and kernels with one row per member.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,7 +19,9 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.gp_kernels import NAMES, Kernel
 from modelweld.kinds import shared_facts
-from modelweld.kinds.natural import Factor, completed, factor_of, learned, projected
+from modelweld.kinds.kernel_learning import LEAST_HEARD, learned
+from modelweld.kinds.layout import Layout, whole
+from modelweld.kinds.natural import Factor, completed, factor_of, projected
 from modelweld.local import Array, LocalModel
 from modelweld.sparse_gp import Committee, SparseGP
 
@@ -30,6 +32,9 @@ HOWS = ("natural", "spahm", "rbcm")
 """`natural` puts what each site's data said on one prior, and has its posterior at the fused inputs: see
 `modelweld.kinds.natural`. `spahm` takes fused inputs and values for observations, the scatter of matched values divided
 by their number for noise. `rbcm` is a committee of the sites' own processes."""
+
+HAS_OUTLIERS = False
+"""A region that one site alone covers is far from all others and no mistake."""
 
 SMALLEST_SCATTER = 1e-10
 """Variance of matched values, relative to that of the function, if they coincide or none are matched."""
@@ -107,6 +112,41 @@ def sparse_gp(
         coordinates={} if features is None else {"feature": features},
         kind="sparse-gp",
         facts={"class": WRITTEN, **(facts or {}), "kernel": kernel},
+    )
+
+
+def layout(model: LocalModel) -> Layout:
+    """What a process must look like, or a committee of them, which has a kernel per member."""
+    one: tuple[str, ...] = ("member",) if "members" in model.facts else ()
+    return Layout(
+        sets=("point",),
+        arrays={
+            "inputs": ("point", "feature"),
+            "values": ("point",),
+            "covariance": ("point", "point"),
+            "lengthscales": (*one, "feature"),
+            **dict.fromkeys(("outputscale", "noise", "mean"), one),
+        },
+        needed=("inputs", "values", "lengthscales", "outputscale", "noise", "mean", *(["covariance"] if one else [])),
+        positive=("lengthscales", "outputscale"),
+        not_negative=("noise",),
+        spreads=("covariance",),
+        facts={"members": _sizes(model), "kernels": _kernels(model)} if one else {"kernel": lambda fact: fact in NAMES},
+    )
+
+
+def _sizes(model: LocalModel) -> Callable[[Any], bool]:
+    points = model.sizes.get("point", 0)
+    return lambda fact: isinstance(fact, (list, tuple)) and all(map(whole, fact)) and sum(fact) == points
+
+
+def _kernels(model: LocalModel) -> Callable[[Any], bool]:
+    members, scales = model.facts["members"], np.shape(model.arrays.get("outputscale", ()))
+    return lambda fact: (
+        isinstance(fact, (list, tuple))
+        and len(fact) == len(members)
+        and scales == (len(members),)
+        and all(isinstance(name, str) and name in NAMES for name in fact)
     )
 
 
@@ -207,13 +247,13 @@ def fused(fusion: Fusion, how: str, kernel: Literal["auto", "learned", "median"]
     points = np.unique(np.concatenate([gp.inputs for gp in sites]), axis=0)
     if how == "spahm":
         scatter = max(scatter, SMALLEST_SCATTER * shared.outputscale)
-        factors = [observations(inputs, values, scatter / number)]
+        factors = heard = [observations(inputs, values, scatter / number)]
     else:
-        factors = [factor_of(gp) for gp in sites]
+        factors, heard = [factor_of(gp) for gp in sites], [factor_of(gp, LEAST_HEARD) for gp in sites]
     if kernel == "learned" or (kernel == "auto" and not agreed(sites)):
         deviation = points.std(axis=0)
         wide = Kernel(np.where(deviation > 0, deviation, shared.lengthscales), shared.outputscale, shared.name)
-        shared, mean = learned(factors, [(shared, mean), (wide, mean)], inputs if how == "spahm" else points)
+        shared, mean = learned(heard, [(shared, mean), (wide, mean)])
     if how == "natural":
         inputs = completed(inputs, points, shared)
     found = projected(factors, shared, mean, inputs)
