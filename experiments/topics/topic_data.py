@@ -1,0 +1,80 @@
+"""The 40 books as bags of words, vectors of their words, and counts of pairs in other books to score topics by."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from coherence import Table
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+@dataclass(frozen=True)
+class Book:
+    """A site's data: which words a book has, by number, and how often."""
+
+    words: np.ndarray
+    counts: np.ndarray
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What the study works on. Words go by falling number of tokens; the first `len(table)` of them can be scored.
+
+    `raw` are the vectors with their lengths, as Gaussian LDA takes them; all others take `vectors`, of length one.
+    """
+
+    words: np.ndarray
+    raw: np.ndarray
+    books: Sequence[Book]
+    titles: Sequence[str]
+    table: Table
+
+    @cached_property
+    def vectors(self) -> np.ndarray:
+        """Vectors of length one."""
+        return unit(self.raw)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of all books."""
+        return int(sum(book.counts.sum() for book in self.books))
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    """Rows divided by their lengths."""
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@cache
+def load(folder: Path = DATA) -> Corpus:
+    """The study's corpus."""
+    bag, glove = np.load(folder / "gutenberg" / "bag.npz"), np.load(folder / "glove" / "vectors.npz")
+    indices, counts = bag["indices"].astype(np.int64), bag["counts"].astype(np.int64)
+    with (folder / "gutenberg" / "books.csv").open(encoding="utf8") as file:
+        titles = [f"{row['title']} ({row['gutenberg_id']})" for row in csv.DictReader(file)]
+    return Corpus(
+        words=bag["words"].astype(str),
+        raw=glove["vectors"] * glove["scale"],
+        books=[Book(indices[a:b], counts[a:b]) for a, b in pairwise(bag["indptr"])],
+        titles=titles,
+        table=load_table(folder / "gutenberg" / "pairs.npz"),
+    )
+
+
+def load_table(path: Path) -> Table:
+    """Counts of pairs from their levels."""
+    stored = np.load(path)
+    order = stored["order"].astype(np.int64)
+    n = len(order)
+    windows, pairs = np.zeros(n), np.zeros((n, n), np.float32)
+    windows[order] = stored["windows"]
+    a, b = (order[side] for side in np.triu_indices(n, 1))
+    pairs[a, b] = pairs[b, a] = stored["values"][stored["levels"]]
+    return Table(windows, pairs, float(stored["n_windows"]))

@@ -1,0 +1,148 @@
+"""The study of topics: its sampler against a plain one, its measure by hand, its quick run."""
+
+import doctest
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+TOPICS = Path(__file__).parents[1] / "experiments" / "topics"
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    monkeypatch.syspath_prepend(TOPICS)
+
+
+def plain_sampler(tokens, vectors, K, prior, *, iterations, seed):
+    """Gaussian LDA as it is written down: all from the tokens at every step."""
+    from scipy.stats import multivariate_t
+
+    rng = np.random.default_rng(seed)
+    topics = rng.integers(0, K, len(tokens.words))
+    x, D = vectors[tokens.words], vectors.shape[1]
+    for _ in range(iterations):
+        for t, draw in enumerate(rng.random(len(topics))):
+            others = np.arange(len(topics)) != t
+            chances = np.empty(K)
+            for k in range(K):
+                mine = x[others & (topics == k)]
+                kappa, nu = prior.kappa + len(mine), prior.nu + len(mine)
+                mean = (prior.kappa * prior.mean + mine.sum(0)) / kappa
+                own = mine.mean(0) if len(mine) else prior.mean
+                psi = prior.scale * np.eye(D) + (mine - own).T @ (mine - own)
+                psi += prior.kappa * len(mine) / kappa * np.outer(own - prior.mean, own - prior.mean)
+                freedom = nu - D + 1
+                density = multivariate_t(mean, psi * (kappa + 1) / (kappa * freedom), df=freedom).pdf(x[t])
+                here = others & (topics == k) & (tokens.documents == tokens.documents[t])
+                chances[k] = (here.sum() + 1 / K) * density
+            topics[t] = np.searchsorted(np.cumsum(chances), draw * chances.sum())
+    return topics
+
+
+@pytest.mark.parametrize("prior", ["authors_prior", "matched_prior"])
+def test_the_compiled_sampler_draws_what_the_plain_one_draws(prior):
+    import gaussian_lda
+
+    rng = np.random.default_rng(3)
+    vectors = rng.normal(0, 1, (12, 3)) + rng.integers(0, 2, (12, 1)) * 4
+    tokens = gaussian_lda.Tokens(rng.integers(0, 12, 40), np.repeat(np.arange(4), 10))
+    known = getattr(gaussian_lda, prior)(vectors)
+    topics, means = gaussian_lda.gaussian_lda(tokens, vectors, 4, known, iterations=4, seed=5)
+    assert topics.tolist() == plain_sampler(tokens, vectors, 4, known, iterations=4, seed=5).tolist()
+    for k in range(4):
+        mine = vectors[tokens.words[topics == k]]
+        expected = (known.kappa * known.mean + mine.sum(0)) / (known.kappa + len(mine))
+        np.testing.assert_allclose(means[k], expected)
+
+
+def test_rank_one_updates_follow_tokens_that_come_and_go():
+    from gaussian_lda import matched_prior, moved, posterior
+
+    rng = np.random.default_rng(4)
+    x, topics = rng.normal(0, 1, (30, 4)), rng.integers(0, 2, 30)
+    prior = matched_prior(x)
+    state = posterior(x, topics, 2, prior)
+    for t in range(30):
+        moved(*state, topics[t], x[t], -1.0)
+        topics[t] = 1 - topics[t]
+        moved(*state, topics[t], x[t], 1.0)
+        for found, afresh in zip(state, posterior(x, topics, 2, prior), strict=True):
+            np.testing.assert_allclose(found, afresh, rtol=1e-7, atol=1e-9)
+
+
+def test_coherence():
+    import coherence
+
+    assert doctest.testmod(coherence).failed == 0
+    rng = np.random.default_rng(1)
+    pairs = rng.integers(0, 3, (6, 6)).astype(float)
+    table = coherence.Table(rng.integers(5, 9, 6).astype(float), pairs + pairs.T, 50.0)
+    tops = np.array([[0, 3, 5], [4, 2, 1]])
+    for row, uci, unseen in zip(tops, *(coherence.coherence(tops, table)[m] for m in ("uci", "unseen")), strict=True):
+        couples = [(row[0], row[1]), (row[0], row[2]), (row[1], row[2])]
+        p = table.windows / table.total
+        by_hand = [np.log((table.pairs[a, b] / table.total + 1e-12) / (p[a] * p[b])) for a, b in couples]
+        assert uci == pytest.approx(np.mean(by_hand))
+        assert unseen == np.mean([table.pairs[a, b] == 0 for a, b in couples])
+
+
+def test_levels_of_pairs_keep_what_is_unseen_and_the_rest_within_a_quarter(tmp_path):
+    from reduce import dense_pairs, reduced_pairs, write
+    from topic_data import load_table
+
+    rng = np.random.default_rng(2)
+    n = 9
+    counts = np.where(rng.random((n, n)) < 0.4, 0, np.exp(rng.uniform(0, 10, (n, n)))).astype(np.uint16)
+    rows, columns = np.nonzero(np.triu(counts, 1))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    steps = np.concatenate([np.diff(np.concatenate([[r], columns[rows == r]])) for r in range(n)])
+    words = np.array([f"w{k}" for k in range(n)])
+    pairs = {
+        "words": words,
+        "occ": rng.integers(100, 900, n),
+        "indptr": ends,
+        "delta": steps.astype(np.uint16),
+        "count": counts[rows, columns],
+        "n_windows": np.array(10**6),
+    }
+    asked = words[[4, 2, 7, 0, 8]]
+    windows, exact = dense_pairs(pairs, asked)
+    upper = np.triu(counts, 1)
+    assert np.array_equal(exact, (upper + upper.T)[np.ix_([4, 2, 7, 0, 8], [4, 2, 7, 0, 8])])
+    write(tmp_path / "pairs.npz", reduced_pairs(pairs, asked))
+    table = load_table(tmp_path / "pairs.npz")
+    assert np.array_equal(table.windows, windows)
+    assert np.array_equal(table.pairs == 0, exact == 0)
+    seen = exact > 0
+    assert np.abs(np.log(table.pairs[seen] / exact[seen])).max() < np.log(1.5)
+
+
+def test_topics_count_the_words_closest_to_them():
+    from coherence import Table, scores
+    from topic_data import Book, Corpus
+    from topic_models import assigned
+
+    vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
+    books = [Book(np.array([0, 2]), np.array([3, 1])), Book(np.array([0, 1, 3]), np.array([1, 1, 2]))]
+    corpus = Corpus(np.array(list("abcd")), vectors, books, ["", ""], Table(np.ones(4), np.ones((4, 4)), 9.0))
+    topics = assigned(corpus, np.array([[0.9, 0.1], [0.0, 0.9], [-0.9, 0.0]]), 1.0)
+    assert topics.tokens.tolist() == [[4, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 2]]
+    assert topics.shares.tolist() == [[0.75, 0.25, 0], [0.5, 0, 0.5]]
+    assert topics.support.astype(int).tolist() == [2, 1, 1]
+    assert scores(topics, corpus, 2)["kept"] == 2
+
+
+@pytest.mark.studies
+def test_quick_run(tmp_path):
+    command = [sys.executable, str(TOPICS / "run.py"), "--quick", "--jobs", "1", "--out", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert len(record["tables"]) >= 3
+    assert len(record["claims"]) >= 4
+    for figure in record["figures"]:
+        assert (tmp_path / "figures" / figure["file"]).read_text().startswith("<?xml")
