@@ -1,0 +1,50 @@
+"""The paper's temperatures: one sparse Gaussian process per state, fused without data, beside rivals and pooled data.
+
+See README.md for the data, who is compared and what came out.
+
+    python experiments/temperatures/run.py            # 50 states, 10 repeats
+    python experiments/temperatures/run.py --quick    # 6 states, 15 points each, one repeat
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
+
+from drawing import draw
+from repeats import FULL, QUICK, large_local, large_pooled, repeat
+from study import Study, Task, main
+from telling import summary
+
+SEEDS = range(100, 110)  # settings were chosen on splits below 100
+LARGE_SEEDS = SEEDS[:3]
+LARGE_LOCAL, LARGE_POOLED = 300, 600  # points
+
+
+def tasks(quick: bool) -> list[Task]:
+    """One task per split; processes with many points are tasks of their own."""
+    if quick:
+        large = [Task("local/100", large_local, (100, QUICK, 40)), Task("pooled/100", large_pooled, (100, QUICK, 60))]
+        return [Task("repeat/100", repeat, (100, QUICK)), *large]
+    return [
+        *(Task(f"repeat/{seed}", repeat, (seed, FULL)) for seed in SEEDS),
+        *(Task(f"local/{seed}", large_local, (seed, FULL, LARGE_LOCAL)) for seed in LARGE_SEEDS),
+        *(Task(f"pooled/{seed}", large_pooled, (seed, FULL, LARGE_POOLED)) for seed in LARGE_SEEDS),
+    ]
+
+
+if __name__ == "__main__":
+    main(
+        Study(
+            "temperatures",
+            "Daily temperatures of the 50 states: sparse Gaussian processes",
+            "Every state trains a sparse Gaussian process on its own weather stations. How well does the process "
+            "fused from their parameters predict the next day, at home and across the country, "
+            "beside one trained on all data?",
+            tasks,
+            summary,
+            draw,
+        )
+    )
