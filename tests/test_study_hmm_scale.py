@@ -1,0 +1,99 @@
+"""The study of many sites with hidden Markov models: how answers name frames, and a quick run of all of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from modelweld.simulate import Simulated
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+OWN = ("contenders", "telling", "drawing", "study")
+
+
+@pytest.fixture
+def study(monkeypatch):
+    """Import a file of the study; other studies have files of the same name."""
+    for folder in (EXPERIMENTS, EXPERIMENTS / "hmm_scale"):
+        monkeypatch.syspath_prepend(folder)
+    for name in OWN:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield __import__
+    for name in OWN:
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def drawn():
+    """Two sites with two states each, of three; the second state of the first is that of the second's first."""
+    paths = [np.array([0, 0, 1, 0]), np.array([1, 0, 0])]
+    return Simulated(
+        values=[np.array([[0.0], [5.0]]), np.array([[5.2], [9.0]])],
+        truth=[np.array([0, 1]), np.array([1, 2])],
+        atoms=np.array([[0.0], [5.0], [9.0]]),
+        counts=[np.array([3.0, 1.0]), np.array([2.0, 1.0])],
+        covariances=[np.ones((2, 1, 1))] * 2,
+        points=[np.zeros((4, 1)), np.zeros((3, 1))],
+        origin=[np.array([0, 0, 1, 0]), np.array([2, 1, 1])],
+        assigned=paths,
+    )
+
+
+def test_frames_are_named_through_paths(study, drawn):
+    answer = study("contenders").by_matching(drawn, drawn.truth)
+    assert answer.K == 3
+    assert [frames.tolist() for frames in answer.frames] == [[0, 0, 1, 0], [2, 1, 1]]
+
+
+def test_states_set_aside_count_with_the_nearest(study, drawn):
+    labels = [np.array([0, 1]), np.array([1, 2])]
+    answer = study("contenders").by_matching(drawn, labels, atoms=np.array([[0.0], [5.0]]))
+    assert answer.K == 2
+    assert answer.states.tolist() == [0, 1, 1, 1]
+
+
+def test_without_matching_all_differ(study, drawn):
+    answer = study("contenders").no_matching(drawn)
+    assert answer.K == 4
+    assert answer.states.tolist() == [0, 1, 2, 3]
+
+
+def test_sites_count_along_their_paths(study, drawn):
+    first, second = study("contenders").sites(drawn)
+    assert first.arrays["moves"].tolist() == [[1, 1], [1, 0]]
+    assert first.arrays["starts"].tolist() == [1, 0]
+    assert second.arrays["moves"].tolist() == [[1, 0], [1, 0]]
+    assert second.arrays["starts"].tolist() == [0, 1]
+    np.testing.assert_allclose(first.variance["means"][0], 1 / 3)
+
+
+def test_fewer_sites_are_the_first(study, drawn):
+    one = study("contenders").first_sites(drawn, 1)
+    assert len(one.values) == len(one.origin) == len(one.assigned) == 1
+    assert study("contenders").true_K(one) == 2
+
+
+@pytest.mark.parametrize(("K", "hamming", "holds"), [(22, 0.1, [True, True]), (23, 0.2, [False, False])])
+def test_claims_can_fail(study, K, hamming, holds):
+    contenders = study("contenders")
+    methods = {name: {"K": 20, "hamming": 0.1, "seconds": 1.0} for name in contenders.CONTENDERS}
+    methods[contenders.OURS] = {"K": K, "hamming": hamming, "seconds": 1.0}
+    row = {"10": {"true K": 20, "local seconds": 1.0, "methods": methods}, "cpu": 1.0}
+    telling = study("telling")
+    assert [claim.holds for claim in telling.claims(telling.Repeats({"seed/1": row, "seed/2": row}))] == holds
+
+
+@pytest.mark.studies
+def test_quick_run(tmp_path):
+    command = [sys.executable, str(EXPERIMENTS / "hmm_scale" / "run.py"), "--quick", "--out", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr + run.stdout
+    record = json.loads((tmp_path / "results.json").read_text())
+    (result,) = record["results"].values()
+    methods = result["5"]["methods"]
+    assert methods["true labels"]["hamming"] <= methods["ours"]["hamming"] < methods["no matching"]["hamming"]
+    assert methods["true labels"]["K"] == result["5"]["true K"]
+    assert (tmp_path / "figures" / "over_sites.svg").read_text().startswith("<?xml")
