@@ -37,6 +37,10 @@ COMPILED_FROM = 2_000_000
 fraction of a second and nobody should wait for a compiler. The choice depends on the input alone, not on what has
 been compiled before, so that the same call gives the same bits."""
 
+REMATCHED_UP_TO = 100_000
+"""Values up to which a compiled job of `search="auto"` frees groups and matches them again: that takes three to five
+times as long as the sweeps, a second at this size."""
+
 FEWEST_FOR_SPECTRUM = 4
 """Sites from which on the spectrum of supports can be learned."""
 
@@ -96,14 +100,14 @@ def fuse(
         Whether gross outliers are set aside before the fit, with a warning that names them (four sites or more). They
         stay in the result as atoms of their own, after the K others. ``"auto"``: unless the search is plain.
     search : {"auto", "plain", "thorough"}
-        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms
-        (numpy engine only), ``"thorough"`` also to free some groups and match them again; both only as long as the
-        objective rises.
+        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms,
+        which the compiled engine cannot: there, up to 100,000 values, it frees some groups and matches them again.
+        ``"thorough"`` does so with both. All only as long as the objective rises.
     max_sweeps : int, optional
         Sweeps after which to give up and warn; default 200. Runs end by themselves at the first sweep that changes
         nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
     engine : {"auto", "numpy", "compiled"}
-        The compiled sweep is for large Gaussian jobs; results are the same.
+        The compiled sweep is for large Gaussian jobs; sweeps give the same matching.
     progress : callable, optional
         Called now and then with what is being done, how much of it is done and out of how much (None: not known), as
         in ``progress("matching sites", 30, 100)``; for displays. It has no influence on the result.
@@ -256,7 +260,8 @@ def _match(
     work = N * int(stacks[0].sizes.max(initial=0)) * D
     compiled = engine == "compiled" or (engine == "auto" and able and work >= COMPILED_FROM)
     J, offsets = len(stacks[0].sizes), stacks[0].offsets
-    effort = Effort(moves=search != "plain", rematch=search == "thorough", max_sweeps=max_sweeps)
+    unmoved = compiled and search == "auto" and N <= REMATCHED_UP_TO  # compiled boards cannot merge and split
+    effort = Effort(moves=search != "plain", rematch=search == "thorough" or unmoved, max_sweeps=max_sweeps)
     board: AnyBoard
     tell("finding where to start", 0)
     if compiled:

@@ -15,6 +15,7 @@ from modelweld.families import (
     Counts,
     Directions,
     Gaussian,
+    Moments,
     NormalGamma,
     NormalWishart,
     Proportions,
@@ -25,7 +26,8 @@ from modelweld.prior import BetaBernoulli
 from modelweld.spectrum import Spectrum
 
 FAMILIES: dict[str, Any] = {
-    cls.__name__: cls for cls in (Counts, Directions, Gaussian, NormalGamma, NormalWishart, Proportions, Rates, Scatter)
+    cls.__name__: cls
+    for cls in (Counts, Directions, Gaussian, Moments, NormalGamma, NormalWishart, Proportions, Rates, Scatter)
 }
 PRIORS: dict[str, Any] = {cls.__name__: cls for cls in (BetaBernoulli, Spectrum)}
 
