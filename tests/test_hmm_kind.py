@@ -89,3 +89,18 @@ def test_what_cannot_be_fused_is_named():
     fusion = fuse([chain(rng).with_(site="north"), chain(rng, counted=False).with_(site="south")])
     with pytest.raises(InputError, match="site south does not say how many frames"):
         fused(fusion, "counts")
+
+
+@pytest.mark.hmm
+def test_a_state_without_volume_is_refused_with_the_remedy():
+    from modelweld.libraries.gaussian_hmm import write
+
+    flat = hmm(
+        np.ones((1, 1)),
+        np.ones(1),
+        np.ones(1),
+        {"means": np.zeros((1, 2)), "covariances": np.ones((1, 2, 2))},
+        counted=True,
+    )
+    with pytest.raises(InputError, match=r"shrink=0\.1"):
+        write(flat, "GaussianHMM")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.errors import InputError
 from modelweld.kinds.hmm import hmm, shares
 from modelweld.libraries.hmm_counts import ChainCounts, beyond_prior, chain_counts
 from modelweld.local import Array, LocalModel
@@ -71,7 +72,13 @@ def write(local: LocalModel, like: str) -> Any:
     model = GaussianHMM(len(means), covariance_type="diag" if diagonal else "full")
     set_chain(model, local)
     model.means_ = means.copy()
-    model.covars_ = np.array(local.arrays["variances" if diagonal else "covariances"])
+    try:
+        model.covars_ = np.array(local.arrays["variances" if diagonal else "covariances"])
+    except ValueError as wrong:
+        raise InputError(
+            "a state has a covariance without volume, which hmmlearn does not take: few frames are behind it. Mix in "
+            "some of the average: fusion.model(shrink=0.1)."
+        ) from wrong
     model.n_features = means.shape[1]
     return model
 

@@ -1,0 +1,83 @@
+"""The results of all repeats as numbers by setting, kind of local atoms, contender and measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from contenders import AUTHORS
+from study import Results
+
+KINDS = {"true": "true local atoms", "kmeans": "k-means local atoms"}
+
+
+@dataclass(frozen=True, order=True)
+class Setting:
+    """A number of sites and a noise, and whether sites send true local atoms or k-means centres."""
+
+    kind: str
+    J: int
+    sigma: float
+
+    def __str__(self) -> str:
+        return f"{KINDS[self.kind]}, J = {self.J}, sigma = {self.sigma:g}"
+
+
+class Repeats:
+    """Measures of every repeat; contenders in the order in which they ran."""
+
+    def __init__(self, results: Results) -> None:
+        self.by_setting: dict[Setting, list[Any]] = {}
+        for name, result in sorted(results.items()):
+            kind, J, sigma, _ = name.split("/")
+            self.by_setting.setdefault(Setting(kind, int(J), float(sigma)), []).append(result)
+
+    def settings(self, kind: str, *, J: int | None = None, sigma: float | None = None) -> list[Setting]:
+        """Those there are, of a kind, with this J or this sigma."""
+        return sorted(s for s in self.by_setting if s.kind == kind and J in (None, s.J) and sigma in (None, s.sigma))
+
+    def contenders(self, kind: str) -> list[str]:
+        """Who met this kind of local atoms."""
+        return next((list(rows[0]["methods"]) for s, rows in self.by_setting.items() if s.kind == kind), [])
+
+    @property
+    def everyone(self) -> set[str]:
+        """Who met anything."""
+        return {name for kind in KINDS for name in self.contenders(kind)}
+
+    def true_K(self, setting: Setting) -> np.ndarray:
+        """True numbers of atoms."""
+        return np.array([row["true K"] for row in self.by_setting[setting]], dtype=float)
+
+    def values(self, setting: Setting, contender: str, measure: str) -> np.ndarray:
+        """A measure of every repeat, NaN where there is none; "error in K" and "K off" (relative) are of K."""
+        rows = [row["methods"][contender] for row in self.by_setting[setting]]
+        if measure in ("error in K", "K off"):
+            error = np.array([row["K"] for row in rows]) - self.true_K(setting)
+            return error if measure == "error in K" else np.abs(error) / self.true_K(setting)
+        return np.array([row.get(measure, np.nan) for row in rows], dtype=float)
+
+    def told(self, setting: Setting, measure: str) -> np.ndarray:
+        """What whoever is told the true atoms reaches."""
+        return np.array([row["told the atoms"][measure] for row in self.by_setting[setting]])
+
+    def off(self, setting: Setting, contender: str) -> np.ndarray:
+        """Root mean square error of an atom in each class of supports, over all repeats."""
+        rows = [row["methods"][contender]["off"] for row in self.by_setting[setting]]
+        squares = np.square(np.array(rows, dtype=float))
+        seen = ~np.isnan(squares)
+        with np.errstate(invalid="ignore"):  # no repeat has such atoms: not a number
+            return np.sqrt(np.where(seen, squares, 0.0).sum(axis=0) / seen.sum(axis=0))
+
+    def worse(self, setting: Setting, contender: str, measure: str) -> tuple[float, float]:
+        """By how much a contender is worse than the authors' form, repeat by repeat: mean and its standard error."""
+        sign = -1.0 if measure == "ari" else 1.0
+        difference = sign * (self.values(setting, contender, measure) - self.values(setting, AUTHORS, measure))
+        return float(difference.mean()), standard_error(difference)
+
+
+def standard_error(values: Sequence[float] | np.ndarray) -> float:
+    """Of the mean; zero for a single repeat."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0

@@ -1,0 +1,118 @@
+"""The study of movements: its people, sessions and paths, and quick runs of all of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+OWN = ("data", "drawing", "matchings", "sessions", "simulated", "run", "choose", "visits", "study")
+
+
+@pytest.fixture
+def study(monkeypatch):
+    """Import a file of the study; other studies have files of the same name."""
+    for folder in (EXPERIMENTS, EXPERIMENTS / "mocap"):
+        monkeypatch.syspath_prepend(folder)
+    for name in OWN:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    yield __import__
+    for name in OWN:
+        sys.modules.pop(name, None)
+
+
+def test_two_people_with_three_sequences_each(study):
+    data = study("data")
+    people = data.two_people()
+    assert [p.lengths.tolist() for p in people] == [[382, 205, 251], [446, 387, 387]]
+    everyone = data.pooled(people)
+    ends = np.cumsum(everyone.lengths)
+    for begin, end in zip([0, *ends[:-1]], ends, strict=True):
+        np.testing.assert_allclose(everyone.X[begin:end].mean(axis=0), 0.0, atol=0.3)  # as published
+    names = data.activity_names()
+    first = {names[a] for a in people[0].activity}
+    assert {names[a] for a in people[1].activity} - first == {
+        "Box",
+        "SideBend",
+        "SideReach",
+        "ToeTouchTwoHands",
+        "UpDown",
+    }
+
+
+def test_some_sequences_of_a_person(study):
+    person = study("data").two_people()[0]
+    part = person.sequences([2, 0])
+    assert part.lengths.tolist() == [251, 382]
+    np.testing.assert_array_equal(part.X[:251], person.X[-251:])
+    np.testing.assert_array_equal(part.activity[251:], person.activity[:382])
+
+
+def test_the_two_people_have_no_part_in_the_choice(study):
+    assert not {"13", "14"} & {take.subject for take in study("data").takes()}
+
+
+def test_sessions_know_what_every_frame_shows(study):
+    sessions = study("sessions")
+    for first, second in sessions.pairs()[:3]:
+        for person in (first, second):
+            assert len(person.X) == person.lengths.sum() == len(person.activity)
+        assert len(set(first.activity) & set(second.activity)) >= 3
+    again = sessions.sessions()[0]
+    np.testing.assert_array_equal(again.X, sessions.sessions()[0].X)
+
+
+def test_paths_are_kept_as_runs(study):
+    path = np.array([3, 3, 0, 0, 0, 1, 3])
+    packed = study("run").runs(path)
+    assert packed == [[3, 2], [0, 3], [1, 1], [3, 1]]
+    np.testing.assert_array_equal(study("drawing").unpacked(packed), path)
+
+
+def test_disjoint_paths_share_no_state(study):
+    matchings = study("matchings")
+    assert matchings.disjoint([np.array([0, 2]), np.array([0, 1])]).tolist() == [0, 2, 3, 4]
+
+
+def test_the_longest_stretch_stays_within_a_sequence(study):
+    mask = np.array([1, 1, 1, 1, 0, 1, 1, 1], dtype=bool)
+    sequence = np.array([0, 0, 1, 1, 1, 1, 1, 1])
+    assert study("drawing").longest(mask, sequence).tolist() == [5, 6, 7]
+
+
+def test_simulated_frames_have_the_states_they_say(study):
+    simulated = study("simulated")
+    for case in simulated.CASES:
+        person = simulated.simulated(case, 0)
+        assert person.X.shape == (900, 6)
+        assert 6 <= len(set(person.activity)) <= 8
+
+
+def test_visits_have_the_evidence_of_the_librarys_family(study):
+    from modelweld import Moments
+
+    rng = np.random.default_rng(0)
+    means, root, n = rng.normal(size=(5, 3)), rng.normal(size=(5, 3, 3)), rng.uniform(0.5, 9, (5, 1))
+    values = np.hstack([means, (root @ root.transpose(0, 2, 1)).reshape(5, 9)])
+    weight = np.repeat(n, 12, axis=1)
+    unit = np.array([1.0, 2.0, 0.5])
+    ours = study("visits").Visits(mean=np.full(3, 0.3), strength=0.2, scale=0.7, unit=unit)
+    theirs = Moments(mean=np.full(3, 0.3), strength=0.2, freedom=5.0, scale=np.diag(0.7 * unit))
+    found = ours.log_evidence(ours.rows(values, None, weight))
+    np.testing.assert_allclose(found, theirs.log_evidence(theirs.rows(values, None, weight)))
+    sums = ours.rows(values, None, weight)[:4].reshape(2, 2, -1).sum(axis=1)
+    assert ours.update(sums).log_evidence(sums).sum() > ours.log_evidence(sums).sum()
+
+
+@pytest.mark.studies
+@pytest.mark.parametrize(("script", "title"), [("run.py", "two people"), ("choose.py", "how settings were chosen")])
+def test_quick_run(script, title, tmp_path):
+    command = [sys.executable, str(EXPERIMENTS / "mocap" / script), "--quick", "--out", str(tmp_path)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert title in record["title"]
+    assert all((tmp_path / "figures" / f["file"]).exists() for f in record["figures"])
