@@ -123,9 +123,8 @@ def main(study: Study) -> None:
     check_needs(study)
     if options.fresh:
         shutil.rmtree(out, ignore_errors=True)
-    begun = time.perf_counter()
     results = carried_out(study.tasks(options.quick), out / TASK_FOLDER, options.jobs)
-    record = write(study, results, out, quick=options.quick, seconds=time.perf_counter() - begun)
+    record = write(study, results, out, quick=options.quick)
     print((out / TABLES).read_text())
     for line in surprises(record, HERE / study.name / EXPECTED) if not options.quick else ():
         print(line)
@@ -202,7 +201,7 @@ def shown(items: Iterator[tuple[str, Result]], total: int) -> Iterator[tuple[str
             yield name, result
 
 
-def write(study: Study, results: Results, out: Path, *, quick: bool, seconds: float) -> dict[str, Any]:
+def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str, Any]:
     """Write results, tables and figures of a study, and give back what was written as JSON."""
     from modelweld import __version__
 
@@ -214,7 +213,6 @@ def write(study: Study, results: Results, out: Path, *, quick: bool, seconds: fl
         "question": study.question,
         "quick": quick,
         "modelweld": __version__,
-        "seconds": round(seconds),
         **asdict(summary),
         "figures": [asdict(figure) for figure in study.draw(results, out / FIGURE_FOLDER)],
         "results": dict(results),

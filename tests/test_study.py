@@ -72,7 +72,7 @@ def test_what_was_done_before_a_failure_is_kept(study, tmp_path):
 
 def test_results_tables_and_page(study, page, squares, tmp_path):
     results = study.carried_out(squares.tasks(True), tmp_path / "tasks", 1)
-    record = study.write(squares, results, tmp_path, quick=True, seconds=1.0)
+    record = study.write(squares, results, tmp_path, quick=True)
     assert json.loads((tmp_path / "results.json").read_text()) == json.loads(json.dumps(record))
     text = (tmp_path / "tables.md").read_text()
     assert "| x/1 | 1 |" in text

@@ -77,7 +77,7 @@ def squares(done: Sequence[Mapping[str, Any]], file: Path) -> None:
             value = np.mean([r["scores"][name][key] for r in done])
             value = 1 - value if key == "hamming" else value
             ax.scatter(k, share, s=1500 * max(value, 0.01), marker="s", color=COLOURS[k % len(COLOURS)], alpha=0.75)
-            ax.annotate(f"{value:.2f}", (k, share), ha="center", va="center", fontsize=8, color="white", weight="bold")
+            ax.annotate(f"{value:.2f}", (k, share), ha="center", va="center", fontsize=8, weight="bold")
         ax.set(
             ylabel="share of full time", ylim=(0, max(1.4, 1.3 * max(times.values()))), xlim=(-0.6, len(times) - 0.4)
         )
@@ -194,11 +194,15 @@ def added(people: Mapping[int, Mapping[str, Any]], file: Path) -> None:
         points = [(n, people[n]["seconds"][key]) for n in numbers if key in people[n]["seconds"]]
         left.loglog(*zip(*points, strict=True), "o-", color=COLOURS[k], label=label)
     left.set(xlabel="people", ylabel="CPU seconds")
+    left.set_xticks(numbers, map(str, numbers))
+    left.minorticks_off()
     left.legend(frameon=False, fontsize=8)
     for k, key in enumerate(("local models", "fused", "pooled")):
         points = [(n, people[n]["likelihood"][key]) for n in numbers if key in people[n]["likelihood"]]
         right.plot(*zip(*points, strict=True), "o-", color=COLOURS[k], label="own model" if k == 0 else key)
     right.set(xlabel="people", ylabel="held-out log likelihood per frame", xscale="log")
+    right.set_xticks(numbers, map(str, numbers))
+    right.minorticks_off()
     right.legend(frameon=False, fontsize=8)
     figure.savefig(file, metadata={"Date": None})
     plt.close(figure)
