@@ -1,29 +1,15 @@
 """The study of many sites with hidden Markov models: how answers name frames, and a quick run of all of it."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from modelweld.simulate import Simulated
-
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-OWN = ("contenders", "telling", "drawing", "study")
+from studies import importing, quick_run
 
 
 @pytest.fixture
 def study(monkeypatch):
-    """Import a file of the study; other studies have files of the same name."""
-    for folder in (EXPERIMENTS, EXPERIMENTS / "hmm_scale"):
-        monkeypatch.syspath_prepend(folder)
-    for name in OWN:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield __import__
-    for name in OWN:
-        sys.modules.pop(name, None)
+    yield from importing(monkeypatch, "hmm_scale")
 
 
 @pytest.fixture
@@ -88,12 +74,7 @@ def test_claims_can_fail(study, K, hamming, holds):
 
 @pytest.mark.studies
 def test_quick_run(tmp_path):
-    command = [sys.executable, str(EXPERIMENTS / "hmm_scale" / "run.py"), "--quick", "--out", str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr + run.stdout
-    record = json.loads((tmp_path / "results.json").read_text())
-    (result,) = record["results"].values()
+    (result,) = quick_run("hmm_scale", tmp_path)["results"].values()
     methods = result["5"]["methods"]
     assert methods["true labels"]["hamming"] <= methods["ours"]["hamming"] < methods["no matching"]["hamming"]
     assert methods["true labels"]["K"] == result["5"]["true K"]
-    assert (tmp_path / "figures" / "over_sites.svg").read_text().startswith("<?xml")

@@ -1,27 +1,14 @@
 """The study of movements: its people, sessions and paths, and quick runs of all of it."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-OWN = ("data", "drawing", "matchings", "sessions", "simulated", "run", "choose", "visits", "study")
+from studies import importing, quick_run
 
 
 @pytest.fixture
 def study(monkeypatch):
-    """Import a file of the study; other studies have files of the same name."""
-    for folder in (EXPERIMENTS, EXPERIMENTS / "mocap"):
-        monkeypatch.syspath_prepend(folder)
-    for name in OWN:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield __import__
-    for name in OWN:
-        sys.modules.pop(name, None)
+    yield from importing(monkeypatch, "mocap")
 
 
 def test_two_people_with_three_sequences_each(study):
@@ -108,11 +95,14 @@ def test_visits_have_the_evidence_of_the_librarys_family(study):
 
 
 @pytest.mark.studies
-@pytest.mark.parametrize(("script", "title"), [("run.py", "two people"), ("choose.py", "how settings were chosen")])
-def test_quick_run(script, title, tmp_path):
-    command = [sys.executable, str(EXPERIMENTS / "mocap" / script), "--quick", "--out", str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    record = json.loads((tmp_path / "results.json").read_text())
-    assert title in record["title"]
-    assert all((tmp_path / "figures" / f["file"]).exists() for f in record["figures"])
+def test_quick_run(tmp_path):
+    scores = quick_run("mocap", tmp_path)["results"]["default restart 0"]["scores"]
+    assert scores["means + covariances"]["hamming"] < scores["local models"]["hamming"]
+
+
+@pytest.mark.studies
+def test_choice(study, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["choose.py", "--quick", "--jobs", "1", "--out", str(tmp_path)])
+    choose = study("choose")
+    choose.main(choose.STUDY)
+    assert "| means + covariances |" in (tmp_path / "tables.md").read_text()

@@ -1,9 +1,5 @@
 """The study of temperatures: its trainer, rivals and scores against plain formulas, and a quick run of all of it."""
 
-import json
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,21 +7,12 @@ import pytest
 
 from modelweld.gp_kernels import Kernel
 from modelweld.sparse_gp import SparseGP
-
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-OWN = ("data", "trainer", "rivals", "scores", "repeats", "telling", "drawing", "study")
+from studies import importing, quick_run
 
 
 @pytest.fixture
 def study(monkeypatch):
-    """Import a file of the study; other studies have files of the same name."""
-    for folder in (EXPERIMENTS, EXPERIMENTS / "temperatures"):
-        monkeypatch.syspath_prepend(folder)
-    for name in OWN:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield __import__
-    for name in OWN:
-        sys.modules.pop(name, None)
+    yield from importing(monkeypatch, "temperatures")
 
 
 @pytest.fixture
@@ -199,13 +186,8 @@ def test_claims_can_fail(study):
 
 @pytest.mark.studies
 def test_quick_run(tmp_path):
-    script = EXPERIMENTS / "temperatures" / "run.py"
-    command = [sys.executable, str(script), "--quick", "--jobs", "1", "--out", str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr + run.stdout
-    record = json.loads((tmp_path / "results.json").read_text())
+    record = quick_run("temperatures", tmp_path)
     scores = record["results"]["repeat/100"]["scores"]
     assert scores["natural"]["across"] < scores["local"]["across"]
     assert scores["pooled"]["across"] < scores["yesterday"]["across"]
     assert len(record["claims"]) == 6
-    assert {f["file"] for f in record["figures"]} == {f.name for f in (tmp_path / "figures").glob("*.svg")}

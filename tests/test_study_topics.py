@@ -1,13 +1,12 @@
 """The study of topics: its sampler against a plain one, its measure by hand, its quick run."""
 
 import doctest
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from studies import quick_run
 
 TOPICS = Path(__file__).parents[1] / "experiments" / "topics"
 
@@ -138,11 +137,6 @@ def test_topics_count_the_words_closest_to_them():
 
 @pytest.mark.studies
 def test_quick_run(tmp_path):
-    command = [sys.executable, str(TOPICS / "run.py"), "--quick", "--jobs", "1", "--out", str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr
-    record = json.loads((tmp_path / "results.json").read_text())
+    record = quick_run("topics", tmp_path)
     assert len(record["tables"]) >= 3
     assert len(record["claims"]) >= 4
-    for figure in record["figures"]:
-        assert (tmp_path / "figures" / figure["file"]).read_text().startswith("<?xml")

@@ -115,6 +115,19 @@ def check_covariance_prior(name: str, family: Any) -> None:
         check_freedom(name, family.freedom, len(family.scale))
 
 
+def check_mean_prior(name: str, family: Any) -> None:
+    """The same for what a prior of means has besides."""
+    if family.strength is not None and not 0 < family.strength < np.inf:
+        raise InputError(f"{name}: strength is a positive number; found {family.strength!r}.")
+    for field in ("mean", "origin", "floor"):
+        given = getattr(family, field)
+        if given is not None:
+            value = np.atleast_1d(np.array(given, dtype=np.float64))
+            if value.ndim > 1 or not np.isfinite(value).all():
+                raise InputError(f"{name}: {field} is a finite number per dimension; found {given!r}.")
+            object.__setattr__(family, field, value)
+
+
 def check_freedom(name: str, freedom: float | None, D: int) -> None:
     """Refuse an inverse Wishart that is no distribution."""
     if freedom is not None and not freedom > D - 1:

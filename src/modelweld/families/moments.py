@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import InputError
 from modelweld.families.base import Family, first_row
 from modelweld.families.covariances import (
     check_covariance_prior,
     check_freedom,
+    check_mean_prior,
     counts,
     gain_in_blocks,
     misfit_beside,
@@ -103,15 +103,7 @@ class Moments(Family):
 
     def __post_init__(self) -> None:
         check_covariance_prior("Moments", self)
-        if self.strength is not None and not 0 < self.strength < np.inf:
-            raise InputError(f"Moments: strength is a positive number; found {self.strength!r}.")
-        for name in ("mean", "origin", "floor"):
-            given = getattr(self, name)
-            if given is not None:
-                value = np.atleast_1d(np.array(given, dtype=np.float64))
-                if value.ndim > 1 or not np.isfinite(value).all():
-                    raise InputError(f"Moments: {name} is a finite number per dimension; found {given!r}.")
-                object.__setattr__(self, name, value)
+        check_mean_prior("Moments", self)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """A covariance, possibly singular, of the mean's size beside the mean, with one number of points for both."""

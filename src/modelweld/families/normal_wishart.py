@@ -9,12 +9,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.families.covariances import (
     believed,
     check_covariance_prior,
     check_freedom,
+    check_mean_prior,
     counts,
     covariance_points,
     gain_in_blocks,
@@ -85,15 +85,7 @@ class NormalWishart(Family):
 
     def __post_init__(self) -> None:
         check_covariance_prior("NormalWishart", self)
-        if self.strength is not None and not 0 < self.strength < np.inf:
-            raise InputError(f"NormalWishart: strength is a positive number; found {self.strength!r}.")
-        for name in ("mean", "origin", "floor"):
-            given = getattr(self, name)
-            if given is not None:
-                value = np.atleast_1d(np.array(given, dtype=np.float64))
-                if value.ndim > 1 or not np.isfinite(value).all():
-                    raise InputError(f"NormalWishart: {name} is a finite number per dimension; found {given!r}.")
-                object.__setattr__(self, name, value)
+        check_mean_prior("NormalWishart", self)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Any real values with one weight per row; pairs have a covariance of the mean's size beside the mean."""
