@@ -18,6 +18,8 @@ NEEDS = {
     "gmm_hmm": "hmm",
     "categorical_hmm": "hmm",
     "poisson_hmm": "hmm",
+    "estimated_hmms": "hmm",
+    "fit_hmm": "hmm",
     "families.density": "jax",
     "gpytorch": "gp",
     "torch_sequential": "torch",
@@ -26,7 +28,7 @@ NEEDS = {
     "federate.nvflare": "nvflare",
     "federate.dask": "dask",
 }
-"""Part of a module's name -> the extra its examples need."""
+"""Part of the name of a module or function -> the extra its examples need."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
