@@ -1,6 +1,7 @@
 """A round in FLARE's simulator: the bits of `fuse`, and sites that fail, lie or stay away are named and stop nobody."""
 
 import json
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,12 @@ pytestmark = pytest.mark.nvflare
 
 SCRIPT = Path(__file__).parent / "nvflare_site.py"
 
+TIMEOUT = 90
+"""Seconds a round may wait for sites: the simulator now and then fails to start the process of one."""
+
+ATTEMPTS = 3
+"""Simulations, until one has started all sites."""
+
 
 @pytest.fixture(scope="module")
 def nvflare():
@@ -30,8 +37,18 @@ def run(nvflare, tmp_path):
     from nvflare.recipe import SimEnv
 
     def ran(clients, **options):
-        recipe = nvflare.FuseRecipe(train_script=str(SCRIPT), train_args=str(tmp_path), **options)
-        recipe.execute(SimEnv(clients=clients, workspace_root=str(tmp_path)))
+        for _ in range(ATTEMPTS):
+            shutil.rmtree(tmp_path / "fuse", ignore_errors=True)
+            recipe = nvflare.FuseRecipe(train_script=str(SCRIPT), train_args=str(tmp_path), timeout=TIMEOUT, **options)
+            failed = None
+            try:
+                recipe.execute(SimEnv(clients=clients, workspace_root=str(tmp_path)))
+            except RuntimeError as wrong:
+                failed = wrong
+            if all((tmp_path / "fuse" / name / "log.txt").exists() for name in clients):
+                break
+        if failed is not None:
+            raise failed
         return tmp_path / "fuse" / "server" / "simulate_job"
 
     return ran
