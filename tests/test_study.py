@@ -10,6 +10,9 @@ EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 @pytest.fixture
 def study(monkeypatch):
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown()  # workers that other tests left behind would not find the study's files
     monkeypatch.syspath_prepend(EXPERIMENTS)
     import study
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from contenders import AUTHORS, DECODED, KMEANS, MEANS, OURS, PAPER, POOLED, TRUE
 from study import Figure, Results
+from style import plain, written
 from telling import Repeats
 
 # Okabe and Ito's palette: told apart by everyone, and by marker on paper.
@@ -24,17 +25,9 @@ LOOKS = {
 
 def draw(results: Results, folder: Path) -> list[Figure]:
     """The one figure."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
+    plain("hmm_scale", grid=True)
     import matplotlib.pyplot as plt
 
-    mpl.rcParams.update(
-        {
-            "font.size": 9, "axes.grid": True, "grid.color": "#e6e6e6", "axes.axisbelow": True,
-            "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none", "svg.hashsalt": "hmm_scale",
-        }
-    )  # fmt: skip
     repeats = Repeats(results)
     page, axes = plt.subplots(1, 2, figsize=(8.4, 3.9), layout="constrained")
     for ax, measure, title in zip(axes, ("K", "hamming"), ("states found", "share of wrong frames"), strict=True):
@@ -49,8 +42,7 @@ def draw(results: Results, folder: Path) -> list[Figure]:
         ax.set_xticks(sorted(repeats.by_sites))
         ax.set_ylim(bottom=0)
     page.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    page.savefig(folder / "over_sites.svg", bbox_inches="tight", metadata={"Date": None})
-    plt.close(page)
+    written(page, folder / "over_sites.svg", bbox_inches="tight")
     caption = (
         "Twenty states, of which every site saw eight. Mean and standard error over seeds. K-means and the pooled "
         "model are told the number of states; 'true labels' is the best any matching of these local models can do."

@@ -4,7 +4,7 @@ How much a frame counts: with tau the autocorrelation time within the states of 
 zeta = 1 / (1 + a (tau - 1)). That fit cuts movements too finely, so tau is too short, and a is above one. And: by what
 should states of two models be matched?
 
-python experiments/mocap/choose.py            # a dozen sessions and pairs; into reproduced/mocap/choice
+python experiments/mocap/choose.py            # 12 sessions, 24 pairs; into reproduced/mocap/choice
 python experiments/mocap/choose.py --quick    # one of each
 """
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from data import activity_names, channel_names, pooled, two_people
 from study import Figure, Results
+from style import plain, written
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#f0e442", "#999999")
 """Okabe and Ito's, told apart by most eyes."""
@@ -20,11 +21,7 @@ LEAST_SHARE = 0.02
 
 def draw(results: Results, folder: Path) -> list[Figure]:
     """All figures that these results allow."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams.update({"font.size": 9, "svg.fonttype": "none", "svg.hashsalt": "mocap", "axes.spines.top": False})
-    mpl.rcParams["axes.spines.right"] = False
+    plain("mocap")
     figures = []
     for setting in ("paper", "default"):
         done = [r for name, r in results.items() if name.startswith(f"{setting} restart")]
@@ -83,8 +80,7 @@ def squares(done: Sequence[Mapping[str, Any]], file: Path) -> None:
         )
         ax.set_title(f"area: {label}", loc="left", fontsize=9)
     axes[1].set_xticks(range(len(times)), [n.replace(" + ", " +\n").replace(", ", ",\n") for n in times])
-    figure.savefig(file, metadata={"Date": None})
-    plt.close(figure)
+    written(figure, file)
 
 
 def unpacked(runs: Sequence[Sequence[int]]) -> Any:
@@ -128,8 +124,7 @@ def segments(best: Mapping[str, Any], file: Path) -> None:
         ax.set_xlabel("seconds")
     handles = [Patch(color=palette[a], label=name) for a, name in enumerate(activity_names())]
     figure.legend(handles=handles, loc="outside lower center", ncols=6, fontsize=8, frameon=False)
-    figure.savefig(file, metadata={"Date": None})
-    plt.close(figure)
+    written(figure, file)
 
 
 def states(best: Mapping[str, Any], file: Path) -> None:
@@ -163,8 +158,7 @@ def states(best: Mapping[str, Any], file: Path) -> None:
         ax.set(xlim=(0, 3), ylim=(-12.2, 1.2))
     for channel, name in enumerate(channel_names()):
         axes[0, 0].annotate(name, (-0.05, -channel), fontsize=5, ha="right", va="center", annotation_clip=False)
-    figure.savefig(file, metadata={"Date": None})
-    plt.close(figure)
+    written(figure, file)
 
 
 def longest(mask: Any, sequence: Any) -> Any:
@@ -204,5 +198,4 @@ def added(people: Mapping[int, Mapping[str, Any]], file: Path) -> None:
     right.set_xticks(numbers, map(str, numbers))
     right.minorticks_off()
     right.legend(frameon=False, fontsize=8)
-    figure.savefig(file, metadata={"Date": None})
-    plt.close(figure)
+    written(figure, file)

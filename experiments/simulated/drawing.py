@@ -11,6 +11,7 @@ from contenders import AUTHORS, ERRORS, KMEANS, OURS, PAPER, POOLED, THOROUGH
 from measures import SUPPORTS
 from repeats import KINDS, Repeats, Setting, standard_error
 from study import Figure, Results
+from style import plain, written
 
 # Okabe and Ito's palette: told apart by everyone, and by marker on paper.
 LOOKS = {
@@ -29,15 +30,7 @@ SIGMA, SITES = r"noise $\sigma$", "sites J"
 
 def draw(results: Results, folder: Path) -> list[Figure]:
     """All figures."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    mpl.rcParams.update(
-        {
-            "font.size": 9, "axes.grid": True, "grid.color": "#e6e6e6", "axes.axisbelow": True,
-            "axes.spines.top": False, "axes.spines.right": False, "svg.fonttype": "none", "svg.hashsalt": "simulated",
-        }
-    )  # fmt: skip
+    plain("simulated", grid=True)
     repeats = Repeats(results)
     told = "Mean and standard error over repeats; methods that agree lie on one another. The k-means are told L. "
     return [
@@ -55,10 +48,7 @@ def draw(results: Results, folder: Path) -> list[Figure]:
 
 def figure(path: Path, drawn: Callable[[], Any], caption: str) -> Figure:
     """Write one figure."""
-    import matplotlib.pyplot as plt
-
-    drawn().savefig(path, bbox_inches="tight", metadata={"Date": None})
-    plt.close("all")
+    written(drawn(), path, bbox_inches="tight")
     return Figure(path.name, caption)
 
 

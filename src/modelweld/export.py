@@ -11,7 +11,6 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from modelweld.errors import InputError, ModelweldWarning
 from modelweld.files import save
 from modelweld.files.behind import cells_behind, counts_behind
 from modelweld.files.limits import in_words
-from modelweld.libraries import adapter_of, read
+from modelweld.libraries import asked_by_adapter, read
 from modelweld.local import Array, LocalModel
 
 if TYPE_CHECKING:
@@ -249,8 +248,7 @@ def _read(model: Any, site: str, features: Sequence[str] | None, facts: Mapping[
         if told.keys() - {"X"} or features is not None:
             raise InputError("a LocalModel says everything itself: give features, counts and facts when it is made.")
         return read(model, site=site)
-    last = model.steps[-1][1] if type(model).__name__ == "Pipeline" else model
-    if "X" not in signature(adapter_of(last).functions().read).parameters:
+    if "X" not in asked_by_adapter(model):
         told.pop("X", None)
     return read(model, site=site, features=features, **told)
 
@@ -333,22 +331,26 @@ def _without_small_cells(local: LocalModel) -> LocalModel:
 
 def _check_counts(local: LocalModel) -> None:
     """Refuse components and cells of tables that stand for few points."""
-    for name, counts in counts_behind(local).items():
-        small = int((counts < FEWEST_POINTS).sum())
+    _refuse_small(
+        counts_behind(local),
+        "numbers of points",
+        "what stands for so few describes persons. Fit fewer components, so that they merge, drop the small ones, or",
+    )
+    _refuse_small(
+        cells_behind(local),
+        "cells that are not empty",
+        "so few moves or starts may be one person's. Set them to zero with drop_small=True (--drop-small), fit fewer "
+        "states, or",
+    )
+
+
+def _refuse_small(arrays: Mapping[str, Array], what: str, remedy: str) -> None:
+    for name, numbers in arrays.items():
+        small = int((numbers < FEWEST_POINTS).sum())
         if small:
             raise InputError(
-                f"array {name!r}: {small} of {counts.size} numbers of points are below {FEWEST_POINTS} (smallest: "
-                f"{counts.min():.3g}); what stands for so few describes persons. Fit fewer components, so that they "
-                "merge, drop the small ones, or say allow_small=True (--allow-small) if that is no concern."
-            )
-    for name, cells in cells_behind(local).items():
-        small = int((cells < FEWEST_POINTS).sum())
-        if small:
-            raise InputError(
-                f"array {name!r}: {small} of {cells.size} cells that are not empty are below {FEWEST_POINTS} "
-                f"(smallest: {cells.min():.3g}); so few moves or starts may be one person's. Set them to zero with "
-                "drop_small=True (--drop-small), fit fewer states, or say allow_small=True (--allow-small) if that is "
-                "no concern."
+                f"array {name!r}: {small} of {numbers.size} {what} are below {FEWEST_POINTS} (smallest: "
+                f"{numbers.min():.3g}); {remedy} say allow_small=True (--allow-small) if that is no concern."
             )
 
 

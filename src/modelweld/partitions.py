@@ -7,7 +7,7 @@ from inspect import Parameter, signature
 from typing import Any
 
 from modelweld.errors import InputError
-from modelweld.libraries import adapter_of
+from modelweld.libraries import asked_by_adapter
 
 
 def named(partitions: Mapping[str, Any] | Iterable[Any], sites: Sequence[str] | None) -> dict[str, Any]:
@@ -57,9 +57,8 @@ def is_data(data: Any) -> bool:
 
 def wanted(model: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Of what is known, that which the model's adapter wants to know."""
-    last = model.steps[-1][1] if type(model).__name__ == "Pipeline" else model
-    wants = signature(adapter_of(last).functions().read).parameters
-    return {name: fact for name, fact in facts.items() if name in wants and fact is not None}
+    asked = asked_by_adapter(model)
+    return {name: fact for name, fact in facts.items() if name in asked and fact is not None}
 
 
 def _has_place(parameter: Parameter) -> bool:

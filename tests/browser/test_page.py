@@ -42,7 +42,7 @@ def downloads(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser(downloads):
     if CHROMIUM is None or DRIVER is None:
-        pytest.skip("needs chromium and chromedriver")
+        pytest.fail("needs chromium and chromedriver: make chromium")
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM
     for argument in ("--headless=new", "--window-size=1200,900", "--host-resolver-rules=MAP * ~NOTFOUND"):

@@ -71,9 +71,13 @@ class NormalWishartCase(CovarianceCase):
         scale = scale + np.einsum("l,li,lj->ij", n, mean - centre, mean - centre)
         scale = scale + np.einsum("l,lij->ij", np.where(known, n - 1, 0.0), S)
         posterior = (centre, strength, f.freedom + (n > 0).sum() + (n - 1)[known].sum(), scale)
+        return self.by_bayes(drawn, prior, posterior)
+
+    def by_bayes(self, drawn, prior, posterior):
+        """Evidence = likelihood x prior / posterior at any atom."""
         found, rng = [], np.random.default_rng(1)
-        for Sigma in inverse_wishart(3, f.freedom + 4, f.scale, rng):
-            theta = centre + rng.normal(size=self.D)
+        for Sigma in inverse_wishart(3, self.family.freedom + 4, self.family.scale, rng):
+            theta = posterior[0] + rng.normal(size=self.D)
             joint = self.log_likelihood(theta, Sigma, drawn) + self.log_density(theta, Sigma, *prior)
             found.append(joint - self.log_density(theta, Sigma, *posterior))
         assert np.ptp(found) < 1e-8 * max(1.0, np.abs(found).max())

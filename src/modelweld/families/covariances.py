@@ -10,7 +10,7 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, first_row
-from modelweld.families.wishart import SPARE, Points, log_det
+from modelweld.families.wishart import SPARE, Belief, Points, log_det
 from modelweld.local import Array
 from modelweld.stack import Stack
 
@@ -126,6 +126,15 @@ def check_mean_prior(name: str, family: Any) -> None:
             if value.ndim > 1 or not np.isfinite(value).all():
                 raise InputError(f"{name}: {field} is a finite number per dimension; found {given!r}.")
             object.__setattr__(family, field, value)
+
+
+def belief_of(family: Any) -> Belief:
+    """The hyperparameters of a prior of means and covariances, the mean measured from the origin."""
+    scale = np.asarray(family.scale, dtype=np.float64)
+    assert family.strength is not None
+    assert family.freedom is not None
+    mean = np.zeros(len(scale)) + np.asarray(family.mean) - np.asarray(family.origin)
+    return Belief(mean, family.strength, family.freedom, scale)
 
 
 def check_freedom(name: str, freedom: float | None, D: int) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.families.base import Family, first_row
 from modelweld.families.covariances import (
+    belief_of,
     check_covariance_prior,
     check_freedom,
     check_mean_prior,
@@ -177,11 +178,7 @@ class Moments(Family):
     @property
     def belief(self) -> Belief:
         """The hyperparameters, the mean measured from the origin."""
-        scale = np.asarray(self.scale, dtype=np.float64)
-        assert self.strength is not None
-        assert self.freedom is not None
-        mean = np.zeros(len(scale)) + np.asarray(self.mean) - np.asarray(self.origin)
-        return Belief(mean, self.strength, self.freedom, scale)
+        return belief_of(self)
 
 
 def _dimensions(width: int) -> int:

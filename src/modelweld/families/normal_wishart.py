@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.families.base import Family
 from modelweld.families.covariances import (
+    belief_of,
     believed,
     check_covariance_prior,
     check_freedom,
@@ -226,11 +227,7 @@ class NormalWishart(Family):
     @property
     def belief(self) -> Belief:
         """The hyperparameters, the mean measured from the origin."""
-        scale = np.asarray(self.scale, dtype=np.float64)
-        assert self.strength is not None
-        assert self.freedom is not None
-        mean = np.zeros(len(scale)) + np.asarray(self.mean) - np.asarray(self.origin)
-        return Belief(mean, self.strength, self.freedom, scale)
+        return belief_of(self)
 
     @property
     def _between(self) -> float:

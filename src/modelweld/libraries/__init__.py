@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import InputError
@@ -158,6 +159,12 @@ def adapter_of(model: Any) -> Adapter:
         f"{', '.join(adapter.name for adapter in TABLE)}. Give its parameters as a LocalModel (named arrays and their "
         "axes), or write an adapter: two functions, see modelweld.libraries."
     )
+
+
+def asked_by_adapter(model: Any) -> tuple[str, ...]:
+    """What `read` can be told about a model, or about the one at the end of a Pipeline."""
+    last = model.steps[-1][1] if type(model).__name__ == "Pipeline" else model
+    return tuple(signature(adapter_of(last).functions().read).parameters)
 
 
 def adapter_named(name: str) -> Adapter:
