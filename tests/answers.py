@@ -1,7 +1,7 @@
 """Answers of the whole library to fixed questions: a change that is not meant to alter any must alter none.
 
-`test_answers.py` compares them with `golden/answers.json`: labels and numbers of atoms exactly, real numbers to a part in
-a million, because another processor adds in another order. On one machine ask for more than that:
+`test_answers.py` compares them with `golden/answers.json`: labels and numbers of atoms exactly, real numbers to a part
+in a million, because another processor adds in another order. On one machine ask for more than that:
 
     python tests/answers.py > before        # a hash of all bits of every answer
     python tests/answers.py > after         # after the change
@@ -165,8 +165,9 @@ def _leaves(tree):
 
 @answer
 def kmeans():
-    import modelweld
     from sklearn.cluster import KMeans
+
+    import modelweld
 
     return told(modelweld.fuse([KMeans(4, n_init=1, random_state=0).fit(X) for X in places()]))
 
@@ -354,8 +355,9 @@ def topics():
 
 @answer
 def class_tables():
-    import modelweld
     from sklearn.naive_bayes import GaussianNB
+
+    import modelweld
 
     rng = np.random.default_rng(9)
     sites = []

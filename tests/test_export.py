@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from modelweld import InputError, LocalModel, fuse, read
-from modelweld.export import DisclosureWarning, export
+from modelweld.errors import DisclosureWarning
+from modelweld.export import export
 from modelweld.files import load
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture

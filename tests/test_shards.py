@@ -9,7 +9,7 @@ import pytest
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, LocalModel, simulate
-from modelweld.errors import InputError
+from modelweld.errors import InputError, SmallShardWarning
 from modelweld.families.base import summed
 from modelweld.families.standard_errors import VaryingNoise, maximise_with_variance
 from modelweld.federate import shard as one_shard
@@ -17,7 +17,7 @@ from modelweld.federate.book import Book
 from modelweld.federate.engine import Here
 from modelweld.federate.shard import Summary, load, propose, restate, summarise
 from modelweld.federate.shard_variance import likelihood, refit, slopes
-from modelweld.federate.shards import SmallShardWarning, fuse_shards, grouped, polish
+from modelweld.federate.shards import fuse_shards, grouped, polish
 from modelweld.files import save
 from modelweld.matching import Board
 from modelweld.metrics import adjusted_rand

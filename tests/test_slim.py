@@ -204,6 +204,7 @@ def test_what_takes_local_values_is_refused(name):
     slim = fuse(DATA.values[:3]).slim()
     with pytest.raises(InputError, match=f"{name} takes the sites' own values"):
         getattr(slim, name)
+    assert not hasattr(slim, name)
 
 
 def test_other_names_are_no_attributes():

@@ -59,6 +59,11 @@ def where(X):
     return model.with_(facts={**model.facts, "process": os.getpid()})
 
 
+def test_what_fuse_was_asked_for_is_kept():
+    fusion = train_and_fuse(GaussianMixture(2, random_state=3), made(), search="plain", seed=5)
+    assert fusion.settings == modelweld.fuse(fusion.given, search="plain", seed=5).settings
+
+
 def test_processes_give_the_bits_of_one_by_one_and_name_what_failed():
     data = made()
     rows = data["south"]

@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
+    from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, OutlierWarning, OverlapWarning
     from modelweld.estimator import SPAHM
     from modelweld.export import export
     from modelweld.failures import FailureWarning
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from modelweld.local import LocalModel
     from modelweld.matched import Matching
     from modelweld.prior import BetaBernoulli, Prior
-    from modelweld.quarantine import OutlierWarning
-    from modelweld.search import OverlapWarning
     from modelweld.spectrum import Spectrum
     from modelweld.train import train_and_fuse
 
@@ -72,7 +70,7 @@ __all__ = [
 ]
 
 HOMES = {
-    "errors": ("ConvergenceWarning", "InputError", "ModelweldWarning"),
+    "errors": ("ConvergenceWarning", "InputError", "ModelweldWarning", "OutlierWarning", "OverlapWarning"),
     "estimator": ("SPAHM",),
     "export": ("export",),
     "failures": ("FailureWarning",),
@@ -87,8 +85,6 @@ HOMES = {
     "local": ("LocalModel",),
     "matched": ("Matching",),
     "prior": ("BetaBernoulli", "Prior"),
-    "quarantine": ("OutlierWarning",),
-    "search": ("OverlapWarning",),
     "spectrum": ("Spectrum",),
     "train": ("train_and_fuse",),
 }  # fmt: skip

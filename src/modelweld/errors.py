@@ -1,5 +1,12 @@
 """What modelweld raises and warns with, so that callers can tell our words from numpy's."""
 
+from __future__ import annotations
+
+import sys
+import warnings
+
+PACKAGE = __name__.partition(".")[0]
+
 
 class InputError(ValueError):
     """Something that was handed in cannot be fused: the message gives the rule, the fact and the remedy."""
@@ -9,9 +16,45 @@ class OutOfRangeError(InputError):
     """Some value is not finite, or too large to be squared."""
 
 
+class ForgottenError(InputError, AttributeError):
+    """A slim fusion was asked for what takes the sites' own values: to `hasattr`, an attribute that is not there."""
+
+
 class ModelweldWarning(UserWarning):
     """Base of all warnings of this package."""
 
 
+class AccuracyWarning(ModelweldWarning):
+    """An integral over the global value was computed less accurately than a matching needs."""
+
+
 class ConvergenceWarning(ModelweldWarning):
     """The sweeps were stopped before one of them left every label unchanged."""
+
+
+class DisclosureWarning(ModelweldWarning):
+    """Something that is about to leave a site may tell more about its rows than it should."""
+
+
+class OutlierWarning(ModelweldWarning):
+    """Some values lie so far from all others that they were set aside before the fit."""
+
+
+class OverlapWarning(ModelweldWarning):
+    """Local components overlap too much to tell pieces of one atom from neighbours."""
+
+
+class SmallShardWarning(ModelweldWarning):
+    """Shards of few sites, whose own matchings rest on little."""
+
+
+def warn_user(message: str | Warning, category: type[Warning] = ModelweldWarning) -> None:
+    """Warn, and name the line outside this package from which it was called, however deep inside we are."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module == PACKAGE or module.startswith(f"{PACKAGE}.")

@@ -8,7 +8,6 @@ may move by any amount when one row changes, so no scale of the noise bounds wha
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import InputError, ModelweldWarning
+from modelweld.errors import DisclosureWarning, InputError, warn_user
 from modelweld.files import save
 from modelweld.files.behind import cells_behind, counts_behind
 from modelweld.files.limits import in_words
@@ -32,10 +31,6 @@ FEWEST_POINTS = 5
 
 SAME_ROW = 1e-9
 """Relative difference below which a parameter is a row of the data: rounding apart, the same numbers."""
-
-
-class DisclosureWarning(ModelweldWarning):
-    """Something that is about to leave a site may tell more about its rows than it should."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +207,7 @@ def export(
     _check_rows(local, rows)
     concerns = _concerns(local, compared=rows is not None)
     for concern in concerns:
-        warnings.warn(concern, DisclosureWarning, stacklevel=2)
+        warn_user(concern, DisclosureWarning)
     return Report(
         site=local.site,
         kind=local.kind,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from textwrap import shorten
 
-from modelweld.errors import InputError, ModelweldWarning
+from modelweld.errors import InputError, ModelweldWarning, warn_user
 
 SPELT_OUT = 5
 """Failures that a message spells out; a thousand that failed for one reason need no thousand lines."""
@@ -72,4 +71,4 @@ def check_enough(found: int, minimum: int, failures: tuple[Failure, ...]) -> Non
             f"{len(failures)} of {found + len(failures)} partitions gave no model and are left out: {which}. "
             "fusion.failures has the tracebacks."
         )
-        warnings.warn(FailureWarning(text, failures), stacklevel=3)
+        warn_user(FailureWarning(text, failures))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from modelweld.columns import columns_of
-from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError
+from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.families.suggest import check_fit
 from modelweld.files.units import check_units
@@ -273,11 +272,10 @@ def _match(
         starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
         board, progress = find_matching(stacks, starts, prior, pieces, rng, effort)
     if warn and not progress.converged:
-        warnings.warn(
+        warn_user(
             f"no sweep without change among the first {max_sweeps}: the matching is the last one reached. Raise "
             "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2).",
             ConvergenceWarning,
-            stacklevel=4,
         )
     matching = finished(board, progress, names, rows, offsets, "compiled" if compiled else "numpy")
     matching = with_outliers(matching, report, given)

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from modelweld.errors import ModelweldWarning
+from modelweld.errors import OutlierWarning, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.matched import Key, Matching, arrays_of
 from modelweld.robust import OutlierReport, set_aside
 from modelweld.stack import Stack, offsets_of
-
-
-class OutlierWarning(ModelweldWarning):
-    """Some values lie so far from all others that they were set aside before the fit."""
 
 
 def without_outliers(
@@ -40,7 +35,7 @@ def without_outliers(
         None if columns is None else [columns[i] for i in real],
     )
     for reason in report.reasons:
-        warnings.warn(reason, OutlierWarning, stacklevel=6)
+        warn_user(reason, OutlierWarning)
     if report.clean:
         return list(stacks), report
     sizes = np.add.reduceat(np.append(report.keep, False), stacks[0].offsets[:-1]) * (stacks[0].sizes > 0)

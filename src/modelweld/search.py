@@ -5,24 +5,18 @@ Everything is decided by the one objective; each stage keeps what it was given u
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from modelweld.copies import LARGEST_SHARE, Copies
-from modelweld.errors import ModelweldWarning
+from modelweld.errors import OverlapWarning, warn_user
 from modelweld.families.base import Family
 from modelweld.matching import SMALLEST_RISE, AnyBoard, Board, Progress, alternate
 from modelweld.moves import merge, merge_and_split, rematch
 from modelweld.prior import Prior
 from modelweld.stack import Stack
-
-
-class OverlapWarning(ModelweldWarning):
-    """Local components overlap too much to tell pieces of one atom from neighbours."""
-
 
 CERTAIN, DOUBTFUL_SHARE = 0.9, 0.1
 """Many pieces are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites
@@ -96,12 +90,11 @@ def believable(board: Board) -> bool:
     delta = board.copies.delta if board.copies is not None else 0.0
     if delta <= LARGEST_SHARE or (delta <= COLLAPSE and certainty(board) >= CERTAIN):
         return True
-    warnings.warn(
+    warn_user(
         f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
         "overlap too much to tell pieces from neighbours, so every site holds an atom once. Fewer components "
         "there, or more restarts, would help.",
         OverlapWarning,
-        stacklevel=7,
     )
     return False
 

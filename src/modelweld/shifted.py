@@ -6,15 +6,15 @@ the fit). But hardly any is shared, and after one common shift most would be (`m
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
+from modelweld.errors import OutlierWarning, warn_user
 from modelweld.matched import Matching
 from modelweld.matching import Board
 from modelweld.progress import told
-from modelweld.quarantine import OutlierWarning, with_outliers
+from modelweld.quarantine import with_outliers
 from modelweld.robust import BREAKDOWN, FEWEST_SITES, OutlierReport
 from modelweld.stack import Stack, offsets_of
 
@@ -64,7 +64,7 @@ def without_shifted(
             "would match atoms of the others; as they are, hardly any does. The whole site is set aside: ask its owner "
             "about units, calibration or preprocessing (fusion.diagnose() says how far it is off)."
         )
-        warnings.warn(reasons[-1], OutlierWarning, stacklevel=6)
+        warn_user(reasons[-1], OutlierWarning)
         keep[offsets[j] : offsets[j + 1]] = False
     left = np.add.reduceat(np.append(keep, False), offsets[:-1]) * (np.diff(offsets) > 0)
     empty = np.flatnonzero((left == 0) & (np.diff(offsets) > 0))

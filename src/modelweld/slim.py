@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import InputError
+from modelweld.errors import ForgottenError, InputError
 from modelweld.families.base import Family, summed
 from modelweld.families.suggest import check_fit
 from modelweld.local import Array, LocalModel, checked_values
@@ -260,7 +260,7 @@ class SlimFusion:
         from modelweld.fusion import Fusion
 
         if not name.startswith("_") and (hasattr(Fusion, name) or name in ("given", "sites", "matchings")):
-            raise InputError(
+            raise ForgottenError(
                 f"{name} takes the sites' own values or labels, and a slim fusion has neither: ask the fusion for it "
                 "before you call slim()."
             )

@@ -46,9 +46,10 @@ class TrainedFusion(Fusion):
         models: Sequence[Any],
         sites: Sequence[str],
         matchings: Mapping[str, Matching],
+        settings: Mapping[str, Any] | None = None,
         failures: Sequence[Failure] = (),
     ) -> None:
-        super().__init__(models, sites, matchings)
+        super().__init__(models, sites, matchings, settings)
         self.failures = tuple(failures)
 
 
@@ -148,7 +149,7 @@ def train_and_fuse(
     failures = tuple(answer for answer in ordered if isinstance(answer, Failure))
     check_enough(len(models), max(minimum, 1), failures)
     fusion = fuse(models, seed=seed, **options)
-    return TrainedFusion(fusion.given, fusion.sites, fusion.matchings, failures)
+    return TrainedFusion(fusion.given, fusion.sites, fusion.matchings, fusion.settings, failures)
 
 
 def trained(

@@ -14,7 +14,6 @@ hyperparameters, and that function can be climbed.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -22,10 +21,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from modelweld.errors import InputError
+from modelweld.errors import AccuracyWarning, InputError, warn_user
 from modelweld.families.base import summed
 from modelweld.families.user_density import (
-    AccuracyWarning,
     Hyper,
     LogDensity,
     LogPrior,
@@ -285,12 +283,11 @@ class GeneralDensity(UserDensity):
         effect = float(self.effective_share(sums[held]).min(initial=1.0))
         if (error <= WORST_ERROR and effect >= SMALLEST_EFFECT) or self.warned:
             return self
-        warnings.warn(
+        warn_user(
             f"log evidences have standard errors of up to {error:.2g} nats, and as few as {effect * self.draws:.0f} of "
             f"{self.draws} draws carry the integral. Give from_density more draws; if log_density is a product over "
             "coordinates, say factorises=True.",
             AccuracyWarning,
-            stacklevel=3,
         )
         return replace(self, warned=True)
 

@@ -11,7 +11,6 @@ posterior of deviation sigma it is 2 exp(-2 pi^2 sigma^2 / s^2), 5e-9 at s = sig
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -19,10 +18,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from modelweld.errors import InputError
+from modelweld.errors import AccuracyWarning, InputError, warn_user
 from modelweld.families.base import summed
 from modelweld.families.user_density import (
-    AccuracyWarning,
     Hyper,
     LogDensity,
     LogPrior,
@@ -167,11 +165,10 @@ class FactorisingDensity(UserDensity):
             integrals = np.exp(log_sum_exp((log_values + log_width).T))
             worst = integrals[np.abs(integrals - 1).argmax()]
             if abs(worst - 1) > WRONG_INTEGRAL:
-                warnings.warn(
+                warn_user(
                     f"{name} should be the logarithm of a density, but its exponential integrates to {worst:.3g}: "
                     "include the normalising constant, else learned hyperparameters mean nothing.",
                     AccuracyWarning,
-                    stacklevel=2,
                 )
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
@@ -226,12 +223,11 @@ class FactorisingDensity(UserDensity):
         error = float(self.evidence_error(sums).max(initial=0.0))
         if error <= WORST_ERROR or self.warned:
             return self
-        warnings.warn(
+        warn_user(
             f"log evidences are uncertain by up to {error:.2g} nats: {len(self._nodes)} nodes are too few "
             "for log_density or log_prior. They should be smooth functions of theta; noise much smaller than a "
             "thousandth of the range of the values cannot be resolved.",
             AccuracyWarning,
-            stacklevel=3,
         )
         return replace(self, warned=True)
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from modelweld.errors import InputError, ModelweldWarning
+from modelweld.errors import InputError
 from modelweld.families.base import Family, first_row, summed
 from modelweld.local import Array
 from modelweld.stack import Index, Stack
@@ -43,10 +43,6 @@ SHARES = (1.0, 0.5, 0.25, 0.125)
 
 ENOUGH = 1e-4
 """Nats below which another round is not worth its time."""
-
-
-class AccuracyWarning(ModelweldWarning):
-    """An integral over the global value was computed less accurately than a matching needs."""
 
 
 def load_jax() -> Any:

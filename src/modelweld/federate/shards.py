@@ -17,7 +17,6 @@ Values never travel; only sums, hyperparameters and numbers do. `modelweld.feder
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -25,7 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from modelweld.errors import InputError, ModelweldWarning
+from modelweld.errors import InputError, SmallShardWarning, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.gaussian import NOISE_FLOOR
 from modelweld.federate.book import Book
@@ -46,10 +45,6 @@ FEWEST_SITES = 32
 
 MOST_POLISH = 3
 """Sweeps over all sites after the merge: on simulated sets later ones changed nothing that matters."""
-
-
-class SmallShardWarning(ModelweldWarning):
-    """A shard has fewer sites than its own matching should rest on."""
 
 
 def fuse_shards(
@@ -258,12 +253,11 @@ def _check_alike(surveys: Sequence[Survey]) -> None:
             )
     small = [s for s, x in enumerate(surveys) if len(x.sizes) < FEWEST_SITES]
     if small and len(surveys) > 1:
-        warnings.warn(
+        warn_user(
             f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES} sites (first of them is shard "
             f"{small[0]} with {len(surveys[small[0]].sizes)}): their own matchings rest on little. Put more sites "
             "into a shard.",
             SmallShardWarning,
-            stacklevel=4,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning
+from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
 from modelweld.hmm.ascent import Point, Posterior, Problem
 from modelweld.hmm.emissions import Emissions, Prior, fitting_scale
 from modelweld.hmm.forward_backward import forward_backward, most_probable
@@ -339,16 +338,14 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
 
     def _warn(self, best: Course) -> None:
         if not self.converged_:
-            warnings.warn(
+            warn_user(
                 f"no step gained less than tol among the last {self.max_iter}: raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         if self.n_states_ == self.n_states > 1:
-            warnings.warn(
+            warn_user(
                 f"all {self.n_states} states are in use, so that there may be more of them: raise n_states.",
                 ModelweldWarning,
-                stacklevel=3,
             )
 
 
