@@ -21,7 +21,7 @@ MARKERS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(
 .PHONY: chromium demo test test-all lint bench picture clean
 
 demo: $(VENV)/.demo   ## four hospitals, one fused model
-	$(BIN)/python -m modelweld.demo
+	$(BIN)/python -m modelweld.studies.demo
 
 test: $(VENV)/.dev $(VENV)/.kernels    ## style, types and the default test suite
 	$(BIN)/ruff check .
@@ -43,7 +43,7 @@ picture: $(VENV)/.plot   ## redraw the README's picture
 	$(BIN)/python docs/picture.py
 
 # numba keeps compiled code beside the sources, but does not notice changes in the other files a function calls
-$(VENV)/.kernels: $(wildcard src/modelweld/compiled/*.py src/modelweld/hmm/*.py) | $(BIN)/python
+$(VENV)/.kernels: $(wildcard src/modelweld/matching/compiled/*.py src/modelweld/hmm/*.py) | $(BIN)/python
 	find src -name '*.nb[ic]' -delete
 	touch $@
 

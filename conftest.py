@@ -4,13 +4,13 @@ from importlib.util import find_spec
 
 import pytest
 
-ENGINES = {"nvflare": "nvflare", "flower*": "flwr", "dask": "distributed"}
-"""Modules of modelweld.federate -> the library they are made for, which must be there even to look for examples."""
+ENGINES = {"federate/nvflare": "nvflare", "federate/flower*": "flwr", "shards/dask": "distributed"}
+"""Modules -> the library they are made for, which must be there even to look for examples."""
 
 collect_ignore = ["tests/adapted", "tests/cases"]
 """Tables that tests run over: they hold no tests, and some need a library that is not there."""
 
-collect_ignore_glob = [f"src/modelweld/federate/{m}.py" for m, library in ENGINES.items() if find_spec(library) is None]
+collect_ignore_glob = [f"src/modelweld/{m}.py" for m, library in ENGINES.items() if find_spec(library) is None]
 
 NEEDS = {
     "dynamax": "dynamax",
@@ -20,13 +20,13 @@ NEEDS = {
     "poisson_hmm": "hmm",
     "estimated_hmms": "hmm",
     "fit_hmm": "hmm",
-    "families.density": "jax",
+    "families.own.density": "jax",
     "gpytorch": "gp",
     "torch_sequential": "torch",
     "gensim": "topics",
     "federate.flower": "flower",
     "federate.nvflare": "nvflare",
-    "federate.dask": "dask",
+    "shards.dask": "dask",
 }
 """Part of the name of a module or function -> the extra its examples need."""
 

@@ -25,7 +25,7 @@ import modelweld
 from modelweld import Gaussian
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.metrics import adjusted_rand
+from modelweld.studies.metrics import adjusted_rand
 
 NOISE, SPREAD = 1.0, 50**0.5
 """Deviations of values about atoms and of atoms, as in the paper's figure."""

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 import modelweld
-from modelweld import Gaussian, simulate
-from modelweld.federate.dask import OnDask, fuse_on_dask
-from modelweld.federate.shards import fuse_shards, grouped, run
-from modelweld.metrics import adjusted_rand
+from modelweld import Gaussian
+from modelweld.shards.dask import OnDask, fuse_on_dask
+from modelweld.shards.fuse import fuse_shards, grouped, run
+from modelweld.studies import simulate
+from modelweld.studies.metrics import adjusted_rand
 
 D, ATOMS, HELD = 50, 100, 50  # every site holds half of a hundred atoms, as in benchmarks/scale.py
 SHARD = 2_000  # sites of a large shard: 100,000 values, 40 MB

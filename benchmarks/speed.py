@@ -22,9 +22,10 @@ from rich.console import Console
 from rich.table import Table
 
 import modelweld
-from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian, simulate
-from modelweld.metrics import adjusted_rand
-from modelweld.textbook import textbook
+from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian
+from modelweld.studies import simulate
+from modelweld.studies.metrics import adjusted_rand
+from modelweld.studies.textbook import textbook
 from modelweld.threads import blas_threads
 
 MODES = {

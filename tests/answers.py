@@ -188,7 +188,7 @@ def authors():
 
 @answer
 def textbook():
-    from modelweld import baselines
+    from modelweld.studies import baselines
 
     return told(baselines.textbook([X[:20] for X in places()]))
 
@@ -261,7 +261,7 @@ def slim():
 
 @answer
 def shards():
-    from modelweld.federate.shards import fuse_shards, grouped
+    from modelweld.shards.fuse import fuse_shards, grouped
 
     found = fuse_shards(grouped(noisy()))
     return {"K": found.K, "counts": found.counts, "trace": np.array([v for _, v in found.trace]), "atoms": found.atoms}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from modelweld.assignment import NEW
+from modelweld.matching.assignment import NEW
 
 
 def assignment_score(scores, choice, surcharge):

@@ -7,14 +7,16 @@ import pytest
 from scipy.special import betaln, logsumexp
 from scipy.stats import multivariate_normal
 
-from modelweld import Gaussian, LocalModel, fuse, notes, simulate
-from modelweld.artefacts import Artefact, _as_shadows, _between, _line, _pieces_apart, artefacts
-from modelweld.copies import Copies
-from modelweld.leave_out import final_board
-from modelweld.matching import Board
-from modelweld.posterior import number_of_atoms
-from modelweld.spectrum import Spectrum
-from modelweld.stack import Stack, offsets_of
+from modelweld import Gaussian, LocalModel, fuse
+from modelweld.diagnostics import notes
+from modelweld.diagnostics.leave_one_out import final_board
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.matching.algorithm1 import Board
+from modelweld.posterior.draws import number_of_atoms
+from modelweld.priors.pieces import Copies
+from modelweld.priors.spectrum import Spectrum
+from modelweld.screening.artefacts import Artefact, _as_shadows, _between, _line, _pieces_apart, artefacts
+from modelweld.studies import simulate
 
 D = 4
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.baselines import kmeans_matching, pooled_kmeans, textbook
-from modelweld.metrics import adjusted_rand
-from modelweld.simulate import sparse
+from modelweld.studies.baselines import kmeans_matching, pooled_kmeans, textbook
+from modelweld.studies.metrics import adjusted_rand
+from modelweld.studies.simulate import sparse
 
 CLEAR = sparse(12, 8, 6, 0.1, 10.0, 1.0, 1.0, seed=1)
 

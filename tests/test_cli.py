@@ -54,7 +54,7 @@ import sys
 import numpy as np
 from sklearn.mixture import GaussianMixture
 import modelweld
-from modelweld.export import export
+from modelweld.site.export import export
 
 rng = np.random.default_rng(int(sys.argv[1]))
 X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in ([0, 0], [9, 9], [-9, 5])])

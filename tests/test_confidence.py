@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import Gaussian, InputError, LocalModel, baselines
-from modelweld.confidence import calibration
-from modelweld.marginals import assignment_marginals, propagate
+from modelweld import Gaussian, InputError, LocalModel
+from modelweld.posterior.assignment_marginals import assignment_marginals, propagate
+from modelweld.posterior.conditional import calibration
+from modelweld.studies import baselines
 
 
 def enumerated(scores):

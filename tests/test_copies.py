@@ -6,15 +6,16 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse, simulate
-from modelweld.assignment import NEW
-from modelweld.copies import Copies
-from modelweld.matching import Board, alternate
-from modelweld.merging import Pairs
-from modelweld.moves import merge, merge_and_split, split
-from modelweld.search import CERTAIN, believable, certainty
-from modelweld.spectrum import Spectrum
-from modelweld.stack import Stack, offsets_of
+from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.matching.agglomerate import Pairs
+from modelweld.matching.algorithm1 import Board, alternate
+from modelweld.matching.assignment import NEW
+from modelweld.matching.moves import merge, merge_and_split, split
+from modelweld.matching.search import CERTAIN, believable, certainty
+from modelweld.priors.pieces import Copies
+from modelweld.priors.spectrum import Spectrum
+from modelweld.studies import simulate
 
 
 def doubled_board(seed, share=0.3, J=8, copies=None, prior=None, noise=0.3):

@@ -11,13 +11,13 @@ from scipy.integrate import quad
 from scipy.special import digamma, gammaln
 
 from modelweld import InputError, LocalModel, fuse
-from modelweld.families import rising
 from modelweld.families.base import Family, summed
 from modelweld.families.counts import Counts
-from modelweld.families.freedom import freedom, log_freedom
-from modelweld.families.simplex import Rows
-from modelweld.metrics import adjusted_rand
-from modelweld.stack import Stack, offsets_of, stack_arrays
+from modelweld.families.math import log_rising as rising
+from modelweld.families.math.freedom import freedom, log_freedom
+from modelweld.families.math.simplex import Rows
+from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
+from modelweld.studies.metrics import adjusted_rand
 
 
 def topics(D, base, between, seed, kind="probabilities", J=8, L=6, K=10):

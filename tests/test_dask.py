@@ -7,13 +7,14 @@ from functools import partial
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, simulate
-from modelweld.federate import spark
-from modelweld.federate.dask import OnDask, fuse_on_dask
-from modelweld.federate.shard import load, propose
-from modelweld.federate.shards import fuse_shards, grouped, run
-from modelweld.matching import Board
-from modelweld.stack import stack_arrays
+from modelweld import BetaBernoulli
+from modelweld.inputs.stack import stack_arrays
+from modelweld.matching.algorithm1 import Board
+from modelweld.shards import spark
+from modelweld.shards.dask import OnDask, fuse_on_dask
+from modelweld.shards.fuse import fuse_shards, grouped, run
+from modelweld.shards.shard import load, propose
+from modelweld.studies import simulate
 
 pytestmark = [
     pytest.mark.dask,

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import modelweld
-from modelweld import demo
+from modelweld.studies import demo
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_page_names_the_hospitals_and_fits(result):
 
 def test_runs_as_a_program_into_a_pipe_that_knows_ascii_only():
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "modelweld.demo"],
+        [sys.executable, "-W", "error", "-m", "modelweld.studies.demo"],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         capture_output=True,
         text=True,

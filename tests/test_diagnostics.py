@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, fuse, simulate
-from modelweld.baselines import kmeans_matching
-from modelweld.copies import Copies
-from modelweld.diagnostics import diagnose, worth_merging
-from modelweld.leave_out import final_board, leave_out
-from modelweld.matching import Board
-from modelweld.worth import gain_of_site, gain_over_apart
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, fuse
+from modelweld.diagnostics.leave_one_out import final_board, leave_out
+from modelweld.diagnostics.merge_value import gain_of_site, gain_over_apart
+from modelweld.diagnostics.sites import diagnose, worth_merging
+from modelweld.matching.algorithm1 import Board
+from modelweld.priors.pieces import Copies
+from modelweld.studies import simulate
+from modelweld.studies.baselines import kmeans_matching
 
 
 def plain(seed=0):

@@ -11,10 +11,10 @@ import modelweld
 from cases.directions import CASES, about, unit
 from modelweld import InputError, LocalModel
 from modelweld.families.base import summed
-from modelweld.families.bessel import log_normaliser, slope, tilt
 from modelweld.families.directions import CONCENTRATIONS, Directions
-from modelweld.metrics import adjusted_rand
-from modelweld.stack import stack_arrays
+from modelweld.families.math.bessel import log_normaliser, slope, tilt
+from modelweld.inputs.stack import stack_arrays
+from modelweld.studies.metrics import adjusted_rand
 
 # D, kappa, log C_D(kappa), I_{D/2}(kappa) / I_{D/2-1}(kappa): by series and Hankel's expansion to 60 digits
 REFERENCE = [

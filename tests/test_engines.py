@@ -6,15 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import modelweld
-from modelweld import BetaBernoulli, Gaussian, Spectrum, simulate
-from modelweld.assignment import NEW, best_assignment
-from modelweld.compiled import CompiledBoard, pack
-from modelweld.compiled.assignment import distinct_best, shortest_augmenting_paths
-from modelweld.compiled.settle import find_bounds
-from modelweld.compiled.settle import settled as is_settled
-from modelweld.matching import Board, alternate
-from modelweld.moves import rematch
-from modelweld.stack import Stack, offsets_of
+from modelweld import BetaBernoulli, Gaussian, Spectrum
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.matching.algorithm1 import Board, alternate
+from modelweld.matching.assignment import NEW, best_assignment
+from modelweld.matching.compiled import CompiledBoard, pack
+from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
+from modelweld.matching.compiled.settle import find_bounds
+from modelweld.matching.compiled.settle import settled as is_settled
+from modelweld.matching.moves import rematch
+from modelweld.studies import simulate
 from oracles import assignment_score
 
 DRAWS = {

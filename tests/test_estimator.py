@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from modelweld import SPAHM, Gaussian, fuse
-from modelweld.simulate import sparse
+from modelweld.studies.simulate import sparse
 
 NOT_KEPT = {
     "check_sample_weight_equivalence_on_dense_data": (

@@ -12,13 +12,13 @@ from sklearn.preprocessing import StandardScaler
 
 from modelweld import InputError, LocalModel, fuse, read
 from modelweld.errors import DisclosureWarning
-from modelweld.export import export
 from modelweld.files import load
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
+from modelweld.site.export import export
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ import adapted
 import modelweld
 from cases import collected
 from modelweld import BetaBernoulli, InputError, LocalModel, Spectrum, fuse
-from modelweld.baselines import kmeans_matching
 from modelweld.files import load, read_any, read_sites, save
-from modelweld.files.known import FAMILIES, PRIORS, from_fields, in_fields
+from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.schema import check, schema, violation
-from modelweld.files.units import check_units
+from modelweld.inputs.local_model import OutOfRangeError
+from modelweld.inputs.units import check_units
 from modelweld.kinds import KINDS as KIND_FILES
 from modelweld.kinds import kind_of
 from modelweld.kinds.class_table import class_table
@@ -33,7 +33,7 @@ from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
-from modelweld.local import OutOfRangeError
+from modelweld.studies.baselines import kmeans_matching
 
 
 def bits(x):
@@ -1112,8 +1112,8 @@ def test_a_loaded_fusion_goes_on(path):
 def test_artefacts_and_copies_come_back(path):
     from dataclasses import replace
 
-    from modelweld.artefacts import Artefact
     from modelweld.fusion import Fusion
+    from modelweld.screening.artefacts import Artefact
 
     fusion = fusions()["mixtures"]()
     ((name, matching),) = fusion.matchings.items()
@@ -1289,7 +1289,7 @@ def test_units_must_agree():
 PEAK = """
 import sys, numpy as np
 from modelweld.files import load
-from modelweld.local import LocalModel
+from modelweld.inputs.local_model import LocalModel
 
 def peak():  # of this process alone: getrusage begins with that of the one that started it
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024

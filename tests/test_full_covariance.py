@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from modelweld import Gaussian, InputError, LocalModel, fuse, simulate
-from modelweld.families.frame import frame_of
-from modelweld.metrics import adjusted_rand
-from modelweld.stack import Stack, offsets_of
+from modelweld import Gaussian, InputError, LocalModel, fuse
+from modelweld.families.math.joint_diagonal import frame_of
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.studies import simulate
+from modelweld.studies.metrics import adjusted_rand
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import modelweld
-from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, fuse, simulate
-from modelweld.metrics import adjusted_rand
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, fuse
+from modelweld.studies import simulate
+from modelweld.studies.metrics import adjusted_rand
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
 

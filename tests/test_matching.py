@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian
-from modelweld.assignment import NEW, best_assignment
-from modelweld.matching import Board, alternate
-from modelweld.moves import rematch
-from modelweld.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.matching.algorithm1 import Board, alternate
+from modelweld.matching.assignment import NEW, best_assignment
+from modelweld.matching.moves import rematch
 from oracles import assignment_score
 
 

@@ -8,8 +8,8 @@ from cases.moments import CASES
 from modelweld import LocalModel, NormalWishart
 from modelweld.errors import InputError
 from modelweld.families import Moments
-from modelweld.metrics import adjusted_rand
-from modelweld.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.studies.metrics import adjusted_rand
 
 KEY = ("means", "covariances")
 

@@ -16,10 +16,10 @@ from sklearn.preprocessing import StandardScaler
 from modelweld import InputError, fuse, read
 from modelweld.families import Gaussian
 from modelweld.kinds.network import activated, network, outputs, shares
-from modelweld.kinds.polish import _slope
-from modelweld.kinds.refit import DRAWS, drawn
+from modelweld.kinds.network_polish import _slope
+from modelweld.kinds.network_refit import DRAWS, drawn
 from modelweld.libraries import write
-from modelweld.prior import BetaBernoulli
+from modelweld.priors.beta_bernoulli import BetaBernoulli
 
 APART = {
     "families": Gaussian(noise=1e-6, spread=1.0, shape="scalar", learning="nothing"),

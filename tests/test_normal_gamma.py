@@ -9,7 +9,7 @@ import modelweld
 from cases.normal_gamma import CASES
 from modelweld.errors import InputError
 from modelweld.families.normal_gamma import Belief, NormalGamma, Statistics, log_evidence, slopes
-from modelweld.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of
 
 
 @pytest.fixture

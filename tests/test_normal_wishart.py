@@ -10,8 +10,8 @@ from cases.scatter import inverse_wishart, scattered
 from modelweld import LocalModel
 from modelweld.errors import InputError
 from modelweld.families.normal_wishart import NormalWishart
-from modelweld.metrics import adjusted_rand
-from modelweld.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.studies.metrics import adjusted_rand
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from modelweld import fuse, notes
+from modelweld import fuse
+from modelweld.diagnostics import notes
 
 
 def test_pieces_are_named():

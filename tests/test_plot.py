@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.baselines import kmeans_matching
-from modelweld.plot import SURE, Plot
-from modelweld.simulate import over_segmented, poisoned
+from modelweld.report.plot import SURE, Plot
+from modelweld.studies.baselines import kmeans_matching
+from modelweld.studies.simulate import over_segmented, poisoned
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from modelweld import InputError
-from modelweld.private import COUNT_STEPS, SENSITIVITY, STEPS, private_centres, statistic
+from modelweld.site.private import COUNT_STEPS, SENSITIVITY, STEPS, private_centres, statistic
 
 CENTRES = np.array([[0.0, 0.0], [9.0, 9.0], [-9.0, 5.0]])
 

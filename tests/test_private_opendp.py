@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from modelweld import InputError, fuse
-from modelweld.export import export
 from modelweld.files import load
-from modelweld.private import COUNT_STEPS, SENSITIVITY, STEPS, private_centres
+from modelweld.site.export import export
+from modelweld.site.private import COUNT_STEPS, SENSITIVITY, STEPS, private_centres
 
 pytestmark = pytest.mark.dp
 

@@ -9,10 +9,10 @@ from rich.progress import Progress
 
 import modelweld
 from modelweld import LocalModel
-from modelweld.cli import working
+from modelweld.cli import progress_bar as working
 from modelweld.files import save
 from modelweld.progress import heard_by, tell, told
-from modelweld.simulate import sparse
+from modelweld.studies.simulate import sparse
 
 VALUES = sparse(8, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
 SITES = {

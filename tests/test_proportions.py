@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-from modelweld import InputError, LocalModel, fuse, metrics
+from modelweld import InputError, LocalModel, fuse
 from modelweld.families.base import summed
 from modelweld.families.proportions import Proportions
-from modelweld.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.studies import metrics
 
 
 def test_one_proportion_is_beta_binomial():

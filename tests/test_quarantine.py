@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, InputError, OutlierWarning, fuse, notes, simulate
-from modelweld.leave_out import final_board
-from modelweld.shifted import shifted_sites
+from modelweld import Gaussian, InputError, OutlierWarning, fuse
+from modelweld.diagnostics import notes
+from modelweld.diagnostics.leave_one_out import final_board
+from modelweld.screening.shifted_sites import shifted_sites
+from modelweld.studies import simulate
 
 
 @pytest.mark.parametrize("kind", ["gross", "junk"])

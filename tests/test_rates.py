@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
-from modelweld import InputError, LocalModel, fuse, metrics
+from modelweld import InputError, LocalModel, fuse
 from modelweld.families.base import summed
 from modelweld.families.rates import Rates
-from modelweld.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.studies import metrics
 
 
 def test_one_count_is_negative_binomial():

@@ -5,8 +5,8 @@ import pytest
 
 from modelweld import InputError, fuse
 from modelweld.kinds.mixture import densest, merged, mixture, stacked
-from modelweld.reduce import log_volumes, reduced
-from modelweld.soften import drawn, log_likelihood, nearest, softened, statistics
+from modelweld.kinds.mixture_density import drawn, log_likelihood, nearest, softened, statistics
+from modelweld.kinds.mixture_reduction import log_volumes, reduced
 
 
 def sites(rng, diagonal, J=5, L=4, D=3):

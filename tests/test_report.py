@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.baselines import kmeans_matching
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import merged, mixture, stacked
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
 from modelweld.report import numbers_of, page_of, summary, write_report
-from modelweld.report.places import deviations, likeness, plane, values_of
-from modelweld.simulate import over_segmented, poisoned, sparse
+from modelweld.report.coordinates import deviations, likeness, plane, values_of
+from modelweld.studies.baselines import kmeans_matching
+from modelweld.studies.simulate import over_segmented, poisoned, sparse
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> \"&amp; </script>"
 VOID = {"meta", "input", "br", "img", "link", "hr"}

@@ -5,8 +5,9 @@ import pickle
 import numpy as np
 import pytest
 
-from modelweld import InputError, LocalModel, baselines, fuse, simulate
-from modelweld.metrics import adjusted_rand
+from modelweld import InputError, LocalModel, fuse
+from modelweld.studies import baselines, simulate
+from modelweld.studies.metrics import adjusted_rand
 
 DATA = simulate.sparse(15, 12, 6, 0.5, 6.0, 1, 1, seed=4)
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelweld.robust import BREAKDOWN, FEWEST_SITES, set_aside
-from modelweld.simulate import SETS, sparse
-from modelweld.stack import Stack, offsets_of, stack_arrays
+from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
+from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, set_aside
+from modelweld.studies.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}
 POISONED = {"poisoned_gross", "poisoned_junk", "all_together"}

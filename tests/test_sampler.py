@@ -5,12 +5,12 @@ import pytest
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError
-from modelweld.copies import Copies
-from modelweld.matching import Board
-from modelweld.mixing import effective_size, split_r_hat
-from modelweld.redraw import draw_pair, redraw
-from modelweld.sampler import Chain, sample
-from modelweld.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.matching.algorithm1 import Board
+from modelweld.posterior.convergence import effective_size, split_r_hat
+from modelweld.posterior.pair_moves import draw_pair, redraw
+from modelweld.posterior.sampler import Chain, sample
+from modelweld.priors.pieces import Copies
 
 PROBLEMS = {"two and two": (2, 2), "two, one, two": (2, 1, 2), "three of two": (2, 2, 2), "four of one": (1, 1, 1, 1)}
 
@@ -217,7 +217,7 @@ def test_posterior_speaks(monkeypatch):
     np.testing.assert_array_equal(fusion.sample(draws=30, seed=1).labels, posterior.labels)
     with pytest.raises(InputError, match="at least 1 chain of 4"):
         fusion.sample(draws=2)
-    monkeypatch.setattr("modelweld.posterior.LARGEST_CO_ASSIGNMENT", 3)
+    monkeypatch.setattr("modelweld.posterior.draws.LARGEST_CO_ASSIGNMENT", 3)
     with pytest.raises(InputError, match="together"):
         fusion.sample(draws=4).co_assignment  # noqa: B018
 

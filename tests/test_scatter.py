@@ -11,10 +11,10 @@ import modelweld
 from cases.scatter import CASES, inverse_wishart, scattered
 from modelweld.errors import InputError
 from modelweld.families.scatter import Scatter
-from modelweld.families.wishart import Sums, integral, log_evidence, log_normaliser, slopes
-from modelweld.families.wishart_learning import LARGEST_BETWEEN, Matched
-from modelweld.metrics import adjusted_rand
-from modelweld.stack import Stack, offsets_of
+from modelweld.families.wishart.evidence import Sums, integral, log_evidence, log_normaliser, slopes
+from modelweld.families.wishart.learning import LARGEST_BETWEEN, Matched
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.studies.metrics import adjusted_rand
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_gain_is_the_same_in_blocks(rng, monkeypatch):
     drawn = case.draw([4, 3], rng)
     rows, sums = drawn.rows(case.family), drawn.sums(case.family)
     whole = case.family.gain(rows, sums)
-    monkeypatch.setattr("modelweld.families.covariances.LARGEST_BLOCK", 1)
+    monkeypatch.setattr("modelweld.families.math.covariances.LARGEST_BLOCK", 1)
     assert np.array_equal(case.family.gain(rows, sums), whole)
 
 

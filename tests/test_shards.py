@@ -8,21 +8,22 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import BetaBernoulli, Gaussian, LocalModel, simulate
+from modelweld import BetaBernoulli, Gaussian, LocalModel
 from modelweld.errors import InputError, SmallShardWarning
 from modelweld.families.base import summed
-from modelweld.families.standard_errors import VaryingNoise, maximise_with_variance
-from modelweld.federate import shard as one_shard
-from modelweld.federate.book import Book
-from modelweld.federate.engine import Here
-from modelweld.federate.shard import Summary, load, propose, restate, summarise
-from modelweld.federate.shard_variance import likelihood, refit, slopes
-from modelweld.federate.shards import fuse_shards, grouped, polish
+from modelweld.families.math.standard_errors import VaryingNoise, maximise_with_variance
 from modelweld.files import save
-from modelweld.matching import Board
-from modelweld.metrics import adjusted_rand
-from modelweld.sets import stack_of
-from modelweld.stack import stack_arrays
+from modelweld.inputs.sets import stack_of
+from modelweld.inputs.stack import stack_arrays
+from modelweld.matching.algorithm1 import Board
+from modelweld.shards import shard as one_shard
+from modelweld.shards.centre import Book
+from modelweld.shards.engine import Here
+from modelweld.shards.fuse import fuse_shards, grouped, polish
+from modelweld.shards.shard import Summary, load, propose, restate, summarise
+from modelweld.shards.standard_errors import likelihood, refit, slopes
+from modelweld.studies import simulate
+from modelweld.studies.metrics import adjusted_rand
 
 
 def sites_of(sd, seed=0, *, J=96, L=12, D=20):
@@ -276,7 +277,7 @@ class Listening(Here):
 
 
 def test_only_sums_travel():
-    from modelweld.federate.shards import run
+    from modelweld.shards.fuse import run
 
     sites = sites_of(1.0, 15, J=256, L=6, D=4)
     engine = Listening(grouped(sites, 128))

@@ -3,8 +3,8 @@ import builtins
 import numpy as np
 import pytest
 
-from modelweld import simulate
-from modelweld.simulate import (
+from modelweld.studies import simulate
+from modelweld.studies.simulate import (
     SETS,
     Simulated,
     correlated,
@@ -19,7 +19,7 @@ from modelweld.simulate import (
     sparse,
     standard_errors,
 )
-from modelweld.simulate_estimated import _majority, sticky
+from modelweld.studies.simulate_estimated import _majority, sticky
 
 # Estimated sets with few sites, so that the laws take seconds.
 FEW_SITES = {

@@ -15,11 +15,10 @@ from modelweld import (
     NormalGamma,
     Scatter,
     Spectrum,
-    baselines,
     fuse,
-    simulate,
 )
-from modelweld.slim import SlimFusion
+from modelweld.revision.slim import SlimFusion
+from modelweld.studies import baselines, simulate
 
 DATA = simulate.sparse(15, 12, 6, 0.5, 6.0, 1, 1, seed=4)
 FAMILIES = {

@@ -7,13 +7,13 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic, WhiteKernel
 
 from modelweld import BetaBernoulli, InputError, fuse, read
-from modelweld.gp_kernels import NAMES, Kernel
-from modelweld.kinds import natural
-from modelweld.kinds.kernel_learning import evidence, groups, learned
+from modelweld.gp.kernels import NAMES, Kernel
+from modelweld.gp.model import Committee, SparseGP
+from modelweld.kinds import gp_natural as natural
+from modelweld.kinds.gp_kernel_learning import evidence, groups, learned
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries import write
 from modelweld.libraries.inducing import FEWEST_ROWS, inducing_inputs
-from modelweld.sparse_gp import Committee, SparseGP
 
 NOISE = 0.05
 KERNEL = 2.0 * RBF(1.0) + WhiteKernel(NOISE)
@@ -133,7 +133,7 @@ def test_factors_are_grouped_without_loss(rng):
 def test_a_kernel_is_learned_from_some_of_very_many_sites(rng, monkeypatch):
     factors = [natural.factor_of(process(rng)) for _ in range(7)]
     start = (Kernel(np.array([1.0, 1.0]), 1.0), 0.0)
-    monkeypatch.setattr("modelweld.kinds.kernel_learning.MOST_POINTS", 15)  # of 35: every third site
+    monkeypatch.setattr("modelweld.kinds.gp_kernel_learning.MOST_POINTS", 15)  # of 35: every third site
     (few, few_mean), (kernel, mean) = learned(factors, [start]), learned(factors[::3], [start])
     assert np.array_equal(few.lengthscales, kernel.lengthscales)
     assert few_mean == mean

@@ -5,8 +5,9 @@ from math import comb
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Spectrum, fuse, simulate
-from modelweld.spectrum import BOUNDS, _fit, _log_posterior, _mass, _profile, _slope, _supports
+from modelweld import BetaBernoulli, Spectrum, fuse
+from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _profile, _slope, _supports
+from modelweld.studies import simulate
 
 
 @pytest.mark.parametrize("J", [1, 2, 5, 12])

@@ -20,13 +20,13 @@ from modelweld.hmm import StickyHDPHMM, window_start, windows
 from modelweld.hmm.ascent import Point, Problem
 from modelweld.hmm.emissions import LOG_2PI, Emissions, Prior, log_evidence, pooling_gains
 from modelweld.hmm.forward_backward import forward_backward, most_probable, reference
-from modelweld.hmm.moves import Course
-from modelweld.hmm.rows import Concentrations, seen
+from modelweld.hmm.merge_delete import Course
 from modelweld.hmm.statistics import Statistics, features, moments
 from modelweld.hmm.sticks import Sticks
+from modelweld.hmm.transitions import Concentrations, seen
 from modelweld.hmm.windows import pooled_windows, statistics_of, window_edges
 from modelweld.libraries import write
-from modelweld.metrics import adjusted_rand
+from modelweld.studies.metrics import adjusted_rand
 
 AT = Concentrations(eta=0.5, kappa=10.0, eta0=5.0, gamma=5.0)
 

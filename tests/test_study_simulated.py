@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from modelweld import Gaussian, fuse
-from modelweld.simulate import Simulated, paper_figure
+from modelweld.studies.simulate import Simulated, paper_figure
 from studies import importing, quick_run
 
 

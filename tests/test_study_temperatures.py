@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from modelweld.gp_kernels import Kernel
-from modelweld.sparse_gp import SparseGP
+from modelweld.gp.kernels import Kernel
+from modelweld.gp.model import SparseGP
 from studies import importing, quick_run
 
 

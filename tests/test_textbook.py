@@ -3,8 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelweld.simulate import meta_model, paper_figure
-from modelweld.textbook import score_matrix, textbook
+from modelweld.studies.simulate import meta_model, paper_figure
+from modelweld.studies.textbook import score_matrix, textbook
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
 

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from modelweld import fuse, simulate
-from modelweld.confidence import calibration
-from modelweld.simulate import Simulated
-from modelweld.stack import group_of_rows, offsets_of
+from modelweld import fuse
+from modelweld.inputs.stack import group_of_rows, offsets_of
+from modelweld.posterior.conditional import calibration
+from modelweld.studies import simulate
+from modelweld.studies.simulate import Simulated
 
 HERE = Path(__file__).parent
 SETS = {"low_J10_D5": lambda seed: simulate.low_dimensional("J10 D5", seed=seed), "low_J8_D2": simulate.low_dimensional}

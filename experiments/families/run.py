@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 from sets import ATOMS, SETTINGS, SITES, Setting, Simulated
 
-from modelweld import baselines, fuse, metrics
+from modelweld import fuse
+from modelweld.studies import baselines, metrics
 
 HERE = Path(__file__).parent
 METHODS = ("family", "Gaussian", "Gaussian, transformed", "k-means told K")

@@ -28,10 +28,10 @@ from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
 from modelweld.families.normal_wishart import NormalWishart
 from modelweld.families.scatter import Scatter
 from modelweld.kinds.mixture import merged, mixture, parameters, stacked
-from modelweld.metrics import adjusted_rand
-from modelweld.reduce import reduced
-from modelweld.simulate_estimated import estimated_sites, fit_mixture, independent
-from modelweld.soften import log_likelihood
+from modelweld.kinds.mixture_density import log_likelihood
+from modelweld.kinds.mixture_reduction import reduced
+from modelweld.studies.metrics import adjusted_rand
+from modelweld.studies.simulate_estimated import estimated_sites, fit_mixture, independent
 
 HERE = Path(__file__).parent
 SEEDS = range(1, 6)  # settings were chosen on seeds 0 and 100 to 102

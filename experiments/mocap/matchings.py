@@ -10,9 +10,9 @@ from data import Index, Person
 from visits import Visits
 
 from modelweld import Fusion, fuse, read
-from modelweld.baselines import kmeans_matching
 from modelweld.families import Moments
-from modelweld.metrics import adjusted_rand, hamming
+from modelweld.studies.baselines import kmeans_matching
+from modelweld.studies.metrics import adjusted_rand, hamming
 
 ACTIVITIES = 12
 """What k-means is told."""

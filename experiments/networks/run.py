@@ -11,12 +11,12 @@ from others import averaged, matched_weights, probabilities, units_of
 from sites import Setting, drawn, trained
 
 from modelweld import fuse, read
-from modelweld.align import aligned
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
+from modelweld.inputs.alignment import aligned
 from modelweld.kinds.network import layers, like_sites, outputs, shares
-from modelweld.prior import BetaBernoulli
+from modelweld.priors.beta_bernoulli import BetaBernoulli
 
 HERE = Path(__file__).parent
 TOLERANCE = 0.015

@@ -25,9 +25,9 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 
 from modelweld import Fusion, Gaussian, fuse
-from modelweld.baselines import kmeans_matching
 from modelweld.families.base import Family
 from modelweld.families.counts import Counts
+from modelweld.studies.baselines import kmeans_matching
 
 HERE = Path(__file__).parent
 SILOS, LOCAL_TOPICS = 10, 8

@@ -23,7 +23,8 @@ from measures import best_possible, measured, rounded
 from study import Result, Study, Task, main
 from telling import summary
 
-from modelweld import ModelweldWarning, simulate
+from modelweld import ModelweldWarning
+from modelweld.studies import simulate
 
 SIGMAS, SITES_OVER_SIGMA = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0), 20  # the authors' own values
 SITES, SIGMA_OVER_SITES = (10, 20, 50, 100, 200), 1.0  # the authors': 10, 15, 20, 30, 40, ..., 100

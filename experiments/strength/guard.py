@@ -22,10 +22,11 @@ from unittest.mock import patch
 
 import numpy as np
 
-from modelweld import Fusion, ModelweldWarning, fuse, search
-from modelweld.copies import LARGEST_SHARE
-from modelweld.matching import Board
-from modelweld.metrics import adjusted_rand
+from modelweld import Fusion, ModelweldWarning, fuse
+from modelweld.matching import search
+from modelweld.matching.algorithm1 import Board
+from modelweld.priors.pieces import LARGEST_SHARE
+from modelweld.studies.metrics import adjusted_rand
 
 FIRST_SEED = 300
 SHARES, NOISES = (0.3, 0.6, 1.0), (0.3, 0.6, 1.0, 1.5)

@@ -30,10 +30,12 @@ from unittest.mock import patch
 import numpy as np
 from mixtures import Mixture, log_likelihood, merged, union
 
-from modelweld import Fusion, LocalModel, ModelweldWarning, fuse, search, spectrum
-from modelweld.baselines import kmeans_matching
-from modelweld.matching import Board
-from modelweld.reduce import reduced
+from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
+from modelweld.kinds.mixture_reduction import reduced
+from modelweld.matching import search
+from modelweld.matching.algorithm1 import Board
+from modelweld.priors import spectrum
+from modelweld.studies.baselines import kmeans_matching
 
 HERE = Path(__file__).parent
 PEOPLE = HERE.parent / "data" / "cmu_mocap"

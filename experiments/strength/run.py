@@ -34,10 +34,11 @@ from mixtures import Mixture, log_likelihood, merged
 from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
-from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, ModelweldWarning, fuse, simulate
-from modelweld.baselines import kmeans_matching
-from modelweld.metrics import adjusted_rand, hamming
-from modelweld.simulate import Simulated
+from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, ModelweldWarning, fuse
+from modelweld.studies import simulate
+from modelweld.studies.baselines import kmeans_matching
+from modelweld.studies.metrics import adjusted_rand, hamming
+from modelweld.studies.simulate import Simulated
 
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "modelweld" / "strength"

@@ -22,10 +22,10 @@ import numpy as np
 from jax.scipy.stats import norm, t
 
 from modelweld import ModelweldWarning, fuse
-from modelweld.baselines import kmeans_matching
-from modelweld.families.density import from_density
-from modelweld.metrics import adjusted_rand
-from modelweld.simulate import sparse
+from modelweld.families.own.density import from_density
+from modelweld.studies.baselines import kmeans_matching
+from modelweld.studies.metrics import adjusted_rand
+from modelweld.studies.simulate import sparse
 
 HERE = Path(__file__).parent
 ATOMS, SITES, DIMENSIONS, SCALE, SPREAD, DF = 25, 10, 20, 0.9, 2.5, 3.0

@@ -11,8 +11,8 @@ from scores import errors, in_units, scores
 from trainer import centres, trained
 
 from modelweld import BetaBernoulli, fuse, read
-from modelweld.kinds.natural import Factor, completed, factor_of, projected
-from modelweld.sparse_gp import SparseGP
+from modelweld.gp.model import SparseGP
+from modelweld.kinds.gp_natural import Factor, completed, factor_of, projected
 
 GAMMA0 = 50.0  # the paper's
 NEIGHBOURS = 3  # nearest states whose models are asked about a station, for the map

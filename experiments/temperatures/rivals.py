@@ -10,8 +10,8 @@ from data import Array
 from trainer import posterior
 
 from modelweld import Fusion
-from modelweld.gp_kernels import Kernel, whitened
-from modelweld.sparse_gp import SparseGP
+from modelweld.gp.kernels import Kernel, whitened
+from modelweld.gp.model import SparseGP
 
 SMALLEST_SHARE = 1e-10
 """Of a prior variance that a member can leave; below, it is rounding."""

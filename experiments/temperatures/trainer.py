@@ -14,8 +14,8 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
-from modelweld.gp_kernels import Kernel, whitened
-from modelweld.sparse_gp import SparseGP
+from modelweld.gp.kernels import Kernel, whitened
+from modelweld.gp.model import SparseGP
 
 Array = NDArray[np.float64]
 

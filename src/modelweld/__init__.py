@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, OutlierWarning, OverlapWarning
     from modelweld.estimator import SPAHM
-    from modelweld.export import export
-    from modelweld.failures import FailureWarning
     from modelweld.families import (
         Counts,
         Directions,
@@ -27,12 +25,14 @@ if TYPE_CHECKING:
     from modelweld.files import load
     from modelweld.fuse import fuse
     from modelweld.fusion import Fusion
+    from modelweld.inputs.local_model import LocalModel
     from modelweld.libraries import adapters, read
-    from modelweld.local import LocalModel
-    from modelweld.matched import Matching
-    from modelweld.prior import BetaBernoulli, Prior
-    from modelweld.spectrum import Spectrum
-    from modelweld.train import train_and_fuse
+    from modelweld.matching.result import Matching
+    from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
+    from modelweld.priors.spectrum import Spectrum
+    from modelweld.site.export import export
+    from modelweld.site.failures import FailureWarning
+    from modelweld.site.train import train_and_fuse
 
 __version__ = "0.1.0.dev0"
 
@@ -72,8 +72,8 @@ __all__ = [
 HOMES = {
     "errors": ("ConvergenceWarning", "InputError", "ModelweldWarning", "OutlierWarning", "OverlapWarning"),
     "estimator": ("SPAHM",),
-    "export": ("export",),
-    "failures": ("FailureWarning",),
+    "site.export": ("export",),
+    "site.failures": ("FailureWarning",),
     "families": (
         "Counts", "Directions", "Family", "Gaussian", "Moments", "NormalGamma", "NormalWishart", "Proportions", "Rates",
         "Scatter", "from_density",
@@ -82,16 +82,27 @@ HOMES = {
     "fuse": ("fuse",),
     "fusion": ("Fusion",),
     "libraries": ("adapters", "read"),
-    "local": ("LocalModel",),
-    "matched": ("Matching",),
-    "prior": ("BetaBernoulli", "Prior"),
-    "spectrum": ("Spectrum",),
-    "train": ("train_and_fuse",),
+    "inputs.local_model": ("LocalModel",),
+    "matching.result": ("Matching",),
+    "priors.beta_bernoulli": ("BetaBernoulli", "Prior"),
+    "priors.spectrum": ("Spectrum",),
+    "site.train": ("train_and_fuse",),
 }  # fmt: skip
 """Module -> what it brings. Each is loaded when it is first asked for, so that ``modelweld --help`` loads no numpy."""
 
 
+MODULES = {
+    "baselines": "studies.baselines",
+    "metrics": "studies.metrics",
+    "notes": "diagnostics.notes",
+    "simulate": "studies.simulate",
+}
+"""Modules that are public under a shorter name."""
+
+
 def __getattr__(name: str) -> Any:
+    if name in MODULES:
+        return import_module(f"modelweld.{MODULES[name]}")
     for module, names in HOMES.items():
         if name in names:
             globals()[name] = getattr(import_module(f"modelweld.{module}"), name)

@@ -13,9 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
-from modelweld.local import Array, LocalModel
-from modelweld.prior import Prior
-from modelweld.stack import Index, offsets_of
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index, offsets_of
+from modelweld.priors.beta_bernoulli import Prior
 
 LARGEST_SEED = 2**31 - 1
 

@@ -8,27 +8,27 @@ from typing import Any, Literal
 
 import numpy as np
 
-from modelweld.columns import columns_of
 from modelweld.errors import ConvergenceWarning, InputError, OutOfRangeError, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.families.suggest import check_fit
-from modelweld.files.units import check_units
-from modelweld.finish import finished
 from modelweld.fusion import Fusion
+from modelweld.inputs.columns import columns_of
+from modelweld.inputs.local_model import LocalModel, check_finite, check_squares
+from modelweld.inputs.sets import Families, checked_models, families_by_set, stack_of
+from modelweld.inputs.settings import in_words
+from modelweld.inputs.stack import Index, Stack, arranged, stack_arrays
+from modelweld.inputs.units import check_units
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
-from modelweld.local import LocalModel, check_finite, check_squares
-from modelweld.matched import Key, Matching
-from modelweld.matching import AnyBoard
-from modelweld.prior import BetaBernoulli, Prior
+from modelweld.matching.algorithm1 import AnyBoard
+from modelweld.matching.finish import finished
+from modelweld.matching.result import Key, Matching
+from modelweld.matching.search import Effort, best_run, find_matching
+from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
+from modelweld.priors.spectrum import Spectrum
 from modelweld.progress import Listener, heard_by, tell
-from modelweld.quarantine import with_outliers, without_outliers
-from modelweld.search import Effort, best_run, find_matching
-from modelweld.sets import Families, checked_models, families_by_set, stack_of
-from modelweld.settings import in_words
-from modelweld.shifted import without_shifted
-from modelweld.spectrum import Spectrum
-from modelweld.stack import Index, Stack, arranged, stack_arrays
+from modelweld.screening.quarantine import with_outliers, without_outliers
+from modelweld.screening.shifted_sites import without_shifted
 from modelweld.threads import blas_threads
 
 COMPILED_FROM = 2_000_000
@@ -288,7 +288,7 @@ def _compilable(family: Family) -> bool:
 
 def _compiled_boards(stack: Stack, family: Any, prior: Prior) -> tuple[list[AnyBoard], Index]:
     """Compiled boards of one Gaussian array, one per start, and where their rows came from."""
-    from modelweld.compiled import CompiledBoard, pack
+    from modelweld.matching.compiled import CompiledBoard, pack
 
     stack, rows = pack(stack)
     return [CompiledBoard(stack, start, prior) for start in family.starts(stack)], rows

@@ -15,19 +15,19 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.local import Array, LocalModel
-from modelweld.matched import Matching, arrays_of
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index, arranged, stack_arrays
+from modelweld.matching.result import Matching, arrays_of
 from modelweld.progress import told
-from modelweld.stack import Index, arranged, stack_arrays
 
 if TYPE_CHECKING:
-    from modelweld.diagnostics import SiteDiagnostics
-    from modelweld.matching import Board
-    from modelweld.plot import Plot
-    from modelweld.posterior import Posterior
-    from modelweld.reduce import Reduction
-    from modelweld.slim import SlimFusion
-    from modelweld.worth import MergeVerdict
+    from modelweld.diagnostics.merge_value import MergeVerdict
+    from modelweld.diagnostics.sites import SiteDiagnostics
+    from modelweld.kinds.mixture_reduction import Reduction
+    from modelweld.matching.algorithm1 import Board
+    from modelweld.posterior.draws import Posterior
+    from modelweld.report.plot import Plot
+    from modelweld.revision.slim import SlimFusion
 
 
 class Fusion:
@@ -195,13 +195,13 @@ class Fusion:
 
     def reduction(self) -> Reduction:
         """The whole way from the union of the sites' mixtures to one component, with the loss at every K."""
-        from modelweld.reduce import reduction
+        from modelweld.kinds.mixture_reduction import reduction
 
         return reduction(self)
 
     def union(self) -> Fusion:
         """All components of all sites' mixtures, none matched: hard to beat as a density, at the price of size."""
-        from modelweld.reduce import union
+        from modelweld.kinds.mixture_reduction import union
 
         return union(self)
 
@@ -216,13 +216,13 @@ class Fusion:
         >>> larger.K, bool(larger.labels[-1][0] == larger.labels[2][1])
         (3, True)
         """
-        from modelweld.revise import with_site
+        from modelweld.revision.add_remove import with_site
 
         return with_site(self, model, site=site, refit=refit, seed=seed)
 
     def remove(self, site: str | int, *, refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one site less, by name or number; nothing that the site sent is left in it."""
-        from modelweld.revise import without_site
+        from modelweld.revision.add_remove import without_site
 
         return without_site(self, site, refit=refit, seed=seed)
 
@@ -240,7 +240,7 @@ class Fusion:
         >>> fusion.slim().add([[5.1, -4.9]])
         <SlimFusion of 4 sites: 3 atoms>
         """
-        from modelweld.slim import slim
+        from modelweld.revision.slim import slim
 
         return slim(self)
 
@@ -295,7 +295,8 @@ class Fusion:
         Returns
         -------
         list of arrays
-            Exact where few values compete for few atoms, else by belief propagation: see `modelweld.marginals`.
+            Exact where few values compete for few atoms, else by belief propagation:
+            see `modelweld.posterior.assignment_marginals`.
 
         Examples
         --------
@@ -307,7 +308,7 @@ class Fusion:
         >>> [site.round(2).tolist() for site in fusion.confidence()]
         [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
-        from modelweld.confidence import confidence
+        from modelweld.posterior.conditional import confidence
 
         board, _ = self._board(set_name)
         J = len(self.sites)
@@ -337,7 +338,7 @@ class Fusion:
         array([[0., 0., 1., 0., 0.],
                [0., 1., 0., 0., 0.]])
         """
-        from modelweld.confidence import conditional
+        from modelweld.posterior.conditional import conditional
 
         if site not in self.sites and site not in range(len(self.sites)):
             raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
@@ -390,8 +391,8 @@ class Fusion:
         >>> posterior.co_assignment[0].round(1)          # the first value with all of them
         array([1., 0., 0., 0., 0., 0., 1.])
         """
-        from modelweld.posterior import number_of_atoms
-        from modelweld.sampler import sample
+        from modelweld.posterior.draws import number_of_atoms
+        from modelweld.posterior.sampler import sample
 
         # chains run over the canonical order, so that the order of arrival does not matter
         board, rows = self._board(set_name, canonical=True)
@@ -405,13 +406,13 @@ class Fusion:
 
     def diagnose(self, set_name: str | None = None) -> list[SiteDiagnostics]:
         """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning."""
-        from modelweld.diagnostics import diagnose
+        from modelweld.diagnostics.sites import diagnose
 
         return diagnose(self, set_name)
 
     def worth_merging(self, set_name: str | None = None) -> MergeVerdict:
         """Whether the sites should be fused at all: the gain in log evidence over keeping them apart."""
-        from modelweld.worth import worth_merging
+        from modelweld.diagnostics.merge_value import worth_merging
 
         return worth_merging(self, set_name)
 
@@ -430,15 +431,15 @@ class Fusion:
     @property
     def plot(self) -> Plot:
         """Figures for papers: ``fusion.plot.sharing()``, `atoms`, `objective`, `confidence` (extra `plot`)."""
-        from modelweld.plot import Plot
+        from modelweld.report.plot import Plot
 
         return Plot(self)
 
     def _board(self, set_name: str | None, canonical: bool = False) -> tuple[Board, Index]:
         """The board on which a set was matched, as it was left, and where its rows stand in the order given."""
-        from modelweld.matching import Board
-        from modelweld.prior import BetaBernoulli
-        from modelweld.sets import stack_of
+        from modelweld.inputs.sets import stack_of
+        from modelweld.matching.algorithm1 import Board
+        from modelweld.priors.beta_bernoulli import BetaBernoulli
 
         if set_name is not None and set_name not in self.matchings:
             raise InputError(f"no set {set_name!r} was matched; there are {list(self.matchings)}.")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from modelweld.families.base import Family, summed
-from modelweld.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of
 
 
 @dataclass(frozen=True)

@@ -108,7 +108,7 @@ def cases():
     from jax.scipy.special import gammaln as lgamma
     from jax.scipy.stats import norm, t
 
-    from modelweld.families.density import from_density
+    from modelweld.families.own.density import from_density
 
     def gaussian(v, theta, h):
         return norm.logpdf(v, theta, h["scale"])

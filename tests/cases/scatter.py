@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import invwishart, wishart
 
 from cases import Case, Drawn
-from modelweld.families.effective import effective_count
+from modelweld.families.math.effective_size import effective_count
 from modelweld.families.scatter import Scatter
 
 

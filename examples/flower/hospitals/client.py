@@ -5,8 +5,9 @@ from logging import INFO
 from flwr.app import Context
 from flwr.common.logger import log
 
-from modelweld import LocalModel, demo
+from modelweld import LocalModel
 from modelweld.federate.flower import client_app
+from modelweld.studies import demo
 
 
 def train(context: Context) -> LocalModel:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import typer
 
-from modelweld.cli import bench, centre, site, studies
+from modelweld.cli import centre, site, studies
+from modelweld.cli import trials as bench
 from modelweld.cli.messages import problems_in_words
 
 app = typer.Typer(

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from modelweld.cli.messages import result, result_json, say
+from modelweld.cli.progress_bar import working
 from modelweld.cli.site import Force, Json
-from modelweld.cli.working import working
 
 FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
@@ -147,7 +147,7 @@ def apply(
 ) -> None:
     """Use the fused model on a table: a label for each row, and a score where the model gives one."""
     from modelweld.cli.paths import free, fusion_of
-    from modelweld.cli.rows import answers, rows_of
+    from modelweld.cli.points import answers, rows_of
 
     if out is not None:
         free(out, force)
@@ -168,7 +168,7 @@ def apply(
 def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:
     """Compare two fusions: do they put the same parameters of the same sites together?"""
     from modelweld.cli.paths import fusion_of
-    from modelweld.comparison import compared
+    from modelweld.diagnostics.comparison import compared
 
     content = compared(fusion_of(first), fusion_of(second))
     if json:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
-from modelweld.local import LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.progress import told
-from modelweld.slim import SlimFusion
+from modelweld.revision.slim import SlimFusion
 
 
 def expanded(given: Sequence[str]) -> list[Path]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from modelweld.cli.messages import result, result_json, say
-from modelweld.cli.working import working
+from modelweld.cli.progress_bar import working
 
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
@@ -40,9 +40,9 @@ def export(
 ) -> None:
     """Write what leaves a site: parameters and counts, nothing else. Shows what that is."""
     from modelweld.cli.paths import free
-    from modelweld.export import export as write
     from modelweld.files import read_any
     from modelweld.files.skops_model import read_skops
+    from modelweld.site.export import export as write
 
     fitted: Any = read_skops(model) if model.suffix == ".skops" else read_any(model)
     facts: dict[str, Any] = {} if n is None else {"n": n}
@@ -84,9 +84,9 @@ def validate(
     from modelweld.cli.paths import check_once, expanded
     from modelweld.errors import InputError
     from modelweld.files import read_sites
+    from modelweld.inputs.sets import checked_models
     from modelweld.kinds import kind_of
     from modelweld.progress import told
-    from modelweld.sets import checked_models
 
     problems: dict[str, str] = {}
     good = []

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from modelweld.fusion import Fusion
-from modelweld.local import LocalModel
-from modelweld.matched import arrays_of
-from modelweld.slim import SlimFusion
+from modelweld.inputs.local_model import LocalModel
+from modelweld.matching.result import arrays_of
+from modelweld.revision.slim import SlimFusion
 
 
 def described(thing: LocalModel | Fusion | SlimFusion) -> dict[str, Any]:

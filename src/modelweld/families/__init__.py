@@ -2,12 +2,12 @@
 
 from modelweld.families.base import Family
 from modelweld.families.counts import Counts
-from modelweld.families.density import from_density
 from modelweld.families.directions import Directions
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.moments import Moments
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.normal_wishart import NormalWishart
+from modelweld.families.own.density import from_density
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.scatter import Scatter

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.local import Array
-from modelweld.stack import Index, Stack
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
 
 
 class Family(ABC):

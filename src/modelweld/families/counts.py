@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
-from modelweld.families import vocabulary
 from modelweld.families.base import Family, summed
-from modelweld.families.climb import ByAtom, climbed
-from modelweld.families.counts_start import WORTH, first_worths
-from modelweld.families.rising import log_rising, log_rising_pairs
-from modelweld.families.simplex import Rows, are_counted
-from modelweld.families.vocabulary import Sums
-from modelweld.local import Array
-from modelweld.stack import Index, Stack, group_of_rows
+from modelweld.families.math import vocabulary
+from modelweld.families.math.counts_start import WORTH, first_worths
+from modelweld.families.math.log_rising import log_rising, log_rising_pairs
+from modelweld.families.math.maximise import ByAtom, climbed
+from modelweld.families.math.simplex import Rows, are_counted
+from modelweld.families.math.vocabulary import Sums
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack, group_of_rows
 
 PSEUDO_COUNTS = (1e-6, 1e4)
 """Bounds of the atoms' pseudo-counts: a word that no atom has, or one of which all have the same share to a percent."""
@@ -51,7 +51,7 @@ class Counts(Family):
     between : float, optional
         What a row of probabilities is worth, in observations. A row that sums to one is worth `between`. A row of
         counts (or one that `weight`, the number of observations behind it, makes one) of sum n is worth 1 / (1 / n +
-        1 / between): sites differ by more than chance (see `modelweld.families.effective`). A starting value;
+        1 / between): sites differ by more than chance (see `modelweld.families.math.effective_size`). A starting value;
         ``numpy.inf``: they do not, and it is not learned (counts must then be sent).
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned.
@@ -64,7 +64,7 @@ class Counts(Family):
     Notes
     -----
     A weight of zero inside a row: the word is not in the site's vocabulary. Where members of an atom know different
-    words, evidence and estimate are approximations (`modelweld.families.vocabulary`); otherwise they are exact for
+    words, evidence and estimate are approximations (`modelweld.families.math.vocabulary`); otherwise they are exact for
 
         log p(v) = n sum_w p_w log theta_w + h,
 
@@ -73,9 +73,9 @@ class Counts(Family):
         log evidence = log Gamma(A) - log Gamma(A + N) + sum_w [log Gamma(base_w + s_w) - log Gamma(base_w)] + H.
 
     If `between` is infinite, h is the multinomial coefficient. Otherwise h makes the slope by n right on average
-    (`modelweld.families.freedom`); for n p_w well above one it is that of the multinomial, with the Jacobian n^(D - 1)
-    of the density of p. The continuous multinomial itself would take every word that is rare for a proof that sites
-    hardly differ.
+    (`modelweld.families.math.freedom`); for n p_w well above one it is that of the multinomial, with the Jacobian n^(D
+    - 1) of the density of p. The continuous multinomial itself would take every word that is rare for a proof that
+    sites hardly differ.
 
     Examples
     --------

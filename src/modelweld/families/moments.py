@@ -5,7 +5,7 @@ For points x ~ N(theta, Sigma) with mean m and covariance C (about m, divided by
     sum log N(x | theta, Sigma) = -n/2 (D log 2 pi + log|Sigma| + tr Sigma^-1 [C + (m - theta)(m - theta)']),
 
 in which n may be any positive number: the n-th power of what one point would say. In the terms of
-`modelweld.families.wishart`, power and weight are both n, and the carrier is -n D/2 log 2 pi.
+`modelweld.families.wishart.evidence`, power and weight are both n, and the carrier is -n D/2 log 2 pi.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import Family, first_row
-from modelweld.families.covariances import (
+from modelweld.families.gaussian import NOISE_FLOOR
+from modelweld.families.math.covariances import (
     belief_of,
     check_covariance_prior,
     check_freedom,
@@ -28,12 +29,11 @@ from modelweld.families.covariances import (
     misfit_beside,
     with_learned,
 )
-from modelweld.families.gaussian import NOISE_FLOOR
-from modelweld.families.wishart import SPARE, Belief, Sums, log_evidence, posterior
-from modelweld.families.wishart_learning import Free, maximise
-from modelweld.local import Array
-from modelweld.stack import Stack
-from modelweld.start import usable_variance
+from modelweld.families.wishart.evidence import SPARE, Belief, Sums, log_evidence, posterior
+from modelweld.families.wishart.learning import Free, maximise
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Stack
+from modelweld.matching.start import usable_variance
 
 FIRST_SHARES = (0.01, 0.1)
 """Of the variance of all points, what is within an atom to begin with: both are tried, the better objective wins."""

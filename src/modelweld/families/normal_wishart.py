@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import Family
-from modelweld.families.covariances import (
+from modelweld.families.gaussian import NOISE_FLOOR
+from modelweld.families.math.covariances import (
     belief_of,
     believed,
     check_covariance_prior,
@@ -23,14 +24,13 @@ from modelweld.families.covariances import (
     misfit_covariances,
     with_learned,
 )
-from modelweld.families.gaussian import NOISE_FLOOR
-from modelweld.families.wishart import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
-from modelweld.families.wishart import Posterior as AtomPosterior
-from modelweld.families.wishart_learning import Free, Matched, maximise
-from modelweld.families.wishart_start import first_belief, first_between
-from modelweld.local import Array
-from modelweld.stack import Index, Stack
-from modelweld.start import noise_shares, total_variance
+from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
+from modelweld.families.wishart.evidence import Posterior as AtomPosterior
+from modelweld.families.wishart.learning import Free, Matched, maximise
+from modelweld.families.wishart.start import first_belief, first_between
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+from modelweld.matching.start import noise_shares, total_variance
 
 LARGEST_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
@@ -63,7 +63,7 @@ class NormalWishart(Family):
     -----
     A covariance from fewer than D + 2 points counts as not seen; its mean still counts. Estimates are the posterior
     mean of theta and, for pairs, the inverse of the posterior mean precision (see `Scatter`), which `covariance` also
-    gives for plain values. Equations: `modelweld.families.wishart`.
+    gives for plain values. Equations: `modelweld.families.wishart.evidence`.
 
     Examples
     --------

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.families.climb import ByAtom, climbed
-from modelweld.families.effective import effective_count
-from modelweld.families.few_events import log_carrier, slope_of_carrier
-from modelweld.local import Array
-from modelweld.stack import Index, Stack
-from modelweld.start import noise_shares, total_variance
+from modelweld.families.math.effective_size import effective_count
+from modelweld.families.math.few_events import log_carrier, slope_of_carrier
+from modelweld.families.math.maximise import ByAtom, climbed
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+from modelweld.matching.start import noise_shares, total_variance
 
 PSEUDO_COUNTS = (1e-3, 1e6)
 """Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""
@@ -42,9 +42,9 @@ class Proportions(Family):
         Pseudo-counts of the atoms' Beta. Starting values; what is not given is read off the values.
     between : float, optional
         `weight` is the number of trials behind a value; without weight it is not known. Sites differ beyond what their
-        trials explain, as if each had its own truth from `between` trials (see `modelweld.families.effective`): a value
-        is worth w = 1 / (1 / weight + 1 / between). A starting value; ``numpy.inf``: they do not differ, and it is not
-        learned (trials must then be sent).
+        trials explain, as if each had its own truth from `between` trials (see
+        `modelweld.families.math.effective_size`): a value is worth w = 1 / (1 / weight + 1 / between). A starting
+        value; ``numpy.inf``: they do not differ, and it is not learned (trials must then be sent).
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned.
 
@@ -58,10 +58,10 @@ class Proportions(Family):
 
         log evidence = log B(a + S, b + F) - log B(a, b) + H.
 
-    The carrier h is that of `modelweld.families.few_events`: e is half of log(w v) for many successes and rises more
-    slowly with w for few, so that what is learned is right on average. g moves with no hyperparameter and makes the
-    density exactly binomial where `between` is infinite; where trials are not known it is -log(v (1 - v)) - log(2 pi)
-    / 2, or 0 at v = 0 and 1. Sites worth 20 trials that saw 50, with p ~ Beta(2, 2), Beta(.5, .5), Beta(.5, 5) and
+    The carrier h is that of `modelweld.families.math.few_events`: e is half of log(w v) for many successes and rises
+    more slowly with w for few, so that what is learned is right on average. g moves with no hyperparameter and makes
+    the density exactly binomial where `between` is infinite; where trials are not known it is -log(v (1 - v)) - log(2
+    pi) / 2, or 0 at v = 0 and 1. Sites worth 20 trials that saw 50, with p ~ Beta(2, 2), Beta(.5, .5), Beta(.5, 5) and
     Beta(.3, 10), are learned to be worth 18, 18, 19 and 31 (with Gamma functions for factorials: 17, 35, 82, endless).
 
     Examples

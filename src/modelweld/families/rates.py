@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.families.climb import ByAtom, climbed
-from modelweld.families.few_events import log_carrier, slope_of_carrier
-from modelweld.local import Array
-from modelweld.stack import Index, Stack
-from modelweld.start import noise_shares, total_variance
+from modelweld.families.math.few_events import log_carrier, slope_of_carrier
+from modelweld.families.math.maximise import ByAtom, climbed
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+from modelweld.matching.start import noise_shares, total_variance
 
 WORTH = (1e-3, 1e8)
 """Bounds of what a typical value is worth in events (its squared coefficient of variation is one over that). Beyond the
@@ -65,7 +65,8 @@ class Rates(Family):
         1 / concentration). Starting values; what is not given is read off the values.
     between : array or float, optional
         Sites differ beyond what their exposure explains, as if each had its own truth from an exposure of `between`
-        (see `modelweld.families.effective`). A starting value; ``numpy.inf``: they do not, and it is not learned.
+        (see `modelweld.families.math.effective_size`). A starting value; ``numpy.inf``: they do not, and it is not
+        learned.
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned.
 
@@ -84,7 +85,7 @@ class Rates(Family):
 
     *The carrier of the Poisson kind.* A learned exposure needs a density for counts w v that are no whole numbers. e is
     half of log(w v) for many events and rises more slowly with w for few, so that what is learned is right on average:
-    `modelweld.families.few_events` says why. (Sites worth 8 intervals that observed 30, with 5, 0.5, 0.1 and 0.05
+    `modelweld.families.math.few_events` says why. (Sites worth 8 intervals that observed 30, with 5, 0.5, 0.1 and 0.05
     events in each, are learned to be worth 7.9, 7.7, 6.8 and 8.0; with Gamma functions instead 8.2, 11, 26 and 70.)
     g moves with no hyperparameter and makes the density exactly Poisson where `between` is infinite: g = log[y^y e^-y
     / y!] - e(v, weight) with y = weight v. Where the exposure is not known, g = -log v - log(2 pi) / 2, or 0 at v = 0.

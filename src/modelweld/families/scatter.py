@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import Family
-from modelweld.families.covariances import (
+from modelweld.families.math.covariances import (
     believed,
     check_covariance_prior,
     check_freedom,
@@ -21,11 +21,11 @@ from modelweld.families.covariances import (
     misfit_covariances,
     with_learned,
 )
-from modelweld.families.wishart import Belief, Points, Sums, log_evidence, posterior
-from modelweld.families.wishart_learning import Free, Matched, maximise
-from modelweld.families.wishart_start import first_belief, first_between
-from modelweld.local import Array
-from modelweld.stack import Index, Stack
+from modelweld.families.wishart.evidence import Belief, Points, Sums, log_evidence, posterior
+from modelweld.families.wishart.learning import Free, Matched, maximise
+from modelweld.families.wishart.start import first_belief, first_between
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Scatter(Family):
     typical covariance. It always exists, is the posterior mode under the measure that prefers no units
     (|Sigma|^(-(D + 1)/2) dSigma), and comes nearest to the truth in Stein's loss; the posterior mean of Sigma itself is
     (freedom + sum n) / (freedom + sum n - D - 1) times as large, several times what sites sent where few points count.
-    Equations: `modelweld.families.wishart`, without means.
+    Equations: `modelweld.families.wishart.evidence`, without means.
 
     Examples
     --------

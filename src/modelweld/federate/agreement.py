@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from modelweld.errors import InputError
-from modelweld.files.units import check_units
+from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.sets import checked_models
+from modelweld.inputs.units import check_units
 from modelweld.kinds import kind_of
-from modelweld.local import LocalModel
-from modelweld.sets import checked_models
 
 
 def disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:

@@ -20,13 +20,13 @@ from flwr.clientapp import ClientApp
 from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
 
-from modelweld.export import export
 from modelweld.federate.flower_records import RECORD, as_name, as_record, bytes_of
 from modelweld.federate.flower_round import OneRound
 from modelweld.federate.outcome import Outcome
 from modelweld.federate.payload import unpacked
 from modelweld.federate.round import FEWEST_SITES
-from modelweld.local import LocalModel
+from modelweld.inputs.local_model import LocalModel
+from modelweld.site.export import export
 
 CLIENT_APP_RAISED = 2
 """Flower's code of an error for an exception in a ClientApp."""

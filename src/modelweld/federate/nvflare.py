@@ -35,8 +35,8 @@ from modelweld.federate.round import FEWEST_SITES, Answers, returned
 from modelweld.files import save
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
+from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries import read
-from modelweld.local import LocalModel
 from modelweld.report import write_report
 
 TRAIN, RETURN = "train", "fused"

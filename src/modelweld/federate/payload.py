@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from modelweld.errors import InputError
-from modelweld.files.faults import AGAIN, naming
+from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.limits import LARGEST_FILE, in_words
 from modelweld.files.manifest_text import SITE, manifest_of
 from modelweld.files.site_file import load_site, site_bytes
 from modelweld.files.tensors import opened
-from modelweld.local import LocalModel
+from modelweld.inputs.local_model import LocalModel
 
 
 def packed(model: LocalModel) -> bytes:

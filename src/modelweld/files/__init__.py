@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelweld.errors import InputError
-from modelweld.files.faults import check_beginning, naming
+from modelweld.files.file_errors import check_beginning, naming
 from modelweld.files.json_model import read_json
 from modelweld.files.manifest_text import SITE, SLIM, manifest_of
-from modelweld.files.named import model_of
+from modelweld.files.named_arrays import model_of
 from modelweld.files.numpy_files import read_npy, read_npz
 from modelweld.files.site_file import load_site, save_site
 from modelweld.files.tables import read_csv, read_parquet
 from modelweld.files.tensors import Tensors, opened
-from modelweld.local import LocalModel
+from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-    from modelweld.slim import SlimFusion
+    from modelweld.revision.slim import SlimFusion
 
 __all__ = ["load", "read_any", "read_sites", "save"]
 
@@ -66,7 +66,7 @@ def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], 
         from modelweld.files.fusion_file import save_fusion
         from modelweld.files.slim_file import save_slim
         from modelweld.fusion import Fusion
-        from modelweld.slim import SlimFusion
+        from modelweld.revision.slim import SlimFusion
 
         if isinstance(thing, SlimFusion):
             save_slim(thing, where, force=force)

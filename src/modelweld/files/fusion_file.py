@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.artefacts import Artefact
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.faults import AGAIN
-from modelweld.files.known import FAMILIES, PRIORS, back, from_fields, in_fields, number
+from modelweld.files.file_errors import AGAIN
 from modelweld.files.manifest import described, rebuilt
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
+from modelweld.files.registry import FAMILIES, PRIORS, back, from_fields, in_fields, number
 from modelweld.files.tensors import Tensors, storable, write
-from modelweld.local import LocalModel, check_finite
-from modelweld.matched import Key, Matching, arrays_of
-from modelweld.stack import Index, stack_arrays
+from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.stack import Index, stack_arrays
+from modelweld.matching.result import Key, Matching, arrays_of
+from modelweld.screening.artefacts import Artefact
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from modelweld.errors import InputError
-from modelweld.files.faults import size_of
+from modelweld.files.file_errors import size_of
+from modelweld.files.kind_checks import check_kind
 from modelweld.files.limits import LARGEST_HEADER, checked_name, parsed
-from modelweld.files.named import model_of
-from modelweld.files.needs import check_kind
+from modelweld.files.named_arrays import model_of
 from modelweld.files.schema import check
-from modelweld.local import LocalModel
+from modelweld.inputs.local_model import LocalModel
 
 
 def read_json(path: Path) -> LocalModel:

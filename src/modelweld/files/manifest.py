@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.behind import counts_behind
 from modelweld.files.limits import checked_name
+from modelweld.files.small_counts import counts_behind
 from modelweld.files.tensors import storable
-from modelweld.local import Array, LocalModel
+from modelweld.inputs.local_model import Array, LocalModel
 
 Tensor = NDArray[Any]
 

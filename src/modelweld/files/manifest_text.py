@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.faults import AGAIN
+from modelweld.files.file_errors import AGAIN
 from modelweld.files.limits import parsed
 from modelweld.files.schema import check
 from modelweld.files.tensors import KEY, Tensors, digest

@@ -14,7 +14,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.faults import AGAIN, size_of
+from modelweld.files.file_errors import AGAIN, size_of
 from modelweld.files.limits import MOST_TENSORS, MiB, in_words, most_expanded
 
 DIRECTORY_END = 22

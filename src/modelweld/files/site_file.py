@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from modelweld.errors import InputError
+from modelweld.files.kind_checks import check_kind
 from modelweld.files.manifest import Tensor, described, rebuilt
 from modelweld.files.manifest_text import SITE, Ledger, as_text
-from modelweld.files.needs import check_kind
 from modelweld.files.tensors import Tensors, as_bytes, write
-from modelweld.local import LocalModel
+from modelweld.inputs.local_model import LocalModel
 
 
 def save_site(model: LocalModel, path: Path, *, force: bool) -> None:

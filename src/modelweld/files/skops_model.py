@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from modelweld.errors import InputError
-from modelweld.files.faults import first_line, naming, size_of
+from modelweld.files.file_errors import first_line, naming, size_of
 from modelweld.files.numpy_files import check_archive
 
 

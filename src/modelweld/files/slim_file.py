@@ -9,18 +9,18 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.faults import AGAIN
+from modelweld.files.file_errors import AGAIN
 from modelweld.files.fusion_file import families_described, key_of
-from modelweld.files.known import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.manifest import Tensor, described, rebuilt
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
+from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.tensors import Tensors, storable, write
-from modelweld.local import check_finite
-from modelweld.matched import Key, arrays_of
-from modelweld.sets import stack_of
+from modelweld.inputs.local_model import check_finite
+from modelweld.inputs.sets import stack_of
+from modelweld.matching.result import Key, arrays_of
 
 if TYPE_CHECKING:
-    from modelweld.slim import SlimFusion
+    from modelweld.revision.slim import SlimFusion
 
 NUMBERS = ("counts", "sizes", "names")
 
@@ -45,7 +45,7 @@ def save_slim(slim: SlimFusion, path: Path, *, force: bool) -> None:
 
 def load_slim(file: Tensors, manifest: dict[str, Any]) -> SlimFusion:
     """The slim fusion that was saved."""
-    from modelweld.slim import SlimFusion
+    from modelweld.revision.slim import SlimFusion
 
     ledger = Ledger(file, manifest["sha256"])
     families: dict[Key, Family] = {}

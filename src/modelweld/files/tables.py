@@ -16,9 +16,9 @@ from typing import IO, Any
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.files.faults import first_line, size_of
+from modelweld.files.file_errors import first_line, size_of
 from modelweld.files.limits import LARGEST_TABLE, MiB, in_words, most_expanded
-from modelweld.local import Array
+from modelweld.inputs.local_model import Array
 
 NOT_SEEN = ("", "NA")
 COUNT, SITE = ("count", "counts"), "site"

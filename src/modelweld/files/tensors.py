@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.faults import AGAIN, first_line, looks_like, size_of
+from modelweld.files.file_errors import AGAIN, first_line, looks_like, size_of
 from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, in_words, parsed
 
 DTYPES = {

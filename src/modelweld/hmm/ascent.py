@@ -16,11 +16,11 @@ import numpy as np
 
 from modelweld.hmm.emissions import Emissions, Prior, fitting_scale
 from modelweld.hmm.forward_backward import Paths, forward_backward
-from modelweld.hmm.rows import Concentrations, Rows, seen, theta
 from modelweld.hmm.statistics import Statistics
 from modelweld.hmm.sticks import Sticks
-from modelweld.local import Array
-from modelweld.stack import Index
+from modelweld.hmm.transitions import Concentrations, Rows, seen, theta
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import gammaln, psi
 
 from modelweld.hmm.statistics import moments
-from modelweld.local import Array
+from modelweld.inputs.local_model import Array
 
 SPARE_FREEDOM = 2
 """nu0 - D: the fewest degrees of freedom with which a covariance has an expectation, which is then Psi0."""

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from modelweld.local import Array
-from modelweld.stack import Index
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 
 LEAST_LOG = -340.0
 """Logarithms of weights and of relative densities do not fall below this, so that the product of two stays a number: a

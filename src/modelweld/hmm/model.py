@@ -14,16 +14,16 @@ from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, w
 from modelweld.hmm.ascent import Point, Posterior, Problem
 from modelweld.hmm.emissions import Emissions, Prior, fitting_scale
 from modelweld.hmm.forward_backward import forward_backward, most_probable
-from modelweld.hmm.moves import Course
-from modelweld.hmm.rows import Concentrations, seen
+from modelweld.hmm.frame_power import autocorrelation_time, power
+from modelweld.hmm.merge_delete import Course
 from modelweld.hmm.sequences import Sequences, checked_sequences
 from modelweld.hmm.statistics import Statistics, features
 from modelweld.hmm.sticks import Sticks
 from modelweld.hmm.summary import Summary
-from modelweld.hmm.temper import autocorrelation_time, power
+from modelweld.hmm.transitions import Concentrations, seen
 from modelweld.hmm.windows import FIRST_SHARE, MEAN_PRECISION, pooled_windows, statistics_of
-from modelweld.local import Array
-from modelweld.stack import Index
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 
 PAPER_MEAN_PRECISION = 1e-4
 """The paper does not say; this is what bnpy, its likely program, takes."""
@@ -47,7 +47,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         Power of the densities: how much a frame counts beside the frames around it. 1 takes frames for independent
         given their states; where they are not (movement, sensors), that makes too many states, nearly one per bout.
         ``"auto"`` goes by the autocorrelation time within the states of a first fit with 1; it gives about 1
-        where frames are independent: see `modelweld.hmm.temper`. A small zeta can cost a rare state.
+        where frames are independent: see `modelweld.hmm.frame_power`. A small zeta can cost a rare state.
     kappa, eta, gamma, eta0 : float
         Concentrations: of staying, of moves, of the stick of states, of starts.
     prior_scale : "learned" or float

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.local import LARGEST_VALUE, Array
-from modelweld.stack import Index, offsets_of
+from modelweld.inputs.local_model import LARGEST_VALUE, Array
+from modelweld.inputs.stack import Index, offsets_of
 
 
 class Sequences(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.local import Array
+from modelweld.inputs.local_model import Array
 
 
 def features(x: Array) -> Array:

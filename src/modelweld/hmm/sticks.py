@@ -24,8 +24,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import betaln, gammaln, polygamma, psi
 
-from modelweld.hmm.rows import Concentrations, theta
-from modelweld.local import Array
+from modelweld.hmm.transitions import Concentrations, theta
+from modelweld.inputs.local_model import Array
 
 MOST_HALVINGS = 6
 """After so many the step is given up: the shares are as good as rounding allows, or nearly."""

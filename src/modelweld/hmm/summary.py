@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from modelweld.hmm.statistics import Statistics, moments
-from modelweld.local import Array
+from modelweld.inputs.local_model import Array
 
 ROUNDING = 1e-12
 """Variance, as a share of the mean square, that is no more than rounding; added, so that no variance is negative."""

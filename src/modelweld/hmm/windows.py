@@ -17,8 +17,8 @@ from modelweld.errors import InputError
 from modelweld.hmm.emissions import Emissions, Prior, log_evidence, pooling_gains
 from modelweld.hmm.sequences import checked_sequences
 from modelweld.hmm.statistics import Statistics, features
-from modelweld.local import Array
-from modelweld.stack import Index
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 
 MOST_PIECES = 400
 """Windows compared all with all; where there are more, neighbours in time are pooled first. Time and memory grow with

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from modelweld.errors import InputError
 
 if TYPE_CHECKING:
-    from modelweld.local import LocalModel
+    from modelweld.inputs.local_model import LocalModel
 
 KINDS = {
     "mixture": "mixture",

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.families import Family
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds import shared_facts
 from modelweld.kinds.layout import Layout, mapping
-from modelweld.local import Array, LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -20,10 +20,10 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds import check_counted, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture import FEWEST_POINTS, diagonals, merged
-from modelweld.local import Array, LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -201,7 +201,7 @@ def shrunk(spreads: Array, counts: Array, share: float) -> Array:
 
 def _fused_parts(models: Sequence[LocalModel], labels: Any, spread: str, shrink: float) -> dict[str, Array]:
     """The parts of all states of an atom, merged down to as many as the sites' states have."""
-    from modelweld.reduce import reduced
+    from modelweld.kinds.mixture_reduction import reduced
 
     means, spreads, counts = (
         np.concatenate([np.asarray(m.arrays[f"part_{name}"]) for m in models]) for name in ("means", spread, "counts")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.local import Array, LocalModel
+from modelweld.inputs.local_model import Array, LocalModel
 
 ROUNDING = 1e-8
 """Relative to the largest variance: by how much covariances may fall short of being symmetric and not negative."""

@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index
 from modelweld.kinds import check_counted, shared_facts
 from modelweld.kinds.layout import Layout, truth
-from modelweld.local import Array, LocalModel
-from modelweld.soften import nearest
-from modelweld.stack import Index
+from modelweld.kinds.mixture_density import nearest
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -152,7 +152,7 @@ def families(models: Sequence[LocalModel]) -> dict[str, Family]:
 
 def fused(fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
     """One component per atom, those set aside included; or K of them."""
-    from modelweld.reduce import reduced
+    from modelweld.kinds.mixture_reduction import reduced
 
     parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
     if K is not None:
@@ -194,7 +194,7 @@ def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) 
     >>> densest(np.array([[9.0], [50.0], [51.0]]), ones, np.ones(3), np.array([1, 0, 0]), 2)[0].round(1).tolist()
     [[50.5], [9.0]]
     """
-    from modelweld.reduce import reduced
+    from modelweld.kinds.mixture_reduction import reduced
 
     order = np.lexsort((counts, *means.T[::-1]))  # by content: the order of sites does not matter
     means, spreads, counts, labels = means[order], spreads[order], counts[order], labels[order]

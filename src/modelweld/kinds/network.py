@@ -17,18 +17,18 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds import shared_facts
 from modelweld.kinds.layout import Layout, mapping
-from modelweld.local import Array, LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 HOWS = ("refit", "polish", "mean", "union")
 """`refit` averages first layers and fits all later ones to the sites' own networks on drawn inputs
-(`modelweld.kinds.refit`): the default if all sites send counts. `polish` goes on and moves the first layer too
-(`modelweld.kinds.polish`). `mean` is PFNM's estimator: posterior means, those of outgoing weights by class counts.
-`union` has all units of all sites: it is exactly the sum of their networks, weighted by class counts."""
+(`modelweld.kinds.network_refit`): the default if all sites send counts. `polish` goes on and moves the first layer too
+(`modelweld.kinds.network_polish`). `mean` is PFNM's estimator: posterior means, those of outgoing weights by class
+counts. `union` has all units of all sites: it is exactly the sum of their networks, weighted by class counts."""
 
 ACTIVATIONS = ("relu", "tanh", "logistic", "identity")
 
@@ -237,9 +237,9 @@ def _knows(model: LocalModel) -> Array:
 
 
 def fused(fusion: Fusion, how: str, **options: Any) -> LocalModel:
-    """The fused network; options of a refit (draws, ridge, seed, steps): see `modelweld.kinds.refit.refitted`."""
-    from modelweld.kinds.polish import STEPS
-    from modelweld.kinds.refit import refitted
+    """The fused network; options of a refit (draws, ridge, seed, steps): `modelweld.kinds.network_refit.refitted`."""
+    from modelweld.kinds.network_polish import STEPS
+    from modelweld.kinds.network_refit import refitted
 
     models = fusion.models
     pi = shares(models)

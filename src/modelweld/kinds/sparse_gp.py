@@ -17,21 +17,21 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.gp_kernels import NAMES, Kernel
+from modelweld.gp.kernels import NAMES, Kernel
+from modelweld.gp.model import Committee, SparseGP
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds import shared_facts
-from modelweld.kinds.kernel_learning import LEAST_HEARD, learned
+from modelweld.kinds.gp_kernel_learning import LEAST_HEARD, learned
+from modelweld.kinds.gp_natural import Factor, completed, factor_of, projected
 from modelweld.kinds.layout import Layout, whole
-from modelweld.kinds.natural import Factor, completed, factor_of, projected
-from modelweld.local import Array, LocalModel
-from modelweld.sparse_gp import Committee, SparseGP
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 HOWS = ("natural", "spahm", "rbcm")
 """`natural` puts what each site's data said on one prior, and has its posterior at the fused inputs: see
-`modelweld.kinds.natural`. `spahm` takes fused inputs and values for observations, the scatter of matched values divided
-by their number for noise. `rbcm` is a committee of the sites' own processes."""
+`modelweld.kinds.gp_natural`. `spahm` takes fused inputs and values for observations, the scatter of matched values
+divided by their number for noise. `rbcm` is a committee of the sites' own processes."""
 
 HAS_OUTLIERS = False
 """A region that one site alone covers is far from all others and no mistake."""
@@ -182,7 +182,7 @@ def record(gp: SparseGP, facts: Mapping[str, Any] | None = None) -> LocalModel:
 
 def predictor(model: LocalModel) -> SparseGP | Committee:
     """What predicts, from parameters."""
-    from modelweld.kinds.rbcm import members
+    from modelweld.kinds.gp_committee import members
 
     return Committee(members(model)) if "members" in model.facts else process(model)
 
@@ -238,7 +238,7 @@ def fused(fusion: Fusion, how: str, kernel: Literal["auto", "learned", "median"]
     sites = [process(fusion.models[j]) for j in order]
     facts = {**shared_facts(fusion.models), "class": WRITTEN, "version": ""}
     if how == "rbcm":
-        from modelweld.kinds.rbcm import committee
+        from modelweld.kinds.gp_committee import committee
 
         return committee(sites, facts)
     labels = np.concatenate([fusion.labels[j] for j in order])

@@ -20,8 +20,8 @@ from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries.scaling import unscaled
-from modelweld.local import LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import hmm, shares
 from modelweld.libraries.gaussian_hmm import set_chain
 from modelweld.libraries.hmm_counts import ChainCounts, beyond_prior, chain_counts
-from modelweld.local import LocalModel
 
 
 def read(

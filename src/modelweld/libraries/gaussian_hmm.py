@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.hmm import hmm, shares
 from modelweld.libraries.hmm_counts import ChainCounts, beyond_prior, chain_counts
-from modelweld.local import Array, LocalModel
 
 
 def read(

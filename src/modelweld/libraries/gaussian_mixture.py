@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.mixture import mixture, parameters
-from modelweld.local import Array, LocalModel
 
 UNUSED = 1e-3
 """Share of a component (of a point, where points are counted) below which a variational fit has emptied it."""

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.gp.model import Committee, SparseGP
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.sparse_gp import predictor, record, sparse_gp
 from modelweld.libraries.inducing import inducing_inputs
-from modelweld.local import LocalModel
-from modelweld.sparse_gp import Committee, SparseGP
 
 SMOOTHNESS = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", float("inf"): "rbf"}
 """Matern's nu -> kernel."""

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries.gaussian_process import SMOOTHNESS
 from modelweld.libraries.inducing import inducing_inputs
-from modelweld.local import Array, LocalModel
 
 
 def read(

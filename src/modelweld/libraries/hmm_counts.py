@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.local import Array
-from modelweld.stack import offsets_of
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import offsets_of
 
 
 class ChainCounts(NamedTuple):

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.local import Array
+from modelweld.inputs.local_model import Array
 
 MOST_POINTS = 50
 """Inducing inputs a site sends: as many as the paper's sites."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.mixture import diagonals, mixture, parameters
-from modelweld.local import LocalModel
 
 
 def read(

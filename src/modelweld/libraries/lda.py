@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.topics import topics
-from modelweld.local import LocalModel
 
 
 def read(

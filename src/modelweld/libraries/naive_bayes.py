@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.class_table import class_table
-from modelweld.local import LocalModel
 
 
 def read(model: Any, *, features: Sequence[str] | None = None) -> LocalModel:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds import kind_of
-from modelweld.local import Array, LocalModel
 
 
 def unscaled(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.topics import topics
-from modelweld.local import LocalModel
 
 READ = ("LDAModel", "HDPModel")
 """Others inherit from LDAModel, but their topics are not plain distributions over words with one prior."""

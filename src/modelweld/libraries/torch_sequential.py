@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.network import layers, moments, network
-from modelweld.local import Array, LocalModel
 
 NAMES = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 """PyTorch's activations and ours."""

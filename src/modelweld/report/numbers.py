@@ -10,19 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 import modelweld
-from modelweld.confidence import conditional
+from modelweld.diagnostics.notes import pieces, set_aside
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
-from modelweld.local import Array
-from modelweld.matched import Matching, arrays_of
-from modelweld.notes import pieces, set_aside
-from modelweld.prior import BetaBernoulli
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import group_of_rows
+from modelweld.matching.result import Matching, arrays_of
+from modelweld.posterior.conditional import conditional
+from modelweld.priors.beta_bernoulli import BetaBernoulli
+from modelweld.priors.spectrum import Spectrum
+from modelweld.report.coordinates import Values, deviations, likeness, plane, values_of
 from modelweld.report.pictures import picture
-from modelweld.report.places import Values, deviations, likeness, plane, values_of
-from modelweld.report.words import words_of
-from modelweld.spectrum import Spectrum
-from modelweld.stack import group_of_rows
+from modelweld.report.top_words import words_of
 
 FORMAT = 1
 """Version of the layout of these numbers."""

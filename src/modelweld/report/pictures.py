@@ -8,10 +8,10 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture import merged, stacked
-from modelweld.local import Array, LocalModel
-from modelweld.stack import Index
 
 MOST_STATES = 40
 """States of a transition graph that can be told apart on a page: the most visited ones."""

@@ -1,0 +1,84 @@
+"""A table of points in, labels and scores out."""
+
+from __future__ import annotations
+
+import csv
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.files.file_errors import naming, size_of
+from modelweld.files.limits import LARGEST_TABLE
+from modelweld.inputs.local_model import Array
+
+
+def rows_of(path: Path, features: Sequence[str] | None) -> Array:
+    """The columns of a csv file that the model needs, in its order."""
+    with naming(path):
+        size_of(path, LARGEST_TABLE)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(
+            f"{path}: is not a csv file: text in UTF-8, one row per point. Save the table as csv."
+        ) from None
+    if len(lines) < 2:
+        raise InputError(f"{path}: needs a header and at least one row.")
+    header, *body = lines
+    wanted = list(features) if features is not None else header
+    lacking = [name for name in wanted if name not in header]
+    if lacking:
+        raise InputError(f"{path}: has no column {lacking[0]!r}; the model needs {', '.join(wanted)}.")
+    twice = [name for name in wanted if header.count(name) > 1]
+    if twice:
+        raise InputError(f"{path}: column {twice[0]!r} comes twice; which one is meant cannot be known.")
+    columns = [header.index(name) for name in wanted]
+    values = np.empty((len(body), len(columns)))
+    for i, line in enumerate(body):
+        for j, column in enumerate(columns):
+            try:
+                values[i, j] = float(line[column])
+            except (ValueError, IndexError):
+                found = repr(line[column]) if column < len(line) else "nothing"
+                raise InputError(
+                    f"{path}: line {i + 2}, column {header[column]!r}: a number is needed; found {found}."
+                ) from None
+            if not np.isfinite(values[i, j]):
+                raise InputError(f"{path}: line {i + 2}, column {header[column]!r}: a finite number is needed.")
+    return values
+
+
+def answers(model: Any, X: Array) -> tuple[list[str], list[list[str]]]:
+    """What a model says of every row: header and lines."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")  # columns were chosen by name
+        return _answers(model, X)
+
+
+def _answers(model: Any, X: Array) -> tuple[list[str], list[list[str]]]:
+    if not hasattr(model, "predict"):
+        raise InputError(f"a {type(model).__name__} has no predict: use it from Python, fusion.model().")
+    columns: dict[str, Any] = {}
+    if hasattr(model, "predict_proba"):
+        columns["label"] = model.predict(X)
+        columns["probability"] = model.predict_proba(X).max(axis=1)
+    elif type(model).__name__ == "SparseGP":
+        columns["mean"], columns["std"] = model.predict(X, return_std=True)
+    else:
+        columns["label"] = model.predict(X)
+    if hasattr(model, "score_samples"):
+        scores = model.score_samples(X)
+        if np.shape(scores) == (len(X),):
+            columns["score"] = scores
+    if "score" not in columns and hasattr(model, "transform") and hasattr(model, "cluster_centers_"):
+        columns["distance"] = model.transform(X).min(axis=1)
+    lines = [
+        [f"{x:.10g}" if isinstance(x, (float, np.floating)) else str(x) for x in row]
+        for row in zip(*columns.values(), strict=True)
+    ]
+    return list(columns), lines

@@ -1,0 +1,1 @@
+"""How each site gets on with the others, and whether fusing was worth it."""

@@ -1,0 +1,78 @@
+"""A fit without one of its sites: sums of rows are downdated, labels and hyperparameters stay.
+
+So J questions of the kind "what would the others say?" cost about as much as one sweep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.families.base import summed
+from modelweld.fusion import Fusion
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+from modelweld.matching.algorithm1 import Board
+from modelweld.matching.result import Matching
+
+
+@dataclass(frozen=True, eq=False)
+class Without:
+    """One site's part in the matching, and what is left of its atoms without it.
+
+    Attributes
+    ----------
+    rows : int array (L,)
+        The site's rows, those without a label left out.
+    atoms : int array (A,)
+        The atoms it holds.
+    where : int array (L,)
+        Place of each row's atom among `atoms`.
+    holders : int array (A,)
+        Number of other sites at each of them.
+    own, rest : lists of arrays (A, k)
+        The site's and the others' summed rows at these atoms, one array per family.
+    """
+
+    rows: Index
+    atoms: Index
+    where: Index
+    holders: Index
+    own: list[Array]
+    rest: list[Array]
+
+    @property
+    def shared(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which rows have an atom that others hold too."""
+        return np.asarray(self.holders[self.where] > 0)
+
+
+def named_set(fusion: Fusion, set_name: str | None) -> tuple[str, Matching]:
+    """The set of this name and its matching; None means the only one."""
+    if set_name is None:
+        return next(iter(fusion.matchings)), fusion.matching
+    if set_name not in fusion.matchings:
+        raise InputError(f"no set {set_name!r} was matched; there are {list(fusion.matchings)}.")
+    return set_name, fusion.matchings[set_name]
+
+
+def final_board(fusion: Fusion, set_name: str) -> Board:
+    """The board at the end of the fit, rows in the order in which they were given."""
+    return fusion._board(set_name)[0]
+
+
+def leave_out(board: Board, j: int) -> Without:
+    """Take site j out, on paper: the board is left as it is."""
+    rows = np.arange(board.offsets[j], board.offsets[j + 1])
+    rows = rows[board.labels[rows] >= 0]
+    atoms, where = np.unique(board.labels[rows], return_inverse=True)
+    holders = board.counts[atoms] - 1
+    own, rest = [], []
+    for sums, all_rows in zip(board.sums, board.rows, strict=True):
+        mine = summed(all_rows[rows], where, len(atoms))
+        own.append(mine)
+        # where nobody else holds the atom nothing is left, not even rounding
+        rest.append(np.where(holders[:, None] > 0, sums[atoms] - mine, 0.0))
+    return Without(rows, atoms, where, holders, own, rest)

@@ -1,0 +1,245 @@
+"""After the fit: how each site gets on with the others, in numbers and in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from modelweld.diagnostics.leave_one_out import Without, final_board, leave_out, named_set
+from modelweld.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging
+from modelweld.fusion import Fusion
+from modelweld.inputs.columns import columns_of
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+from modelweld.matching.algorithm1 import Board
+from modelweld.progress import told
+from modelweld.screening.outliers import FEWEST_SITES, MAD_TO_DEVIATION, Flags
+from modelweld.screening.shift_estimate import Location, Shift, locations, shift_of
+
+__all__ = ["MergeVerdict", "SiteDiagnostics", "SiteVerdict", "diagnose", "worth_merging"]
+
+FALSE_ALARM = 1e-3
+"""Probability of a warning about any site (in any dimension) of a set drawn from the model, for counts and shifts."""
+
+SMALLEST_SHIFT = 0.5
+"""Noise deviations from which a shift is worth a warning: with many values smaller ones are certain, but harmless."""
+
+LARGEST_SURPRISE, SMALLEST_SCORE = 6.0, 0.5
+"""A site fits badly if its score is six robust deviations below the others' median (a robust deviation of ten sites is
+uncertain by a third, so this is four true ones) and less than half of it (else it fits well, only less so)."""
+
+LARGEST_INFLUENCE = 5.0
+"""Times the median site's influence: a typical site at an atom of five or more has at most a fifth of the weight, so
+this one has nearly all."""
+
+
+@dataclass(frozen=True, eq=False)
+class SiteDiagnostics:
+    """How one site gets on with the others.
+
+    A noise deviation is that of a typical value about its atom, standard errors included where they are sent.
+
+    Attributes
+    ----------
+    site : str
+        Its name.
+    parameters : int
+        Local parameters it sent.
+    unshared : int
+        How many of them have an atom that nobody else holds.
+    score : float
+        Mean over its values of the log predictive density given the others' values at the same atom, minus that of a
+        new atom; zero for an atom nobody shares. In nats.
+    surprise : float
+        The score's robust z-score among sites (median, median absolute deviation); negative if it fits worse.
+    shift : array (D,)
+        Mean offset of its values from the atoms as the others see them, in noise deviations, arrays one after the
+        other. If it shares little, but would share most after a common shift, that shift. NaN if unknown.
+    shift_z : array (D,)
+        The same over its standard error.
+    influence : float
+        Root mean square move of the others' atoms when it is left out, in noise deviations.
+    warning : str
+        One sentence for people; empty if there is nothing to say.
+    """
+
+    site: str
+    parameters: int
+    unshared: int
+    score: float
+    surprise: float
+    shift: Array
+    shift_z: Array
+    influence: float
+    warning: str
+
+    @property
+    def unshared_share(self) -> float:
+        """Share of its parameters that nobody else holds."""
+        return self.unshared / self.parameters if self.parameters else 0.0
+
+
+def diagnose(fusion: Fusion, set_name: str | None = None) -> list[SiteDiagnostics]:
+    """How each site gets on with the others, at fixed labels and hyperparameters.
+
+    Parameters
+    ----------
+    fusion : Fusion
+        A fit.
+    set_name : str, optional
+        Which set; needed when there are several.
+
+    Returns
+    -------
+    list of SiteDiagnostics
+        In the order of ``fusion.sites``.
+
+    Examples
+    --------
+    >>> import numpy as np, modelweld
+    >>> rng = np.random.default_rng(0)
+    >>> atoms = rng.normal(0, 5, (8, 6))
+    >>> sites = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(6)]
+    >>> sites[2] = sites[2] + 0.5
+    >>> [d.site for d in diagnose(modelweld.fuse(sites)) if d.warning]
+    ['2']
+    """
+    name, matching = named_set(fusion, set_name)
+    board = final_board(fusion, name)
+    places = locations(board)
+    units = _units(board, places)
+    J = len(fusion.sites)
+    outs = [leave_out(board, j) for j in told(range(J), "comparing sites", J)]
+    parameters = np.array([len(out.rows) for out in outs])
+    unshared = np.array([int((~out.shared).sum()) for out in outs])
+    score = np.array([score_of(board, out) for out in outs])
+    surprise = _robust_z(score, parameters > 0)
+    influence = np.array([influence_of(board, out, units) for out in outs])
+    arrays = list(matching.families)
+    dimensions = [
+        (f"array {arrays[x.number]!r}, " if len(arrays) > 1 and isinstance(arrays[x.number], str) else "") + column
+        for x in places
+        for column in columns_of(fusion.models[0], arrays[x.number], name, fusion.matchings, in_words=True)
+    ]
+    result = []
+    for j, site in enumerate(fusion.sites):
+        shift = shift_of(board, places, outs[j])
+        warning = (
+            _about_explaining_shift(shift, int(parameters[j]))
+            or _about_unshared(unshared, parameters, j)
+            or _about_shift(shift, dimensions, len(fusion.sites))
+            or _about_score(score[parameters > 0], float(score[j]), float(surprise[j]))
+            or _about_influence(influence, j)
+        )
+        result.append(
+            SiteDiagnostics(
+                site=site,
+                parameters=int(parameters[j]),
+                unshared=int(unshared[j]),
+                score=float(score[j]),
+                surprise=float(surprise[j]),
+                shift=shift.mean,
+                shift_z=shift.z,
+                influence=float(influence[j]),
+                warning=f"site {site!r} {warning}" if warning else "",
+            )
+        )
+    return result
+
+
+def score_of(board: Board, out: Without) -> float:
+    """Mean log predictive density of a site's values given the others, minus that of new atoms."""
+    if len(out.rows) == 0:
+        return 0.0
+    gain = np.zeros(len(out.rows))
+    for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):
+        own, others = rows[out.rows], rest[out.where]
+        gain += family.log_evidence(others + own) - family.log_evidence(others) - family.log_evidence(own)
+    return float(np.where(out.shared, gain, 0.0).mean())
+
+
+def influence_of(board: Board, out: Without, units: Sequence[Array]) -> float:
+    """Root mean square move of all atoms that others hold, over atoms and dimensions, when a site is left out."""
+    stay = out.holders > 0
+    atoms = len(board.counts) - int((~stay).sum())
+    squares, entries = 0.0, 0
+    for family, sums, rest, unit in zip(board.families, board.sums, out.rest, units, strict=True):
+        move = (family.estimate(sums[out.atoms[stay]]) - family.estimate(rest[stay])) / unit
+        squares += float(np.square(move).sum())
+        entries += atoms * move.shape[1]
+    return float(np.sqrt(squares / entries)) if entries else 0.0
+
+
+def _units(board: Board, places: Sequence[Location]) -> list[Array]:
+    """What moves are measured in: the noise deviation, or for families without one the atoms' own deviation."""
+    units = [family.estimate(sums).std(0) for family, sums in zip(board.families, board.sums, strict=True)]
+    for x in places:
+        units[x.number] = x.deviation
+    return [np.where(unit > 0, unit, 1.0) for unit in units]
+
+
+def _robust_z(x: Array, counted: Flags) -> Array:
+    """Distance from the median in robust deviations; zero where there is no majority to compare with."""
+    if counted.sum() < FEWEST_SITES:
+        return np.zeros(len(x))
+    off = x - np.median(x[counted])
+    deviation = MAD_TO_DEVIATION * float(np.median(np.abs(off[counted])))
+    return np.where(counted, off / deviation, 0.0) if deviation > 0 else np.zeros(len(x))
+
+
+def _about_explaining_shift(shift: Shift, parameters: int) -> str:
+    if shift.matched == 0:
+        return ""
+    size = np.sqrt(np.nanmean(np.square(shift.mean)))
+    return (
+        f"seems to be shifted as a whole: moved back by {size:.1f} noise deviations per dimension, {shift.matched} of "
+        f"its {parameters} values would match atoms of the others."
+    )
+
+
+def _about_unshared(unshared: Index, parameters: Index, j: int) -> str:
+    """Whether more of its atoms are unshared than chance gives at the other sites' share."""
+    from scipy.special import bdtrc
+
+    n, u = int(parameters[j]), int(unshared[j])
+    others, others_unshared = int(parameters.sum()) - n, int(unshared.sum()) - u
+    if u == 0 or np.count_nonzero(parameters) < FEWEST_SITES:
+        return ""
+    if bdtrc(u - 1, n, (others_unshared + 1) / (others + 2)) >= FALSE_ALARM / len(parameters):
+        return ""
+    return f"holds {u} of its {n} atoms alone; at the other sites that is {100 * others_unshared / others:.0f} %."
+
+
+def _about_shift(shift: Shift, dimensions: Sequence[str], J: int) -> str:
+    from scipy.special import chdtri
+
+    z = np.where(np.abs(shift.mean) >= SMALLEST_SHIFT, np.abs(shift.z), 0.0)  # NaN fails the comparison
+    if z.size == 0 or z.max() ** 2 <= chdtri(1, FALSE_ALARM / (J * z.size)):
+        return ""
+    d = int(z.argmax())
+    side = "above" if shift.mean[d] > 0 else "below"
+    return (
+        f"sends values that lie {abs(shift.mean[d]):.1f} noise deviations {side} the others' in {dimensions[d]} "
+        f"(z = {shift.z[d]:.1f})."
+    )
+
+
+def _about_score(scores: Array, score: float, surprise: float) -> str:
+    if surprise > -LARGEST_SURPRISE or score >= SMALLEST_SCORE * np.median(scores):
+        return ""
+    return (
+        f"fits the others badly: sharing their atoms explains its values by {score:.1f} nats each better than new ones "
+        f"would, against {np.median(scores):.1f} at the typical site."
+    )
+
+
+def _about_influence(influence: Array, j: int) -> str:
+    typical = float(np.median(influence))
+    if len(influence) < FEWEST_SITES or typical == 0 or influence[j] <= LARGEST_INFLUENCE * typical:
+        return ""
+    return (
+        f"moves the fused atoms {influence[j] / typical:.0f} times as much as a typical site: without it they would "
+        f"lie {influence[j]:.2f} noise deviations elsewhere."
+    )

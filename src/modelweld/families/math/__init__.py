@@ -1,0 +1,1 @@
+"""Special functions and optimisers that families share."""

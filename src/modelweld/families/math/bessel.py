@@ -1,0 +1,140 @@
+"""The normaliser of the von Mises-Fisher distribution, for any dimension and concentration.
+
+A unit vector v in D dimensions with density C(kappa) exp(kappa theta'v) on the sphere has
+
+    log C(kappa) = log C(0) - tilt(kappa),        tilt(kappa) = log E exp(kappa theta'v) under uniform v
+                                                              = log 0F1(; D/2; kappa^2 / 4),
+    1 / C(0)     = area of the sphere = 2 pi^(D/2) / Gamma(D/2).
+
+With order nu = D/2 - 1 this is kappa^nu / ((2 pi)^(D/2) I_nu(kappa)), but unlike the Bessel function I the tilt neither
+overflows nor underflows, is a smooth function of kappa^2, and is zero at zero. All functions here take kappa^2: that is
+what a squared length is. They are accurate to about 1e-13 relative to 1 + tilt for every D from 1 on.
+
+For orders from `SMALLEST_ORDER` on: Debye's uniform expansion (DLMF 10.41.3) in logarithms. With z = kappa / nu,
+r = sqrt(1 + z^2) and p = 1 / r, the terms in log kappa and Stirling's series cancel and leave
+
+    tilt = nu (r - 1 - log((1 + r) / 2)) - log(r) / 2 + sum over k of (E_k(p) - E_k(1)) / nu^k.
+
+Inserting exp(sum E_k / nu^k) into the recursion of DLMF 10.41.9 gives one for the derivatives e_k of E_k:
+
+    e_1 = (1 - 5 p^2) / 8,
+    e_{k+1} = p^2 (1 - p^2) / 2 (e_k' + sum over i + j = k of e_i e_j) + (p - 2 p^3) e_k.
+
+Lower orders are reached from above, where the recursion is stable: with slope a = tilt' / kappa,
+
+    a at order nu - 1 = 1 / (2 nu + kappa^2 a),      tilt at order nu - 1 = tilt + log(1 + kappa^2 a / (2 nu)).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.polynomial import Polynomial
+
+from modelweld.inputs.local_model import Array
+
+SMALLEST_ORDER, MOST_TERMS = 20.0, 9
+"""From this order on, this many terms leave 1.2e-13: the tenth is at most 1.24 / nu^10, see `_expansion`."""
+
+PRECISION = 1e-13
+"""Terms of the expansion that are smaller than this everywhere are left out."""
+
+
+def log_normaliser(D: int, squared: Array) -> Array:
+    """Logarithm of C_D(kappa) given kappa^2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> log_normaliser(3, np.array([0.0, 4.0])).round(6)      # -log 4 pi, and log(2 / (4 pi sinh 2))
+    array([-2.531024, -3.126244])
+    """
+    return np.asarray(log_uniform(D) - tilt(D, squared))
+
+
+def log_uniform(D: int) -> float:
+    """Logarithm of C_D(0): minus that of the area of the sphere."""
+    from scipy.special import gammaln
+
+    return float(gammaln(D / 2) - np.log(2.0) - D / 2 * np.log(np.pi))
+
+
+def tilt(D: int, squared: Array) -> Array:
+    """Difference log C_D(0) - log C_D(kappa) given kappa^2; zero at zero."""
+    order, steps = _reachable(D)
+    if steps == 0:
+        return _expanded(order, squared, with_slope=False)[0]
+    return tilt_and_slope(D, squared)[0]
+
+
+def slope(D: int, squared: Array) -> Array:
+    """Derivative of the tilt by kappa, over kappa: the mean cosine E theta'v over kappa; 1 / D at zero."""
+    return tilt_and_slope(D, squared)[1]
+
+
+def tilt_and_slope(D: int, squared: Array) -> tuple[Array, Array]:
+    """Both, at the price of one."""
+    order, steps = _reachable(D)
+    value, a = _expanded(order, squared, with_slope=True)
+    factor = np.ones_like(value)
+    for i in range(steps):
+        growth = squared * a
+        factor *= 1.0 + growth / (2 * (order - i))
+        a = 1.0 / (2 * (order - i) + growth)
+    return np.asarray(value + np.log(factor)), a
+
+
+def _reachable(D: int) -> tuple[float, int]:
+    """The order at which to expand, and how many steps it lies above that of D."""
+    steps = max(0, int(np.ceil(SMALLEST_ORDER - (D / 2 - 1))))
+    return D / 2 - 1 + steps, steps
+
+
+def _expanded(order: float, squared: Array, with_slope: bool) -> tuple[Array, Array]:
+    """Tilt at a large order, and (else zero) its slope."""
+    series, its_slope = _series(order)
+    square = np.asarray(squared, dtype=np.float64) / order**2
+    r = np.sqrt(1.0 + square)
+    p = 1.0 / r
+    above = square / (1.0 + r)  # r - 1, without cancellation
+    value = order * (above - np.log1p(0.5 * above)) - 0.5 * np.log(r) + _polynomial(series, p)
+    if not with_slope:
+        return value, np.zeros(())
+    return value, (order / (1.0 + r) - p * p * (0.5 + p * _polynomial(its_slope, p))) / order**2
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    """Horner's scheme in place: these arrays are large and many."""
+    result = np.full_like(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        result *= x
+        result += c
+    return result
+
+
+@lru_cache
+def _series(order: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Coefficients in p of the sum over k of (E_k(p) - E_k(1)) / order^k, and of its derivative."""
+    total = Polynomial([0.0])
+    for k, (term, largest) in enumerate(_expansion(), start=1):
+        if largest / order**k < PRECISION:
+            break
+        total = total + term / order**k
+    total = total - total(1.0)
+    return tuple(map(float, total.coef)), tuple(map(float, total.deriv().coef))
+
+
+@lru_cache
+def _expansion() -> list[tuple[Polynomial, float]]:
+    """E_1, ... and the largest absolute value of each E_k(p) - E_k(1)."""
+    p = Polynomial([0.0, 1.0])
+    derivatives = [(1 - 5 * p**2) / 8]
+    while len(derivatives) < MOST_TERMS:
+        k = len(derivatives)
+        products = sum((derivatives[i] * derivatives[k - 2 - i] for i in range(k - 1)), Polynomial([0.0]))
+        last = derivatives[-1]
+        derivatives.append(p**2 * (1 - p**2) / 2 * (last.deriv() + products) + (p - 2 * p**3) * last)
+    terms = [e.integ() for e in derivatives]
+    grid = np.linspace(0.0, 1.0, 1001)
+    return [(term, float(np.abs(term(grid) - term(1.0)).max())) for term in terms]

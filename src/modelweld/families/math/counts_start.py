@@ -1,0 +1,89 @@
+"""First hyperparameters of `Counts`: read off rows that are most likely copies of each other.
+
+As in `modelweld.matching.start`: the largest groups are matched pairwise, and the closest pairs are taken for copies.
+Two rows p, q of one atom, each worth n, have mean m and, on average,
+
+    n (KL(p, m) + KL(q, m)) = half of their degrees of freedom (see `modelweld.families.math.freedom`).
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from modelweld.families.math.freedom import SEEN_ONCE, freedom
+from modelweld.families.math.simplex import ZERO, Rows
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Stack
+from modelweld.matching.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, FEW_DIMENSIONS, GROUPS_COMPARED, LARGEST_MATCHED
+
+WORTH = (1e-2, 1e7)
+"""Bounds of `between`: rows that tell nothing, or that coincide to three digits."""
+
+SMALLEST_SHARE = 0.1
+"""Of the first noise that is put down to differences between sites, even where sites' counts would explain all."""
+
+UNKNOWN_WORTH = 100.0
+"""`between` when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
+
+HALVINGS = 30
+"""Of the interval of log n: to one part in 1e8."""
+
+
+def first_worths(stack: Stack, rows: Rows) -> list[float]:
+    """Values of `between` worth trying; two where few dimensions leave it open which pairs are copies."""
+    pairs = _matched_pairs(stack, rows)
+    if not len(pairs):
+        return [UNKNOWN_WORTH]
+    found = np.sort([_worth_of_pair(rows, i, j) for i, j in pairs])[::-1]
+    shares = (CLOSER, CLOSEST) if stack.values.shape[1] < FEW_DIMENSIONS else (CLOSEST,)
+    return [float(np.clip(found[int(q * (len(found) - 1))], *WORTH)) for q in shares]
+
+
+def _matched_pairs(stack: Stack, rows: Rows) -> list[tuple[int, int]]:
+    """Rows of different groups that an optimal matching of square roots puts together."""
+    from scipy.optimize import linear_sum_assignment
+
+    groups = [stack.group(int(j)) for j in stack.largest(GROUPS_COMPARED)]
+    groups = [g[rows.n[g] > 0] for g in groups]
+    found: list[tuple[int, int]] = []
+    for a, b in combinations([g for g in groups if len(g)], 2):
+        if len(found) >= ENOUGH_DISTANCES:
+            break
+        alike = np.sqrt(rows.p[a]) @ np.sqrt(rows.p[b]).T
+        if max(alike.shape) > LARGEST_MATCHED:
+            i, j = np.arange(len(a)), alike.argmax(1)
+        else:
+            i, j = linear_sum_assignment(-alike)
+        found += list(zip(a[i].tolist(), b[j].tolist(), strict=True))
+    return found
+
+
+def _worth_of_pair(rows: Rows, i: int, j: int) -> float:
+    """`between` at which the two rows differ as much as copies do on average."""
+    p, q = _in_common(rows, i, j)
+    m = (p + q) / 2
+    divergence = sum(float((r[r > ZERO] * np.log(r[r > ZERO] / m[r > ZERO])).sum()) for r in (p, q))
+    low, high = np.log(WORTH)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        n = float(np.exp(middle))
+        expected = 0.5 * sum(_freedom(r, n, rows.once[k] / rows.n[k]) for r, k in ((p, i), (q, j)))
+        low, high = (middle, high) if n * divergence < expected else (low, middle)
+    noise = float(np.exp(-low))
+    return 1 / max(noise - float(1 / rows.n[i] + 1 / rows.n[j]) / 2, SMALLEST_SHARE * noise)
+
+
+def _in_common(rows: Rows, i: int, j: int) -> tuple[Array, Array]:
+    """Both rows over the words that both know."""
+    p, q = rows.p[i], rows.p[j]
+    if rows.seen is not None:
+        both = rows.seen[i] * rows.seen[j]
+        p, q = (x * both / max(float((x * both).sum()), ZERO) for x in (p, q))
+    return p, q
+
+
+def _freedom(p: Array, n: float, once: float) -> float:
+    """Degrees of freedom of one row worth n."""
+    return float(freedom(n * p[p > ZERO]).sum() - freedom(np.array([n]))[0] + SEEN_ONCE * n * once)

@@ -1,0 +1,39 @@
+"""A frame in which full covariances are diagonal: where noise and spread can be learned dimension by dimension.
+
+For a noise covariance A and a spread covariance B there is a matrix T with T' A T = 1 and T' B T diagonal. Measured
+as y = (v - origin) T, values have independent coordinates, so everything a diagonal Gaussian knows applies; densities
+are multiplied by |det T| per value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+
+
+def pooled_covariances(y: Array, labels: Index) -> tuple[Array, Array]:
+    """Covariance of values about their atoms' averages, and of these averages, both shrunk (Ledoit and Wolf)."""
+    from sklearn.covariance import ledoit_wolf
+
+    K = int(labels.max()) + 1
+    counts = np.bincount(labels, minlength=K)
+    averages = np.zeros((K, y.shape[1]))
+    np.add.at(averages, labels, y)
+    averages /= counts[:, None]
+    residuals = y - averages[labels]
+    # an atom's own average takes one degree of freedom: values alone say nothing
+    several = counts[labels] > 1
+    scale = np.sqrt(counts / np.maximum(counts - 1, 1))
+    within, _ = ledoit_wolf((residuals * scale[labels][:, None])[several], assume_centered=True)
+    between, _ = ledoit_wolf(averages)
+    return within, between
+
+
+def frame_of(within: Array, between: Array) -> Array:
+    """T with T' within T = 1 and T' between T diagonal."""
+    from scipy.linalg import eigh
+
+    _, T = eigh(between, within)
+    return np.asarray(T)

@@ -1,0 +1,62 @@
+"""Hyperparameters of greatest likelihood by gradient: L-BFGS between bounds, and never a step down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+
+MOST_STEPS = 100
+"""Of one climb. Learning is called after every sweep and goes on from where it was, so it need not end here."""
+
+
+def climbed(log_likelihood: Callable[[Array], tuple[float, Array]], start: Array, low: Array, high: Array) -> Array:
+    """Where the log likelihood (value and gradient at x) is greatest between `low` and `high`; `start` if nowhere more.
+
+    Examples
+    --------
+    >>> parabola = lambda x: (-((x - 3) ** 2).sum(), -2 * (x - 3))
+    >>> climbed(parabola, np.zeros(1), np.zeros(1), np.full(1, 9.0)).round(3)
+    array([3.])
+    """
+    from scipy.optimize import minimize
+
+    before, slope = log_likelihood(start)
+    scale = max(1.0, float(np.abs(slope).max()))  # first step of length one at most: x are logarithms
+
+    def descent(x: Array) -> tuple[float, Array]:
+        value, gradient = log_likelihood(x)
+        return -value / scale, -gradient / scale
+
+    inside = np.clip(start, low, high)
+    found = minimize(
+        descent,
+        inside,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(low, high, strict=True)),
+        options={"maxiter": MOST_STEPS, "ftol": 1e-12, "gtol": 1e-6 / scale},
+    )
+    return np.asarray(found.x) if -found.fun * scale > before else start
+
+
+class ByAtom:
+    """Sums over the values of each atom, quick enough to be taken at every step of a climb."""
+
+    def __init__(self, labels: Index) -> None:
+        from scipy.sparse import csr_matrix
+
+        N, K = len(labels), int(labels.max(initial=-1)) + 1
+        self.labels = labels
+        self._members = csr_matrix((np.ones(N), (labels, np.arange(N))), shape=(K, N))
+
+    def __call__(self, x: Array, times: Array | None = None) -> Array:
+        """Sums (K, D) of x (N, D), each row times a number (N,) if given."""
+        if times is None:
+            return np.asarray(self._members @ x)
+        members = self._members.copy()
+        members.data = times[members.indices]
+        return np.asarray(members @ x)

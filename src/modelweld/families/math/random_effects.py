@@ -1,0 +1,194 @@
+"""Maximum likelihood of (mean, noise, spread) when the matching is known: one-way random effects.
+
+Atom k has theta_k ~ N(mean, spread) and values v ~ N(theta_k, noise / w). With W_k = sum w, the atoms' averages
+y_k = sum w v / W_k and the ratio rho = spread / noise, mean and noise have closed forms given rho,
+
+    u_k = W_k / (1 + rho W_k),   mean = sum u y / sum u,   noise = (within + sum u (y - mean)^2) / N,
+
+and what is left is a search in one dimension:
+
+    profile(rho) = -N/2 log noise(rho) - 1/2 sum_k log(1 + rho W_k).
+
+The paper's closed forms (errata E4 to E6) are `moments` below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.inputs.local_model import Array
+
+LOG_RATIO_GRID = np.log(10.0) * np.arange(-8.0, 10.0)
+"""Decades of spread / noise that are searched: outside, atoms coincide or noise is at its floor anyway."""
+
+SMALLEST_RATIO = float(np.exp(LOG_RATIO_GRID[0]))
+
+BISECTIONS = 32
+"""From two decades down to 1e-9 in log ratio: the likelihood is flat there, so its maximum is met to N times the
+square of this."""
+
+
+class Hyperparameters(NamedTuple):
+    """Mean (D,), noise and spread (D,) or (1,)."""
+
+    mean: Array
+    noise: Array
+    spread: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Effects:
+    """What the likelihood needs to know of a matching. Atoms of equal weight share a line (C lines).
+
+    weight (C, D or 1), atoms (C, D or 1): W and how many atoms have it; averages, squares (C, D): sums over
+    those atoms of y and y^2; within (D,): sum of w (v - y)^2; seen (D,): number of values; log_weight (D,): sum
+    of log w.
+    """
+
+    weight: Array
+    atoms: Array
+    averages: Array
+    squares: Array
+    within: Array
+    seen: Array
+    log_weight: Array
+
+    @classmethod
+    def from_counts(cls, counts: NDArray[np.int64], sums: Array, total_squares: Array) -> Effects:
+        """Of atoms with `counts` equally known values, their `sums` (K, D) and all values' squares (D,)."""
+        distinct, line = np.unique(counts, return_inverse=True)
+        C, D = len(distinct), sums.shape[1]
+        y = sums / counts[:, None]
+        member = np.zeros((C, len(counts)))
+        member[line, np.arange(len(counts))] = 1.0
+        within = total_squares - (counts[:, None] * y * y).sum(0)
+        return cls(
+            weight=distinct[:, None].astype(np.float64),
+            atoms=member.sum(1)[:, None],
+            averages=member @ y,
+            squares=member @ (y * y),
+            within=np.maximum(within, 0.0),
+            seen=np.full(D, float(counts.sum())),
+            log_weight=np.zeros(D),
+        )
+
+    @property
+    def free(self) -> Array:
+        """Values beyond the first of their atom (D,): where there are none, the ratio cannot be learned."""
+        return np.asarray(self.seen - np.broadcast_to(self.atoms, self.averages.shape).sum(0))
+
+    def residuals(self, mean: Array) -> Array:
+        """Sum over the atoms of a line of (y - mean)^2: (C, D)."""
+        return np.asarray(self.squares - 2 * mean * self.averages + mean * mean * self.atoms)
+
+
+def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
+    """Log evidence of all values, one number per dimension (D,)."""
+    total = at.noise + at.spread * effects.weight
+    u = (effects.weight / total)[None]
+    squares, averages, atoms = (_over_atoms(u, x)[0] for x in (effects.squares, effects.averages, effects.atoms))
+    return np.asarray(
+        0.5 * effects.log_weight
+        - 0.5 * effects.seen * np.log(2 * np.pi * at.noise)
+        - 0.5 * (effects.atoms * np.log(total / at.noise)).sum(0)
+        - 0.5 * effects.within / at.noise
+        - 0.5 * (squares - 2 * at.mean * averages + at.mean * at.mean * atoms)
+    )
+
+
+def maximise(effects: Effects, old: Hyperparameters, floor: Array, scalar: bool) -> Hyperparameters:
+    """The most likely hyperparameters; never less likely than `old`.
+
+    Guards: where nothing is matched the likelihood is flat in the ratio, which then stays; noise is not let below
+    `floor` (coinciding values would make the likelihood unbounded).
+    """
+    old_ratio = np.log(old.spread / old.noise)
+    learnable = effects.free.sum(keepdims=True) > 0 if scalar else effects.free > 0
+    log_ratio = np.where(learnable, best_log_ratio(effects, scalar), old_ratio)
+    ratio = np.exp(log_ratio)
+    at = _profile(effects, log_ratio[None], scalar)
+    # a floored noise keeps the spread that goes with the noise it would have had
+    new = Hyperparameters(
+        mean=np.where(effects.seen > 0, at.mean[0], old.mean),
+        noise=np.maximum(at.noise[0], floor),
+        spread=np.maximum(ratio * at.noise[0], SMALLEST_RATIO * floor),
+    )
+    rise = log_likelihood(effects, new) - log_likelihood(effects, old)
+    if scalar:
+        return new if rise.sum() >= 0 else old
+    return Hyperparameters(*(np.where(rise >= 0, a, b) for a, b in zip(new, old, strict=True)))
+
+
+def moments(effects: Effects, old: Hyperparameters, floor: Array, scalar: bool) -> Hyperparameters:
+    """The paper's closed forms, with 1/L before both sums of spread (erratum E4). They need not raise anything.
+
+    Where nothing is matched (N = K: the authors' program divides by zero) the old values stay.
+    """
+    K = np.maximum(effects.atoms.sum(0), 1.0)
+    mean = effects.averages.sum(0) / K
+    within, free = effects.within, effects.free
+    between = effects.residuals(mean).sum(0) / K
+    if scalar:
+        within, free, between = (x.sum(keepdims=True) for x in (within, free, between))
+        between = between / len(effects.within)
+    noise = np.where(free > 0, within / np.maximum(free, 1), old.noise)
+    spread = np.where(free > 0, between - noise * (effects.atoms / effects.weight).sum(0) / K, old.spread)
+    return Hyperparameters(mean, np.maximum(noise, floor), np.maximum(spread, floor))
+
+
+class _Profile(NamedTuple):
+    """Given log ratios (R, D or 1): mean (R, D); noise, log likelihood and its slope (R, D or 1)."""
+
+    mean: Array
+    noise: Array
+    value: Array
+    slope: Array
+
+
+def _profile(effects: Effects, log_ratio: Array, scalar: bool) -> _Profile:
+    """The likelihood with mean and noise at their best given the ratio, up to a constant."""
+    rho = np.exp(log_ratio)[:, None, :]
+    u = effects.weight / (1 + rho * effects.weight)
+    atoms, averages = _over_atoms(u, effects.atoms), _over_atoms(u, effects.averages)
+    mean = averages / np.maximum(atoms, np.finfo(float).tiny)
+    squares = effects.within + _over_atoms(u, effects.squares) - mean * averages
+    steep = (
+        _over_atoms(u * u, effects.squares)
+        - 2 * mean * _over_atoms(u * u, effects.averages)
+        + mean * mean * _over_atoms(u * u, effects.atoms)
+    )
+    log_det = (effects.atoms * np.log1p(rho * effects.weight)).sum(1)
+    seen, pull = effects.seen, atoms
+    if scalar:
+        D = len(effects.seen)
+        seen, squares, steep = (x.sum(-1, keepdims=True) for x in (seen, squares, steep))
+        log_det, pull = (x * D if x.shape[-1] == 1 else x.sum(-1, keepdims=True) for x in (log_det, pull))
+    squares = np.maximum(squares, np.finfo(float).tiny)
+    return _Profile(
+        mean=mean,
+        noise=squares / np.maximum(seen, 1.0),
+        value=-0.5 * seen * np.log(squares) - 0.5 * log_det,
+        slope=0.5 * rho[:, 0, :] * (seen * steep / squares - pull),
+    )
+
+
+def _over_atoms(u: Array, x: Array) -> Array:
+    """Sum over lines of u (R, C, D or 1) times x (C, D or 1)."""
+    return np.asarray(u[:, :, 0] @ x if u.shape[-1] == 1 else (u * x).sum(1))
+
+
+def best_log_ratio(effects: Effects, scalar: bool) -> Array:
+    """The maximum of the profile: the best decade, then the slope's zero beside it by bisection."""
+    value = _profile(effects, LOG_RATIO_GRID[:, None], scalar).value
+    best = np.argmax(value, axis=0)
+    low = LOG_RATIO_GRID[np.maximum(best - 1, 0)]
+    high = LOG_RATIO_GRID[np.minimum(best + 1, len(LOG_RATIO_GRID) - 1)]
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        rising = _profile(effects, middle[None], scalar).slope[0] > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return np.asarray((low + high) / 2)

@@ -1,0 +1,118 @@
+"""Maximum likelihood of (mean, noise, spread) when values bring their own variance: by gradient.
+
+With v_i ~ N(theta_k, var_i), var_i = noise / weight_i + c variance_i, and per atom and dimension the posterior mean
+M_k and precision P_k = 1 / spread + sum_i 1 / var_i, Fisher's identity gives the gradient of the marginal likelihood:
+
+    d / d var_i  = (r_i / var_i - 1) / (2 var_i),             r_i = (v_i - M_k)^2 + 1 / P_k
+    d / d spread = sum_k [((M_k - mean)^2 + 1 / P_k) / spread - 1] / (2 spread)
+    d / d mean   = sum_k (M_k - mean) / spread
+
+The factor c says how far the sites' own standard errors can be trusted (1: they are right); log c ~ N(0, 2^2).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.families.math.random_effects import SMALLEST_RATIO, Hyperparameters
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+
+LOG_TRUST_DEVIATION = 2.0
+"""Prior deviation of log c: standard errors are within a factor of e^2 in the squares, give or take."""
+
+LARGEST_LOG_TRUST = 5.0
+
+LARGEST_LOG_STEP = 12.0
+"""How far one update may move log noise or log spread: a factor of 160,000 either way."""
+
+
+class VaryingNoise:
+    """The likelihood of hyperparameters given values that are known unequally well, sorted by atom."""
+
+    def __init__(self, y: Array, stack: Stack, labels: Index) -> None:
+        order = np.argsort(labels, kind="stable")
+        self.y = y[order]
+        weight = np.ones_like(y) if stack.weight is None else stack.weight[order]
+        self.seen = (weight > 0).astype(np.float64)
+        self.inverse_weight = 1.0 / np.where(weight > 0, weight, 1.0)
+        self.variance = np.zeros_like(y) if stack.variance is None else stack.variance[order]
+        self.atom = labels[order]
+        self.first = np.flatnonzero(np.diff(self.atom, prepend=-1))
+
+    def by_atom(self, x: Array) -> Array:
+        """Sums over the values of each atom: (K, D)."""
+        return np.asarray(np.add.reduceat(x, self.first, axis=0))
+
+    def __call__(self, at: Hyperparameters, c: float) -> tuple[float, Hyperparameters, float]:
+        """Log likelihood, its gradient (D,) in mean, noise and spread, and its slope in c."""
+        var = at.noise * self.inverse_weight + c * self.variance
+        p = self.seen / var
+        P = 1.0 / at.spread + self.by_atom(p)
+        off = self.y - at.mean
+        S = self.by_atom(p * off)
+        value = (
+            -0.5 * (self.seen * np.log(2 * np.pi * var) + p * off * off).sum()
+            - 0.5 * (np.log(at.spread * P) - S * S / P).sum()
+        )
+        M = S / P  # posterior mean, measured from the prior mean
+        position = np.repeat(np.arange(len(self.first)), np.diff(self.first, append=len(self.atom)))
+        r = (off - M[position]) ** 2 + 1.0 / P[position]
+        by_variance = 0.5 * p * (r / var - 1)
+        gradient = Hyperparameters(
+            mean=(M / at.spread).sum(0),
+            noise=(by_variance * self.inverse_weight).sum(0),
+            spread=(0.5 * ((M * M + 1.0 / P) / at.spread - 1) / at.spread).sum(0),
+        )
+        return float(value), gradient, float((by_variance * self.variance).sum())
+
+
+def log_prior_of_trust(c: float) -> float:
+    """Log density of log c, up to a constant; zero at c = 1."""
+    return float(-0.5 * (np.log(c) / LOG_TRUST_DEVIATION) ** 2)
+
+
+def maximise_with_variance(
+    y: Array, stack: Stack, labels: Index, old: Hyperparameters, c: float, floor: Array, scalar: bool
+) -> tuple[Hyperparameters, float]:
+    """The most likely hyperparameters and c for values y (N, D); never less likely than `old`.
+
+    Guards as in `random_effects.maximise`: where nothing is matched noise and spread move together (and c stays), and
+    noise does not fall below `floor`.
+    """
+    from scipy.optimize import minimize
+
+    likelihood = VaryingNoise(y, stack, labels)
+    tied = len(likelihood.first) == len(labels)
+    D, H = len(old.mean), len(old.noise)
+    unit = np.sqrt(old.noise + old.spread)
+    start_value = likelihood(old, c)[0] + log_prior_of_trust(c)
+
+    def at(x: Array) -> tuple[Hyperparameters, float]:
+        log_noise, log_spread = x[D : D + H], x[D : D + H] if tied else x[D + H : D + 2 * H]
+        here = Hyperparameters(
+            mean=old.mean + unit * x[:D],
+            noise=np.maximum(old.noise * np.exp(log_noise), floor),
+            spread=np.maximum(old.spread * np.exp(log_spread), SMALLEST_RATIO * floor),
+        )
+        return here, c if tied else float(c * np.exp(x[-1]))
+
+    def cost(x: Array) -> tuple[float, Array]:
+        here, trust = at(x)
+        value, slope, by_trust = likelihood(here, trust)
+        log_noise, log_spread = slope.noise * here.noise, slope.spread * here.spread
+        if scalar:
+            log_noise, log_spread = log_noise.sum(keepdims=True), log_spread.sum(keepdims=True)
+        log_trust = np.array([by_trust * trust - np.log(trust) / LOG_TRUST_DEVIATION**2])
+        logs = [log_noise + log_spread] if tied else [log_noise, log_spread, log_trust]
+        rise = value + log_prior_of_trust(trust) - start_value
+        return -rise / len(y), -np.concatenate([slope.mean * unit, *logs]) / len(y)
+
+    lowest = np.maximum(np.log(np.maximum(floor, np.finfo(float).tiny) / old.noise), -LARGEST_LOG_STEP)
+    bounds: list[tuple[float | None, float | None]] = [(None, None)] * D
+    bounds += [(float(low), LARGEST_LOG_STEP) for low in np.broadcast_to(lowest, H)]
+    if not tied:
+        bounds += [(-LARGEST_LOG_STEP, LARGEST_LOG_STEP)] * H
+        bounds += [(-LARGEST_LOG_TRUST - np.log(c), LARGEST_LOG_TRUST - np.log(c))]
+    found = minimize(cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds)
+    return at(found.x) if found.fun <= 0 else (old, c)

@@ -1,0 +1,104 @@
+"""Evidence of rows over parts of a vocabulary: which words a site knows differs from site to site.
+
+A site that knows the words V sees theta_w / theta_V, and if members of an atom know different words the integral over
+theta has no closed form. With theta = g / sum(g), g_w ~ Gamma(a_w), a row's likelihood has the factor g_V^-n; its
+logarithm is bounded from below by the tangent at the expected g_V = A_V = sum of a_w over V:
+
+    -n log g_V >= n - n log A_V - n g_V / A_V.
+
+What is left is a product of Gamma integrals, and adds up. With E_w = sum of n / A_V over rows that know w,
+N = sum of n, U = sum of n (1 - log A_V), A = sum of n A_V / N,
+
+    log evidence = sum_w [log Gamma(a_w + s_w) - log Gamma(a_w) - (a_w + s_w) log(1 + E_w)] + U + R(N, A)
+    R(N, A)      = log Gamma(A) - log Gamma(A + N) + (A + N) log(A + N) - A log A - N.
+
+R makes up for the tangent where all rows know the same words, so that the evidence is then exact. Otherwise it is
+mostly too low, the more so the further an atom's share of V is from that of the mean atom. Errors in nats of what the
+sixth row adds to its atom and to a wrong one, against an integral by importance sampling; four draws each,
+pseudo-counts as 1 / rank, sites that lack a share of the words, rarer words more often:
+
+    words   pseudo-counts   observations   5 % lacking: largest, mean   30 % lacking: largest, mean
+       50              20            100            0.05         0.02             0.8          0.35
+       50              20          1,000             1.2         0.26             9.8           3.0
+      200              50            100            0.09         0.04             0.25         0.11
+      200              50          1,000             1.1         0.43             3.8          0.79
+    1,000             100            100            0.01         0.01             0.10         0.04
+    1,000             100          1,000            0.15         0.05             0.95         0.28
+
+So it is below a nat where words are many or observations few, and several nats for few words and many observations.
+(The evidence of four rows of 300 observations that know 70 % of six words is too low by 17.)
+
+Matching: 15 topics drawn so, at ten sites, are told apart with and without lacking words (adjusted Rand index 1.000).
+Topics that are hard to tell apart, in five clusters of three, suffer from lacking words; index over four draws:
+
+    words   observations   all words   5 % lacking   30 % lacking
+       50            100         .94           .93            .93
+       50          1,000         .99          1.00            .96
+      200            100         .96           .95            .93
+      200          1,000         .98           .99            .96
+    1,000            300         .97           .93            .81
+
+How much of that is words lost and how much the approximation is not known; with `between` held near the truth the last
+figure is .85. The learned `between` is up to a third lower with 30 % lacking. Confidences are less sure than they look.
+Tangents at each atom's own shares would need what its members are worth vocabulary by vocabulary.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.families.math.log_rising import log_rising
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+
+
+class Sums(NamedTuple):
+    """Summed statistics (..., D) or (...) of atoms: see the module's equations; `mass` is N A."""
+
+    s: Array
+    E: Array
+    N: Array
+    U: Array
+    mass: Array
+
+
+def statistics(p: Array, seen: Array, n: Array, a: Array) -> Sums:
+    """Of single rows worth n."""
+    known = np.where(n > 0, seen @ a, 1.0)
+    return Sums(n[:, None] * p, seen * (n / known)[:, None], n, n * (1 - np.log(known)), n * known)
+
+
+def log_evidence(sums: Sums, a: Array) -> Array:
+    """The module's equation, (...)."""
+    rising = log_rising(sums.s, a) - ((a + sums.s) * np.log1p(sums.E)).sum(-1)
+    return np.asarray(rising + sums.U + _remainder(sums.N, _mean(sums)))
+
+
+def slopes(p: Array, seen: Array, n: Array, a: Array, labels: Index, sums: Sums) -> tuple[Array, Array]:
+    """Derivatives of the summed evidence of atoms by a (D,) and by each row's n (L,)."""
+    from scipy.special import digamma
+
+    known = np.where(n > 0, seen @ a, 1.0)
+    rate = (a + sums.s) / (1 + sums.E)
+    by_s = digamma(a + sums.s) - np.log1p(sums.E)
+    A, N = _mean(sums), np.where(sums.N > 0, sums.N, 1.0)
+    R_N = np.log(A + N) - digamma(A + N)
+    R_A = digamma(A) - np.log(A) + R_N
+    tilt = (seen * rate[labels]).sum(1) / known
+    by_known = n / known * (tilt - 1) + (R_A / N)[labels] * n
+    by_a = (by_s - digamma(a)).sum(0) + by_known @ seen
+    by_n = (p * by_s[labels]).sum(1) - tilt + 1 - np.log(known) + R_N[labels] + (R_A / N)[labels] * (known - A[labels])
+    return by_a, np.where(n > 0, by_n, 0.0)
+
+
+def _mean(sums: Sums) -> Array:
+    there = sums.N > 0
+    return np.asarray(np.where(there, sums.mass / np.where(there, sums.N, 1.0), 1.0))
+
+
+def _remainder(N: Array, A: Array) -> Array:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(A) - gammaln(A + N) + (A + N) * np.log(A + N) - A * np.log(A) - N)

@@ -1,0 +1,1 @@
+"""Families from a user's log density."""

@@ -1,0 +1,273 @@
+"""What families made from a user's density share: jax in float64, hyperparameters, and how these are learned."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import import_module
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family, first_row, summed
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+from modelweld.matching.start import noise_shares, total_variance
+
+Hyper = dict[str, Array]
+LogDensity = Callable[[Any, Any, Any], Any]
+LogPrior = Callable[[Any, Any], Any]
+Guess = Callable[[Any], Any]
+Start = Mapping[str, Any] | Sequence[Mapping[str, Any]] | Callable[[Array, Array, Array], Mapping[str, Any]]
+
+LOWEST = -1e6
+"""Log densities are cut off here. Rows are added and subtracted, so infinities would leave NaN behind; at this size
+sums still keep ten digits after the point, and exp(-1e6) is nothing beside any other member of an atom."""
+
+LARGEST_FACTOR = 2.0
+"""By how much a positive hyperparameter may change (others: by a standard deviation of the global values) before the
+nodes of the integral are chosen anew: they suit the hyperparameters they were chosen for, and an unbounded search would
+run to where the integral is wrong."""
+
+ROUNDS = 2
+"""How often nodes are chosen anew within one update: up to a fourfold change, and the next update goes on."""
+
+STEPS = 30
+"""Steps of L-BFGS in a round; warm starts need less than ten."""
+
+SHARES = (1.0, 0.5, 0.25, 0.125)
+"""Shares of a step that are tried until the evidence, with nodes of its own, rises."""
+
+ENOUGH = 1e-4
+"""Nats below which another round is not worth its time."""
+
+
+def load_jax() -> Any:
+    """The module jax, or an error that says how to get it."""
+    try:
+        return import_module("jax")
+    except ImportError:
+        raise ImportError(
+            'families from a density need jax, which is not installed; pip install "modelweld[jax]"'
+        ) from None
+
+
+def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+    """The function compiled by jax and run in float64, whatever the user's own setting."""
+    jax = load_jax()
+    jitted = jax.jit(function, **options)
+
+    def call(*args: Any) -> Any:
+        with jax.enable_x64(True):
+            return jitted(*args)
+
+    return call
+
+
+def bounded(log_density: Any) -> Any:
+    """Cut off at LOWEST; what is not a number has no density."""
+    jnp = load_jax().numpy
+    return jnp.maximum(jnp.where(jnp.isnan(log_density), LOWEST, log_density), LOWEST)
+
+
+def log_sum_exp(x: Array) -> Array:
+    """Log of the sum of exponentials over the last axis."""
+    top = x.max(-1)
+    return np.asarray(top + np.log(np.exp(x - top[..., None]).sum(-1)))
+
+
+@dataclass(frozen=True, eq=False)
+class UserDensity(Family):
+    """A family given by log densities that were written with jax.numpy; see `from_density` for the parameters.
+
+    `log_base` is its `log_prior` (which for families is the prior of hyperparameters). Hyperparameters are the entries
+    of `h`, None until `starts` has read them off the values; `warned` says that a warning about the accuracy was given.
+    """
+
+    log_density: LogDensity
+    log_base: LogPrior
+    start: Start
+    positive: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    guess: Guess | None = None
+    learning: Literal["likelihood", "nothing"] = "likelihood"
+    h: Mapping[str, Any] | None = None
+    warned: bool = False
+
+    def __post_init__(self) -> None:
+        if self.learning not in ("likelihood", "nothing"):
+            raise InputError(f"from_density: learning is 'likelihood' or 'nothing'; found {self.learning!r}.")
+        h = self.start if self.h is None and isinstance(self.start, Mapping) else self.h
+        if h is not None:
+            object.__setattr__(self, "h", self._checked(h))
+
+    def _checked(self, h: Mapping[str, Any]) -> Hyper:
+        """Hyperparameters as arrays of float64, in an order that does not depend on how they were written."""
+        try:
+            arrays = {name: np.asarray(h[name], dtype=np.float64) for name in sorted(h)}
+        except (TypeError, ValueError):
+            raise InputError(f"from_density: start gives numbers or arrays of numbers by name; found {h!r}.") from None
+        for name in (*self.positive, *self.fixed):
+            if name not in arrays:
+                raise InputError(
+                    f"from_density: positive and fixed name hyperparameters, but start has no {name!r}; "
+                    f"it has {sorted(arrays)}."
+                )
+        for name, x in arrays.items():
+            if not np.isfinite(x).all() or (name in self.positive and (x <= 0).any()):
+                what = "positive" if name in self.positive else "finite"
+                raise InputError(f"from_density: hyperparameter {name!r} must be {what}; found {h[name]!r}.")
+        return arrays
+
+    @property
+    def hyper(self) -> Hyper:
+        """The hyperparameters; an error if they are still to be read off values."""
+        if self.h is None:
+            raise InputError("from_density: hyperparameters are not known yet; family.starts(stack) reads them off.")
+        return dict(self.h)
+
+    def starts(self, stack: Stack) -> list[Self]:
+        """The hyperparameters given, or what `start` makes of mean, noise and spread of the values."""
+        if callable(self.start):
+            mean, total = total_variance(stack, pooled=False)
+            shares = noise_shares(stack, total)
+            found = [replace(self, h=self.start(mean, share * total, (1 - share) * total)) for share in shares]
+        elif isinstance(self.start, Mapping):
+            found = [self]
+        else:
+            found = [replace(self, h=start) for start in self.start]
+        for family in found:
+            family.check(stack)
+        return found
+
+    @abstractmethod
+    def check(self, stack: Stack) -> None:
+        """Refuse functions that do not return what they should for such values."""
+
+    def misfit(self, stack: Stack) -> tuple[int, str] | None:
+        """Values have weight 0 or 1 and no variance: what is known about a value belongs into its density."""
+        remedy = "(how well a value is known goes into the density: send it as a further array of the same family)"
+        if stack.variance is not None and (row := first_row(np.any(stack.variance > 0, axis=1))) is not None:
+            return row, f"come without variance {remedy}; found {stack.variance[row].max():g}"
+        if stack.weight is not None:
+            odd = (stack.weight != 0) & (stack.weight != 1)
+            if (row := first_row(odd.any(-1))) is not None:
+                return row, f"have weight 0 or 1 {remedy}; found {stack.weight[row][odd[row]][0]:g}"
+        return None
+
+    def guessed(self, values: Array) -> Array:
+        """Global values (N, d) that explain each local value (N, D) well."""
+        if self.guess is None or len(values) == 0:
+            return values
+        return np.asarray(_guesses(self.guess)(values), dtype=np.float64)
+
+    def update(self, sums: Array) -> Self:
+        """The same family: learning needs the values themselves, see `learn`."""
+        return self
+
+    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
+        """Hyperparameters by gradient, nodes held, then with nodes of their own; kept only if the evidence rises."""
+        best = self
+        if self.learning == "likelihood" and self.free:
+            value = self.log_evidence(sums).sum()
+            unit = self._units(stack)
+            for _ in range(ROUNDS):
+                here = best._packed(unit)
+                there = best._climbed(here, unit, stack, labels)
+                for share in SHARES:
+                    nearer = best.with_hyper(best._unpacked(here + share * (there - here), unit)).seeing(stack)
+                    rows = nearer.rows(stack.values, stack.variance, stack.weight)
+                    found = nearer.log_evidence(atoms := summed(rows, labels)).sum()
+                    if found > value:
+                        break
+                else:
+                    break
+                best, rise, value, sums = nearer, found - value, found, atoms
+                if rise < ENOUGH:
+                    break
+        return best.watched(sums)
+
+    @abstractmethod
+    def watched(self, sums: Array) -> Self:
+        """The same family, after a warning if the evidences of these atoms are not accurate enough."""
+
+    @abstractmethod
+    def held_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
+        """Sum of log evidences with the present nodes, and its gradient, for transformed hyperparameters and units."""
+
+    def with_hyper(self, h: Mapping[str, Any]) -> Self:
+        """The same family with these hyperparameters."""
+        return replace(self, h=h)
+
+    def learned(self) -> dict[str, Any]:
+        """All hyperparameters by name."""
+        return {name: float(x) if x.ndim == 0 else x for name, x in self.hyper.items()}
+
+    @property
+    def free(self) -> list[str]:
+        """Names of the hyperparameters that are learned."""
+        return [name for name in self.hyper if name not in self.fixed]
+
+    def _units(self, stack: Stack) -> Hyper:
+        """What changes of hyperparameters are measured in: standard deviations of the global values."""
+        theta = self.guessed(stack.values if stack.weight is None else stack.values[(stack.weight > 0).any(-1)])
+        each = np.where(np.ptp(theta, axis=0) > 0, theta.std(0), 0.0) if len(theta) else np.zeros(theta.shape[1])
+        typical = float(np.sqrt(np.square(each).mean())) or 1.0
+        each = np.where(each > 0, each, typical)
+        return {
+            name: each if self.hyper[name].shape == each.shape else np.full(self.hyper[name].shape, typical)
+            for name in self.free
+        }
+
+    def _packed(self, unit: Hyper) -> Array:
+        """Free hyperparameters as one vector: logarithms of positive ones, others in their units."""
+        parts = [np.log(x) if n in self.positive else x / unit[n] for n, x in self.hyper.items() if n in self.free]
+        return np.concatenate([part.ravel() for part in parts])
+
+    def _split(self, x: Array) -> Hyper:
+        """The parts of such a vector by name."""
+        shapes = {name: self.hyper[name].shape for name in self.free}
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
+        return {n: part.reshape(s) for (n, s), part in zip(shapes.items(), np.split(x, ends[:-1]), strict=True)}
+
+    def _unpacked(self, x: Array, unit: Hyper) -> Hyper:
+        """And back to hyperparameters."""
+        found = {n: np.exp(part) if n in self.positive else part * unit[n] for n, part in self._split(x).items()}
+        return {**self.hyper, **found}
+
+    def _climbed(self, here: Array, unit: Hyper, stack: Stack, labels: Index) -> Array:
+        """The best transformed hyperparameters within reach, by L-BFGS on the evidence with the present nodes."""
+        from scipy.optimize import minimize
+
+        held = self.held_nodes(stack, labels)
+
+        def descent(x: Array) -> tuple[float, Array]:
+            value, gradient = held(x, unit)
+            return -value, -np.concatenate([gradient[name].ravel() for name in self.free])
+
+        if not np.isfinite(descent(here)[1]).all():
+            raise InputError(
+                "from_density: the gradient of the evidence is not finite at the present hyperparameters; log_density "
+                "and log_prior must have finite derivatives for all values and all real theta, also in branches that "
+                "jnp.where does not choose."
+            )
+        widths = [np.log(LARGEST_FACTOR) if name in self.positive else 1.0 for name in self.free]
+        reach = np.repeat(widths, [self.hyper[name].size for name in self.free])
+        bounds = list(zip(here - reach, here + reach, strict=True))
+        return np.asarray(
+            minimize(descent, here, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}).x
+        )
+
+
+def untransformed(free: Any, units: Any, others: Any, positive: tuple[str, ...]) -> Any:
+    """Hyperparameters from transformed ones, inside a compiled function."""
+    jnp = load_jax().numpy
+    return {**others, **{n: jnp.exp(x) if n in positive else x * units[n] for n, x in free.items()}}
+
+
+@lru_cache(maxsize=32)
+def _guesses(guess: Guess) -> Callable[..., Any]:
+    return compiled(load_jax().vmap(guess))

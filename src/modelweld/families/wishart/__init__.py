@@ -1,0 +1,1 @@
+"""Covariances: evidence, learning and first guesses of the Wishart families."""

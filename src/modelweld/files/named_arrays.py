@@ -1,0 +1,97 @@
+"""Arrays without a manifest, known by their names: what npz files, tables and short JSON can say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.files.limits import checked_name
+from modelweld.inputs.local_model import LocalModel, checked_values
+
+VALUES = ("values", "centres", "centers", "means")
+"""What one row per parameter may be called."""
+
+OTHERS = ("counts", "covariances", "variances", "variance", "weight", "features", "site")
+
+SHARES_SUM = 1e-6
+"""Counts whose sum is this close to one are shares of points, not numbers."""
+
+
+def model_of(given: Mapping[str, Any], site: str = "") -> LocalModel:
+    """The model that named arrays make.
+
+    One row per parameter (`values`, or one array of any name) and, beside it, what is known: `counts` (rows),
+    `features` (names of columns), `variance` and `weight`. With `covariances` or `variances`, and `counts`, it is a
+    mixture.
+
+    Examples
+    --------
+    >>> model = model_of({"centres": [[0.0, 1.0], [5.0, 5.0]], "counts": [10, 30], "features": ["x", "y"]})
+    >>> model.along["values"], model.riding
+    ((None, 'feature'), ('counts',))
+    """
+    parts = dict(given)
+    alone = [name for name in parts if name not in OTHERS]
+    if len(alone) != 1:
+        raise InputError(
+            f"without a manifest, one array has a row per parameter, and {', '.join(OTHERS)} may stand beside it; "
+            f"found {sorted(parts)}. Name them so, or write the file with modelweld.files.save or modelweld.export."
+        )
+    values = checked_values(parts.pop(alone[0]), f"array {alone[0]!r}")
+    if values.ndim != 2:
+        raise InputError(
+            f"array {alone[0]!r} must have one row per parameter: two axes; found shape {values.shape}."
+            + (" For one-dimensional parameters use shape (L, 1)." if values.ndim == 1 else "")
+        )
+    site = checked_name(str(parts.pop("site", site)), "a site", empty=True)
+    features = _features(parts.pop("features", None), values.shape[1])
+    counts = checked_values(parts.pop("counts"), "counts") if "counts" in parts else None
+    if counts is not None and (counts.shape != values.shape[:1] or (counts < 0).any()):
+        raise InputError(f"counts must be one number, not negative, for each of {len(values)} rows.")
+    spreads = [name for name in ("covariances", "variances") if name in parts]
+    if spreads:
+        return _mixture(values, parts, counts, features, site)
+    arrays = {"values": values, **({} if counts is None else {"counts": counts})}
+    axes: dict[str, tuple[str | None, ...]] = {"values": ("atom", None if features is None else "feature")}
+    return LocalModel(
+        arrays,
+        axes if counts is None else {**axes, "counts": ("atom",)},
+        variance={"values": parts["variance"]} if "variance" in parts else {},
+        weight={"values": parts["weight"]} if "weight" in parts else {},
+        riding=[name for name in arrays if name == "counts"],
+        site=site,
+        coordinates={} if features is None else {"feature": features},
+    )
+
+
+def _features(given: Any, D: int) -> list[str] | None:
+    if given is None:
+        return None
+    names = np.asarray(given).tolist()
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names) and len(names) == D):
+        raise InputError(f"features must be {D} names, one per column; found {str(given)[:60]!r}.")
+    return names
+
+
+def _mixture(values: Any, parts: dict[str, Any], counts: Any, features: Any, site: str) -> LocalModel:
+    from modelweld.kinds.mixture import mixture
+
+    if len(parts) > 1 or counts is None:
+        raise InputError(
+            "a mixture has means, either covariances or variances, and counts (numbers of points, or shares that sum "
+            f"to one), and nothing else; found {sorted(parts)} and {'no ' if counts is None else ''}counts."
+        )
+    ((name, given),) = parts.items()
+    spreads = checked_values(given, name)
+    L, D = values.shape
+    wanted = (L, D, D) if name == "covariances" else (L, D)
+    if spreads.shape != wanted:
+        raise InputError(f"{name} must have shape {wanted}, as the means have {values.shape}; found {spreads.shape}.")
+    diagonal = np.diagonal(spreads, axis1=1, axis2=2) if spreads.ndim == 3 else spreads
+    if (diagonal < 0).any():
+        raise InputError(f"{name} must not be negative; found {diagonal.min():g}.")
+    counted = abs(float(counts.sum()) - 1) > SHARES_SUM
+    return mixture(values, spreads, counts, counted=counted, features=features, site=site)

@@ -1,0 +1,1 @@
+"""Sparse Gaussian processes: a local model of our own."""

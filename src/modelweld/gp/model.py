@@ -1,0 +1,184 @@
+"""Predictors: a Gaussian process known by its values at inducing inputs, and a committee of such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.gp.kernels import Kernel, Whitened, whitened
+from modelweld.inputs.local_model import Array
+
+
+class _Predictor:
+    """`predict` in the manner of scikit-learn, from means and variances of the function."""
+
+    noise: float
+    n_features_in_: int
+    feature_names_in_: tuple[str, ...] | None
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        """Means and variances of the function itself."""
+        raise NotImplementedError
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[False] = False) -> Array: ...
+
+    @overload
+    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Array, Array]: ...
+
+    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Expected responses and, if asked for, standard deviations of new responses, their noise included.
+
+        Parameters
+        ----------
+        X : array (rows, features) or DataFrame
+            Where. Columns of a DataFrame are found by name where the sites named their features.
+        return_std : bool
+            Whether standard deviations are wanted, too.
+        """
+        mean, variance = self.latent(self._rows(X))
+        return (mean, np.sqrt(variance + self.noise)) if return_std else mean
+
+    def _rows(self, X: Any) -> Array:
+        names = self.feature_names_in_
+        if names is not None and hasattr(X, "columns"):
+            missing = [name for name in names if name not in X.columns]
+            if missing:
+                raise InputError(f"X must have the columns {list(names)}; it lacks {missing}.")
+            X = X[list(names)]
+        rows = np.asarray(X, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
+            raise InputError(f"X must have {self.n_features_in_} columns; found shape {rows.shape}.")
+        return rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparseGP(_Predictor):
+    """A Gaussian process f ~ GP(mean, kernel) of which f(inputs) ~ N(values, covariance) is known.
+
+    Parameters
+    ----------
+    inputs, values, covariance : arrays (M, D), (M,), (M, M)
+        Inducing inputs, and what is known of the function there.
+    kernel : Kernel
+        Its covariance function.
+    mean : float
+        Its mean.
+    noise : float
+        Variance of responses about it.
+    feature_names_in_ : sequence of str, optional
+        Names of the features.
+
+    Notes
+    -----
+    In the basis that whitens K = kernel(inputs, inputs), with k a row of kernel(X, inputs) in it,
+
+        E f(x) = mean + k a,    Var f(x) = kernel(x, x) - k (1 - B) k^T,
+
+    a and B the whitened values and covariance.
+
+    Examples
+    --------
+    >>> known = np.zeros((1, 1))
+    >>> gp = SparseGP(np.zeros((1, 1)), np.array([3.0]), known, Kernel(np.ones(1), 4.0), mean=1.0, noise=0.25)
+    >>> gp.predict([[0.0], [99.0]], return_std=True)         # at the inducing input, and far away
+    (array([3., 1.]), array([0.5       , 2.06155281]))
+    """
+
+    inputs: Array
+    values: Array
+    covariance: Array
+    kernel: Kernel
+    mean: float = 0.0
+    noise: float = 0.0
+    feature_names_in_: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        M, D = self.inputs.shape
+        return f"<SparseGP of {M} points, {D} features, {self.kernel.name}>"
+
+    @property
+    def n_features_in_(self) -> int:  # type: ignore[override]
+        """Number of features."""
+        return int(self.inputs.shape[1])
+
+    @cached_property
+    def basis(self) -> Whitened:
+        """The basis in which the prior of the values is standard."""
+        return whitened(self.kernel(self.inputs, self.inputs))
+
+    @cached_property
+    def knowledge(self) -> tuple[Array, Array]:
+        """Values and covariance in that basis."""
+        white = self.basis.white
+        return white.T @ (self.values - self.mean), white.T @ self.covariance @ white
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        """Means and variances of the function itself.
+
+        Parameters
+        ----------
+        X : array (rows, features)
+            Where.
+        """
+        a, B = self.knowledge
+        k = self.kernel(X, self.inputs) @ self.basis.white
+        variance = self.kernel.outputscale - (k * (k - k @ B)).sum(axis=1)
+        return self.mean + k @ a, np.maximum(variance, 0.0)
+
+
+class Committee(_Predictor):
+    """Robust Bayesian committee machine of sparse Gaussian processes (Deisenroth and Ng, 2015).
+
+    Every member speaks with weight beta_j(x) = (log prior variance - log posterior variance) / 2, so that nobody is
+    asked about what it has not seen:
+
+        1 / Var f(x) = 1 / s + sum_j beta_j (1 / Var_j f(x) - 1 / s_j),
+        E f(x) / Var f(x) = m / s + sum_j beta_j (E_j f(x) / Var_j f(x) - m_j / s_j),
+
+    with the members' own prior means m_j and variances s_j, and medians of these for m and s. Where all members have
+    the same prior this is the machine as published.
+
+    Parameters
+    ----------
+    members : sequence of SparseGP
+        At least one.
+
+    Examples
+    --------
+    >>> gp = SparseGP(np.zeros((1, 1)), np.array([3.0]), np.eye(1), Kernel(np.ones(1), 4.0))
+    >>> Committee([gp]).predict([[99.0]]).tolist()
+    [0.0]
+    """
+
+    def __init__(self, members: Sequence[SparseGP]) -> None:
+        self.members = list(members)
+        self.noise = float(np.mean([gp.noise for gp in members]))
+        self.n_features_in_ = members[0].n_features_in_
+        self.feature_names_in_ = members[0].feature_names_in_
+
+    def __repr__(self) -> str:
+        return f"<Committee of {len(self.members)} SparseGPs>"
+
+    def latent(self, X: Array) -> tuple[Array, Array]:
+        """Means and variances of the function itself."""
+        s = float(np.median([gp.kernel.outputscale for gp in self.members]))
+        precision = np.full(len(X), 1 / s)
+        linear = precision * float(np.median([gp.mean for gp in self.members]))
+        for gp in self.members:
+            prior = gp.kernel.outputscale
+            mean, variance = gp.latent(X)
+            variance = np.clip(variance, SMALLEST_VARIANCE * prior, prior)
+            beta = 0.5 * np.log(prior / variance)
+            precision += beta * (1 / variance - 1 / prior)
+            linear += beta * (mean / variance - gp.mean / prior)
+        return linear / precision, 1 / precision
+
+
+SMALLEST_VARIANCE = 1e-10
+"""Of a committee member's prior variance: below, it is rounding (see `gp_kernels.SMALLEST_EIGENVALUE`)."""

@@ -1,0 +1,1 @@
+"""What sites send, checked, aligned by name and stacked into rows."""

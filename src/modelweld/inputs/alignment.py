@@ -1,0 +1,87 @@
+"""Sites that name their coordinates are put into one order by name, before anything is compared.
+
+A coordinate that must be complete (features) has the same names everywhere, in any order; else the sites do not
+measure the same things and are refused, with the difference. Of a partial one (words, classes) every site sends what it
+has: the fused model has them all, and what a site lacks has weight zero there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, LocalModel
+
+SHOWN = 5
+"""Names shown in a message before it says "and so many more"."""
+
+
+def aligned(models: Sequence[LocalModel]) -> list[LocalModel]:
+    """The same models with the same names in the same order along every coordinate they name.
+
+    Examples
+    --------
+    >>> a = LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["x", "y"]})
+    >>> b = LocalModel({"v": [[3.0, 4.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["y", "x"]})
+    >>> [m.arrays["v"].tolist() for m in aligned([a, b])]
+    [[[1.0, 2.0]], [[4.0, 3.0]]]
+    """
+    named = {coordinate for model in models for coordinate in model.coordinates}
+    result = list(models)
+    for coordinate in sorted(named):
+        lists = {m.coordinates[coordinate] for m in models if coordinate in m.coordinates}
+        if len(lists) == 1:
+            continue
+        if not all(coordinate in m.partial for m in models if coordinate in m.coordinates):
+            _check_same(models, coordinate)
+        names = tuple(sorted(set().union(*lists)))
+        lacking = any(len(known) < len(names) for known in lists)
+        result = [m if coordinate not in m.coordinates else _put(m, coordinate, names, lacking) for m in result]
+    return result
+
+
+def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
+    """Refuse sites that lack names others have."""
+    first = next(m for m in models if coordinate in m.coordinates)
+    wanted = set(first.coordinates[coordinate])
+    for j, model in enumerate(models):
+        found = set(model.coordinates.get(coordinate, wanted))
+        if found != wanted:
+            raise InputError(
+                f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: it lacks "
+                f"{_some(wanted - found)} and has {_some(found - wanted)} instead. Fuse sites that describe the same "
+                f"{coordinate}s, or rename them where they mean the same."
+            )
+
+
+def _some(names: set[str]) -> str:
+    ranked = sorted(names)
+    more = f" and {len(ranked) - SHOWN} more" if len(ranked) > SHOWN else ""
+    return (", ".join(map(repr, ranked[:SHOWN])) + more) if ranked else "nothing"
+
+
+def _put(model: LocalModel, coordinate: str, names: tuple[str, ...], lacking: bool) -> LocalModel:
+    """A model whose coordinate has these names, in this order; with weights, if some site lacks some of them."""
+    place = {name: i for i, name in enumerate(names)}
+    where = np.array([place[name] for name in model.coordinates[coordinate]], dtype=np.int64)
+
+    def spread(values: Array, name: str) -> Array:
+        for axis, along in enumerate(model.along[name]):
+            if along == coordinate:
+                wide = np.zeros((*values.shape[:axis], len(names), *values.shape[axis + 1 :]))
+                wide[(slice(None),) * axis + (where,)] = values
+                values = wide
+        return values
+
+    concerned = [name for name, along in model.along.items() if coordinate in along]
+    arrays = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.arrays.items()}
+    variance = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.variance.items()}
+    weight = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.weight.items()}
+    if lacking:
+        for n in concerned:
+            weight.setdefault(n, spread(np.ones(np.shape(model.arrays[n])), n))
+    return model.with_(
+        arrays=arrays, variance=variance, weight=weight, coordinates={**model.coordinates, coordinate: names}
+    )

@@ -1,0 +1,222 @@
+"""What leaves a site: named arrays whose axes are sets or fixed coordinates. The only border for arrays.
+
+Everything that enters modelweld is checked here, once; inside, it is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from modelweld.errors import InputError, OutOfRangeError
+
+Array = NDArray[np.float64]
+Axes = tuple[str | None, ...]
+
+LARGEST_VALUE = 1e120
+"""Evidences add squares of up to 1e60 values: sums of 1e300 still fit in a float64."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalModel:
+    """The parameters one site sends.
+
+    Parameters
+    ----------
+    arrays : mapping of str to array
+        The parameters by name.
+    axes : mapping of str to tuple
+        For each array one entry per axis: the name of a *set*, whose order means nothing (components,
+        states, topics, hidden units); ``None`` for a fixed coordinate; or the name of a coordinate that is spelt out
+        in `coordinates` (features, words, classes).
+    variance, weight : mapping of str to array or float, optional
+        How well the values of an array are known: `variance` is added to the noise (a squared standard
+        error), `weight` divides it (a sample count, a Fisher information). Each has the array's own shape,
+        or the shape of its leading axes, or is one number. **A weight of zero means: not seen.**
+    riding : sequence of str, optional
+        Arrays that do not decide the matching but are carried through it (counts, transition counts).
+        Arrays that carry no set, or one set twice, always ride.
+    site : str, optional
+        A name for messages and tables; it never influences the result.
+    coordinates : mapping of str to sequence of str, optional
+        Names of the entries along fixed coordinates, ``{"feature": ["age", "pressure"]}``. Sites are aligned by these
+        names before anything else: see `modelweld.inputs.alignment`.
+    partial : sequence of str, optional
+        Coordinates of which a site may lack entries (words, classes): it then has weight zero there. Others must have
+        the same names everywhere.
+    kind : str, optional
+        What the arrays are the parameters of ("mixture", "hmm", ...), for those who write models: `modelweld.kinds`.
+    facts : mapping, optional
+        Whatever else must travel to write a model again: numbers, words, lists and dicts of these.
+
+    Attributes
+    ----------
+    sizes : dict of str to int
+        How many members each set has.
+    along : dict of str to tuple
+        For each array and axis the name of its spelt-out coordinate, or None. In `axes` these are None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> site = LocalModel(
+    ...     arrays={"means": np.array([[0.0, 1.0], [5.0, 5.0]]), "counts": np.array([40.0, 60.0])},
+    ...     axes={"means": ("component", None), "counts": ("component",)},
+    ...     riding=["counts"],
+    ...     site="north",
+    ... )
+    >>> site.sizes
+    {'component': 2}
+    """
+
+    arrays: Mapping[str, ArrayLike]
+    axes: Mapping[str, Sequence[str | None]]
+    variance: Mapping[str, ArrayLike] = field(default_factory=dict)
+    weight: Mapping[str, ArrayLike] = field(default_factory=dict)
+    riding: Sequence[str] = ()
+    site: str = ""
+    coordinates: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    partial: Sequence[str] = ()
+    kind: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        where = f"site {self.site!r}" if self.site else "local model"
+        if set(self.arrays) != set(self.axes):
+            odd = sorted(set(self.arrays) ^ set(self.axes))
+            raise InputError(f"{where}: every array needs its axes and the reverse; {odd} has only one of the two.")
+        unknown = sorted((set(self.variance) | set(self.weight) | set(self.riding)) - set(self.arrays))
+        if unknown:
+            raise InputError(
+                f"{where}: variance, weight and riding name arrays of the model, but there is no {unknown}; "
+                f"it has {sorted(self.arrays)}."
+            )
+        arrays = {name: checked_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
+        coordinates = _checked_names(self.coordinates, self.partial, where)
+        axes = {name: tuple(names) for name, names in self.axes.items()}
+        sizes: dict[str, int] = {name: len(names) for name, names in coordinates.items()}
+        for name, values in arrays.items():
+            if values.ndim != len(axes[name]):
+                raise InputError(
+                    f"{where}: array {name!r} has {values.ndim} axes but {axes[name]} names {len(axes[name])}."
+                )
+            for axis, size in zip(axes[name], values.shape, strict=True):
+                if axis is not None and sizes.setdefault(axis, size) != size:
+                    what = (
+                        f"coordinate {axis!r} has {sizes[axis]} names"
+                        if axis in coordinates
+                        else (f"set {axis!r} has {sizes[axis]} members elsewhere")
+                    )
+                    raise InputError(f"{where}: {what} but {size} in array {name!r}.")
+        along = {name: tuple(a if a in coordinates else None for a in named) for name, named in axes.items()}
+        axes = {name: tuple(None if a in coordinates else a for a in named) for name, named in axes.items()}
+        sizes = {name: size for name, size in sizes.items() if name not in coordinates}
+        variance = {
+            name: _beside(v, arrays[name], f"{where}, variance of {name!r}") for name, v in self.variance.items()
+        }
+        weight = {name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()}
+        for attribute, value in {
+            "arrays": arrays,
+            "axes": axes,
+            "variance": variance,
+            "weight": weight,
+            "riding": tuple(self.riding),
+            "coordinates": coordinates,
+            "partial": tuple(self.partial),
+            "sizes": sizes,
+            "along": along,
+        }.items():
+            object.__setattr__(self, attribute, value)
+
+    sizes: dict[str, int] = field(init=False, repr=False)
+    along: dict[str, Axes] = field(init=False, repr=False)
+
+    def with_(self, **changes: Any) -> LocalModel:
+        """The same model with other fields; arrays, variances and weights that are not named stay.
+
+        Examples
+        --------
+        >>> model = LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}, site="a")
+        >>> model.with_(site="b").site
+        'b'
+        """
+        mine = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        mine["axes"] = {
+            name: tuple(c or a for c, a in zip(self.along[name], named, strict=True))
+            for name, named in self.axes.items()
+        }
+        return LocalModel(**{**mine, **changes})
+
+
+def _checked_names(
+    coordinates: Mapping[str, Sequence[str]], partial: Sequence[str], where: str
+) -> dict[str, tuple[str, ...]]:
+    """Names along coordinates: words, each once."""
+    result = {}
+    for coordinate, names in coordinates.items():
+        result[coordinate] = tuple(map(str, names))
+        if len(set(result[coordinate])) < len(result[coordinate]):
+            twice = next(name for name in result[coordinate] if result[coordinate].count(name) > 1)
+            raise InputError(f"{where}: names along {coordinate!r} must differ; {twice!r} comes more than once.")
+    unknown = sorted(set(partial) - set(result))
+    if unknown:
+        raise InputError(f"{where}: partial names coordinates that are spelt out; {unknown} are not.")
+    return result
+
+
+def checked_values(values: Any, where: str) -> Array:
+    """A float64 array of finite values, or an `InputError` that says where and what was found."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf":
+            raise TypeError
+        array = np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: must be an array of real numbers; found {_describe(values)}.") from None
+    check_finite(array, where)
+    return array
+
+
+def check_finite(array: Array, where: str) -> None:
+    """Refuse NaN, infinities and values whose squares would overflow."""
+    # one pass without temporaries: a NaN or an infinity survives both reductions
+    largest = max(abs(float(array.max())), abs(float(array.min()))) if array.size else 0.0
+    if largest <= LARGEST_VALUE:
+        return
+    flat = array.ravel()
+    bad = np.flatnonzero(~(np.abs(flat) <= LARGEST_VALUE))
+    index = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
+    raise OutOfRangeError(
+        f"{where}: values must be finite and at most {LARGEST_VALUE:g} in size; found {flat[bad[0]]} at {index}"
+        f" ({bad.size} such in all). Drop the parameter, mark it as not seen with weight 0, or change the units."
+    )
+
+
+def check_squares(values: Array) -> None:
+    """A fast first look at many values: refuse if their squares add up to too much, or to no number at all."""
+    flat = values.ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not flat @ flat < LARGEST_VALUE**2:
+            raise OutOfRangeError(f"values must be finite and at most {LARGEST_VALUE:g} in size.")
+
+
+def _beside(given: Any, array: Array, where: str) -> Array:
+    """Variance or weight, spread out to the shape of the array it stands beside."""
+    value = checked_values(given, where)
+    if (value < 0).any():
+        raise InputError(f"{where}: must not be negative; found {value.min():g}.")
+    if value.shape != array.shape[: value.ndim]:
+        raise InputError(
+            f"{where}: must be a number or have the shape of the array, {array.shape}, or of its leading axes; "
+            f"found {value.shape}."
+        )
+    return np.broadcast_to(value.reshape(value.shape + (1,) * (array.ndim - value.ndim)), array.shape)
+
+
+def _describe(values: Any) -> str:
+    dtype = getattr(values, "dtype", None)
+    return f"{type(values).__name__}" + (f" of {dtype}" if dtype is not None else "")

@@ -1,0 +1,150 @@
+"""Local models as sets: which arrays decide which set's matching, and their values as rows of that set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.families import Family, Gaussian
+from modelweld.inputs.alignment import aligned
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.matching.result import Key, Matching, arrays_of
+
+Families = Family | Mapping[Any, Any] | None
+
+
+def checked_models(given: Sequence[Any]) -> list[LocalModel]:
+    """All LocalModels, with the same arrays and axes."""
+    for j, m in enumerate(given):
+        if not isinstance(m, LocalModel):
+            raise InputError(f"site {j}: either all sites are LocalModels or none is; found {type(m).__name__}.")
+    given = aligned(given)
+    first = given[0]
+    for j, m in enumerate(given):
+        if dict(m.axes) != dict(first.axes):
+            raise InputError(
+                f"site {m.site or j}: all sites must send the same arrays with the same axes. It has "
+                f"{dict(m.axes)}, the first site {dict(first.axes)}. What a site has not seen it sends with weight 0."
+            )
+        for name, axes in m.axes.items():
+            for axis, n, n_first in zip(axes, np.shape(m.arrays[name]), np.shape(first.arrays[name]), strict=True):
+                if axis is None and n != n_first:
+                    raise InputError(
+                        f"site {m.site or j}: fixed coordinates must agree, but array {name!r} has shape "
+                        f"{np.shape(m.arrays[name])} and the first site's {np.shape(first.arrays[name])}."
+                    )
+    return list(given)
+
+
+def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str, dict[Key, Family]]:
+    """Which arrays decide which set's matching, with their families; sets in the order of the arrays' axes."""
+    first = sites[0]
+    sets = list(dict.fromkeys(axis for axes in first.axes.values() for axis in axes if axis is not None))
+    result: dict[str, dict[Key, Family]] = {}
+    for position, set_name in enumerate(sets):
+        known = set(sets[:position])
+        usable = [
+            name
+            for name, axes in first.axes.items()
+            if axes.count(set_name) == 1 and all(a is None or a == set_name or a in known for a in axes)
+        ]
+        result[set_name] = _chosen(families, set_name, usable, first)
+    if not result and families != {}:
+        raise InputError("there is nothing to match: no array has a set among its axes.")
+    return result
+
+
+def _chosen(families: Families, set_name: str, usable: list[str], first: LocalModel) -> dict[Key, Family]:
+    """The families of one set."""
+    chosen: dict[Key, Family]
+    if families is None or isinstance(families, Family):
+        chosen = {name: families or Gaussian() for name in usable if name not in first.riding}
+    else:
+        own = families.get(set_name, families)
+        if not isinstance(own, Mapping):
+            raise InputError(f"families[{set_name!r}] must map array names to families; found {own!r}.")
+        sets = {axis for axes in first.axes.values() for axis in axes}
+        unknown = [key for key in own if not set(arrays_of(key)) <= set(first.axes) and key not in sets]
+        if unknown:
+            raise InputError(f"families name {unknown}, but the sites send {sorted(first.axes)}.")
+        wrong = [key for key, f in own.items() if key not in sets and not isinstance(f, Family)]
+        if wrong:
+            raise InputError(f"families must be Family objects, such as Gaussian(); {wrong} are not.")
+        chosen = {key: f for key, f in own.items() if isinstance(f, Family) and set(arrays_of(key)) <= set(usable)}
+        named = [name for key in chosen for name in arrays_of(key)]
+        if len(set(named)) < len(named):
+            twice = sorted({name for name in named if named.count(name) > 1})
+            raise InputError(f"families name {twice} twice: every array has one family, alone or with others.")
+    if not chosen:
+        raise InputError(
+            f"no array decides the matching of set {set_name!r}: arrays that could are {usable or 'none'}; "
+            "they must not all ride, and must have a family."
+        )
+    return chosen
+
+
+def stack_of(sites: Sequence[LocalModel], key: Key, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
+    """The values of one family, all sites one below the other; several arrays of a family stand side by side."""
+    stacks = [_array_stack(sites, name, set_name, matchings) for name in arrays_of(key)]
+    return stacks[0] if len(stacks) == 1 else side_by_side(stacks)
+
+
+def side_by_side(stacks: Sequence[Stack]) -> Stack:
+    """Stacks of the same rows as one: their columns follow each other."""
+
+    def joined(name: str, absent: float) -> Array | None:
+        parts = [getattr(s, name) for s in stacks]
+        if all(part is None for part in parts):
+            return None
+        full = [np.full(s.values.shape, absent) if p is None else p for s, p in zip(stacks, parts, strict=True)]
+        return np.concatenate(full, axis=1)
+
+    values = np.concatenate([s.values for s in stacks], axis=1)
+    return Stack(values, stacks[0].offsets, joined("variance", 0.0), joined("weight", 1.0))
+
+
+def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
+    """One array of all sites as rows of `set_name`, its other sets in global order (absent members: weight 0)."""
+    has_variance = any(name in m.variance for m in sites)
+    axes = sites[0].axes[name]
+    reordered = any(axis is not None and axis != set_name for axis in axes)
+    has_weight = reordered or any(name in m.weight for m in sites)
+    without = [m.site or str(j) for j, m in enumerate(sites) if name not in m.weight]
+    sent = [np.asarray(m.weight[name]) for m in sites if name in m.weight]
+    if without and any(((w != 0) & (w != 1)).any() for w in sent):
+        raise InputError(
+            f"array {name!r}: some sites send a weight, but not {', '.join(map(repr, without[:3]))}"
+            f"{f' and {len(without) - 3} others' if len(without) > 3 else ''}. What their values are worth is not "
+            "known then: send weights from all sites, or from none."
+        )
+    values, variance, weight = [], [], []
+    for j, m in enumerate(sites):
+        array = np.asarray(m.arrays[name])
+
+        def rows(x: Array, j: int = j, m: LocalModel = m) -> Array:
+            for position, axis in enumerate(m.axes[name]):
+                if axis is not None and axis != set_name:
+                    matching = matchings[axis]
+                    shape = (*x.shape[:position], len(matching.counts), *x.shape[position + 1 :])
+                    spread_out = np.zeros(shape)
+                    spread_out[(slice(None),) * position + (matching.labels[j],)] = x
+                    x = spread_out
+            x = np.moveaxis(x, m.axes[name].index(set_name), 0)
+            return x.reshape(len(x), int(np.prod(x.shape[1:])))
+
+        values.append(rows(array))
+        if has_variance:
+            variance.append(rows(np.asarray(m.variance.get(name, np.zeros(array.shape)))))
+        if has_weight:
+            weight.append(rows(np.asarray(m.weight.get(name, np.ones(array.shape)))))
+    stack = Stack(
+        np.concatenate(values),
+        offsets_of([len(v) for v in values]),
+        np.concatenate(variance) if has_variance else None,
+        np.concatenate(weight) if has_weight else None,
+    )
+    return stack.blind()

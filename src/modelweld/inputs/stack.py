@@ -1,0 +1,149 @@
+"""The sites' values of one array, stacked, in an order that depends on their content alone.
+
+Sites arrive in any order and rows within a site mean nothing by their order. Everything random later on is drawn
+over the canonical order made here, so the order of arrival cannot matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, checked_values
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """N local values of dimension D; group j has rows ``offsets[j]`` to ``offsets[j + 1]``.
+
+    `variance` and `weight` have the shape of `values` or are None (zero and one everywhere). Where groups
+    and rows do not stand in canonical order, `order` lists the groups and `rows` the rows of each group so.
+    `moments` are the mean (D,) and the sums of squares about it (D,), where they are known.
+    """
+
+    values: Array
+    offsets: Index
+    variance: Array | None = None
+    weight: Array | None = None
+    order: Index | None = None
+    rows: Index | None = None
+    moments: tuple[Array, Array] | None = None
+
+    @property
+    def sizes(self) -> Index:
+        """Number of rows of every group."""
+        return np.diff(self.offsets)
+
+    @property
+    def plain(self) -> bool:
+        """Whether every value is known equally well, so that counts and sums tell all."""
+        return self.variance is None and self.weight is None
+
+    def blind(self) -> Stack:
+        """The same with zeros where the weight is zero, so that what was not seen cannot even decide an order."""
+        if self.weight is None:
+            return self
+        seen = self.weight > 0
+        variance = None if self.variance is None else np.where(seen, self.variance, 0.0)
+        return replace(self, values=np.where(seen, self.values, 0.0), variance=variance)
+
+    def largest(self, number: int) -> Index:
+        """The largest groups, the first by content among equals."""
+        order = np.arange(len(self.sizes)) if self.order is None else self.order
+        return np.asarray(order[np.argsort(-self.sizes[order], kind="stable")[:number]])
+
+    def group(self, j: int) -> Index:
+        """The rows of group j in canonical order."""
+        span = slice(self.offsets[j], self.offsets[j + 1])
+        return np.arange(span.start, span.stop) if self.rows is None else self.rows[span]
+
+    def take(self, rows: Index, offsets: Index) -> Stack:
+        """These rows, cut into groups at `offsets`."""
+        return replace(
+            self,
+            values=self.values[rows],
+            offsets=offsets,
+            variance=None if self.variance is None else self.variance[rows],
+            weight=None if self.weight is None else self.weight[rows],
+        )
+
+
+def offsets_of(sizes: Sequence[int] | Index) -> Index:
+    """Where the groups of these sizes begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
+
+
+def group_of_rows(offsets: Index) -> Index:
+    """The group of each row."""
+    return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+
+
+def canonical_rows(stacks: Sequence[Stack]) -> Index:
+    """Rows sorted by content within their group (lexicographically over all stacks side by side)."""
+    group, first = group_of_rows(stacks[0].offsets), stacks[0].values[:, 0]
+    order = np.lexsort((first, group))
+    if not ((np.diff(group[order]) == 0) & (np.diff(first[order]) == 0)).any():
+        return order  # the first number almost always decides
+    columns = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
+    keys = [column for a in columns for column in a.T]
+    return np.lexsort((*keys[::-1], group))
+
+
+def canonical_groups(stacks: Sequence[Stack]) -> Index:
+    """Groups sorted by content; their rows must already be in canonical order."""
+    offsets, sizes = stacks[0].offsets, stacks[0].sizes
+    first = np.zeros(len(sizes))
+    begin = offsets[:-1][sizes > 0]
+    first[sizes > 0] = stacks[0].values[begin if stacks[0].rows is None else stacks[0].rows[begin], 0]
+    order = np.lexsort((first, sizes))
+    tied = (np.diff(sizes[order]) == 0) & (np.diff(first[order]) == 0)
+    if not tied.any():
+        return order
+    # size and first number almost always decide; if not, whole groups are compared
+    arrays = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
+    keys = [tuple(a[stacks[0].group(j)].tobytes() for a in arrays) for j in range(len(sizes))]
+    return np.array(sorted(range(len(sizes)), key=lambda j: (sizes[j], first[j], keys[j])), dtype=np.int64)
+
+
+def arranged(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
+    """The same stacks with rows and groups in canonical order, and where each row came from."""
+    offsets, sizes = stacks[0].offsets, stacks[0].sizes
+    within = canonical_rows(stacks)
+    order = canonical_groups([s.take(within, offsets) for s in stacks])
+    rows = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in order])
+    return [s.take(rows, offsets_of(sizes[order])) for s in stacks], rows
+
+
+def stack_arrays(given: Sequence[Any]) -> Stack:
+    """Plain arrays (L_j, D), one per group, one below the other."""
+    arrays = [
+        a if type(a) is np.ndarray and a.dtype == np.float64 else checked_values(a, f"site {j}")
+        for j, a in enumerate(given)
+    ]
+    if len({a.shape[1:] for a in arrays}) > 1 or arrays[0].ndim != 2:
+        arrays = _reshaped(arrays)
+    if arrays[0].shape[1] == 0 or not any(len(a) for a in arrays):
+        raise InputError("there is nothing to fuse: no site sent a local parameter.")
+    return Stack(np.concatenate(arrays), offsets_of([len(a) for a in arrays]))
+
+
+def _reshaped(arrays: list[Array]) -> list[Array]:
+    """Arrays that are empty in one way or another with the columns of the others; an error if columns differ."""
+    width = next((a.shape[-1] for a in arrays if a.ndim == 2 and a.size), 0)
+    for j, a in enumerate(arrays):
+        if a.size == 0 and (a.ndim == 1 or len(a) == 0):
+            continue
+        if a.ndim != 2 or a.shape[1] != width:
+            what = "one row per local parameter: two axes" if a.ndim != 2 else f"{width} columns like the first site"
+            raise InputError(
+                f"site {j}: its array must have {what}; found shape {a.shape}."
+                + (" For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else "")
+            )
+    return [a if a.size else np.zeros((0, width)) for a in arrays]

@@ -1,0 +1,105 @@
+"""Natural fusion of sparse Gaussian processes: what every site's data said, put on one prior. No data is needed.
+
+A site's q(u) = N(values, covariance) is its prior N(mean, K) times a Gaussian factor, which is what its data said of
+its inducing values. Written as observations of unit noise, y = R f(inputs) + e with R^T R = covariance^-1 - K^-1, all
+sites' factors together are the data of one Gaussian process: its kernel and mean are those under which they are most
+probable (`kernel_learning`), and its posterior at the fused inputs, by the variational bound (Titsias, 2009), is the
+fused model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.gp.kernels import Kernel, whitened
+from modelweld.gp.model import SparseGP
+from modelweld.inputs.local_model import Array
+
+SMALLEST_SHARE = 1e-8
+"""Of a prior variance that a site can leave: one ten-thousandth of its deviation, far below what data tell. Where
+a covariance has zero or (by rounding) negative eigenvalues, its values are taken as known so well, and no better."""
+
+LEAST_SAID = 1e-8
+"""Precision, in units of the prior's, below which a direction of a factor says nothing and is left out."""
+
+MOST_DOUBT = 0.01
+"""Share of its variance that the function may keep at a site's inducing input, given its values at the fused ones. A
+twentieth is felt where few sites send few points; less than a hundredth adds points and nothing else."""
+
+
+class Factor(NamedTuple):
+    """What a site's data said: y = R f(inputs) + noise of variance one."""
+
+    inputs: Array
+    R: Array
+    y: Array
+
+
+class Posterior(NamedTuple):
+    """Of the values at inducing inputs: mean and covariance."""
+
+    values: Array
+    covariance: Array
+
+
+def factor_of(gp: SparseGP, least: float = LEAST_SAID) -> Factor:
+    """A site's posterior over its inducing values, divided by its prior.
+
+    Directions of which the data say less than `least` times what the prior says are left out.
+
+    Examples
+    --------
+    >>> gp = SparseGP(np.zeros((1, 1)), np.array([3.0]), np.array([[0.8]]), Kernel(np.ones(1), 4.0))
+    >>> R, y = factor_of(gp)[1:]
+    >>> (R.T @ R).round(6).tolist(), (R.T @ y).round(6).tolist()       # 1 / 0.8 - 1 / 4, 3 / 0.8
+    ([[1.0]], [3.75])
+    """
+    a, B = gp.knowledge
+    shares, Q = np.linalg.eigh((B + B.T) / 2)
+    shares = np.clip(shares, SMALLEST_SHARE, 1.0)
+    precision = 1 / shares - 1
+    said = precision > least
+    shares, Q, root = shares[said], Q[:, said], np.sqrt(precision[said])
+    R = (gp.basis.white @ (Q * root)).T
+    return Factor(gp.inputs, R, (Q.T @ a) / (shares * root) + R.sum(axis=1) * gp.mean)
+
+
+def projected(factors: Sequence[Factor], kernel: Kernel, mean: float, inputs: Array) -> Posterior:
+    """The posterior at `inputs` that is nearest to the one given all factors, by the variational bound."""
+    basis = whitened(kernel(inputs, inputs))
+    rank = basis.white.shape[1]
+    precision, linear = np.eye(rank), np.zeros(rank)
+    for Z, R, y in factors:
+        A = basis.white.T @ (R @ kernel(Z, inputs)).T
+        precision += A @ A.T
+        linear += A @ (y - mean * R.sum(axis=1))
+    values, vectors = np.linalg.eigh(precision)
+    root = basis.colour @ (vectors / np.sqrt(values))
+    return Posterior(mean + root @ ((vectors.T @ linear) / np.sqrt(values)), root @ root.T)
+
+
+def completed(inputs: Array, points: Array, kernel: Kernel) -> Array:
+    """The inputs, and those of the points that they leave in doubt, the most doubtful first.
+
+    Averages of matched points stand for these only where the function hardly changes between them.
+
+    Examples
+    --------
+    >>> completed(np.array([[1.0]]), np.array([[0.9], [8.0], [1.1], [8.1]]), Kernel(np.ones(1), 1.0)).ravel().tolist()
+    [1.0, 8.0]
+    """
+    white = whitened(kernel(inputs, inputs)).white
+    known = kernel(points, inputs) @ white
+    doubt = 1 - np.square(known).sum(axis=1) / kernel.outputscale
+    added: list[int] = []
+    while doubt.max() > MOST_DOUBT:
+        i = int(doubt.argmax())
+        row = kernel(points, points[i : i + 1])[:, 0] - known @ known[i]
+        column = row / np.sqrt(doubt[i] * kernel.outputscale)
+        known = np.column_stack([known, column])
+        doubt = doubt - np.square(column) / kernel.outputscale
+        added.append(i)
+    return np.concatenate([inputs, points[added]])

@@ -1,0 +1,152 @@
+"""Fewer components for the same density: the union of the sites' mixtures, and Runnalls' greedy way down from it.
+
+Merging components i and j into one of the same mean and covariance costs at most
+
+    B(i, j) = 1/2 [(w_i + w_j) log|P_ij| - w_i log|P_i| - w_j log|P_j|]
+
+nats of the data's log likelihood (w in points; Runnalls 2007). The cheapest pair is merged, again and again. It knows
+no identities, no K and no confidence, but where only the density matters little beats it at equal K.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+from modelweld.kinds.mixture import merged, stacked
+from modelweld.matching.finish import by_labels
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+
+SMALLEST_VARIANCE = 1e-300
+"""Components that have collapsed to a point count as this wide: their logarithm is still a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """The whole way from the union down to one component.
+
+    Attributes
+    ----------
+    fusion : Fusion
+        Whose components are merged.
+    pairs : list of (int, int)
+        Components merged in each step: the second becomes part of the first.
+    losses : array (N,)
+        ``losses[K - 1]``: nats per point that the mixture of K components loses against the union, at most.
+    """
+
+    fusion: Fusion
+    pairs: list[tuple[int, int]]
+    losses: Array
+
+    def labels(self, K: int) -> Index:
+        """Which of K components each of the union's belongs to."""
+        N = len(self.losses)
+        if not 1 <= K <= N:
+            raise InputError(f"the union has {N} components: K is between 1 and {N}; found {K}.")
+        return _labels_after(self.pairs[: N - K], N)
+
+    def at(self, K: int) -> Fusion:
+        """The fusion with K components."""
+        return relabelled(self.fusion, self.labels(K), "reduction")
+
+
+def reduction(fusion: Fusion) -> Reduction:
+    """Merge the union of all sites' components pair by pair, always the cheapest."""
+    means, spreads, counts = _union_of(fusion)
+    pairs, losses = _way_down(means, spreads, counts, 1)
+    return Reduction(fusion, pairs, losses / max(float(counts.sum()), 1e-300))
+
+
+def reduced(means: Array, spreads: Array, counts: Array, K: int) -> Index:
+    """Which of at most K components each of these belongs to.
+
+    Examples
+    --------
+    >>> reduced(np.array([[0.0], [9.0], [1.0]]), np.ones((3, 1)), np.ones(3), 2).tolist()
+    [0, 1, 0]
+    """
+    return _labels_after(_way_down(means, spreads, counts, K)[0], len(means))
+
+
+def _labels_after(pairs: list[tuple[int, int]], N: int) -> Index:
+    """Labels 0, 1, ... after these pairs of N components were merged."""
+    labels = np.arange(N)
+    for first, second in pairs:
+        labels[labels == second] = first
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+
+def _way_down(means: Array, spreads: Array, counts: Array, K: int) -> tuple[list[tuple[int, int]], Array]:
+    """Pairs merged until K components are left, and the loss in nats with 1, 2, ... of them."""
+    means, spreads, counts = means.copy(), spreads.copy(), counts.copy()
+    N = len(means)
+    volumes = log_volumes(spreads)
+    cost = np.full((N, N), np.inf)
+    for i in range(N - 1):
+        cost[i, i + 1 :] = _costs(means, spreads, counts, volumes, i, np.arange(i + 1, N))
+    alive = np.ones(N, dtype=bool)
+    pairs, steps = [], np.zeros(N)
+    for size in range(N, K, -1):
+        i, j = (int(x) for x in np.unravel_index(cost.argmin(), cost.shape))
+        steps[size - 2] = cost[i, j]
+        pairs.append((i, j))
+        two = np.array([i, j])
+        (means[i],), (spreads[i],), (counts[i],) = merged(means[two], spreads[two], counts[two], np.zeros_like(two))
+        volumes[i] = log_volumes(spreads[[i]])[0]
+        alive[j] = False
+        cost[j], cost[:, j] = np.inf, np.inf
+        others = np.flatnonzero(alive & (np.arange(N) != i))
+        cost[np.minimum(i, others), np.maximum(i, others)] = _costs(means, spreads, counts, volumes, i, others)
+    return pairs, np.cumsum(steps[::-1])[::-1]
+
+
+def union(fusion: Fusion) -> Fusion:
+    """Every component of every site, each an atom of its own."""
+    return relabelled(fusion, np.arange(len(_union_of(fusion)[0])), "union")
+
+
+def relabelled(fusion: Fusion, labels: Index, engine: str) -> Fusion:
+    """The same sites with another matching of their components, for its density alone."""
+    from modelweld.fusion import Fusion
+
+    ((name, matching),) = fusion.matchings.items()
+    means, _, _ = merged(*_union_of(fusion), labels)
+    found = by_labels(labels, matching.offsets, "means", means, engine)
+    return Fusion(fusion.given, fusion.sites, {name: found})
+
+
+def log_volumes(spreads: Array) -> Array:
+    """Log determinants of covariances (..., D, D), or of the diagonal matrices of variances (..., D)."""
+    if spreads.ndim == 2:
+        return np.asarray(np.log(np.maximum(spreads, SMALLEST_VARIANCE)).sum(axis=-1))
+    return np.asarray(np.maximum(np.linalg.slogdet(spreads)[1], np.log(SMALLEST_VARIANCE) * spreads.shape[-1]))
+
+
+def _union_of(fusion: Fusion) -> tuple[Array, Array, Array]:
+    if fusion.models[0].kind != "mixture":
+        raise InputError("union and reduce are for mixtures and k-means; these sites sent something else.")
+    return stacked(fusion.models)
+
+
+def _costs(means: Array, spreads: Array, counts: Array, volumes: Array, i: int, others: Index) -> Array:
+    """B(i, j) for all j of `others`."""
+    both = counts[i] + counts[others]
+    own = np.divide(counts[i], both, out=np.full(len(others), 0.5), where=both > 0)
+    off = means[others] - means[i]
+    if spreads.ndim == 2:
+        pairs = (
+            own[:, None] * spreads[i] + (1 - own)[:, None] * spreads[others] + (own * (1 - own))[:, None] * off * off
+        )
+    else:
+        own = own[:, None, None]
+        pairs = own * spreads[i] + (1 - own) * spreads[others] + own * (1 - own) * off[:, :, None] * off[:, None, :]
+    return np.asarray(0.5 * (both * log_volumes(pairs) - counts[i] * volumes[i] - counts[others] * volumes[others]))

@@ -1,0 +1,129 @@
+"""A fused network whose later layers are fitted to the sites' own networks, on inputs that are drawn, not data.
+
+Averaging outgoing weights gives every atom the same say, however many sites hold it. The sites' networks themselves say
+what is wanted: the output should be the sum of theirs, weighted by class counts, and a unit of a second hidden layer
+should receive what its members receive on average. Both are least-squares problems on the fused layer before.
+
+Members of an atom count by what they have to say: the size of their outgoing weights, times the site's share of each
+class. (If units V_m f(a_m x) are to be replaced by one, V f(a x), an error in a_m costs |V_m| times as much.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index
+from modelweld.kinds.network import DEVIATION, activated, layers, received
+from modelweld.kinds.network_polish import polished
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+DRAWS = 4000
+"""Inputs drawn: some tens for every unit of a layer of about a hundred."""
+
+RIDGE = 1e-3
+"""Penalty on squared weights, as a share of the mean variance of what a unit gives on. Between 1e-5 and 1e-2 accuracies
+on digits and MNIST were the same within .002."""
+
+
+def refitted(
+    fusion: Fusion,
+    pi: Array,
+    *,
+    draws: int = DRAWS,
+    ridge: float = RIDGE,
+    seed: int = 0,
+    steps: int = 0,
+) -> tuple[list[Array], list[Array]]:
+    """The layers of the fused network.
+
+    Parameters
+    ----------
+    fusion : Fusion
+        Of networks.
+    pi : array (J, outputs)
+        Share of every site in every output.
+    draws, ridge, seed : int, float, int
+        How many inputs, how strong a penalty, and the source of the draws.
+    steps : int
+        Then all layers, the first too, move so many steps towards the same outputs: `modelweld.kinds.network_polish`.
+    """
+    # in an order that depends on content alone: polishing would make much of sums that differ by rounding
+    order = sorted(range(len(fusion.models)), key=lambda j: np.asarray(fusion.models[j].arrays["W0"]).tobytes())
+    models, pi = [fusion.models[j] for j in order], pi[order]
+    X = drawn(models, draws, seed)
+    local = [received(model, X) for model in models]
+    fused = []
+    for i, matching in enumerate(fusion.matchings.values()):
+        labels = [matching.labels[j] for j in order]
+        said = [voices(model, p, i) for model, p in zip(models, pi, strict=True)]
+        # the first layer's weights and biases; later, what units receive
+        parts = [site[i] for site in local] if i else [np.vstack([m.arrays["W0"], m.arrays["b0"]]) for m in models]
+        fused.append(averaged(parts, labels, said, len(matching.counts)))
+    first, *targets = fused
+    targets.append(np.sum([p * site[-1] for p, site in zip(pi, local, strict=True)], axis=0))
+    activation = models[0].facts["activation"]
+    W, b = [first[:-1]], [first[-1]]
+    now = X @ W[0] + b[0]
+    for target in targets:
+        before = activated(now, activation)
+        weights, bias = regressed(before, target, ridge)
+        W.append(weights)
+        b.append(bias)
+        now = before @ weights + bias
+    return polished(W, b, activation, X, targets[-1], steps) if steps else (W, b)
+
+
+def voices(model: LocalModel, share: Array, i: int) -> Array:
+    """What each unit of hidden layer i has to say: the size of its outgoing weights, to outputs by share."""
+    W = layers(model)[0]
+    out = W[i + 1] * (share if i + 2 == len(W) else 1.0)
+    size = np.sqrt((out * out).sum(axis=1))
+    return np.asarray(np.maximum(size, np.finfo(float).eps * max(1.0, float(size.max()))))
+
+
+def averaged(parts: Sequence[Array], labels: Sequence[Index], voices: Sequence[Array], K: int) -> Array:
+    """Columns of all sites averaged by label, each by its voice: (rows, K).
+
+    Examples
+    --------
+    >>> averaged([np.array([[1.0, 5.0]]), np.array([[4.0]])], [np.array([0, 1]), np.array([0])], [np.ones(2), [2.0]], 2)
+    array([[3., 5.]])
+    """
+    total, weight = np.zeros((K, len(parts[0]))), np.zeros(K)
+    for part, label, voice in zip(parts, labels, voices, strict=True):
+        np.add.at(total, label, (part * voice).T)
+        np.add.at(weight, label, voice)
+    return np.asarray((total / weight[:, None]).T)
+
+
+def drawn(models: Sequence[LocalModel], draws: int, seed: int) -> Array:
+    """Inputs (draws, features): with the means and deviations of all sites if they sent them, else about zero."""
+    D = len(layers(models[0])[0][0])
+    Z = np.random.default_rng(seed).standard_normal((draws, D))
+    if "inputs" not in models[0].arrays:
+        return DEVIATION * Z
+    means, deviations = np.moveaxis(np.array([m.arrays["inputs"] for m in models]), 1, 0)
+    return np.asarray(means.mean(axis=0) + Z * np.sqrt((deviations**2).mean(axis=0) + means.var(axis=0)))
+
+
+def regressed(X: Array, Y: Array, ridge: float) -> tuple[Array, Array]:
+    """Weights and bias of the ridge regression of Y on X.
+
+    Examples
+    --------
+    >>> X = np.array([[0.0], [1.0], [2.0]])
+    >>> weights, bias = regressed(X, 3 * X + 1, 1e-12)
+    >>> weights.round(6).tolist(), bias.round(6).tolist()
+    ([[3.0]], [1.0])
+    """
+    x, y = X.mean(axis=0), Y.mean(axis=0)
+    A = (X - x).T @ (X - x)
+    A[np.diag_indices_from(A)] += max(ridge * np.trace(A) / len(A), np.finfo(float).tiny)
+    weights = np.linalg.solve(A, (X - x).T @ (Y - y))
+    return weights, y - x @ weights

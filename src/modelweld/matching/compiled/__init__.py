@@ -1,0 +1,19 @@
+"""What `matching.Board` does, for the Gaussian family on plain values, at matrix-product speed.
+
+Per group: take its values out of the atoms, score them against all atoms by one product, put them back (`sweep`). If
+the best atoms of a group's values differ, they are the optimum; if two values want the same one, shortest augmenting
+paths decide (`assignment`). Three things keep this fast and exact:
+
+- products are float32; a group's answer counts only if every best score leads by more than rounding can be
+  responsible for, otherwise the group is scored again in float64 (`scores`);
+- from the second sweep on, a group whose values are far nearer to their own atoms than those are to each other is
+  settled by the triangle inequality, without any product (`settle`);
+- a sweep that changes nothing ends the run, and touches nothing.
+
+Importing this package loads numba; `fuse` does so for large jobs only. Numba keeps compiled code on disk beside the
+sources, but does not notice when a function in *another* file changes: `make test` removes stale code.
+"""
+
+from modelweld.matching.compiled.board import CompiledBoard, pack
+
+__all__ = ["CompiledBoard", "pack"]

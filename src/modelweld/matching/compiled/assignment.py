@@ -1,0 +1,115 @@
+"""Compiled twins of `modelweld.matching.assignment`: the easy case without search, and shortest augmenting paths."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.matching.assignment import NEW
+from modelweld.matching.compiled.layout import exact
+
+
+@exact
+def distinct_best(best, column, surcharge, most_new, choice, claimed):
+    """Give every row its best column, or NEW where the surcharge is less than the loss; False if columns collide.
+
+    Without the rule "one row per column" this is the optimum, so where the rule happens to hold it is the optimum
+    with it too. The rows that become new are those with the lowest best scores: the k-th lowest does if its best
+    score falls short of minus the k-th surcharge. `claimed` must be False everywhere, and is left so.
+    """
+    L = len(best)
+    wants_new = 0
+    for i in range(L):
+        choice[i] = column[i]
+        wants_new += best[i] < 0.0
+    if wants_new > 0:
+        order = np.argsort(best)
+        r = 0
+        while r < min(L, most_new) and best[order[r]] + surcharge[r] < 0.0:
+            choice[order[r]] = NEW
+            r += 1
+    apart = True
+    for i in range(L):
+        if choice[i] != NEW:
+            apart = apart and not claimed[choice[i]]
+            claimed[choice[i]] = True
+    for i in range(L):
+        if choice[i] != NEW:
+            claimed[choice[i]] = False
+    return apart
+
+
+@exact
+def shortest_augmenting_paths(scores, surcharge, most_new, choice):
+    """The best of all assignments of rows to columns of `scores` (L, K) or NEW: see `assignment.best_assignment`.
+
+    Columns K, K + 1, ... stand for the first, second, ... new atom. Rows start at their best column, which is
+    optimal as long as nobody else wants it (column prices zero); every row left over is placed by one shortest
+    augmenting path in the reduced costs (Jonker and Volgenant; Crouse 2016).
+    """
+    L, K = scores.shape
+    C = K + max(min(most_new, L), L - K)
+    row_price, column_price = np.empty(L), np.zeros(C)
+    holder = np.full(C, -1, dtype=np.int64)
+    place = np.full(L, -1, dtype=np.int64)
+    unplaced = np.empty(L, dtype=np.int64)
+    left = 0
+    free_of_charge = surcharge[C - K - 1] == 0.0
+    opened = 0
+    for i in range(L):
+        cheapest, at = np.inf, -1
+        for k in range(K):
+            if -scores[i, k] < cheapest:
+                cheapest, at = -scores[i, k], k
+        if cheapest > 0.0:
+            cheapest, at = 0.0, K + opened
+            if free_of_charge and K + opened + 1 < C:
+                opened += 1  # the next row need not ask for the same one
+        row_price[i] = cheapest
+        if holder[at] == -1:
+            holder[at], place[i] = i, at
+        else:
+            unplaced[left] = i
+            left += 1
+    distance, parent = np.empty(C), np.empty(C, dtype=np.int64)
+    done_column, done_row = np.empty(C, dtype=np.bool_), np.empty(L, dtype=np.bool_)
+    for t in range(left):
+        start = unplaced[t]
+        distance[:] = np.inf
+        done_column[:] = False
+        done_row[:] = False
+        i, reached, end = start, 0.0, -1
+        while end == -1:
+            done_row[i] = True
+            nearest, at = np.inf, -1
+            for k in range(C):
+                if done_column[k]:
+                    continue
+                cost = -scores[i, k] if k < K else surcharge[k - K]
+                through = reached + cost - row_price[i] - column_price[k]
+                if through < distance[k]:
+                    distance[k], parent[k] = through, i
+                # among equally near columns a free one ends the path
+                if distance[k] < nearest or (distance[k] == nearest and holder[k] == -1):
+                    nearest, at = distance[k], k
+            reached = nearest
+            done_column[at] = True
+            if holder[at] == -1:
+                end = at
+            else:
+                i = holder[at]
+        row_price[start] += reached
+        for i in range(L):
+            if done_row[i] and i != start:
+                row_price[i] += reached - distance[place[i]]
+        for k in range(C):
+            if done_column[k]:
+                column_price[k] -= reached - distance[k]
+        at = end
+        while True:
+            i = parent[at]
+            holder[at] = i
+            place[i], at = at, place[i]
+            if i == start:
+                break
+    for i in range(L):
+        choice[i] = place[i] if place[i] < K else NEW

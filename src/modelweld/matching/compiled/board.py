@@ -1,0 +1,184 @@
+"""The board that runs the compiled sweep: packing, hyperparameters and bookkeeping."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from modelweld.families.base import Family
+from modelweld.families.gaussian import Gaussian
+from modelweld.families.math.random_effects import Effects, Hyperparameters
+from modelweld.inputs.local_model import Array, check_squares
+from modelweld.inputs.stack import Index, Stack, canonical_groups
+from modelweld.matching.assignment import NEW
+from modelweld.matching.compiled.layout import Atoms, tabulate
+from modelweld.matching.compiled.likelihood import lines_of, log_likelihood, maximise
+from modelweld.matching.compiled.order import mean_and_squares, rebuild, sort_rows
+from modelweld.matching.compiled.sweep import sweep
+from modelweld.priors.beta_bernoulli import AUTHORS_MOST_ATOMS, BetaBernoulli, Prior
+from modelweld.progress import tell
+
+
+def pack(stack: Stack) -> tuple[Stack, Index]:
+    """The stack with its canonical order and its moments (nothing is moved), and that order of rows."""
+    rows = sort_rows(stack.values, stack.offsets)
+    stack = replace(stack, rows=rows)
+    order = canonical_groups([stack])
+    mean, squares = mean_and_squares(stack.values, stack.offsets, rows, order)
+    check_squares(np.sqrt(squares))
+    return replace(stack, order=order, moments=(mean, squares)), rows
+
+
+class CompiledBoard:
+    """A matching in the making, as `matching.Board`, for one array with plain values and a Gaussian family."""
+
+    def __init__(self, stack: Stack, family: Gaussian, prior: Prior) -> None:
+        assert stack.moments is not None
+        assert stack.order is not None
+        self.stack, self.family = stack, family
+        N, D = stack.values.shape
+        self.origin = np.array(family.origin)
+        self.labels = np.full(N, NEW, dtype=np.int64)
+        self.used = 0
+        self.tally = np.zeros(5, dtype=np.int64)
+        P = D if family.scalar else 2 * D
+        # N slots could be needed; the system gives memory only for those that are touched
+        self.atoms = Atoms(
+            sums=np.empty((N, D)),
+            counts=np.zeros(N, dtype=np.int64),
+            weights=np.empty((N, P), dtype=np.float32),
+            constants=np.empty(N, dtype=np.float32),
+            curvature=np.empty(N, dtype=np.float32),
+            reach=np.zeros(2),
+        )
+        self._believe(prior)
+        self.surcharge = prior.surcharge(int(stack.sizes.max()))
+        authors = isinstance(prior, BetaBernoulli) and prior.form == "authors"
+        self.most_atoms = AUTHORS_MOST_ATOMS if authors else 0
+        mean, squares = stack.moments
+        self.total_squares = squares + N * np.square(mean - self.origin)
+        self._forget()
+
+    def sweep(self, order: Index) -> int:
+        """Best assignment of every group given the others, in `order`."""
+        assert self.stack.order is not None
+        started = self.used > 0
+        tally = np.zeros(5, dtype=np.int64)
+        self.atoms.reach[:] = 0.0
+        groups = self.stack.order[order]
+        tell("matching sites", 0)
+        s = self.stack
+        self.used = int(
+            sweep(s.values, s.rows, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), tally)
+        )
+        changes = int(tally[0])
+        self.tally += tally
+        if changes:
+            self._forget()
+            if started:  # taking out and adding back leaves rounding behind
+                self._rebuild()
+        return changes
+
+    def _rebuild(self) -> None:
+        """Atoms numbered without gaps, and their sums, from the labels alone."""
+        s = self.stack
+        self.used = int(rebuild(s.values, s.rows, s.offsets, s.order, self.labels, self.atoms, self.origin))
+        self._forget()
+
+    def release(self, groups: Index) -> None:
+        """Take these groups out of the matching."""
+        assert self.stack.order is not None
+        for j in self.stack.order[groups]:
+            self.labels[self.stack.offsets[j] : self.stack.offsets[j + 1]] = NEW
+        self._rebuild()
+
+    def state(self) -> tuple[Index, Gaussian, Prior]:
+        """Labels, family and prior."""
+        return self.labels.copy(), self.family, self.prior
+
+    def restore(self, state: tuple[Index, Gaussian, Prior]) -> None:
+        """Go back to an earlier state."""
+        self.labels, self.family, prior = state
+        self._believe(prior)
+        self._rebuild()
+
+    @property
+    def offsets(self) -> Index:
+        """Where groups begin."""
+        return self.stack.offsets
+
+    @property
+    def order(self) -> Index | None:
+        """Groups in canonical order."""
+        return self.stack.order
+
+    def _believe(self, prior: Prior) -> None:
+        self.prior = prior
+        self.steps = prior.steps(len(self.stack.sizes))
+        self._log_prior: float | None = None
+
+    def _forget(self) -> None:
+        """What was computed from a matching that is no more."""
+        self._lines: Any = None
+        self._log_prior = None
+        self._log_evidence: float | None = None
+
+    def learn(self) -> None:
+        """Hyperparameters of the family and the prior, given the matching."""
+        self._believe(self.prior.learned(self.counts, self.stack.sizes))
+        if self.family.learning == "likelihood":
+            old, floor = self.family.hyperparameters, np.asarray(self.family.floor)
+            *found, self._log_evidence = maximise(self._matching_lines(), *old, floor)
+            self.family = self.family.with_hyperparameters(Hyperparameters(*found))
+        else:
+            effects = Effects.from_counts(self.counts, self.sums, self.total_squares)
+            self.family = self.family.with_learned(effects)
+            self._log_evidence = None
+
+    def objective(self) -> float:
+        """Log probability of the matching plus the log evidences of its atoms."""
+        if self._log_prior is None:
+            self._log_prior = self.prior.log_prob(self.counts, self.stack.sizes)
+        if self._log_evidence is None:
+            self._log_evidence = log_likelihood(self._matching_lines(), *self.family.hyperparameters).sum()
+        return self._log_prior + float(self._log_evidence)
+
+    def _matching_lines(self) -> Any:
+        if self._lines is None:
+            self._lines = lines_of(self.counts, self.sums, self.total_squares)
+        return self._lines
+
+    @property
+    def families(self) -> list[Family]:
+        """The one family."""
+        return [self.family]
+
+    def estimates(self) -> list[Array]:
+        """Global values of the one array."""
+        return [self.family.posterior_mean(self.counts[:, None].astype(np.float64), self.sums)]
+
+    @property
+    def counts(self) -> Index:
+        """Number of groups at each atom."""
+        return np.asarray(self.atoms.counts[: self.used])
+
+    @property
+    def sums(self) -> Array:
+        """Sums (K, D) of each atom's values, measured from the origin."""
+        return np.asarray(self.atoms.sums[: self.used])
+
+    def _tables(self) -> Any:
+        """Everything the sweep needs to know of hyperparameters and prior."""
+        mean, noise, spread = self.family.hyperparameters
+        return tabulate(
+            self.origin,
+            mean,
+            noise,
+            spread,
+            self.steps,
+            self.surcharge,
+            self.most_atoms,
+            len(self.stack.sizes),
+        )

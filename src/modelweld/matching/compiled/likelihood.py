@@ -1,0 +1,158 @@
+"""Compiled twin of `families.random_effects`: the same likelihood, the same search, without temporaries.
+
+Atoms of equal count share a line, as there; lines are kept per dimension, (D, C), because sums run over atoms.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from modelweld.families.math.random_effects import BISECTIONS, LOG_RATIO_GRID, SMALLEST_RATIO
+from modelweld.matching.compiled.layout import exact, loose
+
+
+class Lines(NamedTuple):
+    """What the likelihood needs to know of a matching of plain values."""
+
+    count: Any  # (C,): distinct counts
+    atoms: Any  # (C,): how many atoms have them
+    averages: Any  # (D, C): sums over those atoms of their averages
+    squares: Any  # (D, C): and of the squares of these
+    within: Any  # (D,): sums of squares of values about their atoms' averages
+    values: int  # number of values
+
+
+@exact
+def lines_of(counts, sums, total_squares):
+    """Lines of atoms with `counts` values, their `sums` (K, D) and all values' squares (D,)."""
+    K, D = sums.shape
+    number = np.zeros(counts.max() + 1, np.int64)
+    for k in range(K):
+        number[counts[k]] += 1
+    line, C = np.empty(len(number), np.int64), 0
+    for n in range(len(number)):
+        if number[n] > 0:
+            line[n] = C
+            C += 1
+    count, atoms = np.empty(C), np.empty(C)
+    for n in range(len(number)):
+        if number[n] > 0:
+            count[line[n]], atoms[line[n]] = n, number[n]
+    averages, squares, within = np.zeros((D, C)), np.zeros((D, C)), total_squares.copy()
+    values = 0
+    for k in range(K):
+        n, c = counts[k], line[counts[k]]
+        values += n
+        for d in range(D):
+            y = sums[k, d] / n
+            averages[d, c] += y
+            squares[d, c] += y * y
+            within[d] -= n * y * y
+    return Lines(count, atoms, averages, squares, np.maximum(within, 0.0), values)
+
+
+@exact
+def log_likelihood(lines, mean, noise, spread):
+    """Log evidence of all values, one number per dimension."""
+    D, H, C = len(mean), len(noise), len(lines.count)
+    result, u = np.empty(D), np.empty(C)
+    constant = 0.0
+    for d in range(D):
+        h = d if H > 1 else 0
+        if d == 0 or H > 1:
+            constant = lines.values * np.log(2 * np.pi * noise[h])
+            for c in range(C):
+                total = noise[h] + spread[h] * lines.count[c]
+                u[c] = lines.count[c] / total
+                constant += lines.atoms[c] * np.log(total / noise[h])
+        off = 0.0
+        for c in range(C):
+            m = mean[d]
+            off += u[c] * (lines.squares[d, c] - 2 * m * lines.averages[d, c] + m * m * lines.atoms[c])
+        result[d] = -0.5 * (constant + lines.within[d] / noise[h] + off)
+    return result
+
+
+@exact
+def maximise(lines, mean, noise, spread, floor):
+    """The most likely mean, noise and spread; never less likely than those given. Guards as in random_effects."""
+    D, H = len(mean), len(noise)
+    new_mean, new_noise, new_spread = np.empty(D), np.empty(H), np.empty(H)
+    learnable = lines.values > lines.atoms.sum()
+    for h in range(H):
+        a, b = (0, D) if H == 1 else (h, h + 1)
+        log_ratio = _best_log_ratio(lines, a, b) if learnable else np.log(spread[h] / noise[h])
+        rho = np.exp(log_ratio)
+        u = lines.count / (1 + rho * lines.count)
+        total = 0.0
+        for d in range(a, b):
+            pull, weight, off = 0.0, 0.0, 0.0
+            for c in range(len(u)):
+                pull += u[c] * lines.averages[d, c]
+                weight += u[c] * lines.atoms[c]
+                off += u[c] * lines.squares[d, c]
+            new_mean[d] = pull / weight
+            total += lines.within[d] + off - pull * new_mean[d]
+        variance = max(total, np.finfo(np.float64).tiny) / (lines.values * (b - a))
+        new_noise[h] = max(variance, floor[h])
+        new_spread[h] = max(rho * variance, SMALLEST_RATIO * floor[h])
+    old = log_likelihood(lines, mean, noise, spread)
+    new = log_likelihood(lines, new_mean, new_noise, new_spread)
+    for h in range(H):
+        a, b = (0, D) if H == 1 else (h, h + 1)
+        if new[a:b].sum() < old[a:b].sum():
+            new_mean[a:b], new_noise[h], new_spread[h] = mean[a:b], noise[h], spread[h]
+            new[a:b] = old[a:b]
+    return new_mean, new_noise, new_spread, new.sum()
+
+
+@loose
+def _best_log_ratio(lines, a, b):
+    """The maximum of the profile likelihood over dimensions a .. b-1: best decade, then bisection of the slope."""
+    top, best = -np.inf, 0
+    for g in range(len(LOG_RATIO_GRID)):
+        value, _ = _profile(lines, a, b, np.exp(LOG_RATIO_GRID[g]), True)
+        if value > top:
+            top, best = value, g
+    low, high = LOG_RATIO_GRID[max(best - 1, 0)], LOG_RATIO_GRID[min(best + 1, len(LOG_RATIO_GRID) - 1)]
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        _, slope = _profile(lines, a, b, np.exp(middle), False)
+        if slope > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+@loose
+def _profile(lines, a, b, rho, with_value):
+    """Profile log likelihood over dimensions a .. b-1 (if asked for) and a number with the sign of its slope."""
+    C = len(lines.count)
+    u, v = np.empty(C), np.empty(C)
+    atoms_u, atoms_v, log_one = 0.0, 0.0, 0.0
+    for c in range(C):
+        u[c] = lines.count[c] / (1 + rho * lines.count[c])
+        v[c] = u[c] * u[c]
+        atoms_u += u[c] * lines.atoms[c]
+        atoms_v += v[c] * lines.atoms[c]
+    if with_value:
+        for c in range(C):
+            log_one += lines.atoms[c] * np.log1p(rho * lines.count[c])
+    total, steep = 0.0, 0.0
+    for d in range(a, b):
+        s_u, s_v, q_u, q_v = 0.0, 0.0, 0.0, 0.0
+        for c in range(C):
+            s_u += u[c] * lines.averages[d, c]
+            s_v += v[c] * lines.averages[d, c]
+            q_u += u[c] * lines.squares[d, c]
+            q_v += v[c] * lines.squares[d, c]
+        mean = s_u / atoms_u
+        total += lines.within[d] + q_u - mean * s_u
+        steep += q_v - 2 * mean * s_v + mean * mean * atoms_v
+    total = max(total, 1e-300)
+    number = lines.values * (b - a)
+    value = -0.5 * number * np.log(total) - 0.5 * log_one * (b - a) if with_value else 0.0
+    return value, number * steep / total - atoms_u * (b - a)

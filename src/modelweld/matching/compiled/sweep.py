@@ -1,0 +1,134 @@
+"""The compiled sweep: one group after the other gets its best assignment given the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.matching.algorithm1 import SMALLEST_RISE
+from modelweld.matching.assignment import NEW
+from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
+from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, exact, workspace
+from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh
+from modelweld.matching.compiled.settle import find_bounds, settled
+
+TRIALS = 8  # groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying
+
+
+@exact
+def _rise(Y, atoms, tables, old, choice, new):
+    """By how much a choice beats the old one, exactly zero if they are the same."""
+    rise, before, after = 0.0, 0, 0
+    for i in range(len(Y)):
+        was_alone = atoms.counts[old[i]] == 0
+        before += was_alone
+        after += choice[i] == NEW
+        if choice[i] == old[i] or (choice[i] == NEW and was_alone):
+            continue
+        rise -= exact_score(Y[i], old[i], atoms, tables, new[i])
+        if choice[i] != NEW:
+            rise += exact_score(Y[i], choice[i], atoms, tables, new[i])
+    return rise + tables.surcharge[:before].sum() - tables.surcharge[:after].sum()
+
+
+@exact
+def sweep(X, rows, offsets, order, labels, atoms, used, tables, tally):
+    """Give each group in `order` its best assignment given the others; returns how many slots are in use.
+
+    `tally` receives the number of groups that changed, were settled without products, were scored again in
+    float64, needed augmenting paths, and were tried in vain to be settled.
+    """
+    D, P = X.shape[1], atoms.weights.shape[1]
+    largest = 1
+    for j in range(len(offsets) - 1):
+        largest = max(largest, offsets[j + 1] - offsets[j])
+    best, own, away, new = np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest)
+    column, choice = np.empty(largest, np.int64), np.empty(largest, np.int64)
+    old = np.empty(largest, np.int64)
+    values, kept = np.empty((largest, D)), np.empty((largest, D))
+    claimed = np.zeros(len(atoms.counts), np.bool_)
+    padded = (min(largest, BLOCK_ROWS) + LANES - 1) // LANES * LANES
+    work = workspace(P, padded, 2 * used + 64)
+    vacant, vacancies = np.empty(used + 1, np.int64), 0
+    for k in range(used):
+        if atoms.counts[k] == 0:
+            vacant[vacancies] = k
+            vacancies += 1
+    weigh(np.arange(used), atoms, tables)
+    bounds = find_bounds(atoms, used, tables, len(X))
+    for j in order:
+        a, L = offsets[j], offsets[j + 1] - offsets[j]
+        if L == 0:
+            continue
+        first_time = labels[a] == NEW
+        if not first_time and tally[0] == 0 and len(bounds.nearest) > 0 and tally[4] < TRIALS + tally[1]:
+            if settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
+                tally[1] += 1
+                continue
+            tally[4] += 1
+        Y = values[:L]
+        for i in range(L):
+            row = rows[a + i]
+            for d in range(D):
+                Y[i, d] = X[row, d] - tables.origin[d]
+        if not first_time:
+            for i in range(L):
+                k = labels[a + i]
+                old[i] = k
+                atoms.counts[k] -= 1
+                for d in range(D):
+                    kept[i, d] = atoms.sums[k, d]
+                    atoms.sums[k, d] -= Y[i, d]
+            weigh(old[:L], atoms, tables)
+
+        if len(work.products) < padded * used:
+            work = workspace(P, padded, 2 * used)
+        most_new = L
+        if tables.most_atoms > 0:
+            most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
+        clear = best_atoms(Y, used, atoms, tables, work, best, column, new)
+        if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
+            tally[2] += 1
+            scores = exact_scores(Y, used, atoms, tables, new)
+            for i in range(L):
+                best[i], column[i] = VACANT, 0
+                for k in range(used):
+                    if scores[i, k] > best[i]:
+                        best[i], column[i] = scores[i, k], k
+            if not distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed):
+                tally[3] += 1
+                shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
+
+        if not first_time and _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
+            for i in range(L):
+                k = old[i]
+                atoms.counts[k] += 1
+                for d in range(D):
+                    atoms.sums[k, d] = kept[i, d]
+            weigh(old[:L], atoms, tables)
+            continue
+        tally[0] += 1
+        for i in range(L):
+            k = choice[i]
+            if k == NEW:
+                if not first_time and atoms.counts[old[i]] == 0:
+                    k = old[i]  # alone before and new again keeps its slot
+                elif vacancies > 0:
+                    vacancies -= 1
+                    k = vacant[vacancies]
+                else:
+                    k = used
+                    used += 1
+                atoms.sums[k] = 0.0
+            labels[a + i] = k
+            atoms.counts[k] += 1
+            for d in range(D):
+                atoms.sums[k, d] += Y[i, d]
+        weigh(labels[a : a + L], atoms, tables)
+        if not first_time:
+            for i in range(L):
+                if atoms.counts[old[i]] == 0:
+                    if vacancies == len(vacant):
+                        vacant = np.concatenate((vacant, np.empty(len(vacant), np.int64)))
+                    vacant[vacancies] = old[i]
+                    vacancies += 1
+    return used

@@ -1,0 +1,130 @@
+"""Which members of one set are copies of the same atom: what a finished run leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.families.base import Family
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+from modelweld.priors.beta_bernoulli import Prior
+from modelweld.priors.pieces import Copies
+from modelweld.screening.artefacts import Artefact
+
+Key = str | tuple[str, ...]
+"""An array, or several arrays that one family takes together."""
+
+
+def arrays_of(key: Key) -> tuple[str, ...]:
+    """The arrays of a family."""
+    return (key,) if isinstance(key, str) else tuple(key)
+
+
+@dataclass(frozen=True, eq=False)
+class Matching:
+    """Which members of one set are copies of the same atom.
+
+    Atoms are numbered by decreasing count, those that are set aside after the K others.
+
+    Attributes
+    ----------
+    stacked_labels : int array (N,)
+        Atom of each local parameter, sites one after the other.
+    offsets : int array (J + 1,)
+        Where the sites begin.
+    counts : int array (K,)
+        Number of sites that hold each atom.
+    families : dict of str, or tuple of str, to Family
+        Each array's family, or that of several arrays together, with learned hyperparameters.
+    values : dict of str, or tuple of str, to array (K, D)
+        Global values, one row per atom, flattened, several arrays side by side: ``fusion.array(name)`` has the shape.
+    objective : float
+        Log probability of the matching plus log evidence.
+    history : tuple of float
+        The objective after every sweep and every update of hyperparameters.
+    changes : tuple of int
+        How many groups changed in each sweep.
+    converged : bool
+        Whether the last sweep changed nothing.
+    prior : Prior or None
+        The prior of the matching (None for baselines that have none).
+    engine : str
+        What did the sweeps: "numpy", "compiled", or the name of a baseline.
+    delta : float
+        Learned share of pieces beyond the first; zero where every site holds an atom once.
+    artefacts : tuple of Artefact
+        Atoms that are pieces or mixtures of others: the last ones that were fitted, and set aside.
+    kept : bool array (N,) or None
+        Which local parameters were fitted; the others are gross outliers. None if nobody looked.
+    reasons : tuple of str
+        Why the others were not, in plain words.
+    """
+
+    stacked_labels: Index
+    offsets: Index
+    counts: Index
+    families: Mapping[Key, Family]
+    values: Mapping[Key, Array]
+    prior: Prior | None
+    objective: float
+    history: tuple[float, ...]
+    changes: tuple[int, ...]
+    converged: bool
+    engine: str
+    delta: float = 0.0
+    artefacts: tuple[Artefact, ...] = ()
+    kept: NDArray[np.bool_] | None = None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def copies(self) -> Copies | None:
+        """How probable pieces were taken to be; None where every site holds an atom once."""
+        return Copies(self.delta) if self.delta > 0 else None
+
+    @property
+    def junk_probability(self) -> float:
+        """Probability that a value which no other site shares belongs to no atom at all."""
+        if self.prior is None:
+            return 0.0
+        fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
+        gone = ((np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)).sum()
+        return self.prior.junk_probability(int(len(self.offsets) - 1 - gone))
+
+    @property
+    def K(self) -> int:
+        """Number of atoms that are not set aside."""
+        outliers = 0 if self.kept is None else int((~self.kept).sum())
+        fitted = self.counts[: len(self.counts) - outliers - len(self.artefacts)]
+        return int((fitted > 1).sum()) if self.junk_probability > 0.5 else len(fitted)
+
+    @cached_property
+    def set_aside(self) -> Index:
+        """Rows whose atom is set aside: alone and more probably junk than an atom, an artefact, or a gross outlier.
+
+        It stays among `values` and `counts`, after the K others.
+        """
+        return np.flatnonzero(self.stacked_labels >= self.K)
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps, the idle last one included."""
+        return len(self.changes)
+
+    @cached_property
+    def labels(self) -> list[Index]:
+        """Atom of each local parameter, one array per site."""
+        bounds = self.offsets.tolist()
+        return [self.stacked_labels[a:b] for a, b in pairwise(bounds)]
+
+    @cached_property
+    def presence(self) -> NDArray[np.bool_]:
+        """Which sites hold which atoms: (J, K)."""
+        held = np.zeros((len(self.offsets) - 1, len(self.counts)), dtype=bool)
+        held[np.repeat(np.arange(len(held)), np.diff(self.offsets)), self.stacked_labels] = True
+        return held

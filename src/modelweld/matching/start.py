@@ -1,0 +1,138 @@
+"""First hyperparameters, free of units: no guess of variances is needed.
+
+From a bad start nothing is ever matched and it stays so. The total variance is read off the pooled values; the
+share of it that is noise, off values that are most likely copies of each other: the closest pairs in optimal
+matchings between the largest groups.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Stack
+
+GROUPS_COMPARED = 3
+"""How many of the largest groups are matched pairwise, at most: three pairs."""
+
+ENOUGH_DISTANCES = 32
+"""Matched pairs of values after which no more groups are compared."""
+
+CLOSEST, CLOSER = 0.25, 0.1
+"""Quantiles of the matched squared distances that are taken for differences of two copies."""
+
+FEW_DIMENSIONS = 8
+"""Below this, close pairs say little about the noise (a quarter of all differences in one dimension are below a
+tenth of their variance), and two starts are tried: one taking the closest tenth as it is, for values of which few are
+shared, and one correcting the closest quarter by its expected share, for values of which most are. The better
+objective wins. Above, the two would hardly differ."""
+
+NOISE_SHARES = (1e-6, 0.5)
+"""Bounds of the first noise as a share of the total variance."""
+
+LOUD_SHARE = 0.85
+"""One more start where even the closest pairs differ by the largest share above: noise may then be most of what there
+is (shares of .3 to .95 were tried on unit vectors, seeds 100 and 101)."""
+
+UNKNOWN_SHARE = 0.1
+"""The share when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
+
+LARGEST_MATCHED = 1000
+"""Groups with more rows are compared by nearest neighbours, because an optimal matching is cubic in the rows."""
+
+SMALLEST_RANGE = 1e-120
+"""Differences below this have squares that underflow."""
+
+
+def total_variance(stack: Stack, pooled: bool) -> tuple[Array, Array]:
+    """Mean (D,) and variance (D,), or (1,) when `pooled`, of all seen values; positive even when they coincide."""
+    values = stack.values
+    N, D = values.shape
+    if N == 0:
+        return np.zeros(D), np.ones(1 if pooled else D)
+    if stack.moments is not None:
+        origin, total = stack.moments[0], stack.moments[1] / N
+    elif stack.weight is None:
+        origin = values.mean(0)
+        total = np.square(values - origin).mean(0)
+    else:
+        seen = stack.weight > 0
+        number = np.maximum(seen.sum(0), 1)
+        origin = np.where(seen, values, 0.0).sum(0) / number
+        total = np.where(seen, np.square(values - origin), 0.0).sum(0) / number
+    return origin, usable_variance(origin, total, values, pooled)
+
+
+def usable_variance(origin: Array, total: Array, values: Array, pooled: bool) -> Array:
+    """Variances (D,), pooled if asked, with constant dimensions given the scale of the others."""
+    rounding = np.square(4 * np.finfo(float).eps * np.abs(origin))
+    varies = total > rounding
+    if not varies.any():
+        low, high = values.min(), values.max()
+        if 0 < high - low < SMALLEST_RANGE:
+            raise InputError(
+                f"the values differ by {high - low:g} at most, too little for their squares to be represented; "
+                "change the units (multiply all values)."
+            )
+        scale = float(np.square(origin).max())
+        return np.full(1 if pooled else len(total), scale if scale > 0 else 1.0)
+    typical = total[varies].mean()
+    if pooled:
+        return np.array([np.where(varies, total, 0.0).mean()])
+    return np.where(varies, total, typical)
+
+
+def noise_shares(stack: Stack, total: Array) -> list[float]:
+    """First guesses of noise / (noise + spread) worth trying, between NOISE_SHARES."""
+    from scipy.optimize import linear_sum_assignment
+    from scipy.special import gammaincinv
+
+    largest = stack.largest(GROUPS_COMPARED)
+    groups = [_standardised(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
+    distances: list[Array] = []
+    for a, b in combinations(groups, 2):
+        if sum(map(len, distances)) >= ENOUGH_DISTANCES:
+            break
+        squared = _squared_distances(a, b)
+        if max(squared.shape) > LARGEST_MATCHED:
+            distances.append(squared.min(1))
+        else:
+            distances.append(squared[linear_sum_assignment(squared)])
+    if not distances:
+        return [UNKNOWN_SHARE]
+    ranked = np.sort(np.concatenate(distances)) / 2  # a difference of two copies has twice the noise
+    quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
+    D = stack.values.shape[1]
+    if D >= FEW_DIMENSIONS:
+        return _with_loud([quarter])
+    expected = 2 * gammaincinv(D / 2, CLOSEST) / D  # the quantile of a mean of D squared standard normals
+    return _with_loud([tenth, quarter / expected])
+
+
+def _with_loud(found: list[float]) -> list[float]:
+    """Shares within their bounds, and a further one if one of them is at the upper bound."""
+    shares = [float(np.clip(share, *NOISE_SHARES)) for share in found]
+    return [*shares, LOUD_SHARE] if max(shares) == NOISE_SHARES[1] else shares
+
+
+def _standardised(stack: Stack, j: int, total: Array) -> tuple[Array, Array | None]:
+    """Group j's values in units of the total deviation, and which of them are seen (None: all)."""
+    rows = stack.group(j)
+    values = stack.values[rows] / np.sqrt(total)
+    return values, None if stack.weight is None else (stack.weight[rows] > 0).astype(np.float64)
+
+
+def _squared_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
+    """Mean over the dimensions both rows have of squared differences: (rows of a, rows of b)."""
+    (x, x_seen), (y, y_seen) = a, b
+    centre = x.mean(0)
+    x, y = x - centre, y - centre
+    if x_seen is None or y_seen is None:
+        squared = (x * x).sum(1)[:, None] + (y * y).sum(1) - 2 * (x @ y.T)
+        return np.asarray(np.maximum(squared, 0.0) / x.shape[1])
+    x, y = x * x_seen, y * y_seen
+    squared = (x * x) @ y_seen.T + x_seen @ (y * y).T - 2 * (x @ y.T)
+    return np.asarray(np.maximum(squared, 0.0) / np.maximum(x_seen @ y_seen.T, 1.0))

@@ -1,0 +1,1 @@
+"""How sure a matching is: conditional probabilities, and a sampler."""

@@ -1,0 +1,108 @@
+"""What draws of matchings say: how many atoms, which values belong together, and whether the chains can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+from modelweld.matching.algorithm1 import Board
+from modelweld.matching.result import Matching
+from modelweld.posterior.convergence import effective_size, split_r_hat
+from modelweld.screening.artefacts import artefacts
+
+LARGEST_CO_ASSIGNMENT = 3000
+"""Values up to which the whole table of co-assignments is made: 72 MB. Beyond, ask `Posterior.together` for pairs."""
+
+
+def number_of_atoms(board: Board, matching: Matching, labels: Index) -> int:
+    """How many atoms a draw has by the rules of `Matching.K`: no outliers, no lone values that are junk, no artefacts.
+
+    `labels`, and the board, which is left at them, have their rows in the order in which they were given.
+    """
+    board.restore((labels.copy(), *board.state()[1:]))
+    counted = board.counts > (1 if matching.junk_probability > 0.5 else 0)
+    if matching.kept is not None:
+        counted &= np.isin(np.arange(len(counted)), board.labels[matching.kept])
+    counted[[artefact.atom for artefact in artefacts(board)]] = False
+    return int(counted.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws of matchings at fixed hyperparameters.
+
+    Attributes
+    ----------
+    labels : int array (chains, draws, N)
+        A name for the atom of each local parameter, sites one after the other; names mean nothing across draws.
+    K : int array (chains, draws)
+        Number of atoms that would not be set aside: comparable with ``fusion.K``.
+    objective : array (chains, draws)
+        Log probability of the matching plus log evidence.
+    acceptance : dict of str to float
+        Share of proposed splits and merges that were accepted, and share of values that the groups' moves moved.
+
+    Examples
+    --------
+    >>> labels = np.array([[[0, 0, 1], [0, 0, 0], [0, 0, 1], [0, 0, 1]]])        # one chain, four draws, three values
+    >>> posterior = Posterior(labels, K=np.array([[2, 1, 2, 2]]), objective=np.zeros((1, 4)))
+    >>> posterior.K_probabilities
+    {1: 0.25, 2: 0.75}
+    >>> posterior.together([(0, 1), (0, 2)])
+    array([1.  , 0.25])
+    """
+
+    labels: Index
+    K: Index
+    objective: Array
+    acceptance: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def K_probabilities(self) -> dict[int, float]:
+        """Posterior probability of each number of atoms."""
+        values, counts = np.unique(self.K, return_counts=True)
+        return dict(zip(values.tolist(), (counts / self.K.size).tolist(), strict=True))
+
+    @cached_property
+    def co_assignment(self) -> Array:
+        """Probability (N, N) that two local parameters belong to one atom, sites one after the other."""
+        draws = self.labels.reshape(-1, self.labels.shape[-1])
+        N = draws.shape[1]
+        if N > LARGEST_CO_ASSIGNMENT:
+            raise InputError(
+                f"a table of co-assignments is made for at most {LARGEST_CO_ASSIGNMENT} values; there are {N}. Ask "
+                "together(pairs) for those that matter."
+            )
+        together = np.zeros((N, N))
+        for labels in draws:
+            together += labels[:, None] == labels
+        return together / len(draws)
+
+    def together(self, pairs: ArrayLike) -> Array:
+        """Probability (P,) that the two local parameters of each of `pairs` (P, 2) belong to one atom."""
+        first, second = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+        return np.asarray((self.labels[..., first] == self.labels[..., second]).mean((0, 1)))
+
+    @cached_property
+    def r_hat(self) -> dict[str, float]:
+        """Split R-hat of K and of the objective (1 is agreement; see `modelweld.posterior.convergence`)."""
+        return {"K": split_r_hat(self.K), "objective": split_r_hat(self.objective)}
+
+    @cached_property
+    def effective_size(self) -> dict[str, float]:
+        """Bulk effective size of K and of the objective."""
+        return {"K": effective_size(self.K), "objective": effective_size(self.objective)}
+
+    def __repr__(self) -> str:
+        chains, draws, N = self.labels.shape
+        return (
+            f"<Posterior of {N} values: {chains} chains of {draws} draws, K {self.K.mean():.1f}, "
+            f"R-hat {max(self.r_hat.values()):.3f}>"
+        )

@@ -1,0 +1,137 @@
+"""Figures of a fusion with matplotlib: ``fusion.plot.sharing()`` and others, each on axes of its own or on yours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modelweld.diagnostics.leave_one_out import named_set
+from modelweld.errors import InputError
+from modelweld.report.coordinates import likeness, plane, values_of
+from modelweld.report.text import several
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+    from modelweld.fusion import Fusion
+
+ACCENT, MUTED, DOUBT = "#0a6a94", "#8a949b", "#a85400"
+"""The report's colours, for what counts, what does not, and what is doubtful."""
+
+MOST_NAMED = 60
+"""Sites or atoms up to which each has a label on its axis."""
+
+MOST_LINES = 4_000
+"""Local parameters up to which lines lead from them to their atoms."""
+
+SURE = 0.95
+"""Confidence from which a match is not doubtful, as in the report."""
+
+
+class Plot:
+    """Figures of one fusion; every method takes axes to draw on (else it makes some) and returns them.
+
+    Needs matplotlib: ``pip install "modelweld[plot]"``.
+
+    Parameters
+    ----------
+    fusion : Fusion
+        What to draw.
+    """
+
+    def __init__(self, fusion: Fusion) -> None:
+        self.fusion = fusion
+
+    def sharing(self, ax: Axes | None = None, *, set_name: str | None = None, order: str = "likeness") -> Axes:
+        """Which sites (rows) hold which atoms (columns); a number in a cell is how many pieces.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw.
+        set_name : str, optional
+            Which set; needed when there are several.
+        order : {"likeness", "given"}
+            Sites and atoms that go together side by side, or as they are numbered.
+        """
+        if order not in ("likeness", "given"):
+            raise InputError(f"order is 'likeness' or 'given'; found {order!r}.")
+        name, matching = named_set(self.fusion, set_name)
+        J, A = matching.presence.shape
+        sites, atoms = likeness(matching.presence, matching.K) if order == "likeness" else (np.arange(J), np.arange(A))
+        pieces = np.zeros((J, A))
+        np.add.at(pieces, (np.repeat(np.arange(J), np.diff(matching.offsets)), matching.stacked_labels), 1)
+        shade = np.where(np.arange(A) < matching.K, 1.0, 0.45) * (pieces > 0)
+        ax = _axes(ax)
+        ax.imshow(shade[np.ix_(sites, atoms)], cmap=_shades(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        for j, k in zip(*np.nonzero(pieces[np.ix_(sites, atoms)] > 1), strict=True):
+            ax.text(k, j, f"{int(pieces[sites[j], atoms[k]])}", ha="center", va="center", color="white", fontsize=7)
+        if J <= MOST_NAMED:
+            ax.set_yticks(range(J), [self.fusion.sites[j] for j in sites])
+        if A <= MOST_NAMED:
+            ax.set_xticks(range(A), [str(k) for k in atoms], fontsize=8)
+        ax.set(xlabel=f"global {name}", ylabel="site", title=f"{several(matching.K, 'atom')} at {several(J, 'site')}")
+        return ax
+
+    def atoms(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
+        """Local parameters (dots) and atoms (rings) on two principal axes; what is set aside is left out."""
+        ax = _axes(ax)
+        from matplotlib.collections import LineCollection
+
+        name, matching = named_set(self.fusion, set_name)
+        labels, K = matching.stacked_labels, matching.K
+        local, places, explained = plane(values_of(self.fusion, name), labels, K)
+        counted = labels < K
+        if counted.sum() <= MOST_LINES:
+            ends = np.stack([local[counted], places[labels[counted]]], axis=1)
+            ax.add_collection(LineCollection(list(ends), colors=MUTED, linewidths=0.5, alpha=0.5, zorder=1))
+        ax.scatter(local[counted, 0], local[counted, 1], s=8, color=MUTED, alpha=0.6, linewidths=0, zorder=2)
+        size = 30 + 220 * matching.counts[:K] / len(self.fusion.sites)
+        ax.scatter(
+            places[:K, 0], places[:K, 1], s=size, facecolors="white", edgecolors=ACCENT, linewidths=1.5, zorder=3
+        )
+        if K <= MOST_NAMED:
+            for k in range(K):
+                ax.annotate(str(k), places[k], ha="center", va="center", fontsize=7, zorder=4)
+        across, up = (f"principal axis {i + 1} ({100 * share:.0f} %)" for i, share in enumerate(explained))
+        ax.set(xlabel=across, ylabel=up, title=several(K, f"global {name}"))
+        return ax
+
+    def objective(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
+        """The objective after every sweep and every update of hyperparameters."""
+        _, matching = named_set(self.fusion, set_name)
+        ax = _axes(ax)
+        ax.plot(range(len(matching.history)), matching.history, color=ACCENT, marker="o", markersize=3, lw=1.5)
+        ax.set(xlabel="step", ylabel="objective (nats)", title=f"{matching.sweeps} sweeps")
+        return ax
+
+    def confidence(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
+        """All matches by their conditional confidence, least certain first; doubtful ones stand out."""
+        name, matching = named_set(self.fusion, set_name)
+        stated = np.sort(np.concatenate(self.fusion.confidence(name))[matching.stacked_labels < matching.K])
+        ax = _axes(ax)
+        doubtful = int((stated < SURE).sum())
+        ax.plot(np.arange(len(stated)), stated, color=ACCENT, lw=1.5, drawstyle="steps-mid")
+        ax.scatter(np.arange(doubtful), stated[:doubtful], color=DOUBT, s=10, zorder=3)
+        ax.set(xlabel="match, least certain first", ylabel="confidence, if all others are right", ylim=(0, 1.03))
+        ax.set_title(f"{doubtful} of {len(stated)} matches below {SURE}")
+        return ax
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """Axes given, or new ones."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError('figures need matplotlib: pip install "modelweld[plot]".') from None
+    return plt.subplots(layout="constrained")[1]
+
+
+def _shades() -> Colormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("held", ["#f5f7f8", MUTED, ACCENT])

@@ -1,0 +1,1 @@
+"""A fusion that changes: sites added and removed, with or without their values."""

@@ -1,0 +1,140 @@
+"""A site more or a site less, without fusing everything again.
+
+At fixed hyperparameters both are exact: the new site gets its best assignment given all others, and a site that
+leaves takes its values out of the atoms' sums. Then hyperparameters are learned anew and sweeps go on from there
+until nothing changes, which takes an idle sweep or two instead of a fit. What a site that leaves had sent is nowhere
+in the new Fusion: labels, atoms, hyperparameters, objective and history are those of the sites that stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.inputs.columns import columns_of
+from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.sets import checked_models, stack_of
+from modelweld.inputs.stack import Index, Stack, arranged, group_of_rows, stack_arrays
+from modelweld.libraries import read
+from modelweld.matching.algorithm1 import Board, Progress, alternate
+from modelweld.matching.assignment import NEW
+from modelweld.matching.finish import finished
+from modelweld.screening.quarantine import with_outliers, without_outliers
+from modelweld.screening.shifted_sites import without_shifted
+
+if TYPE_CHECKING:
+    from modelweld.families import Family
+    from modelweld.fusion import Fusion
+    from modelweld.matching.compiled import CompiledBoard
+from modelweld.matching.result import Matching
+
+MOST_SWEEPS = 200
+
+
+def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
+    """The fusion with one more site: as those before, or a fitted model where those are models."""
+    if isinstance(fusion.given[0], LocalModel) and not isinstance(model, LocalModel):
+        model = read(model)
+    given = [*fusion.given, model]
+    unused = next(str(i) for i in range(len(fusion.sites), -1, -1) if str(i) not in fusion.sites)
+    name = site or (model.site if isinstance(model, LocalModel) else "") or unused
+    if name in fusion.sites:
+        raise InputError(f"there is a site {name!r} already: remove it first, or give the new one another name.")
+    return _revised(fusion, given, [*fusion.sites, name], list(range(len(fusion.sites))), refit, seed)
+
+
+def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: int = 0) -> Fusion:
+    """The fusion with one site less."""
+    if isinstance(site, str) and site not in fusion.sites:
+        raise InputError(f"there is no site {site!r}; there are {fusion.sites}.")
+    gone = fusion.sites.index(site) if isinstance(site, str) else range(len(fusion.sites))[site]
+    stay = [j for j in range(len(fusion.sites)) if j != gone]
+    if not stay:
+        raise InputError("the last site cannot be removed: nothing would be left.")
+    return _revised(fusion, [fusion.given[j] for j in stay], [fusion.sites[j] for j in stay], stay, refit, seed)
+
+
+def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
+    """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
+    from modelweld.fusion import Fusion
+
+    plain = not any(isinstance(model, LocalModel) for model in given)
+    models = [] if plain else checked_models(given)
+    rng = np.random.default_rng(seed)
+    matchings: dict[str, Matching] = {}
+    for set_name, old in fusion.matchings.items():
+        columns = None
+        if plain:
+            stacks = [stack_arrays(given)]
+        else:
+            stacks = [stack_of(models, name, set_name, matchings) for name in old.families]
+            columns = [columns_of(models[0], key, set_name, matchings, in_words=True) for key in old.families]
+        for stack, (key, values) in zip(stacks, old.values.items(), strict=True):
+            if stack.values.shape[1] != values.shape[1]:
+                raise InputError(
+                    f"the site names something that no earlier one has (words, classes): array {key!r} now has "
+                    f"{stack.values.shape[1]} columns instead of {values.shape[1]}. Fuse all sites again."
+                )
+        kept = [old.labels[j] for j in stay]
+        new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
+        matchings[set_name] = _rematched(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
+    settings = {**fusion.settings, "revised": fusion.settings.get("revised", 0) + 1} if fusion.settings else {}
+    return Fusion(given, sites, matchings, settings)
+
+
+def _rematched(
+    old: Matching,
+    given: list[Stack],
+    sites: list[str],
+    columns: list[list[str]] | None,
+    labels: Index,
+    rng: np.random.Generator,
+    refit: bool,
+) -> Matching:
+    """Place what has no label yet; with `refit`, learn and sweep until nothing changes."""
+    if old.prior is None or not old.families:
+        raise InputError(f"a fusion by {old.engine!r} has no model to revise; use fuse.")
+    families = list(old.families.values())
+    stacks, report = given, None
+    if old.kept is not None:
+        stacks, report = without_outliers(given, families, sites, list(old.families), columns)
+        labels = labels if report is None else labels[report.keep]
+    matching = with_outliers(refitted(old, stacks, labels, rng, refit), report, given)
+    return matching if old.kept is None else without_shifted(matching, given, sites, rng)
+
+
+def refitted(
+    old: Matching, stacks: Sequence[Stack], labels: Index, rng: np.random.Generator, refit: bool = True
+) -> Matching:
+    """The matching of these stacks that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
+    offsets = stacks[0].offsets
+    board, rows = _board_at(old, list(old.families.values()), list(stacks), labels)
+    homeless = np.unique(group_of_rows(board.offsets)[board.labels == NEW])
+    board.sweep(homeless if board.order is None else np.flatnonzero(np.isin(board.order, homeless)))
+    progress = Progress([board.objective()], [], True)
+    if refit:
+        board.learn()
+        progress = alternate(board, len(offsets) - 1, rng, MOST_SWEEPS)
+    return finished(board, progress, list(old.families), rows, offsets, old.engine)
+
+
+def _board_at(
+    old: Matching, families: list[Family], stacks: list[Stack], labels: Index
+) -> tuple[Board | CompiledBoard, Index]:
+    """A board of the kind that was used before, at these labels, and where its rows came from."""
+    assert old.prior is not None
+    if old.engine == "compiled":
+        from modelweld.matching.compiled import CompiledBoard, pack
+
+        stack, rows = pack(stacks[0])
+        family: Any = families[0]
+        compiled = CompiledBoard(stack, family, old.prior)
+        compiled.restore((labels[rows], family, old.prior))
+        return compiled, rows
+    stacks, rows = arranged(stacks)
+    board = Board(stacks, families, old.prior, old.copies)
+    board.restore((labels[rows], board.families, old.prior, old.copies))
+    return board, rows

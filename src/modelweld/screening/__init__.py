@@ -1,0 +1,1 @@
+"""What must not decide the fit: outliers before it, shifted sites and artefacts after it."""

@@ -1,0 +1,230 @@
+"""Atoms that no site has: pieces and mixtures of true atoms, made alike by several estimated models.
+
+A local model with a component too many splits a true one; if that one's scatter is long, pieces of different sites
+lie at the same two places. A model with a component too few sends a place between two atoms. Pieces near their atom
+are `modelweld.priors.pieces`. Those farther off gather into atoms of their own, and there is nothing wrong with their
+support or scatter. What gives them away is where they are and who holds them:
+
+- a *shadow* of atom p lies near p, and most of its holders hold p as well;
+- a *blend* of p and q is a value on the line from p to q, at a site that holds neither.
+
+Either is compared with being an atom. An atom s of m groups scores R(m) + log evidence: any groups, and a place
+anywhere within the spread. As a shadow of p, held by n of the n_p holders of p and o of the J - n_p others, it scores
+
+    log delta + log B(1 + n, 3 + n_p - n) / B(1, 3) + log B(1 + o, 19 + J - n_p - o) / B(1, 19)
+              + log evidence with place ~ N(place of p, tau),   tau: mean square difference of pieces of one group,
+
+and as blends, each value v for itself, over the Q pairs (p, q) that its group of L values does not hold,
+
+    sum over v of log(delta L / Q) + log sum over (p, q) of int_0^1 N(v; u p + (1 - u) q, v's own variance) du.
+
+Both rates are those of copies, whose share delta is learned: shadows are such pieces, and a site that was told its
+number of components and glues two has one to spare, which splits a third, so that there are as many blends. Nothing
+is moved: artefacts are set aside, that is, numbered after the K others.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.families import Gaussian
+from modelweld.families.math.random_effects import Hyperparameters
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+from modelweld.matching.algorithm1 import Board
+from modelweld.progress import told
+
+HELD_BY_HOLDERS, HELD_BY_OTHERS = (1.0, 3.0), (1.0, 19.0)
+"""Beta priors of the share of groups that hold a shadow: a quarter of those that hold its atom, a twentieth of the
+others (a site may send one piece of two)."""
+
+PRIOR_PAIRS, PIECES_APART = 2.0, 4.0
+"""The mean square difference of pieces is learned as if two pairs had been seen before, at four times the noise: any
+two values of one atom differ by twice the noise, pieces by more."""
+
+MOST_BLENDS = 5
+"""Groups of an atom up to which it may be blends: each lies at a place of its own on the line, so few fall together."""
+
+
+class Artefact(NamedTuple):
+    """An atom that is none: the atoms it is made of (one: its shadow; two: a blend), and the log odds of that."""
+
+    atom: int
+    made_of: tuple[int, ...]
+    log_odds: float
+
+    @property
+    def probability(self) -> float:
+        """That it is no atom."""
+        return float(1 / (1 + np.exp(-self.log_odds)))
+
+    @property
+    def sentence(self) -> str:
+        """In plain words."""
+        if len(self.made_of) == 1:
+            return f"looks like a piece of atom {self.made_of[0]}, far from its middle"
+        return f"looks like a mixture of atoms {self.made_of[0]} and {self.made_of[1]}"
+
+    def renumbered(self, rank: Index) -> Artefact:
+        """The same, atom k being called ``rank[k]``."""
+        return Artefact(int(rank[self.atom]), tuple(sorted(int(rank[k]) for k in self.made_of)), self.log_odds)
+
+
+class _Line(NamedTuple):
+    """One array of a board: precisions and values (N, D), log densities at their peak (N,), places of atoms (K, D)."""
+
+    precision: Array
+    y: Array
+    peak: Array
+    place: Array
+
+
+def artefacts(board: Board) -> list[Artefact]:
+    """Atoms that are more probably shadows or blends of others, the least supported first.
+
+    None where no group has an atom in pieces, or where some array has no place and no noise of its own.
+    """
+    pieces = board.pieces
+    if board.copies is None or (pieces == 1).all() or not all(map(_located, board.families)):
+        return []
+    K = len(board.counts)
+    held = np.zeros((K, len(board.sizes)), dtype=bool)
+    held[board.labels, board.group] = True
+    as_shadow = _as_shadows(board, held)
+    lines = [_line(board, i) for i in range(len(board.families))]
+    log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
+    as_atom = log_rate[board.counts] + np.sum(
+        [f.log_evidence(sums) for f, sums in zip(board.families, board.sums, strict=True)], axis=0
+    )
+    found: list[Artefact] = []
+    left = np.ones(K, dtype=bool)
+    for s in told(np.argsort(board.counts, kind="stable").tolist(), "looking for pieces and mixtures", K):
+        others = left & (board.counts >= board.counts[s])
+        others[s] = False
+        best = _best_shadow(s, as_shadow, others)
+        if board.counts[s] <= MOST_BLENDS:
+            best = max(best, _blend(board, lines, s, others, held), key=lambda a: a.log_odds)
+        best = best._replace(log_odds=best.log_odds - float(as_atom[s]))
+        if best.log_odds > 0:
+            found.append(best)
+            left[s] = False
+    return found
+
+
+def _located(family: object) -> bool:
+    return type(family) is Gaussian and family.frame is None
+
+
+def _as_shadows(board: Board, held: NDArray[np.bool_]) -> Array:
+    """Log score of every atom as a shadow of every other: (K, K)."""
+    from scipy.special import betaln
+
+    assert board.copies is not None
+    K, J = held.shape
+    both = held.astype(np.float64) @ held.T
+    n_p = board.counts.astype(np.float64)
+    others = board.counts[:, None] - both
+    score = np.log(board.copies.delta) * np.ones((K, K))
+    for (a, b), number, of in ((HELD_BY_HOLDERS, both, n_p), (HELD_BY_OTHERS, others, J - n_p)):
+        score += betaln(a + number, b + of - number) - betaln(a, b)
+    for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):
+        assert isinstance(family, Gaussian)
+        _, noise, spread = family.hyperparameters
+        W = rows.shape[1] // 5
+        place = family._measured(family.estimate(sums))
+        uncertain = spread / (1 + spread / noise * sums[:, W : 2 * W])
+        apart = _pieces_apart(board, rows, noise)
+        for p in told(range(K), "looking for pieces", K):
+            near = family.with_hyperparameters(Hyperparameters(place[p], noise, apart + uncertain[p]))
+            score[:, p] += near.log_evidence(sums)
+    return np.asarray(score)
+
+
+def _pieces_apart(board: Board, rows: Array, noise: Array) -> Array:
+    """Mean square difference (D,) of pieces that one group has of one atom, counted where both are seen."""
+    D = rows.shape[1] // 5
+    seen, w, wy = rows[:, :D], rows[:, D : 2 * D], rows[:, 2 * D : 3 * D]
+    y = wy / np.where(w > 0, w, 1.0)
+    _, at, number = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
+    at = at.ravel()
+    # the squares of all differences among r values add up to r times the sum of squares about their mean
+    n, S, Q = (np.zeros((len(number), D)) for _ in range(3))
+    for total, x in ((n, seen), (S, seen * y), (Q, seen * y * y)):
+        np.add.at(total, at, x)
+    squares = np.maximum(n * Q - S * S, 0.0).sum(0)
+    pairs = (n * (n - 1) / 2).sum(0)
+    return np.asarray((squares + PRIOR_PAIRS * PIECES_APART * noise) / (pairs + PRIOR_PAIRS))
+
+
+def _best_shadow(s: int, as_shadow: Array, others: NDArray[np.bool_]) -> Artefact:
+    if not others.any():
+        return Artefact(s, (), -np.inf)
+    scores = np.where(others, as_shadow[s], -np.inf)
+    p = int(np.argmax(scores))
+    return Artefact(s, (p,), float(scores[p]))
+
+
+def _line(board: Board, i: int) -> _Line:
+    """What `_blend` needs of one array."""
+    family, rows = board.families[i], board.rows[i]
+    assert isinstance(family, Gaussian)
+    D = rows.shape[1] // 5
+    seen, w, wy, _, log_w = (rows[:, d * D : (d + 1) * D] for d in range(5))
+    noise = family.hyperparameters.noise
+    peak = 0.5 * (log_w - seen * np.log(2 * np.pi * noise)).sum(1)
+    place = family._measured(family.estimate(board.sums[i]))
+    return _Line(w / noise, wy / np.where(w > 0, w, 1.0), peak, place)
+
+
+def _blend(board: Board, lines: list[_Line], s: int, others: NDArray[np.bool_], held: NDArray[np.bool_]) -> Artefact:
+    """Log score of an atom's values as blends, and the pair that explains most of them best."""
+    assert board.copies is not None
+    total = 0.0
+    by_pair: dict[tuple[int, ...], float] = {}
+    for i in np.flatnonzero(board.labels == s):
+        j = board.group[i]
+        atoms = np.flatnonzero(others & ~held[:, j])
+        if len(atoms) < 2:
+            return Artefact(s, (), -np.inf)
+        density = _between(lines, int(i), atoms)
+        Q = len(atoms) * (len(atoms) - 1) / 2
+        best = float(density.max())
+        if best == -np.inf:
+            return Artefact(s, (), -np.inf)
+        total += float(np.log(board.copies.delta * board.sizes[j] / Q) + best + np.log(np.exp(density - best).sum()))
+        a, b = np.unravel_index(int(np.argmax(density)), density.shape)
+        pair = (int(atoms[a]), int(atoms[b]))
+        by_pair[pair] = by_pair.get(pair, 0.0) + 1
+    return Artefact(s, max(by_pair, key=lambda pair: by_pair[pair]), total)
+
+
+def _between(lines: list[_Line], i: int, atoms: Index) -> Array:
+    """Log of the integral over u from 0 to 1 of N(v; u p + (1 - u) q, own variance), for all pairs p < q; else -inf.
+
+    With the squared distance A u^2 - 2 B u + C, A = |p - q|^2, B = (v - q)(p - q), C = |v - q|^2 in units of the
+    value's deviations and m = B / A, it is that of v at its peak times
+
+        exp(-(C - B m) / 2) sqrt(2 pi / A) [Phi((1 - m) sqrt A) - Phi(-m sqrt A)].
+    """
+    from scipy.special import ndtr
+
+    K = len(atoms)
+    A, B, C, peak = np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), 0.0
+    for line in lines:
+        off = line.place[atoms] - line.y[i]
+        gram = (off * line.precision[i]) @ off.T
+        square = np.diagonal(gram)
+        A += square[:, None] + square - 2 * gram
+        B += square - gram  # (v - q)(p - q) at [p, q]
+        C += square
+        peak += float(line.peak[i])
+    A = np.where(A > 0, A, 1.0)  # an atom and itself
+    root, middle = np.sqrt(A), B / A
+    low, high = -middle * root, (1 - middle) * root
+    inside = np.where(low > 0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))  # the tail that does not cancel
+    with np.errstate(divide="ignore"):
+        density = peak - 0.5 * (C - B * middle) + 0.5 * np.log(2 * np.pi / A) + np.log(inside)
+    return np.where(np.triu(np.ones((K, K), dtype=bool), 1), density, -np.inf)

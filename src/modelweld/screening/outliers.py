@@ -1,0 +1,365 @@
+"""Before any fit: values that lie so far from all others that they would spoil the hyperparameters.
+
+Sites vote, values do not. In every dimension the centre is the median over sites of the sites' means, the scale the
+median over sites of their root mean square deviations from it (medians of means): what fewer than half of the sites
+send cannot carry them away, however many values it is. A row's distance is the root mean square over its dimensions
+of deviations in units of the scale. It is set aside when that exceeds a limit and no other site has a value near it.
+What most sites do is never an outlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack, group_of_rows
+
+FEWEST_SITES = 4
+"""Below this nothing is set aside. A median over sites needs an honest majority, and with three a site that merely
+differs makes two camps of one and two; from four on, the middle two are honest when one is not."""
+
+BREAKDOWN = 0.4
+"""Largest share of sites that may be set aside. Medians bear any share below one half; this is the largest that is
+still below it in every number of sites from four to ten."""
+
+FALSE_ALARM = 1e-6
+"""Probability that any of N Gaussian rows exceeds the limit before generosity."""
+
+GENEROUS = 2.0
+"""The limit for independent Gaussian dimensions is multiplied by this, because honest atoms are not one Gaussian: two
+equal heaps have no value beyond one deviation, and t with three degrees of freedom reaches twice the Gaussian's
+largest of a thousand."""
+
+EFFICIENCY = 1 / 3
+"""A median of absolute deviations is worth about 37 % of its values, a median over sites of their mean squares up to 64
+%: a third of the rows are taken for degrees of freedom of the scale."""
+
+REACH, REACH_DEVIATIONS = 3.0, 4.0
+"""A value must lie three times further out than the furthest value of the typical site, and four deviations (of the
+logarithm, over sites) of that furthest value beyond it: where sites have far values (rows of topics, incomes) far
+values are no news."""
+
+MAD_TO_DEVIATION = 1.4826
+"""A Gaussian's standard deviation over its median absolute deviation, 1 / Phi^-1(3/4)."""
+
+CHANCE = 0.05
+"""Probability of a neighbour by chance above which it confirms nothing: it only has to hold back a whole site of junk,
+which goes if more than half of its values do."""
+
+LARGEST_LOG = 600.0
+"""Of a distance: its exponential is still a number."""
+
+LARGEST_BLOCK = 100_000
+"""Numbers per block of sites: less than a megabyte stays near the processor."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class OutlierReport:
+    """What `set_aside` found.
+
+    Attributes
+    ----------
+    keep : bool array (N,)
+        Rows to fit; the others are set aside.
+    sites : tuple of int
+        Sites set aside whole.
+    rows : dict of int to int array
+        Rows set aside, counted within their site, of every other site that has some.
+    reasons : list of str
+        One sentence for each of these sites, or one that says why nothing was set aside.
+    limit : tuple of float
+        For each array, the distance in robust deviations beyond which a row seen in full is an outlier; infinite where
+        there is nothing to measure it by.
+    """
+
+    keep: Flags
+    sites: tuple[int, ...]
+    rows: dict[int, Index]
+    reasons: list[str]
+    limit: tuple[float, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Whether every row is kept."""
+        return bool(self.keep.all())
+
+
+def set_aside(
+    stacks: Sequence[Stack],
+    sites: Sequence[str] | None = None,
+    arrays: Sequence[str] | None = None,
+    columns: Sequence[Sequence[str]] | None = None,
+) -> OutlierReport:
+    """Find gross outliers among the values of one set.
+
+    Parameters
+    ----------
+    stacks : sequence of Stack
+        The arrays of the set, side by side. Entries of weight zero are ignored; a large `variance`, or a small
+        `weight`, excuses a distance.
+    sites, arrays, columns : sequences of str, and of such sequences, optional
+        Names for the reasons; default: numbers.
+
+    Returns
+    -------
+    OutlierReport
+        Which rows to keep, and why not the others. A site most of whose rows are outliers is set aside whole. With
+        fewer than four sites, or when more than 40 % of them would go, nothing is set aside.
+
+    Notes
+    -----
+    With p = 1e-6 / N, a row of d dimensions is an outlier beyond the largest of: twice the chi quantile of d degrees
+    of freedom at 1 - p, over sqrt(d) (independent dimensions); the quantile of Student's t (dimensions that all say the
+    same, no correlation of Gaussians gives more; N / 3 degrees of freedom, because the scale is estimated too); three
+    times the typical site's furthest distance, or more where sites differ in it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modelweld.inputs.stack import stack_arrays
+    >>> rng = np.random.default_rng(0)
+    >>> honest = [rng.normal(0, 1, (5, 3)) for _ in range(6)]
+    >>> report = set_aside([stack_arrays([*honest, rng.normal(0, 1000, (4, 3))])])
+    >>> report.sites, int(report.keep.sum())
+    ((6,), 30)
+    >>> print(report.reasons[0][:74])
+    site '6': 4 of 4 values lie more than 13 robust deviations from the others
+    """
+    offsets = stacks[0].offsets
+    N, J = int(offsets[-1]), len(offsets) - 1
+    keep = np.ones(N, dtype=bool)
+    site = group_of_rows(offsets)
+    seen = _any_seen(stacks, N)
+    sizes = np.bincount(site[seen], minlength=J)
+    if np.count_nonzero(sizes) < FEWEST_SITES:
+        return OutlierReport(keep, (), {}, [], (np.inf,) * len(stacks))
+    p = FALSE_ALARM / (N * len(stacks))
+    distances = [_Distances.of(stack, p) for stack in stacks]
+    far = np.logical_or.reduce([d.far & ~d.confirmed(site) for d in distances])
+    limit = tuple(d.full_limit for d in distances)
+    number = np.bincount(site[far], minlength=J)
+    whole = np.flatnonzero(2 * number > sizes)
+    names = [str(j) for j in range(J)] if sites is None else list(sites)
+    if len(whole) > BREAKDOWN * np.count_nonzero(sizes):
+        reason = (
+            f"{len(whole)} of {np.count_nonzero(sizes)} sites ({', '.join(repr(names[j]) for j in whole)}) lie far "
+            "from the others: which of them are honest cannot be told, so nothing was set aside."
+        )
+        return OutlierReport(keep, (), {}, [reason], limit)
+    keep = ~(far | np.isin(site, whole))
+    labels = [f"array {name!r}, " for name in arrays] if arrays is not None and len(stacks) > 1 else [""] * len(stacks)
+    reasons = [
+        _reason(
+            f"site {names[j]!r}", far & (site == j), int(sizes[j]), j in whole, keep & seen, distances, labels, columns
+        )
+        for j in np.flatnonzero(number)
+    ]
+    rows = {int(j): np.flatnonzero(far[site == j]) for j in np.flatnonzero(number) if j not in whole}
+    return OutlierReport(keep, tuple(int(j) for j in whole), rows, reasons, limit)
+
+
+@dataclass(frozen=True, eq=False)
+class _Distances:
+    """How far the rows of one array lie from its centre, in units of its scale, and how far they may."""
+
+    stack: Stack
+    centre: Array
+    scale: Array
+    typical_weight: Array | None
+    distance: Array
+    limits: Array
+    full_limit: float
+
+    @classmethod
+    def of(cls, stack: Stack, p: float) -> _Distances:
+        """Measure every row of a stack; `p` is the probability of a false alarm at one Gaussian row."""
+        from scipy.special import chdtri, stdtrit
+
+        N, D = stack.values.shape
+        centre, scale = _centre_and_scale(stack)
+        weight = None if stack.weight is None else _median_over_sites(_site_means(stack, lambda b: b.weight))
+        self = cls(stack, centre, scale, weight, np.zeros(N), np.zeros(N), np.inf)
+        if not np.isfinite(scale).any():
+            return replace(self, limits=np.full(N, np.inf))
+        furthest = []
+        number = np.empty(N, dtype=np.int64)
+        for rows, offsets in _blocks(stack):
+            off, usable = self.deviations(rows)
+            number[rows] = usable.sum(1)
+            squares = np.einsum("ld,ld->l", off, off)
+            self.distance[rows] = np.sqrt(squares / np.maximum(number[rows], 1))
+            largest = np.maximum.reduceat(self.distance[rows], offsets[:-1])
+            furthest.append(largest[np.maximum.reduceat(number[rows], offsets[:-1]) > 0])
+        degrees = np.arange(1, D + 1)
+        student = -float(stdtrit(max(EFFICIENCY * np.count_nonzero(number), 1.0), p / 2))
+        gaussian = np.maximum(GENEROUS * np.sqrt(chdtri(degrees, p) / degrees), student)
+        limits = np.maximum(gaussian, _reach(np.concatenate(furthest)))
+        full = int(np.isfinite(scale).sum())
+        return replace(self, limits=limits[np.maximum(number, 1) - 1], full_limit=float(limits[full - 1]))
+
+    def deviations(self, rows: slice | Index) -> tuple[Array, Flags]:
+        """Deviations of some rows in units of the scale, zero where not usable; and which are usable.
+
+        A value's own uncertainty excuses some: its variance is added to the square of the scale, and where it has less
+        weight than is typical, that square is larger in proportion (it holds spread and the noise of a typical weight).
+        """
+        part = self.stack.take(rows, self.stack.offsets)  # type: ignore[arg-type]
+        measured = np.isfinite(self.scale)
+        off = part.values - self.centre
+        off *= np.where(measured, 1 / np.where(measured, self.scale, 1.0), 0.0)
+        if part.plain:
+            return off, np.broadcast_to(measured, off.shape)
+        usable = np.broadcast_to(measured, off.shape) if part.weight is None else measured & (part.weight > 0)
+        allowed = np.ones(off.shape)
+        if part.weight is not None:
+            allowed = np.maximum(1.0, self.typical_weight / np.where(usable, part.weight, np.inf))
+        if part.variance is not None:
+            allowed = allowed + part.variance / np.square(self.scale)
+        return np.where(usable, off / np.sqrt(np.where(usable, allowed, 1.0)), 0.0), usable
+
+    @property
+    def far(self) -> Flags:
+        """Rows beyond their limit."""
+        return np.asarray(self.distance > self.limits)
+
+    def confirmed(self, site: Index) -> Flags:
+        """Far rows that another site has too: within the limit before generosity, and nearer than by chance.
+
+        Two sites that send the same place independently have seen something there. A repeat to the last bit is no
+        second opinion (a message that arrived twice), and errors of units are not confirmed: they stretch the noise as
+        well, so that copies lie apart. Of n values thrown anywhere within distance r, the nearest lies within `apart`
+        with probability n (apart / r)^d at most.
+        """
+        far, result = self.far, np.zeros(len(site), dtype=bool)
+        if not far.any():
+            return result
+        within = self.limits / GENEROUS
+        # by the triangle inequality only these can be near a far row, and only where distances are alike
+        near = np.flatnonzero(self.distance > self.limits.min() - within[far].max())
+        near = near[np.argsort(self.distance[near])]
+        for j in np.unique(site[far]):
+            others = near[site[near] != j]
+            own = np.flatnonzero(far & (site == j))
+            ends = [np.searchsorted(self.distance[others], self.distance[own] + sign * within[own]) for sign in (-1, 1)]
+            if self.stack.weight is not None:  # rows that see different dimensions obey no triangle inequality
+                ends = [np.zeros_like(own), np.full_like(own, len(others))]
+            for row, first, last in zip(own, *ends, strict=True):
+                if first < last:
+                    apart, d = self._nearest(row, others[first:last])
+                    by_chance = np.log(len(others)) + d * np.log(apart / self.distance[row])
+                    result[row] = apart < within[row] and by_chance < np.log(CHANCE)
+        return result
+
+    def _nearest(self, row: int, others: Index) -> tuple[float, int]:
+        """How far the nearest other row is that is not the same, and in how many dimensions it was compared."""
+        (theirs, they_have), (own, has) = self.deviations(others), self.deviations(np.array([row]))
+        both = they_have & has
+        d = both.sum(1)
+        apart = np.sqrt(np.where(both, np.square(theirs - own), 0.0).sum(1) / np.maximum(d, 1))
+        apart[apart == 0] = np.inf
+        nearest = int(apart.argmin())
+        return float(apart[nearest]), int(d[nearest])
+
+
+def _reach(furthest: Array) -> float:
+    """How far out a value may lie, judged by the furthest value of every site."""
+    if not (furthest > 0).any():
+        return 0.0
+    logs = np.log(furthest[furthest > 0])
+    typical = np.median(logs)
+    deviation = MAD_TO_DEVIATION * np.median(np.abs(logs - typical))
+    return float(np.exp(min(typical + max(np.log(REACH), REACH_DEVIATIONS * deviation), LARGEST_LOG)))
+
+
+def _any_seen(stacks: Sequence[Stack], N: int) -> Flags:
+    """Rows of which at least one entry is seen."""
+    if any(s.weight is None for s in stacks):
+        return np.ones(N, dtype=bool)
+    return np.asarray(np.logical_or.reduce([(s.weight > 0).any(1) for s in stacks if s.weight is not None]))
+
+
+def _blocks(stack: Stack) -> Iterator[tuple[slice, Index]]:
+    """Rows of some whole sites that have any, and where these sites begin among them: temporaries stay small."""
+    edges = np.unique(stack.offsets)
+    step = max(1, LARGEST_BLOCK // stack.values.shape[1])
+    first = 0
+    while first < len(edges) - 1:
+        last = max(first + 1, int(np.searchsorted(edges, edges[first] + step, side="right")) - 1)
+        yield slice(int(edges[first]), int(edges[last])), edges[first : last + 1] - edges[first]
+        first = last
+
+
+def _site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array:
+    """Means over each site's seen entries of some quantity, (sites that have rows, D); NaN where none is seen."""
+    means = []
+    for rows, offsets in _blocks(stack):
+        block = stack.take(rows, offsets)  # type: ignore[arg-type]
+        values = np.asarray(quantity(block))
+        if block.weight is None:
+            means.append(np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)[:, None])
+            continue
+        seen = block.weight > 0
+        number = np.add.reduceat(seen.astype(np.float64), offsets[:-1])
+        total = np.add.reduceat(np.where(seen, values, 0.0), offsets[:-1])
+        means.append(np.where(number > 0, total / np.maximum(number, 1.0), np.nan))
+    return np.concatenate(means)
+
+
+def _median_over_sites(x: Array) -> Array:
+    """Median of each column over the sites that have it; NaN where fewer than FEWEST_SITES have."""
+    if not np.isnan(x).any():
+        return np.asarray(np.median(x, axis=0)) if len(x) >= FEWEST_SITES else np.full(x.shape[1], np.nan)
+    enough = np.isfinite(x).sum(0) >= FEWEST_SITES
+    result = np.full(x.shape[1], np.nan)
+    if enough.any():
+        result[enough] = np.nanmedian(x[:, enough], axis=0)
+    return result
+
+
+def _centre_and_scale(stack: Stack) -> tuple[Array, Array]:
+    """Medians of means; the scale is NaN in a dimension where most sites' values coincide: it tells nobody apart."""
+    centre = _median_over_sites(_site_means(stack, lambda b: b.values))
+    centre = np.where(np.isfinite(centre), centre, 0.0)
+    scale = np.sqrt(_median_over_sites(_site_means(stack, lambda b: _squares(b.values - centre))))
+    rounding = np.finfo(float).eps * np.abs(centre) * stack.sizes.max()
+    return centre, np.where(scale > rounding, scale, np.nan)
+
+
+def _squares(x: Array) -> Array:
+    """Square in place."""
+    return np.square(x, out=x)
+
+
+def _reason(
+    who: str,
+    own: Flags,
+    size: int,
+    whole: bool,
+    rest: Flags,
+    distances: Sequence[_Distances],
+    labels: Sequence[str],
+    columns: Sequence[Sequence[str]] | None,
+) -> str:
+    """One sentence about one site: how many of its values, how far, and the worst entry beside the others' range."""
+    rows = np.flatnonzero(own)
+    sizes = [np.abs(d.deviations(rows)[0]) for d in distances]
+    which = max(range(len(sizes)), key=lambda i: float(sizes[i].max()))
+    d = distances[which]
+    place, dimension = np.unravel_index(int(sizes[which].argmax()), sizes[which].shape)
+    column = f"dimension {dimension}" if columns is None else columns[which][int(dimension)]
+    weight = d.stack.weight
+    others = d.stack.values[rest if weight is None else rest & (weight[:, dimension] > 0), dimension]
+    between = f", the others between {others.min():.4g} and {others.max():.4g}" if len(others) else ""
+    lie = "values lie" if size > 1 else "value lies"
+    value = d.stack.values[rows[place], dimension]
+    return (
+        f"{who}: {len(rows)} of {size} {lie} more than {d.limits[rows].min():.2g} robust deviations from the others; "
+        f"largest in {labels[which]}{column} (value {value:.4g}{between}). "
+        + ("The whole site is set aside." if whole else "Only these are set aside.")
+    )

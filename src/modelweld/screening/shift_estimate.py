@@ -1,0 +1,208 @@
+"""A site that is off by a constant: its values' offset from the atoms as the others see them.
+
+Only for families whose values scatter about a place with a `noise`, and whose atoms have a `spread`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from modelweld.diagnostics.leave_one_out import Without
+from modelweld.families.base import Family
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+from modelweld.matching.algorithm1 import Board
+
+FEWEST_SHIFTED = 3
+"""Values that must agree on a shift before it explains a site: two always agree about something."""
+
+SHIFT_ROUNDS = 20
+"""Rounds of matching and shifting in turn; they settle in a few."""
+
+ROUNDING = 1e-9
+"""Share of an atom's weight below which what is left after a subtraction is rounding."""
+
+
+class Location(NamedTuple):
+    """One array of a board: its number, family, values, weights of values and atoms in units of 1 / noise, variances.
+
+    `deviation` is that of a typical value about its atom: of the noise, and of standard errors where they are sent.
+    """
+
+    number: int
+    family: Family
+    values: Array
+    weight: Array
+    total: Array
+    noise: Array
+    spread: Array
+    deviation: Array
+
+
+class Shift(NamedTuple):
+    """Offset (D,) in deviations and over its standard error, NaN if unknown; number of values `matched` by shifting."""
+
+    mean: Array
+    z: Array
+    matched: int = 0
+
+
+def locations(board: Board) -> list[Location]:
+    """The arrays of a board in which an offset has a meaning."""
+    result = []
+    placed = board.labels >= 0
+    for i, (family, stack) in enumerate(zip(board.families, board.stacks, strict=True)):
+        noise, spread = getattr(family, "noise", None), getattr(family, "spread", None)
+        if noise is None or spread is None:
+            continue
+        if getattr(family, "frame", None) is not None:  # the variances of single dimensions say enough about shifts
+            noise, spread = map(np.diagonal, family.covariances)  # type: ignore[attr-defined]
+        zeros = np.zeros(stack.values.shape[1])
+        noise, spread = zeros + noise, zeros + spread
+        weight = _weight(stack, noise)
+        total = np.zeros((len(board.counts), len(zeros)))
+        np.add.at(total, board.labels[placed], weight[placed])
+        deviation = np.sqrt(noise * _typical_inverse(weight))
+        result.append(Location(i, family, stack.values, weight, total, noise, spread, deviation))
+    return result
+
+
+def shift_of(board: Board, places: list[Location], out: Without) -> Shift:
+    """The shift of a site: one that explains it if it shares little, else the offset of what it shares."""
+    if len(places) == len(board.families):
+        explaining = explaining_shift(board, places, out)
+        if explaining is not None:
+            return explaining
+    means, zs = [np.zeros(0)], [np.zeros(0)]
+    for x in places:
+        own = x.weight[out.rows]
+        mine = np.zeros((len(out.atoms), own.shape[1]))
+        np.add.at(mine, out.where, own)
+        total = x.total[out.atoms]
+        others = np.where(total - mine > ROUNDING * total, total - mine, 0.0)[out.where]
+        known = (own > 0) & (others > 0) & out.shared[:, None]
+        variance = x.noise / np.where(own > 0, own, 1.0) + x.spread / (1 + x.spread / x.noise * others)
+        off = x.values[out.rows] - x.family.estimate(out.rest[x.number])[out.where]
+        mean, z = _weighted_offset(off, np.where(known, 1 / variance, 0.0), x.deviation)
+        means.append(mean)
+        zs.append(z)
+    return Shift(np.concatenate(means), np.concatenate(zs))
+
+
+def explaining_shift(board: Board, places: list[Location], out: Without) -> Shift | None:
+    """A shift of all values that would match most of a site that now shares little, if there is one.
+
+    Values are assigned to the others' atoms, the median difference is taken off, and so on in turn (this finds shifts
+    that are small against the distances between atoms). The shift is believed if after it most values fit an atom
+    better than being new, and all together so much better than unshifted that it pays for a shift of unknown size up to
+    the spread: 1/2 log(1 + L spread / deviation^2) for each dimension.
+    """
+    L = len(out.rows)
+    left = np.ones(len(board.counts), dtype=bool)
+    left[out.atoms[out.holders == 0]] = False
+    if L < FEWEST_SHIFTED or 2 * out.shared.sum() >= L or not left.any():
+        return None
+    site = _Site.of(board, places, out, left)
+    unshifted = site.fit(np.zeros(site.y.shape[1]))
+    shift, pairs = np.zeros(site.y.shape[1]), unshifted.pairs
+    for _ in range(SHIFT_ROUNDS):
+        shift = np.median(site.y[pairs[0]] - site.atoms[pairs[1]], axis=0)
+        fit = site.fit(shift)
+        if np.array_equal(fit.pairs, pairs):
+            break
+        pairs = fit.pairs
+    fits = fit.gain > 0
+    price = 0.5 * np.log1p(L * site.spread / np.square(site.deviation)).sum()
+    rise = fit.gain[fits].sum() - np.maximum(unshifted.gain, 0.0).sum()
+    if 2 * fits.sum() <= L or fits.sum() < FEWEST_SHIFTED or rise <= price:
+        return None
+    off = site.y[fit.pairs[0]] - site.atoms[fit.pairs[1]]
+    mean, z = _weighted_offset(off, np.where(fits[:, None], 1 / site.matched[fit.pairs[0]], 0.0), site.deviation)
+    return Shift(mean, z, int(fits.sum()))
+
+
+class _Fit(NamedTuple):
+    """An assignment of shifted values to atoms, and what each gains over being new."""
+
+    pairs: tuple[Index, Index]
+    gain: Array
+
+
+class _Site(NamedTuple):
+    """A site's values with all arrays side by side; variances if matched and if new, infinite where not seen."""
+
+    y: Array
+    atoms: Array
+    home: Array
+    matched: Array
+    new: Array
+    spread: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, board: Board, places: list[Location], out: Without, left: Any) -> _Site:
+        """Against the atoms that are `left` without it."""
+        atoms, home = [], []
+        for x in places:
+            sums = board.sums[x.number].copy()
+            sums[out.atoms] = out.rest[x.number]
+            atoms.append(x.family.estimate(sums[left]))
+            home.append(x.family.estimate(np.zeros((1, sums.shape[1]))))
+        own = [
+            np.where(
+                x.weight[out.rows] > 0, x.noise / np.where(x.weight[out.rows] > 0, x.weight[out.rows], 1.0), np.inf
+            )
+            for x in places
+        ]
+        spread = np.concatenate([x.spread for x in places])
+        deviation = np.concatenate([x.deviation for x in places])
+        return cls(
+            y=np.hstack([x.values[out.rows] for x in places]),
+            atoms=np.hstack(atoms),
+            home=np.hstack(home),
+            matched=np.hstack(own) + np.square(deviation),  # an atom is known at worst from one other value
+            new=np.hstack(own) + spread,
+            spread=spread,
+            deviation=deviation,
+        )
+
+    def fit(self, shift: Array) -> _Fit:
+        """Assign the values, moved back by `shift`, to the atoms nearest."""
+        from scipy.optimize import linear_sum_assignment
+
+        y, inverse, centre = self.y - shift, 1 / self.matched, self.atoms.mean(0)
+        a, b = y - centre, self.atoms - centre
+        squares = (inverse * a * a).sum(1)[:, None] - 2 * (inverse * a) @ b.T + inverse @ (b * b).T
+        rows, columns = linear_sum_assignment(squares)
+        seen = np.isfinite(self.new[rows])
+        matched, new = np.where(seen, self.matched[rows], 1.0), np.where(seen, self.new[rows], 1.0)
+        terms = np.log(new / matched)
+        terms += np.square(y[rows] - self.home) / new - np.square(y[rows] - self.atoms[columns]) / matched
+        return _Fit((rows, columns), 0.5 * np.where(seen, terms, 0.0).sum(1))
+
+
+def _weight(stack: Stack, noise: Array) -> Array:
+    """1 / (1 / weight + variance / noise), zero where not seen."""
+    seen = np.ones(stack.values.shape) if stack.weight is None else stack.weight
+    inverse = 1 / np.where(seen > 0, seen, 1.0)
+    if stack.variance is not None:
+        inverse = inverse + stack.variance / noise
+    return np.asarray(np.where(seen > 0, 1 / inverse, 0.0))
+
+
+def _typical_inverse(weight: Array) -> Array:
+    """Median over seen values of 1 / weight, per dimension; one where nothing is seen."""
+    if (weight == 1).all():
+        return np.ones(weight.shape[1])
+    columns = [column[column > 0] for column in weight.T]
+    return np.array([1 / float(np.median(column)) if len(column) else 1.0 for column in columns])
+
+
+def _weighted_offset(off: Array, inverse: Array, deviation: Array) -> tuple[Array, Array]:
+    """Mean of offsets with these inverse variances, in deviations, and over its standard error."""
+    total = inverse.sum(0)
+    total = np.where(total > 0, total, np.nan)
+    mean = (off * inverse).sum(0) / total
+    return mean / deviation, mean * np.sqrt(total)

@@ -1,0 +1,1 @@
+"""Algorithm 1 in shards: more than one machine holds."""

@@ -1,0 +1,108 @@
+"""Shards on a Dask cluster: read, fused and polished on the workers; only sums come to the client.
+
+What a worker holds is never the only copy: every result there (a shard, its labels) is a future that Dask can compute
+again from the shard's source and the messages sent since. A worker that is lost is therefore survived, and as all
+functions are deterministic, the answer is the one it would have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from operator import itemgetter
+from typing import Any, Literal
+
+from modelweld.families import Gaussian
+from modelweld.inputs.stack import Index
+from modelweld.priors.beta_bernoulli import Prior
+from modelweld.shards.engine import Arguments, Engine, Function
+from modelweld.shards.fuse import MOST_POLISH, run
+from modelweld.shards.result import ShardFusion
+from modelweld.shards.shard import Shard, load
+
+RETRIES = 2
+"""How often a task that failed is tried again: file systems have their moments."""
+
+
+def fuse_on_dask(
+    client: Any,
+    shards: Iterable[Any],
+    family: Gaussian | None = None,
+    prior: Prior | Literal["auto"] = "auto",
+    *,
+    seed: int = 0,
+    sweeps: int = MOST_POLISH,
+    keep: bool = True,
+    retries: int = RETRIES,
+) -> ShardFusion:
+    """Fuse shards on the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster. Workers need modelweld, and one thread each serves best.
+    shards : iterable
+        One entry per shard, of 32 sites or more: a file or a list of files that the workers can read, a function
+        without arguments that brings the sites, a ``dask.delayed`` list of sites, or a list of sites (which then
+        travels there, once).
+    family, prior, seed, sweeps
+        As in `modelweld.shards.fuse.fuse_shards`.
+    keep : bool
+        Whether workers hold their shards in memory between steps. False: shards are read anew at each step, so that
+        more can be fused than the cluster's memory holds, and values never move between workers either (with True,
+        Dask may move a shard from a busy worker to an idle one).
+    retries : int
+        How often a task that failed is tried again. Workers that die are another matter: Dask's
+        ``distributed.scheduler.allowed-failures`` says how many a task may survive.
+
+    Returns
+    -------
+    ShardFusion
+        Global atoms, hyperparameters, the objective after each stage, bytes moved. Labels stay on the workers as long
+        as the result lives: ``result.labels(s)`` fetches those of shard s.
+
+    Notes
+    -----
+    The answer is the same, bit for bit, for any number of workers. ``examples/dask_shards.py`` is a complete program::
+
+        with LocalCluster(n_workers=4, threads_per_worker=1) as cluster, Client(cluster) as client:
+            fused = fuse_on_dask(client, sorted(Path("shards").glob("*.safetensors")))
+            print(fused.K, fused.trace, fused.moved)
+    """
+    return run(OnDask(client, list(shards), keep, retries), family, prior, seed=seed, sweeps=sweeps)
+
+
+class OnDask(Engine):
+    """Shards on the workers of a Dask cluster: futures of shards and of their labels."""
+
+    def __init__(self, client: Any, sources: Sequence[Any], keep: bool = True, retries: int = RETRIES) -> None:
+        super().__init__()
+        self.client, self.shards = client, len(sources)
+        self.options = {"pure": False, "retries": retries}
+        sources = [client.compute(x) if hasattr(x, "__dask_graph__") else x for x in sources]
+        self.held = [client.submit(load, x, **self.options) if keep else x for x in sources]
+        self.labels: list[Any] = [None] * self.shards
+        self.proposed = list(self.labels)
+
+    def _asked(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        return list(self.client.gather(self._submitted(function, which, arguments)))
+
+    def _changed(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        both = self._submitted(function, which, arguments)
+        for s, future in zip(which, both, strict=True):
+            self.proposed[s] = self.client.submit(itemgetter(0), future, pure=False)
+        return list(self.client.gather([self.client.submit(itemgetter(1), future, pure=False) for future in both]))
+
+    def _submitted(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        return [
+            self.client.submit(_at_work, function, self.held[s], self.labels[s], *a, **self.options)
+            for s, a in zip(which, arguments, strict=True)
+        ]
+
+    def keep(self, s: int) -> None:
+        """The labels last proposed for shard s are its labels now."""
+        self.labels[s] = self.proposed[s]
+
+
+def _at_work(function: Function, held: Any, labels: Index | None, *arguments: Any) -> Any:
+    """A function of a shard that is here, or has yet to be read."""
+    return function(held if isinstance(held, Shard) else load(held), labels, *arguments)

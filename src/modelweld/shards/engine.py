@@ -1,0 +1,93 @@
+"""Where shards lie: functions go there, labels stay there, sums come back.
+
+`Here` is this machine, with as many processes as joblib is given; `modelweld.shards.dask.OnDask` a cluster.
+"""
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from modelweld.inputs.stack import Index
+from modelweld.shards.shard import Source, load
+
+Function = Callable[..., Any]
+Arguments = tuple[Any, ...]
+
+
+@dataclass
+class Moved:
+    """Bytes of messages, as pickled: `down` to the shards, `up` from them."""
+
+    down: int = 0
+    up: int = 0
+
+
+class Engine(ABC):
+    """Runs functions where shards lie. Labels stay there; what else functions return travels.
+
+    Attributes
+    ----------
+    shards : int
+        How many there are.
+    moved : Moved
+        Bytes that travelled so far.
+    """
+
+    shards: int
+
+    def __init__(self) -> None:
+        self.moved = Moved()
+
+    def ask(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        """``function(shard, labels, *arguments)`` of these shards."""
+        return self._counted(arguments, self._asked(function, which, arguments))
+
+    def change(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        """As `ask`, for functions that return (labels, answer): the labels stay there, as a proposal until `keep`."""
+        return self._counted(arguments, self._changed(function, which, arguments))
+
+    def _counted(self, down: Sequence[Any], up: list[Any]) -> list[Any]:
+        self.moved.down += sum(len(pickle.dumps(x, protocol=5)) for x in down)
+        self.moved.up += sum(len(pickle.dumps(x, protocol=5)) for x in up)
+        return up
+
+    @abstractmethod
+    def _asked(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]: ...
+
+    @abstractmethod
+    def _changed(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]: ...
+
+    @abstractmethod
+    def keep(self, s: int) -> None:
+        """The labels last proposed for shard s are its labels now."""
+
+
+class Here(Engine):
+    """All shards in this machine's memory; with `n_jobs` processes at work on them, through joblib."""
+
+    def __init__(self, sources: Sequence[Source], n_jobs: int | None = None) -> None:
+        super().__init__()
+        self.held = [load(source) for source in sources]
+        self.shards, self.n_jobs = len(self.held), n_jobs
+        self.labels: list[Index | None] = [None] * self.shards
+        self.proposed = list(self.labels)
+
+    def _asked(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        from joblib import Parallel, delayed
+
+        tasks = (delayed(function)(self.held[s], self.labels[s], *a) for s, a in zip(which, arguments, strict=True))
+        return list(Parallel(n_jobs=self.n_jobs)(tasks))
+
+    def _changed(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        both = self._asked(function, which, arguments)
+        for s, (labels, _) in zip(which, both, strict=True):
+            self.proposed[s] = labels
+        return [answer for _, answer in both]
+
+    def keep(self, s: int) -> None:
+        """The labels last proposed for shard s are its labels now."""
+        self.labels[s] = self.proposed[s]

@@ -1,0 +1,1 @@
+"""What runs where the data lie: training, export, noise."""

@@ -1,0 +1,1 @@
+"""For papers: simulated sites, rivals, measures, the textbook algorithm, the demo."""
