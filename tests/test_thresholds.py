@@ -1,0 +1,176 @@
+"""Constants that decide answers: for each a case on either side of its value, so that neither less nor more goes by.
+
+Numbers stand here as such, not as the constants' names: a test that imports a threshold moves with it.
+"""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
+from modelweld.diagnostics.leave_one_out import leave_out
+from modelweld.inputs.stack import stack_arrays
+from modelweld.matching.algorithm1 import Board, Progress
+from modelweld.matching.finish import by_labels
+from modelweld.matching.moves import rematch
+from modelweld.matching.search import believable, certainty
+from modelweld.matching.start import noise_shares
+from modelweld.priors.pieces import Copies
+from modelweld.screening.outliers import set_aside
+from modelweld.screening.shift_estimate import explaining_shift, locations
+from modelweld.studies.metrics import adjusted_rand
+
+# --- copies (search.CERTAIN, .9) --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("apart", "sure", "believed"), [(1.8, 0.82, False), (2.5, 0.95, True)])
+def test_many_pieces_are_believed_from_nine_tenths_of_certainty_on(apart, sure, believed):
+    """Ten sites send either of two atoms in two pieces; the nearer the atoms, the less sure a piece is of its own."""
+    site = np.array([[0.0], [0.0], [apart], [apart]])
+    family = Gaussian(mean=[apart / 2], noise=[1.0], spread=[4.0])
+    board = Board([stack_arrays([site] * 10)], [family], BetaBernoulli(), Copies(0.25))
+    board.restore((np.tile([0, 0, 1, 1], 10), *board.state()[1:]))
+    assert certainty(board) == pytest.approx(sure, abs=0.02)
+    with nullcontext() if believed else pytest.warns(OverlapWarning):
+        assert believable(board) is believed
+
+
+# --- gross outliers (robust.GENEROUS, 2; REACH, 3; REACH_DEVIATIONS, 4) -----------------------------------------
+
+
+def has_outlier(sites, value):
+    """Whether a value is set aside when the first of these sites sends it too, and none of the others is."""
+    report = set_aside([stack_arrays([np.append(sites[0], value)[:, None], *(site[:, None] for site in sites[1:])])])
+    assert report.keep.sum() >= sum(map(len, sites))
+    return not report.clean
+
+
+@pytest.mark.parametrize(("value", "outlier"), [(9.0, False), (16.0, True)])
+def test_the_limit_is_twice_a_gaussians(value, outlier):
+    """No site has a value beyond one deviation; of six hundred Gaussian values none lies beyond 6."""
+    assert has_outlier([np.tile([-1.0, 1.0], 15)] * 20, value) is outlier
+
+
+@pytest.mark.parametrize(("value", "outlier"), [(2.5, False), (3.6, True)])
+def test_far_values_are_no_news_where_every_site_has_one(value, outlier):
+    """At 1, ten deviations out; the limit is three times that."""
+    sites = [np.append(np.tile([-0.01, 0.01], 50), side) for side in (1.0, -1.0) * 5]
+    assert has_outlier(sites, value) is outlier
+
+
+@pytest.mark.parametrize(("value", "outlier"), [(4.8, False), (7.5, True)])
+def test_the_more_sites_differ_in_their_furthest_the_farther_a_value_may_lie(value, outlier):
+    """Logarithms .3 about 0 have a robust deviation of .44, and four of them are a factor of 5.9."""
+    furthest = np.exp([-0.3, 0.0, 0.3] * 4) * ([1.0, -1.0] * 6)
+    assert has_outlier([np.append(np.tile([-0.01, 0.01], 50), far) for far in furthest], value) is outlier
+
+
+# --- shifted sites (the price of a shift, 1/2 log(1 + L spread / deviation^2) per dimension) --------------------
+
+
+@pytest.mark.parametrize(("residual", "explains"), [(3.24, True), (3.45, False)])
+def test_a_shift_must_pay_its_price(residual, explains):
+    """A shift in three dimensions costs 11.7 nats; that three values fit atoms after it brings 12.8 or 10.7."""
+    atoms = np.linspace(-40, 40, 5)[:, None] * np.ones(3)
+    site = atoms[1:4] + 6.0 + residual * np.array([[0, 1, -1], [-1, 0, 1], [1, -1, 0]])
+    family = Gaussian(mean=np.zeros(3), noise=np.ones(3), spread=np.full(3, 800.0))
+    board = Board([stack_arrays([atoms] * 4 + [site])], [family], BetaBernoulli())
+    board.restore((np.append(np.tile(np.arange(5), 4), [5, 6, 7]), *board.state()[1:]))
+    assert (explaining_shift(board, locations(board), leave_out(board, 4)) is not None) is explains
+
+
+# --- where to start (start.CLOSEST, .25; CLOSER, .1; LOUD_SHARE, .85) -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("D", "which", "copied", "found"),
+    [(1, 0, 5, True), (1, 0, 3, False), (1, 1, 12, True), (1, 1, 8, False), (8, 0, 12, True), (8, 0, 8, False)],
+)
+def test_noise_is_read_off_the_closest_tenth_and_quarter(D, which, copied, found):
+    """Of forty values of either site some are copies, the others 40 apart; many dimensions need the quarter alone."""
+    one = 100.0 * np.arange(40)[:, None] * np.ones(D)
+    other = one + np.where(np.arange(40) < copied, 0.1, 40.0)[:, None]
+    stack = stack_arrays([one, other])
+    shares = noise_shares(stack, stack.values.var(0))
+    assert len(shares) == (2 if D == 1 else 1)
+    assert (shares[which] < 1e-5) is found
+
+
+def loud_sites(seed, K, D, noise, share):
+    """Twelve sites that each hold a share of K atoms of variance 1, and which atoms."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(size=(K, D))
+    held = [rng.permutation(np.flatnonzero(rng.random(K) < share)) for _ in range(12)]
+    return [atoms[h] + np.sqrt(noise) * rng.normal(size=(len(h), D)) for h in held], np.concatenate(held)
+
+
+@pytest.mark.parametrize(
+    ("K", "D", "noise", "share"),
+    [
+        pytest.param(4, 100, 3.0, 0.8, id="less-is-worse"),
+        pytest.param(10, 200, 3.0, 0.3, id="more-is-worse"),
+    ],
+)
+def test_one_start_takes_most_of_the_variance_for_noise(K, D, noise, share):
+    """Three quarters are noise. Starts at .5 and .7 leave an agreement of .1 and .8 in the first case, .95 and .97 one
+    of .75 and .5 in the second."""
+    found = []
+    for seed in range(5):
+        sites, truth = loud_sites(seed, K, D, noise, share)
+        found.append(adjusted_rand(truth, fuse(sites).matching.stacked_labels))
+    assert np.mean(found) > 0.85
+
+
+# --- matching afresh (moves.PATIENCE, 8; fuse.REMATCHED_UP_TO, 100,000) -----------------------------------------
+
+
+class LateBoard:
+    """A board whose matching is better only after groups have been freed for the `late`-th time."""
+
+    def __init__(self, late):
+        self.late, self.released = late, 0
+
+    def release(self, groups):
+        self.released += 1
+
+    def sweep(self, order):
+        return 0
+
+    def objective(self):
+        return float(self.released >= self.late)
+
+    def state(self):
+        return None
+
+    def restore(self, state):
+        pass
+
+
+@pytest.mark.parametrize(("late", "found"), [(6, True), (11, False)])
+def test_rematching_is_patient_but_not_forever(late, found):
+    progress = rematch(LateBoard(late), 3, np.random.default_rng(0), Progress([0.0], [0], True), 10)
+    assert progress.history == ([0.0, 1.0] if found else [0.0])
+
+
+@pytest.mark.parametrize(("sites", "rematched"), [(2, True), (800, True), (1200, False)])
+def test_compiled_jobs_are_rematched_up_to_a_hundred_thousand_values(sites, rematched):
+    """A hundred values per site, all clear: the sweeps end after the second, and whatever follows is rematching."""
+    values = [30.0 * np.arange(100)[:, None]] * sites
+    family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
+    fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False)
+    assert fusion.K == 100
+    assert (len(fusion.matching.changes) > 2) is rematched
+
+
+# --- numbers of atoms (finish.by_count; no threshold, so there are no two sides) --------------------------------
+
+
+def test_atoms_are_numbered_alike_in_whatever_order_they_come_even_where_first_coordinates_tie():
+    values = np.array([[0.0, 2.0, 1.0], [0.0, 1.0, 5.0], [0.0, 1.0, 3.0], [-1.0, 9.0, 9.0]])
+    labels, offsets = np.array([0, 1, 2, 3, 0, 1, 2]), np.array([0, 4, 7])
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(4)
+        matching = by_labels(np.argsort(order)[labels], offsets, "values", values[order], "none")
+        assert matching.values["values"].tolist() == values[[2, 1, 0, 3]].tolist()
+        assert matching.stacked_labels.tolist() == [2, 1, 0, 3, 2, 1, 0]
