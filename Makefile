@@ -43,7 +43,7 @@ picture: $(VENV)/.plot   ## redraw the README's picture
 	$(BIN)/python docs/picture.py
 
 # numba keeps compiled code beside the sources, but does not notice changes in the other files a function calls
-$(VENV)/.kernels: $(wildcard src/modelweld/matching/compiled/*.py src/modelweld/hmm/*.py) | $(BIN)/python
+$(VENV)/.kernels: $(wildcard src/modelweld/compilers.py src/modelweld/matching/compiled/*.py src/modelweld/hmm/*.py) | $(BIN)/python
 	find src -name '*.nb[ic]' -delete
 	touch $@
 

@@ -13,6 +13,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.families.suggest import check_fit
 from modelweld.fusion import Fusion
 from modelweld.inputs.columns import columns_of
+from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import LocalModel, check_finite, check_squares
 from modelweld.inputs.sets import Families, checked_models, families_by_set, stack_of
 from modelweld.inputs.settings import in_words
@@ -22,7 +23,7 @@ from modelweld.kinds import kind_of
 from modelweld.libraries import read
 from modelweld.matching.algorithm1 import AnyBoard
 from modelweld.matching.finish import finished
-from modelweld.matching.result import Key, Matching
+from modelweld.matching.result import Matching
 from modelweld.matching.search import Effort, best_run, find_matching
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import Spectrum

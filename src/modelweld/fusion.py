@@ -15,9 +15,10 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
+from modelweld.inputs.keys import arrays_of
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, arranged, stack_arrays
-from modelweld.matching.result import Matching, arrays_of
+from modelweld.matching.result import Matching
 from modelweld.progress import told
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families.base import Family, first_row
 from modelweld.families.math.bessel import log_uniform, slope, tilt, tilt_and_slope
+from modelweld.families.math.start import NOISE_SHARES, noise_shares, total_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.start import NOISE_SHARES, noise_shares, total_variance
 
 UNIT_TOLERANCE = 1e-6
 """How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""
@@ -119,7 +119,7 @@ class Directions(Family):
         return off, f"have length one; found {lengths[off]:.7g}: divide each row by its length, or use Gaussian()"
 
     def starts(self, stack: Stack) -> list[Self]:
-        """Mean: that of the values. Concentration: as far apart as the closest pairs (`modelweld.matching.start`)."""
+        """Mean: that of the values. Concentration: from the closest pairs (`modelweld.families.math.start`)."""
         D = stack.values.shape[1]
         if self.mean is not None and np.size(self.mean) != D:
             raise InputError(f"Directions: mean has {np.size(self.mean)} entries but the values have {D} dimensions.")

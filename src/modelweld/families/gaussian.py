@@ -14,9 +14,9 @@ from modelweld.families.base import Family, summed
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
+from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.start import noise_shares, total_variance
 
 NOISE_FLOOR = 1e-9
 """Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
@@ -118,7 +118,7 @@ class Gaussian(Family):
         return self.shape == "scalar"
 
     def starts(self, stack: Stack) -> list[Self]:
-        """Origin, floor and all hyperparameters not given, free of units: see `modelweld.matching.start`."""
+        """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
         D = stack.values.shape[1]
         for name in ("mean", "noise", "spread"):
             given = getattr(self, name)

@@ -29,11 +29,11 @@ from modelweld.families.math.covariances import (
     misfit_beside,
     with_learned,
 )
+from modelweld.families.math.start import usable_variance
 from modelweld.families.wishart.evidence import SPARE, Belief, Sums, log_evidence, posterior
 from modelweld.families.wishart.learning import Free, maximise
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
-from modelweld.matching.start import usable_variance
 
 FIRST_SHARES = (0.01, 0.1)
 """Of the variance of all points, what is within an atom to begin with: both are tried, the better objective wins."""

@@ -12,10 +12,10 @@ from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.families.gaussian import LARGEST_BLOCK, NOISE_FLOOR
 from modelweld.families.math.covariances import LEARNING, with_learned
+from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.families.wishart.learning import LARGEST_LOG_STEP, MOST_STEPS, STRENGTHS, log_bounds
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
-from modelweld.matching.start import noise_shares, total_variance
 
 SHAPES = (0.1, 1e4)
 """Bounds of the shape: from noise that differs by orders of magnitude to noise that is the same within a percent."""
@@ -112,7 +112,7 @@ class NormalGamma(Family):
         return None
 
     def starts(self, stack: Stack) -> list[Self]:
-        """Origin, floor and all hyperparameters not given, free of units: see `modelweld.matching.start`."""
+        """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
         D = stack.values.shape[1]
         origin, total = total_variance(stack, pooled=False)
 

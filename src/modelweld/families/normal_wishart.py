@@ -24,13 +24,13 @@ from modelweld.families.math.covariances import (
     misfit_covariances,
     with_learned,
 )
+from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
 from modelweld.families.wishart.evidence import Posterior as AtomPosterior
 from modelweld.families.wishart.learning import Free, Matched, maximise
 from modelweld.families.wishart.start import first_belief, first_between
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.start import noise_shares, total_variance
 
 LARGEST_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""

@@ -13,9 +13,9 @@ from modelweld.families.base import Family
 from modelweld.families.math.effective_size import effective_count
 from modelweld.families.math.few_events import log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, climbed
+from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.start import noise_shares, total_variance
 
 PSEUDO_COUNTS = (1e-3, 1e6)
 """Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""

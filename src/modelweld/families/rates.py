@@ -12,9 +12,9 @@ from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.families.math.few_events import log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, climbed
+from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.start import noise_shares, total_variance
 
 WORTH = (1e-3, 1e8)
 """Bounds of what a typical value is worth in events (its squared coefficient of variation is one over that). Beyond the

@@ -12,8 +12,8 @@ from modelweld.families.gaussian import Gaussian
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.scatter import Scatter
+from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.stack import Stack, group_of_rows
-from modelweld.matching.result import Key, arrays_of
 
 KNOWN: tuple[type[Family], ...] = (Scatter, Directions, Counts, Proportions, Rates, Gaussian)
 """Families that can be made without arguments, the most special first."""

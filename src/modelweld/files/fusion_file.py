@@ -17,9 +17,10 @@ from modelweld.files.manifest import described, rebuilt
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, back, from_fields, in_fields, number
 from modelweld.files.tensors import Tensors, storable, write
+from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.stack import Index, stack_arrays
-from modelweld.matching.result import Key, Matching, arrays_of
+from modelweld.matching.result import Matching
 from modelweld.screening.artefacts import Artefact
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from modelweld.files.manifest import Tensor, described, rebuilt
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.tensors import Tensors, storable, write
+from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import check_finite
 from modelweld.inputs.sets import stack_of
-from modelweld.matching.result import Key, arrays_of
 
 if TYPE_CHECKING:
     from modelweld.revision.slim import SlimFusion

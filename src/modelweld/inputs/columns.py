@@ -7,8 +7,9 @@ from itertools import product
 
 import numpy as np
 
+from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.matching.result import Key, Matching, arrays_of
+from modelweld.matching.result import Matching
 
 
 def columns_of(

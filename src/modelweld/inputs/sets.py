@@ -10,9 +10,10 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.alignment import aligned
+from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.result import Key, Matching, arrays_of
+from modelweld.matching.result import Matching
 
 Families = Family | Mapping[Any, Any] | None
 

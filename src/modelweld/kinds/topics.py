@@ -20,12 +20,12 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.inputs.alignment import aligned
+from modelweld.inputs.keys import arrays_of
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds import check_counted, shared_facts
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
-from modelweld.matching.result import arrays_of
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

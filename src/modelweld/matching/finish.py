@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from modelweld.families.base import Family
+from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_rows
 from modelweld.matching.algorithm1 import AnyBoard, Board, Progress
-from modelweld.matching.result import Key, Matching
+from modelweld.matching.result import Matching
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.screening.artefacts import artefacts
 

@@ -11,19 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.families.base import Family
+from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Copies
 from modelweld.screening.artefacts import Artefact
-
-Key = str | tuple[str, ...]
-"""An array, or several arrays that one family takes together."""
-
-
-def arrays_of(key: Key) -> tuple[str, ...]:
-    """The arrays of a family."""
-    return (key,) if isinstance(key, str) else tuple(key)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,11 +27,11 @@ from numpy.typing import ArrayLike
 from modelweld.errors import ForgottenError, InputError
 from modelweld.families.base import Family, summed
 from modelweld.families.suggest import check_fit
+from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import Array, LocalModel, checked_values
 from modelweld.inputs.sets import checked_models, stack_of
 from modelweld.inputs.stack import Index, Stack, group_of_rows
 from modelweld.matching.algorithm1 import Board
-from modelweld.matching.result import Key, arrays_of
 from modelweld.priors.beta_bernoulli import Prior
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import numpy as np
 
 from modelweld.errors import OutlierWarning, warn_user
 from modelweld.families import Family, Gaussian
+from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.result import Key, Matching, arrays_of
+from modelweld.matching.result import Matching
 from modelweld.screening.outliers import OutlierReport, set_aside
 
 

@@ -27,11 +27,11 @@ import numpy as np
 from modelweld.errors import InputError, SmallShardWarning, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.gaussian import NOISE_FLOOR
+from modelweld.families.math.start import usable_variance
 from modelweld.fuse import FEWEST_FOR_SPECTRUM, MOST_SWEEPS
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.finish import by_count, ranks
-from modelweld.matching.start import usable_variance
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import Spectrum
 from modelweld.shards.centre import Book

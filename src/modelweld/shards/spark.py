@@ -22,11 +22,11 @@ import numpy as np
 
 from modelweld.families import Gaussian
 from modelweld.families.gaussian import NOISE_FLOOR
+from modelweld.families.math.start import total_variance, usable_variance
 from modelweld.fuse import MOST_SWEEPS
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import alternate
-from modelweld.matching.start import total_variance, usable_variance
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.centre import Book
 from modelweld.shards.shard import Shard, Summary, fuse_shard, load, survey

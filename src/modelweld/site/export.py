@@ -289,9 +289,9 @@ def _scales(noise: float | Mapping[str, ArrayLike] | None, local: LocalModel) ->
 def _deciding(local: LocalModel) -> list[str]:
     """Arrays of real values that decide the matching, by families that use a variance."""
     from modelweld.families import Gaussian
+    from modelweld.inputs.keys import arrays_of
     from modelweld.inputs.sets import families_by_set
     from modelweld.kinds import kind_of
-    from modelweld.matching.result import arrays_of
 
     kind = kind_of([local])
     by_set = families_by_set([local], None if kind is None else kind.families([local]))

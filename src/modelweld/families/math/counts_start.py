@@ -1,6 +1,6 @@
 """First hyperparameters of `Counts`: read off rows that are most likely copies of each other.
 
-As in `modelweld.matching.start`: the largest groups are matched pairwise, and the closest pairs are taken for copies.
+As in `modelweld.families.math.start`, the largest groups are matched pairwise, and the closest pairs taken for copies.
 Two rows p, q of one atom, each worth n, have mean m and, on average,
 
     n (KL(p, m) + KL(q, m)) = half of their degrees of freedom (see `modelweld.families.math.freedom`).
@@ -14,9 +14,16 @@ import numpy as np
 
 from modelweld.families.math.freedom import SEEN_ONCE, freedom
 from modelweld.families.math.simplex import ZERO, Rows
+from modelweld.families.math.start import (
+    CLOSER,
+    CLOSEST,
+    ENOUGH_DISTANCES,
+    FEW_DIMENSIONS,
+    GROUPS_COMPARED,
+    LARGEST_MATCHED,
+)
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
-from modelweld.matching.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, FEW_DIMENSIONS, GROUPS_COMPARED, LARGEST_MATCHED
 
 WORTH = (1e-2, 1e7)
 """Bounds of `between`: rows that tell nothing, or that coincide to three digits."""

@@ -1,4 +1,4 @@
-"""Sums of logarithms of rising factorials at the speed of numpy's logarithm; `families.rising` says what they are.
+"""Sums of logarithms of rising factorials at the speed of numpy's logarithm; `modelweld.families.math.log_rising` says what they are.
 
 Log Gamma is Stirling's series from SHIFT on; smaller arguments are shifted up, log Gamma(z) = log Gamma(z + 8) -
 log(z (z + 1) ... (z + 7)). Compiled code prepares arguments and adds terms up; the logarithms between are numpy's,
@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
+from modelweld.compilers import exact
 from modelweld.inputs.local_model import Array
-from modelweld.matching.compiled.layout import exact
 
 SHIFT = 8.0  # from here on four terms of Stirling's series leave an error below 1e-11
 BLOCK = 16384  # numbers worked on at a time: three blocks of them fit in a processor's second cache

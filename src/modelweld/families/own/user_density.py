@@ -13,9 +13,9 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, first_row, summed
+from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.start import noise_shares, total_variance
 
 Hyper = dict[str, Array]
 LogDensity = Callable[[Any, Any, Any], Any]

@@ -4,9 +4,9 @@ Two covariances of one atom, each worth n points, have by Bartlett's test
 
     n (2 log|(S + S')/2| - log|S| - log|S'|) ~ chi^2 with D (D + 1) / 2 degrees of freedom, about,
 
-and their means n (y - y')' ((S + S')/2)^-1 (y - y') / 2 ~ chi^2 with D more. Like `modelweld.matching.start` for real
-values, this looks at the closest pairs in optimal matchings between the largest groups; no units, scales or rotations
-come in.
+and their means n (y - y')' ((S + S')/2)^-1 (y - y') / 2 ~ chi^2 with D more. Like `modelweld.families.math.start` for
+real values, this looks at the closest pairs in optimal matchings between the largest groups; no units, scales or
+rotations come in.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.families.math.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, log_det
 from modelweld.families.wishart.learning import LARGEST_BETWEEN
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED
 
 MOST_PAIRS = 20_000
 """Pairs of values of two groups that are compared, at most: a determinant each."""

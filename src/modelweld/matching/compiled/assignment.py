@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.compilers import exact
 from modelweld.matching.assignment import NEW
-from modelweld.matching.compiled.layout import exact
 
 
 @exact

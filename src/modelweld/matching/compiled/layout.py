@@ -1,18 +1,16 @@
-"""What the compiled sweep works on: plain arrays in named tuples, and the compilers' settings."""
+"""What the compiled sweep works on: plain arrays in named tuples, and what follows from hyperparameters."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from modelweld.compilers import exact
 
 LANES = 16  # float32 numbers in a vector register: blocks of rows are padded to a multiple
 BLOCK_ROWS = 256  # rows scored at a time: their scores stay in cache
 VACANT = -1e30  # constant of a slot without values: it is never the best
-
-exact = njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
-loose = njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 
 
 class Atoms(NamedTuple):

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from modelweld.compilers import exact, loose
 from modelweld.families.math.random_effects import BISECTIONS, LOG_RATIO_GRID, SMALLEST_RATIO
-from modelweld.matching.compiled.layout import exact, loose
 
 
 class Lines(NamedTuple):

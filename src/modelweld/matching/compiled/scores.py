@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, exact, loose
+from modelweld.compilers import exact, loose
+from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT
 
 FLOAT32_ROUNDING = 2.0**-23
 

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from modelweld.matching.compiled.layout import BLOCK_ROWS, exact
+from modelweld.compilers import exact
+from modelweld.matching.compiled.layout import BLOCK_ROWS
 
 FEWEST_PER_ATOM = 4  # values per atom from which comparing all pairs of atoms is cheap beside scoring all values
 MARGIN = 1e-6  # nats by which a settled group must be settled
