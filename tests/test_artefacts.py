@@ -9,13 +9,13 @@ from scipy.stats import multivariate_normal
 
 from modelweld import Gaussian, LocalModel, fuse
 from modelweld.diagnostics import notes
-from modelweld.diagnostics.leave_one_out import final_board
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
+from modelweld.matching.result import Artefact
 from modelweld.posterior.draws import number_of_atoms
 from modelweld.priors.pieces import Copies
 from modelweld.priors.spectrum import Spectrum
-from modelweld.screening.artefacts import Artefact, _as_shadows, _between, _line, _pieces_apart, artefacts
+from modelweld.screening.artefacts import _as_shadows, _between, _line, _pieces_apart, artefacts
 from modelweld.studies import simulate
 
 D = 4
@@ -137,7 +137,7 @@ def test_artefacts_stand_last_are_not_counted_and_are_explained():
     last = np.arange(len(matching.counts) - len(matching.artefacts), len(matching.counts))
     assert sorted(a.atom for a in matching.artefacts) == last.tolist()
     assert all(0.5 < a.probability <= 1 for a in matching.artefacts)
-    board = final_board(fusion, "component")
+    board = fusion.board("component")
     again = {a.atom: a for a in artefacts(board)}
     assert again.keys() == set(last.tolist())
     for a in matching.artefacts:

@@ -9,8 +9,9 @@ import pytest
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.agglomerate import Pairs
-from modelweld.matching.algorithm1 import Board, alternate
+from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.assignment import NEW
+from modelweld.matching.board import Board
 from modelweld.matching.moves import merge, merge_and_split, split
 from modelweld.matching.search import believable, certainty
 from modelweld.priors.pieces import Copies
@@ -36,7 +37,7 @@ def doubled_board(seed, share=0.3, J=8, copies=None, prior=None, noise=0.3):
 def objective_of(board):
     """From the definition."""
     family, stack = board.families[0], board.stacks[0]
-    value = board.copies.log_prob(board.pieces) if board.copies else 0.0
+    value = board.copies.log_prob(board.pieces()) if board.copies else 0.0
     counts = []
     rows = family.rows(stack.values, stack.variance, stack.weight)
     for k in np.unique(board.labels):
@@ -60,7 +61,7 @@ def test_no_step_and_no_update_lowers_the_objective(seed, prior):
             assert after == pytest.approx(objective_of(board), abs=1e-6)
             assert after > now if moved else after == pytest.approx(now, abs=1e-9)
             now = after
-        board._tabulate()
+        board.recount()
         board.learn()
         after = board.objective()
         assert after >= now - 1e-9 * abs(now)
@@ -77,14 +78,11 @@ def test_worth_is_the_difference_of_objectives(seed, copies):
     group = slice(board.offsets[j], board.offsets[j + 1])
     old = board.labels[group].copy()
     before = board.objective()
-    board._shift(group, old, -1)
+    board.take(group)
     fresh = np.full(len(old), NEW)
     difference = board.worth(group, fresh) - board.worth(group, old)
-    slots = fresh.copy()
-    board._open(slots)
-    board.labels[group] = slots
-    board._shift(group, slots, +1)
-    board._tabulate()
+    board.put(group, board.open(fresh))
+    board.recount()
     assert board.objective() - before == pytest.approx(difference)
 
 
@@ -97,7 +95,7 @@ def test_pieces_come_together():
         assert (np.diff(progress.history) >= -1e-9).all()
         assert len(board.counts) == len(np.unique(truth))
         assert len(np.unique(np.stack([board.labels, truth]), axis=1).T) == len(board.counts)
-        extra = len(truth) - len(board.pieces)
+        extra = len(truth) - len(board.pieces())
         assert board.copies.delta == pytest.approx((extra + 0.5) / (len(truth) + 10))
 
 
@@ -105,7 +103,7 @@ def test_without_copies_a_group_holds_an_atom_once():
     board, _ = doubled_board(0)
     rng = np.random.default_rng(0)
     merge_and_split(board, 8, rng, alternate(board, 8, rng, 100), 100)
-    assert (board.pieces == 1).all()
+    assert (board.pieces() == 1).all()
 
 
 @pytest.mark.parametrize("copies", [None, Copies(0.1)])
@@ -120,11 +118,11 @@ def test_merge_rises_are_differences_of_objectives(copies):
                 continue
             board.labels = labels.copy()
             board.labels[board.labels == a] = b
-            board._tabulate()
+            board.recount()
             assert board.objective() - now == pytest.approx(rises[a, b])
             checked += 1
             board.labels = labels.copy()
-            board._tabulate()
+            board.recount()
     assert checked > 3
 
 
@@ -146,7 +144,7 @@ def test_merging_mends_an_atom_in_two():
     best, K = board.objective(), len(board.counts)
     half = np.flatnonzero(board.labels == np.argmax(board.counts))[::2]
     board.labels[half] = K
-    board._tabulate()
+    board.recount()
     assert merge(board) == 1
     assert board.objective() == pytest.approx(best)
 
@@ -157,7 +155,7 @@ def test_splitting_mends_two_atoms_in_one():
     board.labels[(truth == truth[0]) & (board.group == 0)] = 90
     other = next(t for t in truth[board.group == 1] if t != truth[0])
     board.labels[(truth == other) & (board.group == 1)] = 90
-    board._tabulate()
+    board.recount()
     before = len(board.counts)
     assert split(board) >= 1
     assert len(board.counts) > before
@@ -182,7 +180,7 @@ def test_pieces_are_sure_of_their_atom_or_not():
     for noise, expected in ((0.1, True), (3.0, False)):
         board, truth = doubled_board(0, copies=Copies(), noise=noise)
         board.labels = truth.copy()
-        board._tabulate()
+        board.recount()
         for _ in range(3):
             board.learn()
         assert (certainty(board) >= 0.9) is expected
@@ -220,13 +218,13 @@ def test_rises_are_kept_up_to_date(seed, copies):
     """After every union the table is that of a board at the joined labels."""
     board, _ = doubled_board(seed, copies=copies, noise=0.8, share=0.3 if copies else 0.0)
     board.labels = np.arange(len(board.labels))
-    board._tabulate()
+    board.recount()
     pairs = Pairs(board)
     for _ in range(10):
         if not pairs.join_best():
             break
-        left, board.labels = np.unique(pairs.labels, return_inverse=True)
-        board._tabulate()
+        left, board.labels = np.unique(pairs.tally.labels, return_inverse=True)
+        board.recount()
         fresh, kept = Pairs(board).rises, pairs.rises[np.ix_(left, left)]
         near = kept > -50  # beyond, what is hopeless is not scored again
         np.testing.assert_allclose(kept[near], fresh[near], atol=1e-8)

@@ -9,7 +9,7 @@ import pytest
 
 from modelweld import BetaBernoulli
 from modelweld.inputs.stack import stack_arrays
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
 from modelweld.shards import spark
 from modelweld.shards.dask import OnDask, fuse_on_dask
 from modelweld.shards.fuse import fuse_shards, grouped, run

@@ -7,8 +7,9 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import Board, alternate
+from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.assignment import NEW, best_assignment
+from modelweld.matching.board import Board
 from modelweld.matching.moves import rematch
 from oracles import assignment_score
 
@@ -79,7 +80,7 @@ def test_every_step_and_every_update_raises_the_objective(seed):
             now = after
         if not changed:
             break
-        board._tabulate()
+        board.recount()
         board.learn()
         after = board.objective()
         assert after >= now - 1e-9 * abs(now)
@@ -113,11 +114,11 @@ def test_the_paper_s_form_can_go_round_in_circles():
         board = Board([Stack(values, offsets_of([1, 3]))], [family], prior)
         board.sweep(np.array([0, 1]))
         group = slice(1, 4)
-        board._shift(group, board.labels[group], -1)
+        taken = board.take(group)
         score = board.scores(group, np.flatnonzero(board.counts))[0, 0]
-        board._shift(group, board.labels[group], +1)
+        board.put_back(taken)
         assert -np.log(3) < score < 0
-        board._tabulate()
+        board.recount()
         found[form] = [board.sweep(np.array([0, 1])) for _ in range(6)]
     assert found["exact"][-1] == 0
     assert all(found["paper"])

@@ -5,7 +5,6 @@ import pytest
 
 from modelweld import Gaussian, InputError, OutlierWarning, fuse
 from modelweld.diagnostics import notes
-from modelweld.diagnostics.leave_one_out import final_board
 from modelweld.screening.shifted_sites import shifted_sites
 from modelweld.studies import simulate
 
@@ -95,4 +94,4 @@ def test_a_site_shifted_as_a_whole_is_set_aside(seed):
 def test_no_honest_site_is_taken_for_shifted(name):
     for seed in range(300, 306):
         fusion = fuse(simulate.SETS[name](seed=seed).values)
-        assert shifted_sites(fusion.matching, final_board(fusion, "atom").stacks) == {}
+        assert shifted_sites(fusion.matching, fusion.board("atom").stacks) == {}

@@ -6,7 +6,7 @@ import pytest
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
 from modelweld.posterior.convergence import effective_size, split_r_hat
 from modelweld.posterior.pair_moves import draw_pair, redraw
 from modelweld.posterior.sampler import Chain, sample
@@ -190,7 +190,7 @@ def test_order_of_sites_and_rows_does_not_matter():
 
 def test_chains_start_dispersed():
     fusion = modelweld.fuse(sites())
-    board, _ = fusion._board(None)
+    board = fusion.board().copied()
     starts = []
     for number in range(4):
         chain = Chain(board, np.random.default_rng(0))

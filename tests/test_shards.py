@@ -15,9 +15,9 @@ from modelweld.families.math.standard_errors import VaryingNoise, maximise_with_
 from modelweld.files import save
 from modelweld.inputs.sets import stack_of
 from modelweld.inputs.stack import stack_arrays
-from modelweld.matching.algorithm1 import Board
-from modelweld.shards import shard as one_shard
-from modelweld.shards.centre import Book
+from modelweld.matching import engines
+from modelweld.matching.board import Board
+from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here
 from modelweld.shards.fuse import fuse_shards, grouped, polish
 from modelweld.shards.shard import Summary, load, propose, restate, summarise
@@ -149,16 +149,16 @@ def test_merging_two_shards_is_the_best_of_all_merges(seed):
         for a in combinations(range(3), n)
         for b in permutations(range(3), n)
     ]
-    book = Book(summaries, np.arange(2), family, prior, stack.sizes)
-    assert book.objective() == pytest.approx(flat([]), abs=1e-9)
-    book.release()
-    while book.sweep(np.arange(2)):
+    centre = Centre(summaries, np.arange(2), family, prior, stack.sizes)
+    assert centre.objective() == pytest.approx(flat([]), abs=1e-9)
+    centre.release()
+    while centre.sweep(np.arange(2)):
         pass
-    assert book.objective() == pytest.approx(max(map(flat, merges)), abs=1e-9)
+    assert centre.objective() == pytest.approx(max(map(flat, merges)), abs=1e-9)
 
 
 def book_of(sites, sd=4.0):
-    """A merged book of shards with fixed hyperparameters, and the engine that holds them."""
+    """A merged centre of shards with fixed hyperparameters, and the engine that holds them."""
     one = np.ones(sites[0].shape[1])
     family = Gaussian(mean=0 * one, noise=sd**2 * one, spread=50 * one, origin=0 * one, learning="nothing")
     engine = Here(grouped(sites))
@@ -167,34 +167,34 @@ def book_of(sites, sd=4.0):
     both = [summarise(x, n, family) for x, n in zip(engine.held, numbers, strict=True)]
     engine.labels = [labels for labels, _ in both]
     sizes = np.concatenate([x.stack.sizes for x in engine.held])
-    return Book([s for _, s in both], np.arange(engine.shards), family, BetaBernoulli(), sizes), engine
+    return Centre([s for _, s in both], np.arange(engine.shards), family, BetaBernoulli(), sizes), engine
 
 
 def test_polishing_from_a_bad_matching_only_rises_though_shards_disagree():
-    book, engine = book_of(sites_of(4.0, 9, J=64, L=5, D=4))
-    value, rounds = book.objective(), []
+    centre, engine = book_of(sites_of(4.0, 9, J=64, L=5, D=4))
+    value, rounds = centre.objective(), []
     for t in range(3):
-        asked, _ = polish(engine, book, (0, t))
+        asked, _ = polish(engine, centre, (0, t))
         rounds.append(asked)
-        assert book.objective() > value
-        value = book.objective()
+        assert centre.objective() > value
+        value = centre.objective()
         for s in range(engine.shards):  # what the centre believes of a shard is what the shard holds
-            np.testing.assert_allclose(book.own_rows[s], restate(engine.held[s], engine.labels[s], book.family))
+            np.testing.assert_allclose(centre.own_rows[s], restate(engine.held[s], engine.labels[s], centre.family))
     assert max(rounds) > 1
 
 
 def test_a_proposal_that_would_lower_the_objective_is_refused_and_leaves_no_trace():
-    book, engine = book_of(sites_of(4.0, 10, J=64, L=5, D=4))
-    while polish(engine, book, (0, 0))[1]:
+    centre, engine = book_of(sites_of(4.0, 10, J=64, L=5, D=4))
+    while polish(engine, centre, (0, 0))[1]:
         pass
     held, labels = engine.held[0], engine.labels[0]
-    worse = book.places[0][labels].copy()
-    worse[0] = len(book.counts)  # a value that was settled leaves its atom
-    counts, rows, place = book.counts.copy(), book.rows.copy(), book.places[0].copy()
-    assert not book.accept(0, summarise(held, worse, book.family)[1], len(book.counts))
-    assert np.array_equal(counts, book.counts)
-    assert np.array_equal(rows, book.rows)
-    assert np.array_equal(place, book.places[0])
+    worse = centre.places[0][labels].copy()
+    worse[0] = len(centre.counts)  # a value that was settled leaves its atom
+    counts, rows, place = centre.counts.copy(), centre.sums[0].copy(), centre.places[0].copy()
+    assert not centre.accept(0, summarise(held, worse, centre.family)[1], len(centre.counts))
+    assert np.array_equal(counts, centre.counts)
+    assert np.array_equal(rows, centre.sums[0])
+    assert np.array_equal(place, centre.places[0])
 
 
 def test_order_of_shards_sites_and_rows_does_not_matter():
@@ -212,18 +212,18 @@ def test_compiled_and_plain_sweeps_agree(monkeypatch):
     shards = grouped(sites_of(5.0, 12))
     results = []
     for bound in (0, np.inf):
-        monkeypatch.setattr(one_shard, "COMPILED_FROM", bound)
+        monkeypatch.setattr(engines, "COMPILED_FROM", bound)
         assert load(shards[0]).compiled == (bound == 0)
         results.append(fuse_shards(shards))
     compiled, plain = results
     assert compiled.objective == pytest.approx(plain.objective, rel=1e-9)
     assert adjusted_rand(compiled.to_fusion().labels, plain.to_fusion().labels) == 1
     # and one sweep from the same bad matching, atom by atom
-    book, engine = book_of(sites_of(5.0, 13, J=64))
-    common = book.places[0], book.counts, book.rows, book.family, book.prior, len(book.sizes), (0,)
+    centre, engine = book_of(sites_of(5.0, 13, J=64))
+    common = centre.places[0], centre.counts, centre.sums[0], centre.family, centre.prior, len(centre.sizes), (0,)
     answers = []
     for bound in (0, np.inf):
-        monkeypatch.setattr(one_shard, "COMPILED_FROM", bound)
+        monkeypatch.setattr(engines, "COMPILED_FROM", bound)
         answers.append(propose(engine.held[0], engine.labels[0], *common)[0])
     assert adjusted_rand([answers[0]], [answers[1]]) == 1
 

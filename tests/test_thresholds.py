@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
-from modelweld.diagnostics.leave_one_out import leave_out
+from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import stack_arrays
-from modelweld.matching.algorithm1 import Board, Progress
+from modelweld.matching.algorithm1 import Progress
+from modelweld.matching.board import Board
 from modelweld.matching.finish import by_labels
+from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.moves import rematch
 from modelweld.matching.search import believable, certainty
-from modelweld.matching.start import noise_shares
 from modelweld.priors.pieces import Copies
 from modelweld.screening.outliers import set_aside
 from modelweld.screening.shift_estimate import explaining_shift, locations
@@ -122,7 +123,7 @@ def test_one_start_takes_most_of_the_variance_for_noise(K, D, noise, share):
     assert np.mean(found) > 0.85
 
 
-# --- matching afresh (moves.PATIENCE, 8; fuse.REMATCHED_UP_TO, 100,000) -----------------------------------------
+# --- matching afresh (moves.PATIENCE, 8; plan.REMATCHED_UP_TO, 100,000) -----------------------------------------
 
 
 class LateBoard:

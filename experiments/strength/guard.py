@@ -24,7 +24,7 @@ import numpy as np
 
 from modelweld import Fusion, ModelweldWarning, fuse
 from modelweld.matching import search
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
 from modelweld.priors.pieces import LARGEST_SHARE
 from modelweld.studies.metrics import adjusted_rand
 

@@ -33,7 +33,7 @@ from mixtures import Mixture, log_likelihood, merged, union
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
 from modelweld.kinds.mixture_reduction import reduced
 from modelweld.matching import search
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
 from modelweld.priors import spectrum
 from modelweld.studies.baselines import kmeans_matching
 

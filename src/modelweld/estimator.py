@@ -147,8 +147,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)
         matching = self.fusion_.matching
         (family,) = matching.families.values()
-        board, _ = self.fusion_._board(None)
-        (sums,) = board.sums
+        (sums,) = self.fusion_.board().sums
         return np.asarray(family.gain(family.rows(values), sums[: matching.K]).argmax(axis=1))
 
     def transform(self, X: ArrayLike) -> Array:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.inputs.keys import arrays_of
+from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.sets import stack_of
 from modelweld.inputs.stack import Index, arranged, stack_arrays
+from modelweld.matching.board import Board
+from modelweld.matching.global_arrays import GlobalArrays
 from modelweld.matching.result import Matching
 from modelweld.progress import told
 
@@ -25,10 +26,11 @@ if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
     from modelweld.diagnostics.sites import SiteDiagnostics
     from modelweld.kinds.mixture_reduction import Reduction
-    from modelweld.matching.algorithm1 import Board
     from modelweld.posterior.draws import Posterior
     from modelweld.report.plot import Plot
     from modelweld.revision.slim import SlimFusion
+
+Thing = TypeVar("Thing")
 
 
 class Fusion:
@@ -66,6 +68,23 @@ class Fusion:
         self.sites = list(sites)
         self.matchings = dict(matchings)
         self.settings = dict(settings or {})
+        self._boards: dict[tuple[str, bool], tuple[Board, Index]] = {}
+
+    def with_(
+        self,
+        *,
+        given: Sequence[Any] | None = None,
+        sites: Sequence[str] | None = None,
+        matchings: Mapping[str, Matching] | None = None,
+        settings: Mapping[str, Any] | None = None,
+    ) -> Fusion:
+        """A fusion like this one, with other models, sites, matchings or settings."""
+        return Fusion(
+            self.given if given is None else given,
+            self.sites if sites is None else sites,
+            self.matchings if matchings is None else matchings,
+            self.settings if settings is None else settings,
+        )
 
     @cached_property
     def models(self) -> list[LocalModel]:
@@ -110,14 +129,13 @@ class Fusion:
     @property
     def family(self) -> Family:
         """The family, with learned hyperparameters, of the one array that was matched."""
-        family: Family = next(iter(self._one_array(self.matching.families).values()))
-        return family
+        return next(iter(self._one_array(self.matching.families).values()))
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Learned hyperparameters of the one array that was matched, and the prior's."""
-        prior = {} if self.matching.prior is None else vars(self.matching.prior)
-        return {**self.family.learned(), **{name: value for name, value in prior.items() if isinstance(value, float)}}
+        prior = {} if self.matching.prior is None else self.matching.prior.parameters()
+        return {**self.family.learned(), **prior}
 
     @property
     def objective(self) -> float:
@@ -247,37 +265,19 @@ class Fusion:
 
     def array(self, name: str) -> Array:
         """Global array `name`, its set axes in global order."""
-        if name not in self.models[0].axes:
-            raise InputError(f"no array {name!r} was fused; there are {sorted(self.models[0].axes)}.")
-        axes = self.models[0].axes[name]
-        for set_name in reversed([axis for axis in axes if axis is not None]):
-            matching = self.matchings[set_name]
-            for key, values in matching.values.items():
-                if name in arrays_of(key):
-                    position = axes.index(set_name)
-                    before = arrays_of(key)[: arrays_of(key).index(name)]
-                    first = sum(math.prod(self._row_shape(other, set_name)) for other in before)
-                    shape = self._row_shape(name, set_name)
-                    columns = values[:, first : first + math.prod(shape)]
-                    return np.moveaxis(columns.reshape(len(matching.counts), *shape), 0, position)
-        return self.average(name)
+        return self._arrays.array(name)
 
     def total(self, name: str) -> Array:
         """Sum over sites of array `name`, added through the matching (for counts)."""
-        result = np.zeros(self._global_shape(name))
-        for j, model in enumerate(self.models):
-            np.add.at(result, self._places(j, name), np.asarray(model.arrays[name]))
-        return result
+        return self._arrays.total(name)
 
     def average(self, name: str) -> Array:
         """Mean over the sites that have seen each entry of array `name`; NaN where none has."""
-        number, total = np.zeros((2, *self._global_shape(name)))
-        for j, model in enumerate(self.models):
-            values = np.asarray(model.arrays[name])
-            seen = np.asarray(model.weight.get(name, np.ones(values.shape))) > 0
-            np.add.at(number, self._places(j, name), seen)
-            np.add.at(total, self._places(j, name), np.where(seen, values, 0.0))
-        return np.where(number > 0, total / np.maximum(number, 1.0), np.nan)
+        return self._arrays.average(name)
+
+    @property
+    def _arrays(self) -> GlobalArrays:
+        return GlobalArrays(self.models, self.matchings)
 
     def confidence(self, set_name: str | None = None) -> list[Array]:
         """How sure each match is *if all other sites' matches are right*: one array (L_j,) per site.
@@ -311,8 +311,7 @@ class Fusion:
         """
         from modelweld.posterior.conditional import confidence
 
-        board, _ = self._board(set_name)
-        J = len(self.sites)
+        board, J = self.board(set_name), len(self.sites)
         return [confidence(board, j) for j in told(range(J), "computing confidences", J)]
 
     def conditional(self, site: int | str, set_name: str | None = None) -> Array:
@@ -343,8 +342,7 @@ class Fusion:
 
         if site not in self.sites and site not in range(len(self.sites)):
             raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
-        board, _ = self._board(set_name)
-        return conditional(board, self.sites.index(site) if isinstance(site, str) else site)
+        return conditional(self.board(set_name), self.sites.index(site) if isinstance(site, str) else site)
 
     def sample(
         self, draws: int = 500, chains: int = 4, seed: int = 0, set_name: str | None = None, warm_up: int | None = None
@@ -392,18 +390,13 @@ class Fusion:
         >>> posterior.co_assignment[0].round(1)          # the first value with all of them
         array([1., 0., 0., 0., 0., 0., 1.])
         """
-        from modelweld.posterior.draws import number_of_atoms
         from modelweld.posterior.sampler import sample
 
         # chains run over the canonical order, so that the order of arrival does not matter
-        board, rows = self._board(set_name, canonical=True)
-        posterior = sample(board, draws, chains, seed, warm_up)
-        labels = np.empty_like(posterior.labels)
-        labels[..., rows] = posterior.labels
-        board, _ = self._board(set_name)
-        matching = self.matching if set_name is None else self.matchings[set_name]
-        K = [[number_of_atoms(board, matching, draw) for draw in chain] for chain in labels]
-        return replace(posterior, labels=labels, K=np.array(K))
+        name, matching = self.named_set(set_name)
+        posterior = sample(self.board(name, canonical=True), draws, chains, seed, warm_up)
+        _, order = self._boards[name, True]
+        return posterior.as_given(order, self.board(name), matching)
 
     def diagnose(self, set_name: str | None = None) -> list[SiteDiagnostics]:
         """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning."""
@@ -436,56 +429,44 @@ class Fusion:
 
         return Plot(self)
 
-    def _board(self, set_name: str | None, canonical: bool = False) -> tuple[Board, Index]:
-        """The board on which a set was matched, as it was left, and where its rows stand in the order given."""
-        from modelweld.inputs.sets import stack_of
-        from modelweld.matching.algorithm1 import Board
-        from modelweld.priors.beta_bernoulli import BetaBernoulli
-
-        if set_name is not None and set_name not in self.matchings:
+    def named_set(self, set_name: str | None = None) -> tuple[str, Matching]:
+        """The set of this name and its matching; None means the only one."""
+        if set_name is None:
+            return next(iter(self.matchings)), self.matching
+        if set_name not in self.matchings:
             raise InputError(f"no set {set_name!r} was matched; there are {list(self.matchings)}.")
-        matching = self.matching if set_name is None else self.matchings[set_name]
-        name_of_set = next(iter(self.matchings)) if set_name is None else set_name
-        prior = matching.prior
-        if prior is None or not matching.families:
+        return set_name, self.matchings[set_name]
+
+    def board(self, set_name: str | None = None, *, canonical: bool = False) -> Board:
+        """The board at the end of the fit, from which scores and probabilities are computed. Made once: do not move it.
+
+        Values stand in the order given, or `canonical`, in one that depends on their content alone (`inputs.stack`).
+        """
+        name, _ = self.named_set(set_name)
+        if (name, canonical) not in self._boards:
+            self._boards[name, canonical] = self._made_board(name, canonical)
+        return self._boards[name, canonical][0]
+
+    def _made_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
+        """The board of a set, and where its values stand in the order given."""
+        matching = self.matchings[name]
+        if matching.prior is None or not matching.families:
             raise InputError(
                 f"this matching is a baseline's ({matching.engine}): without a family and a prior there are no scores "
                 "and no probabilities."
             )
-        if isinstance(prior, BetaBernoulli):
-            prior = replace(prior, form="exact")  # the only form that is a probability
-        stacks = [stack_of(self.models, name, name_of_set, self.matchings) for name in matching.families]
-        rows = np.arange(len(matching.stacked_labels))
+        stacks = [stack_of(self.models, key, name, self.matchings) for key in matching.families]
+        order = np.arange(len(matching.stacked_labels))
         if canonical:
-            stacks, rows = arranged(stacks)
-        board = Board(stacks, list(matching.families.values()), prior, matching.copies)
-        board.restore((matching.stacked_labels[rows], *board.state()[1:]))
-        return board, rows
+            stacks, order = arranged(stacks)
+        families, prior = list(matching.families.values()), matching.prior.as_probability()
+        return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
 
-    def _row_shape(self, name: str, set_name: str) -> tuple[int, ...]:
-        """Shape of one member of a set in a global array."""
-        position = self.models[0].axes[name].index(set_name)
-        return tuple(n for i, n in enumerate(self._global_shape(name)) if i != position)
-
-    def _global_shape(self, name: str) -> tuple[int, ...]:
-        shape = np.shape(self.models[0].arrays[name])
-        axes = self.models[0].axes[name]
-        return tuple(
-            n if axis is None else len(self.matchings[axis].counts) for n, axis in zip(shape, axes, strict=True)
-        )
-
-    def _places(self, j: int, name: str) -> tuple[Any, ...]:
-        """Where site j's entries of array `name` belong in the global array."""
-        model = self.models[j]
-        return np.ix_(
-            *(
-                np.arange(n) if axis is None else self.matchings[axis].labels[j]
-                for n, axis in zip(np.shape(model.arrays[name]), model.axes[name], strict=True)
-            )
-        )
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_boards": {}}  # made again where they are asked for
 
     @staticmethod
-    def _one_array(by_name: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    def _one_array(by_name: Mapping[Key, Thing]) -> Mapping[Key, Thing]:
         if len(by_name) != 1:
             raise InputError(
                 f"several arrays were matched together, {list(by_name)}: ask fusion.array(name) for values and "

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.fusion import Fusion
 from modelweld.studies.metrics import adjusted_rand
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 
 def compared(a: Fusion, b: Fusion) -> dict[str, dict[str, Any]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.diagnostics.leave_one_out import Without, final_board, leave_out, named_set
-from modelweld.fusion import Fusion
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
+from modelweld.matching.leave_one_out import Without, leave_out
 from modelweld.progress import told
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ def worth_merging(fusion: Fusion, set_name: str | None = None) -> MergeVerdict:
     total, gains = 0.0, np.zeros(J)
     parameters, shared = np.zeros((2, J), dtype=np.int64)
     for name in fusion.matchings if set_name is None else [set_name]:
-        board = final_board(fusion, named_set(fusion, name)[0])
+        board = fusion.board(name)
         total += gain_over_apart(board)
         for j in told(range(J), "weighing sites", J):
             out = leave_out(board, j)
@@ -85,7 +88,7 @@ def gain_over_apart(board: Board) -> float:
     for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):
         gain += float(family.log_evidence(sums).sum()) - float(family.log_evidence(rows[placed]).sum())
     if board.copies is not None:
-        gain += board.copies.log_prob(board.pieces) - board.copies.log_prob(ones)
+        gain += board.copies.log_prob(board.pieces()) - board.copies.log_prob(ones)
     return gain
 
 

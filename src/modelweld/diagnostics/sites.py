@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.diagnostics.leave_one_out import Without, final_board, leave_out, named_set
 from modelweld.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging
-from modelweld.fusion import Fusion
 from modelweld.inputs.columns import columns_of
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
+from modelweld.matching.leave_one_out import Without, leave_out
 from modelweld.progress import told
 from modelweld.screening.outliers import FEWEST_SITES, MAD_TO_DEVIATION, Flags
 from modelweld.screening.shift_estimate import Location, Shift, locations, shift_of
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 __all__ = ["MergeVerdict", "SiteDiagnostics", "SiteVerdict", "diagnose", "worth_merging"]
 
@@ -106,8 +109,8 @@ def diagnose(fusion: Fusion, set_name: str | None = None) -> list[SiteDiagnostic
     >>> [d.site for d in diagnose(modelweld.fuse(sites)) if d.warning]
     ['2']
     """
-    name, matching = named_set(fusion, set_name)
-    board = final_board(fusion, name)
+    name, matching = fusion.named_set(set_name)
+    board = fusion.board(name)
     places = locations(board)
     units = _units(board, places)
     J = len(fusion.sites)

@@ -20,8 +20,7 @@ from modelweld.files.tensors import Tensors, storable, write
 from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.stack import Index, stack_arrays
-from modelweld.matching.result import Matching
-from modelweld.screening.artefacts import Artefact
+from modelweld.matching.result import Artefact, Matching
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -9,7 +9,8 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import SMALLEST_RISE, Board
+from modelweld.matching.algorithm1 import SMALLEST_RISE
+from modelweld.matching.board import Board
 from modelweld.progress import told
 
 HOPELESS = 100.0
@@ -32,14 +33,13 @@ class Pairs:
 
     def __init__(self, board: Board) -> None:
         K, J = len(board.counts), len(board.sizes)
-        self.families, self.copies, self.labels = board.families, board.copies, board.labels.copy()
-        self.sums = [sums.copy() for sums in board.sums]
+        self.tally, self.copies = board.copied(), board.copies
+        self.families, self.sums, self.counts = self.tally.families, self.tally.sums, self.tally.counts
         self.evidence = sum((f.log_evidence(s) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(K))
         self.pieces = np.zeros((K, J), dtype=np.int64)
         np.add.at(self.pieces, (board.labels, board.group), 1)
         self.log_ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, 2 * board.sizes.max(initial=0) + 1)))])
         self.held = (self.pieces > 0).astype(np.float64)
-        self.counts = board.counts.copy()
         self.log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
         self.rises = self._all_rises(single=len(board.labels) == K)
         self.best = self.rises.argmax(1)
@@ -100,13 +100,10 @@ class Pairs:
         if self.highest[a] <= SMALLEST_RISE:
             return False
         a, b = min(a, b), max(a, b)
-        self.labels[self.labels == b] = a
-        for sums in self.sums:
-            sums[a] += sums[b]
-        self.evidence[a] = sum(float(f.log_evidence(s[a])) for f, s in zip(self.families, self.sums, strict=True))
         self.pieces[a] += self.pieces[b]
         self.held[a] = self.pieces[a] > 0
-        self.counts[a] = int(self.held[a].sum())
+        self.tally.join(a, b, int(self.held[a].sum()))
+        self.evidence[a] = sum(float(f.log_evidence(s[a])) for f, s in zip(self.families, self.sums, strict=True))
         row = np.maximum(self.rises[a], self.rises[b])
         row[[a, b]] = self.rises[b] = self.rises[:, b] = -np.inf
         near = np.flatnonzero(row > -HOPELESS)

@@ -10,24 +10,27 @@ from modelweld.families.base import Family
 from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_rows
-from modelweld.matching.algorithm1 import AnyBoard, Board, Progress
-from modelweld.matching.result import Matching
+from modelweld.matching.algorithm1 import AnyBoard, Progress
+from modelweld.matching.result import Artefact, Matching
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.screening.artefacts import artefacts
 
 
 def finished(
-    board: AnyBoard, progress: Progress, names: Sequence[Key], rows: Index, offsets: Index, engine: str
+    board: AnyBoard,
+    progress: Progress,
+    names: Sequence[Key],
+    order: Index,
+    offsets: Index,
+    found: Sequence[Artefact] = (),
 ) -> Matching:
-    """The board's matching; row i of the board is row ``rows[i]`` as it was given."""
+    """The board's matching; value i of the board is value ``order[i]`` as it was given."""
     values = board.estimates()
-    found = artefacts(board) if isinstance(board, Board) else []
     number = by_count(board.counts, values[0])
     last = np.isin(number, [artefact.atom for artefact in found])
     number = np.concatenate([number[~last], number[last]])
     rank = ranks(number)
-    labels = np.empty(len(rows), dtype=np.int64)
-    labels[rows] = rank[board.labels]
+    labels = np.empty(len(order), dtype=np.int64)
+    labels[order] = rank[board.labels]
     return Matching(
         stacked_labels=labels,
         offsets=offsets,
@@ -39,8 +42,8 @@ def finished(
         history=tuple(map(float, progress.history)),
         changes=tuple(progress.changes),
         converged=progress.converged,
-        engine=engine,
-        delta=board.copies.delta if isinstance(board, Board) and board.copies is not None else 0.0,
+        engine=board.engine,
+        delta=board.delta,
         artefacts=tuple(artefact.renumbered(rank) for artefact in found),
     )
 

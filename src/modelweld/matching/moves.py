@@ -14,7 +14,8 @@ import numpy as np
 
 from modelweld.inputs.stack import Index
 from modelweld.matching.agglomerate import Pairs
-from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Board, Progress, alternate
+from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Progress, alternate
+from modelweld.matching.board import Board
 from modelweld.progress import tell, told
 
 FREED_SHARE = 0.3
@@ -74,8 +75,8 @@ def merge(board: Board) -> int:
         joined += 1
         tell("merging atoms", joined)
     if joined:
-        board.labels = pairs.labels
-        board._tabulate()
+        board.labels = pairs.tally.labels
+        board.recount()
     return joined
 
 
@@ -96,7 +97,7 @@ def split(board: Board) -> int:
                 parted += 1
                 break
     if parted:
-        board._tabulate()
+        board.recount()
     return parted
 
 

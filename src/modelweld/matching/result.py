@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,30 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Copies
-from modelweld.screening.artefacts import Artefact
+
+
+class Artefact(NamedTuple):
+    """An atom that is none: the atoms it is made of (one: its shadow; two: a blend), and the log odds of that."""
+
+    atom: int
+    made_of: tuple[int, ...]
+    log_odds: float
+
+    @property
+    def probability(self) -> float:
+        """That it is no atom."""
+        return float(1 / (1 + np.exp(-self.log_odds)))
+
+    @property
+    def sentence(self) -> str:
+        """In plain words."""
+        if len(self.made_of) == 1:
+            return f"looks like a piece of atom {self.made_of[0]}, far from its middle"
+        return f"looks like a mixture of atoms {self.made_of[0]} and {self.made_of[1]}"
+
+    def renumbered(self, rank: Index) -> Artefact:
+        """The same, atom k being called ``rank[k]``."""
+        return Artefact(int(rank[self.atom]), tuple(sorted(int(rank[k]) for k in self.made_of)), self.log_odds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +105,23 @@ class Matching:
         return Copies(self.delta) if self.delta > 0 else None
 
     @property
-    def junk_probability(self) -> float:
-        """Probability that a value which no other site shares belongs to no atom at all."""
-        if self.prior is None:
-            return 0.0
+    def sites_fitted(self) -> int:
+        """Number of sites that were not set aside whole."""
         fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
         gone = ((np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)).sum()
-        return self.prior.junk_probability(int(len(self.offsets) - 1 - gone))
+        return int(len(self.offsets) - 1 - gone)
+
+    @property
+    def junk_probability(self) -> float:
+        """Probability that a value which no other site shares belongs to no atom at all."""
+        return 0.0 if self.prior is None else self.prior.junk_probability(self.sites_fitted)
 
     @property
     def K(self) -> int:
         """Number of atoms that are not set aside."""
         outliers = 0 if self.kept is None else int((~self.kept).sum())
         fitted = self.counts[: len(self.counts) - outliers - len(self.artefacts)]
-        return int((fitted > 1).sum()) if self.junk_probability > 0.5 else len(fitted)
+        return len(fitted) if self.prior is None else int(self.prior.is_atom(fitted, self.sites_fitted).sum())
 
     @cached_property
     def set_aside(self) -> Index:

@@ -13,7 +13,8 @@ import numpy as np
 from modelweld.errors import OverlapWarning, warn_user
 from modelweld.families.base import Family
 from modelweld.inputs.stack import Stack
-from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Board, Progress, alternate
+from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Progress, alternate
+from modelweld.matching.board import Board
 from modelweld.matching.moves import merge, merge_and_split, rematch
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import LARGEST_SHARE, Copies
@@ -67,7 +68,7 @@ def find_matching(
         if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
             boards = [max(map(agglomerated, boards), key=lambda board: board.objective())]
         board, progress = _moved(best_run(boards, J, rng, effort), J, rng, effort)
-        if (board.pieces > 1).any() and believable(board):
+        if (board.pieces() > 1).any() and believable(board):
             return board, progress
     return _moved(best_run([Board(stacks, families, prior) for families in starts], J, rng, effort), J, rng, effort)
 
@@ -79,7 +80,7 @@ def agglomerated(board: Board) -> Board:
     all groups at once, and does not depend on their order.
     """
     board.labels = np.arange(len(board.labels))
-    board._tabulate()
+    board.recount()
     merge(board)
     board.learn()
     return board

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
 from modelweld.posterior.assignment_marginals import assignment_marginals
 
 
@@ -20,7 +20,7 @@ def conditional(board: Board, j: int) -> Array:
     atom is in the last column. A group that holds an atom in several pieces is judged one value at a time, given its
     others. *Conditional*: see `modelweld.Fusion.confidence` for what that leaves out.
     """
-    group = slice(board.offsets[j], board.offsets[j + 1])
+    group = board.values_of(j)
     held = board.labels[group]
     if board.copies is not None and len(np.unique(held)) < len(held):
         return np.concatenate([_conditional(board, slice(v, v + 1), group) for v in range(group.start, group.stop)])
@@ -29,29 +29,26 @@ def conditional(board: Board, j: int) -> Array:
 
 def _conditional(board: Board, judged: slice, group: slice) -> Array:
     """The table of the `judged` values of a group, given its other values and all other groups."""
-    counts, sums = board.counts, board.sums
-    pieces = np.bincount(np.delete(board.labels[group], np.r_[judged] - group.start), minlength=len(counts))
-    board.counts = counts.copy()
-    board.counts[np.unique(board.labels[group])] -= 1  # of other groups
-    board.sums = [s.copy() for s in sums]
-    for without, rows in zip(board.sums, board.rows, strict=True):
-        without[board.labels[judged]] -= rows[judged]
-    atoms = np.flatnonzero(board.counts + pieces)
-    scores = board.scores(judged, atoms)
+    rest, K = board.copied(), len(board.counts)
+    others = np.delete(board.labels[group], np.r_[judged] - group.start)
+    rest.take(judged, counted=False)
+    rest.counts[np.unique(board.labels[group])] -= 1  # of other groups
+    pieces = np.bincount(others, minlength=K)
+    atoms = np.flatnonzero(rest.counts + pieces)
+    scores = rest.scores(judged, atoms)
     if board.copies is not None and pieces.any():
         # a further piece pays log delta + log(pieces) where a first one pays log(1 - delta) and the prior's step
         delta, r = board.copies.delta, pieces[atoms]
-        further = np.log(delta) + np.log(r + 1.0) - np.log1p(-delta) - board.steps[board.counts[atoms]]
+        further = np.log(delta) + np.log(r + 1.0) - np.log1p(-delta) - rest.steps[rest.counts[atoms]]
         scores = scores + np.where(r > 0, further, 0.0)
-    board.counts, board.sums = counts, sums
-    table = np.zeros((scores.shape[0], len(counts) + 1))
+    table = np.zeros((scores.shape[0], K + 1))
     table[:, [*atoms, -1]] = assignment_marginals(scores)
     return table
 
 
 def confidence(board: Board, j: int) -> Array:
     """Conditional probability (L_j,) of the atoms that the values of group j were given."""
-    held = board.labels[board.offsets[j] : board.offsets[j + 1]]
+    held = board.labels[board.values_of(j)]
     table = conditional(board, j)
     pieces = np.bincount(held, minlength=len(board.counts))
     column = np.where((board.counts[held] == 1) & (pieces[held] == 1), -1, held)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
 from modelweld.matching.result import Matching
 from modelweld.posterior.convergence import effective_size, split_r_hat
 from modelweld.screening.artefacts import artefacts
@@ -24,10 +24,10 @@ LARGEST_CO_ASSIGNMENT = 3000
 def number_of_atoms(board: Board, matching: Matching, labels: Index) -> int:
     """How many atoms a draw has by the rules of `Matching.K`: no outliers, no lone values that are junk, no artefacts.
 
-    `labels`, and the board, which is left at them, have their rows in the order in which they were given.
+    `labels` and the board have their values in the order in which they were given.
     """
-    board.restore((labels.copy(), *board.state()[1:]))
-    counted = board.counts > (1 if matching.junk_probability > 0.5 else 0)
+    board = board.at(labels)
+    counted = board.prior.is_atom(board.counts, matching.sites_fitted)
     if matching.kept is not None:
         counted &= np.isin(np.arange(len(counted)), board.labels[matching.kept])
     counted[[artefact.atom for artefact in artefacts(board)]] = False
@@ -69,6 +69,13 @@ class Posterior:
         """Posterior probability of each number of atoms."""
         values, counts = np.unique(self.K, return_counts=True)
         return dict(zip(values.tolist(), (counts / self.K.size).tolist(), strict=True))
+
+    def as_given(self, order: Index, board: Board, matching: Matching) -> Posterior:
+        """Draws whose value i is value ``order[i]`` as it was given, with K counted as the fusion's is."""
+        labels = np.empty_like(self.labels)
+        labels[..., order] = self.labels
+        K = [[number_of_atoms(board, matching, draw) for draw in chain] for chain in labels]
+        return replace(self, labels=labels, K=np.array(K))
 
     @cached_property
     def co_assignment(self) -> Array:

@@ -13,15 +13,13 @@ Two kinds of move, each of which leaves the posterior invariant:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.families.base import summed
-from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, group_of_rows
-from modelweld.matching.algorithm1 import Board
+from modelweld.inputs.stack import Index
+from modelweld.matching.assignment import NEW
+from modelweld.matching.board import Board
+from modelweld.matching.tally import Tally
 from modelweld.posterior.convergence import FEWEST_DRAWS
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.pair_moves import draw, draw_log, redraw
@@ -61,8 +59,8 @@ def sample(board: Board, draws: int, chains: int, seed: int, warm_up: int | None
     return Posterior(labels, K, objective, dict(zip(MOVES, shares.tolist(), strict=True)))
 
 
-class Chain:
-    """A matching that moves: labels, counts and sums of atoms in as many slots as there are values.
+class Chain(Tally):
+    """A matching that moves, with room for as many atoms as there are values.
 
     Parameters
     ----------
@@ -73,15 +71,10 @@ class Chain:
     """
 
     def __init__(self, board: Board, rng: np.random.Generator) -> None:
-        self.rng = rng
-        self.families, self.rows, self.alone, self.steps = board.families, board.rows, board.alone, board.steps
-        self.copies = board.copies
+        super().__init__(board.families, board.rows, board.group, board.labels, room=True)
+        self.rng, self.fitted = rng, board.labels
+        self.alone, self.steps, self.copies, self.offsets = board.alone, board.steps, board.copies, board.offsets
         self.R = np.concatenate([[0.0], np.cumsum(board.steps)])  # log prior of an atom by its count
-        self.offsets, self.group = board.offsets, group_of_rows(board.offsets)
-        self.fitted = board.labels
-        self.counts = np.zeros(len(self.fitted), dtype=np.int64)
-        self.sums = [np.zeros_like(rows) for rows in self.rows]
-        self.place(self.fitted)
         self.constant = 0.0  # what does not depend on the matching
         self.constant = board.objective() - self.objective()
         self.forget()
@@ -95,12 +88,9 @@ class Chain:
         self.place(np.where(np.isin(self.group, freed), N + np.arange(N), self.fitted))
 
     def place(self, labels: Index) -> None:
-        """Put all values where these labels say; also rids the sums of rounding."""
-        _, self.labels = np.unique(labels, return_inverse=True)
-        held = np.unique(np.stack([self.labels, self.group]), axis=1)[0]
-        self.counts[:] = np.bincount(held, minlength=len(self.counts))
-        for sums, rows in zip(self.sums, self.rows, strict=True):
-            sums[:] = summed(rows, self.labels, len(sums))
+        """Put all values where these labels say."""
+        self.labels = labels
+        self.recount()
 
     def forget(self) -> None:
         """Count moves from here on."""
@@ -112,8 +102,7 @@ class Chain:
         value = self.constant + float(self.R[self.counts[held]].sum()) + self.evidence([s[held] for s in self.sums])
         if self.copies is None:
             return value
-        pieces = np.unique(np.stack([self.labels, self.group]), axis=1, return_counts=True)[1]
-        return value + self.copies.log_prob(pieces)
+        return value + self.copies.log_prob(self.pieces())
 
     def sweep(self) -> None:
         """Every group once, then pairs of atoms; a number of moves that does not depend on the matching."""
@@ -125,7 +114,7 @@ class Chain:
         if N > 1:
             for _ in range(max(1, round(PAIRS_PER_VALUE * N))):
                 self.redraw_atoms(*self.two_values())
-        self.place(self.labels)
+        self.recount()
 
     # -- one group
 
@@ -135,7 +124,7 @@ class Chain:
         old = self.labels[values]
         if len(values) == 0 or len(np.unique(old)) < len(old):  # pieces stay
             return
-        self.shift(values, old, -1)
+        self.take(values)
         atoms = np.flatnonzero(self.counts)
         new = len(atoms)
         column = np.full(len(self.counts), new)
@@ -144,10 +133,7 @@ class Chain:
         scores[:, :new] = self.steps[self.counts[atoms]] - self.steps[0] - self.alone[values, None]
         scores[:, :new] += self.gain(values, atoms)
         choice = redraw(scores, column[old], self.rng)
-        slots = np.append(atoms, -1)[choice]
-        slots[choice == new] = np.flatnonzero(self.counts == 0)[: np.count_nonzero(choice == new)]
-        self.labels[values] = slots
-        self.shift(values, slots, +1)
+        self.put(values, self.open(np.append(atoms, NEW)[choice]))
         self.tried[VALUE] += len(values)
         self.done[VALUE] += np.count_nonzero(choice != column[old])
 
@@ -157,7 +143,7 @@ class Chain:
         for value in (self.offsets[j] + self.rng.permutation(group.stop - group.start)).tolist():
             one, old = np.array([value]), int(self.labels[value])
             others = np.delete(self.labels[group], value - group.start)
-            self.shift(one, self.labels[one], -1, held=old in others)
+            self.take(one, counted=old not in others)
             atoms = np.flatnonzero(self.counts)
             pieces = (atoms[:, None] == others).sum(1)
             prior = np.log(delta) + np.log(pieces + 1.0)  # of a further piece
@@ -165,11 +151,10 @@ class Chain:
             prior[first] = np.log1p(-delta) + self.steps[self.counts[atoms[first]]]
             alone = np.log1p(-delta) + self.steps[0] + self.alone[value]
             pick = draw_log(np.append(prior + self.gain(one, atoms)[0], alone), self.rng)
-            slot = int(atoms[pick] if pick < len(atoms) else np.flatnonzero(self.counts == 0)[0])
-            self.labels[value] = slot
-            self.shift(one, self.labels[one], +1, held=slot in others)
+            atom = self.open(np.append(atoms, NEW)[[pick]])
+            self.put(one, atom, counted=atom[0] not in others)
             self.tried[VALUE] += 1
-            self.done[VALUE] += slot != old
+            self.done[VALUE] += atom[0] != old
 
     # -- two atoms
 
@@ -202,13 +187,12 @@ class Chain:
             values = members[self.group[members] == g]
             if len(np.unique(self.labels[values])) < len(values):
                 continue
-            self.shift(values, self.labels[values], -1)
+            self.take(values)
             scores = self.steps[self.counts[atoms]] + self.gain(values, atoms)
             if len(values) == 2:  # (first at one, second at other), or the reverse
                 scores = np.array([scores[0, 0] + scores[1, 1], scores[0, 1] + scores[1, 0]])
             pick = draw_log(scores.ravel(), self.rng)
-            self.labels[values] = atoms[[pick, 1 - pick]][: len(values)]
-            self.shift(values, self.labels[values], +1)
+            self.put(values, atoms[[pick, 1 - pick]][: len(values)])
 
     def split_or_merge(self, i: int, j: int, members: Index) -> None:
         """Propose one atom for i, j and all `members` if they are at two, two atoms if they are at one."""
@@ -237,33 +221,8 @@ class Chain:
             return
         self.done[move] += 1
         moving = np.array([j, *order[side == 1]]) if split else members[self.labels[members] == self.labels[j]]
-        to = int(np.flatnonzero(self.counts == 0)[0] if split else self.labels[i])
+        to = self.open(np.array([NEW])) if split else self.labels[[i]]
         for value in moving:
-            self.shift(np.array([value]), self.labels[[value]], -1)
-        self.labels[moving] = to
+            self.take(np.array([value]))
         for value in moving:
-            self.shift(np.array([value]), np.array([to]), +1)
-
-    # -- sums
-
-    def gain(self, values: Index, atoms: Index) -> Array:
-        """What each value adds to each atom, over all arrays."""
-        total = np.zeros((len(values), len(atoms)))
-        for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
-            total += family.gain(rows[values], sums[atoms])
-        return total
-
-    def evidence(self, sums: Sequence[Array]) -> float:
-        """Log evidence of atoms with these sums, over all arrays."""
-        return float(sum(f.log_evidence(s).sum() for f, s in zip(self.families, sums, strict=True)))
-
-    def shift(self, values: Index, slots: Index, sign: int, held: bool = False) -> None:
-        """Add values to the atoms in `slots`, none of which comes twice, or take them away.
-
-        `held` says that the atom counts the values' group already, for other pieces.
-        """
-        self.counts[slots] += 0 if held else sign
-        empty = slots[self.counts[slots] == 0]
-        for sums, rows in zip(self.sums, self.rows, strict=True):
-            sums[slots] += sign * rows[values]
-            sums[empty] = 0.0
+            self.put(np.array([value]), to)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
@@ -45,9 +46,24 @@ class Prior(ABC):
         """How many atoms a group of `size` may open when there are K."""
         return size
 
+    def as_probability(self) -> Prior:
+        """The same prior where it has a form that is not one: scores and probabilities need the exact one."""
+        return self
+
+    def parameters(self) -> dict[str, float]:
+        """Its own parameters by name."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, float)}
+
     def junk_probability(self, J: int) -> float:
         """Probability that a value alone belongs to no atom."""
         return 0.0
+
+    def is_atom(self, counts: Index, J: int) -> NDArray[np.bool_]:
+        """Which of these are atoms: all that are held, but those that one of J groups holds where junk is more likely.
+
+        The one rule by which K is counted, of fusions, of sums and of draws.
+        """
+        return np.asarray(counts > (1 if self.junk_probability(J) > 0.5 else 0))
 
 
 AUTHORS_LARGEST_COUNT = 10
@@ -106,6 +122,10 @@ class BetaBernoulli(Prior):
         steps[0] = np.log(self.alpha * self.gamma0 / (self.alpha + J - 1))
         steps[1:] = np.log(m[1:] / (self.alpha + J - 1 - m[1:]))
         return steps
+
+    def as_probability(self) -> BetaBernoulli:
+        """In the exact form, the only one that is a probability."""
+        return replace(self, form="exact")
 
     def surcharge(self, size: int) -> Array:
         """What the first, second, ... new atom of a group of `size` pays beyond `steps[0]`."""

@@ -204,7 +204,7 @@ def _doubtful(fusion: Fusion, name: str, sure: Array | None, distance: Array) ->
     candidates = np.flatnonzero(counted & (True if sure is None else sure < SURE))
     worst = candidates[np.argsort(score[candidates], kind="stable")[:MOST_DOUBTFUL]]
     found: list[dict[str, Any]] = []
-    board = None if sure is None else fusion._board(name)[0]
+    board = None if sure is None else fusion.board(name)
     tables: dict[int, Array] = {}
     for row in worst.tolist():
         j = int(group[row])

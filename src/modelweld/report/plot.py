@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.diagnostics.leave_one_out import named_set
 from modelweld.errors import InputError
 from modelweld.report.coordinates import likeness, plane, values_of
 from modelweld.report.text import several
@@ -58,7 +57,7 @@ class Plot:
         """
         if order not in ("likeness", "given"):
             raise InputError(f"order is 'likeness' or 'given'; found {order!r}.")
-        name, matching = named_set(self.fusion, set_name)
+        name, matching = self.fusion.named_set(set_name)
         J, A = matching.presence.shape
         sites, atoms = likeness(matching.presence, matching.K) if order == "likeness" else (np.arange(J), np.arange(A))
         pieces = np.zeros((J, A))
@@ -80,7 +79,7 @@ class Plot:
         ax = _axes(ax)
         from matplotlib.collections import LineCollection
 
-        name, matching = named_set(self.fusion, set_name)
+        name, matching = self.fusion.named_set(set_name)
         labels, K = matching.stacked_labels, matching.K
         local, places, explained = plane(values_of(self.fusion, name), labels, K)
         counted = labels < K
@@ -101,7 +100,7 @@ class Plot:
 
     def objective(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
         """The objective after every sweep and every update of hyperparameters."""
-        _, matching = named_set(self.fusion, set_name)
+        _, matching = self.fusion.named_set(set_name)
         ax = _axes(ax)
         ax.plot(range(len(matching.history)), matching.history, color=ACCENT, marker="o", markersize=3, lw=1.5)
         ax.set(xlabel="step", ylabel="objective (nats)", title=f"{matching.sweeps} sweeps")
@@ -109,7 +108,7 @@ class Plot:
 
     def confidence(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
         """All matches by their conditional confidence, least certain first; doubtful ones stand out."""
-        name, matching = named_set(self.fusion, set_name)
+        name, matching = self.fusion.named_set(set_name)
         stated = np.sort(np.concatenate(self.fusion.confidence(name))[matching.stacked_labels < matching.K])
         ax = _axes(ax)
         doubtful = int((stated < SURE).sum())

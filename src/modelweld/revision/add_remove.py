@@ -17,21 +17,15 @@ from modelweld.errors import InputError
 from modelweld.inputs.columns import columns_of
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.sets import checked_models, stack_of
-from modelweld.inputs.stack import Index, Stack, arranged, group_of_rows, stack_arrays
+from modelweld.inputs.stack import Index, Stack, stack_arrays
 from modelweld.libraries import read
-from modelweld.matching.algorithm1 import Board, Progress, alternate
+from modelweld.match import refit, set_aside_shifted
 from modelweld.matching.assignment import NEW
-from modelweld.matching.finish import finished
 from modelweld.screening.quarantine import with_outliers, without_outliers
-from modelweld.screening.shifted_sites import without_shifted
 
 if TYPE_CHECKING:
-    from modelweld.families import Family
     from modelweld.fusion import Fusion
-    from modelweld.matching.compiled import CompiledBoard
 from modelweld.matching.result import Matching
-
-MOST_SWEEPS = 200
 
 
 def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
@@ -59,8 +53,6 @@ def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: i
 
 def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
     """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
-    from modelweld.fusion import Fusion
-
     plain = not any(isinstance(model, LocalModel) for model in given)
     models = [] if plain else checked_models(given)
     rng = np.random.default_rng(seed)
@@ -82,7 +74,7 @@ def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         matchings[set_name] = _rematched(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
     settings = {**fusion.settings, "revised": fusion.settings.get("revised", 0) + 1} if fusion.settings else {}
-    return Fusion(given, sites, matchings, settings)
+    return fusion.with_(given=given, sites=sites, matchings=matchings, settings=settings)
 
 
 def _rematched(
@@ -92,9 +84,9 @@ def _rematched(
     columns: list[list[str]] | None,
     labels: Index,
     rng: np.random.Generator,
-    refit: bool,
+    learn: bool,
 ) -> Matching:
-    """Place what has no label yet; with `refit`, learn and sweep until nothing changes."""
+    """Place what has no label yet; with `learn`, learn and sweep until nothing changes."""
     if old.prior is None or not old.families:
         raise InputError(f"a fusion by {old.engine!r} has no model to revise; use fuse.")
     families = list(old.families.values())
@@ -102,39 +94,5 @@ def _rematched(
     if old.kept is not None:
         stacks, report = without_outliers(given, families, sites, list(old.families), columns)
         labels = labels if report is None else labels[report.keep]
-    matching = with_outliers(refitted(old, stacks, labels, rng, refit), report, given)
-    return matching if old.kept is None else without_shifted(matching, given, sites, rng)
-
-
-def refitted(
-    old: Matching, stacks: Sequence[Stack], labels: Index, rng: np.random.Generator, refit: bool = True
-) -> Matching:
-    """The matching of these stacks that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
-    offsets = stacks[0].offsets
-    board, rows = _board_at(old, list(old.families.values()), list(stacks), labels)
-    homeless = np.unique(group_of_rows(board.offsets)[board.labels == NEW])
-    board.sweep(homeless if board.order is None else np.flatnonzero(np.isin(board.order, homeless)))
-    progress = Progress([board.objective()], [], True)
-    if refit:
-        board.learn()
-        progress = alternate(board, len(offsets) - 1, rng, MOST_SWEEPS)
-    return finished(board, progress, list(old.families), rows, offsets, old.engine)
-
-
-def _board_at(
-    old: Matching, families: list[Family], stacks: list[Stack], labels: Index
-) -> tuple[Board | CompiledBoard, Index]:
-    """A board of the kind that was used before, at these labels, and where its rows came from."""
-    assert old.prior is not None
-    if old.engine == "compiled":
-        from modelweld.matching.compiled import CompiledBoard, pack
-
-        stack, rows = pack(stacks[0])
-        family: Any = families[0]
-        compiled = CompiledBoard(stack, family, old.prior)
-        compiled.restore((labels[rows], family, old.prior))
-        return compiled, rows
-    stacks, rows = arranged(stacks)
-    board = Board(stacks, families, old.prior, old.copies)
-    board.restore((labels[rows], board.families, old.prior, old.copies))
-    return board, rows
+    matching = with_outliers(refit(old, stacks, labels, rng, learn=learn), report, given)
+    return matching if old.kept is None else set_aside_shifted(matching, given, sites, rng)

@@ -31,8 +31,8 @@ from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import Array, LocalModel, checked_values
 from modelweld.inputs.sets import checked_models, stack_of
 from modelweld.inputs.stack import Index, Stack, group_of_rows
-from modelweld.matching.algorithm1 import Board
-from modelweld.priors.beta_bernoulli import Prior
+from modelweld.matching.atom_sums import AtomSums
+from modelweld.matching.board import Board
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -41,28 +41,55 @@ ROUNDING = 1e-6
 """Share of the largest sum by which what a site takes along may differ from what it brought: adding and subtracting
 loses about 1e-15 of the largest sum each time, measuring values anew far more."""
 
+FORGOTTEN = frozenset(
+    {
+        "array",
+        "average",
+        "board",
+        "conditional",
+        "confidence",
+        "converged",
+        "diagnose",
+        "fused",
+        "given",
+        "history",
+        "labels",
+        "matching",
+        "matchings",
+        "model",
+        "models",
+        "named_set",
+        "plot",
+        "reduce",
+        "reduction",
+        "report",
+        "sample",
+        "settings",
+        "sites",
+        "slim",
+        "sweeps",
+        "total",
+        "union",
+        "with_",
+        "worth_merging",
+    }
+)
+"""What a Fusion has and a slim one has not, because it takes the sites' own values or labels."""
+
 NEW_SITE = "new"
 """What messages call a site that has no name."""
 
 
 @dataclass(frozen=True, eq=False)
-class SlimFusion:
+class SlimFusion(AtomSums):
     """What `fusion.slim()` gives: atoms and all it takes to add sites to them.
 
     Attributes
     ----------
     pattern : LocalModel
         The arrays of a site that decide the matching, with no members.
-    families : dict of str, or tuple of str, to Family
-        With learned hyperparameters.
-    sums : dict of str, or tuple of str, to array (K, k)
-        Sums of the families' rows, one row per atom.
-    prior : Prior
-        The prior of the matching.
-    counts : int array (K,)
-        Number of sites that hold each atom.
-    sizes : int array (J,)
-        How many values the sites sent, in increasing order.
+    families, sums, prior, counts, sizes
+        As in `AtomSums`; sizes in increasing order.
     names : int array (K,)
         A number for each atom that stays its own when others come and go: the fusion's, then on from there.
     opened : int
@@ -84,48 +111,8 @@ class SlimFusion:
     """
 
     pattern: LocalModel
-    families: dict[Key, Family]
-    sums: dict[Key, Array]
-    prior: Prior
-    counts: Index
-    sizes: Index
     names: Index
     opened: int
-
-    @property
-    def K(self) -> int:
-        """Number of atoms that are not set aside, by the rule of `Fusion.K`."""
-        junk = self.prior.junk_probability(len(self.sizes)) > 0.5
-        return int((self.counts > (1 if junk else 0)).sum())
-
-    @property
-    def values(self) -> dict[Key, Array]:
-        """Global values of every array, one row per atom, in the order of `names`."""
-        return {key: family.estimate(self.sums[key]) for key, family in self.families.items()}
-
-    @property
-    def atoms(self) -> Array:
-        """Global values of the one array that was matched."""
-        return self.values[self._one_array]
-
-    @property
-    def family(self) -> Family:
-        """The family of the one array that was matched."""
-        return self.families[self._one_array]
-
-    @property
-    def hyperparameters(self) -> dict[str, Any]:
-        """Learned hyperparameters of the one array that was matched, and the prior's."""
-        prior = {name: value for name, value in vars(self.prior).items() if isinstance(value, float)}
-        return {**self.family.learned(), **prior}
-
-    @property
-    def objective(self) -> float:
-        """Log probability of the matching plus log evidence."""
-        value = self.prior.log_prob(self.counts, self.sizes)
-        for key, family in self.families.items():
-            value += float(family.log_evidence(self.sums[key]).sum()) + family.log_prior()
-        return value
 
     def place(self, model: Any) -> Index:
         """Names of the atoms that a site's values belong to; new ones go on from `opened`.
@@ -197,14 +184,6 @@ class SlimFusion:
         less = replace(self, sums=sums, counts=counts[left], sizes=sizes, names=self.names[left])
         return less.learned() if refit else less
 
-    def learned(self) -> SlimFusion:
-        """The same matching with hyperparameters learned from the sums; never lowers the objective."""
-        return replace(
-            self,
-            prior=self.prior.learned(self.counts, self.sizes),
-            families={key: family.update(self.sums[key]) for key, family in self.families.items()},
-        )
-
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
         from modelweld.files import save
@@ -214,9 +193,8 @@ class SlimFusion:
     def _board(self, model: Any) -> Board:
         """A board that holds the new site alone, placed at the atoms of all others."""
         board = Board(self._stacks(model), list(self.families.values()), self.prior)
-        board.steps = self.prior.steps(len(self.sizes) + 1)
-        board.counts = self.counts.copy()
-        board.sums = [sums.copy() for sums in self.sums.values()]
+        board.set_prior(self.prior, len(self.sizes) + 1)
+        board.set_atoms(self.counts, list(self.sums.values()))
         board.step(0)
         return board
 
@@ -246,20 +224,9 @@ class SlimFusion:
             _check_sufficient(family, stack, key)
         return stacks
 
-    @property
-    def _one_array(self) -> Key:
-        if len(self.families) != 1:
-            raise InputError(
-                f"several arrays were matched together, {list(self.families)}: ask slim.values[name] and "
-                "slim.families[name]."
-            )
-        return next(iter(self.families))
-
     def __getattr__(self, name: str) -> NoReturn:
         """What a Fusion has and this has not is refused with the reason."""
-        from modelweld.fusion import Fusion
-
-        if not name.startswith("_") and (hasattr(Fusion, name) or name in ("given", "sites", "matchings")):
+        if name in FORGOTTEN:
             raise ForgottenError(
                 f"{name} takes the sites' own values or labels, and a slim fusion has neither: ask the fusion for it "
                 "before you call slim()."

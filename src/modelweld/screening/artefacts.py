@@ -34,7 +34,8 @@ from modelweld.families import Gaussian
 from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
+from modelweld.matching.result import Artefact
 from modelweld.progress import told
 
 HELD_BY_HOLDERS, HELD_BY_OTHERS = (1.0, 3.0), (1.0, 19.0)
@@ -47,30 +48,6 @@ two values of one atom differ by twice the noise, pieces by more."""
 
 MOST_BLENDS = 5
 """Groups of an atom up to which it may be blends: each lies at a place of its own on the line, so few fall together."""
-
-
-class Artefact(NamedTuple):
-    """An atom that is none: the atoms it is made of (one: its shadow; two: a blend), and the log odds of that."""
-
-    atom: int
-    made_of: tuple[int, ...]
-    log_odds: float
-
-    @property
-    def probability(self) -> float:
-        """That it is no atom."""
-        return float(1 / (1 + np.exp(-self.log_odds)))
-
-    @property
-    def sentence(self) -> str:
-        """In plain words."""
-        if len(self.made_of) == 1:
-            return f"looks like a piece of atom {self.made_of[0]}, far from its middle"
-        return f"looks like a mixture of atoms {self.made_of[0]} and {self.made_of[1]}"
-
-    def renumbered(self, rank: Index) -> Artefact:
-        """The same, atom k being called ``rank[k]``."""
-        return Artefact(int(rank[self.atom]), tuple(sorted(int(rank[k]) for k in self.made_of)), self.log_odds)
 
 
 class _Line(NamedTuple):
@@ -87,7 +64,7 @@ def artefacts(board: Board) -> list[Artefact]:
 
     None where no group has an atom in pieces, or where some array has no place and no noise of its own.
     """
-    pieces = board.pieces
+    pieces = board.pieces()
     if board.copies is None or (pieces == 1).all() or not all(map(_located, board.families)):
         return []
     K = len(board.counts)

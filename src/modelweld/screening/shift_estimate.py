@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from modelweld.diagnostics.leave_one_out import Without
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.algorithm1 import Board
+from modelweld.matching.board import Board
+from modelweld.matching.leave_one_out import Without
 
 FEWEST_SHIFTED = 3
 """Values that must agree on a shift before it explains a site: two always agree about something."""

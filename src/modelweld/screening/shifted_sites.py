@@ -7,17 +7,19 @@ that before the fit). But hardly any is shared, and after one common shift most 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from modelweld.errors import OutlierWarning, warn_user
-from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import Board
+from modelweld.inputs.stack import Index, Stack, offsets_of
+from modelweld.matching.board import Board
+from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.result import Matching
 from modelweld.progress import told
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, OutlierReport
 from modelweld.screening.quarantine import with_outliers
+from modelweld.screening.shift_estimate import explaining_shift, locations
 
 MOST_SHARED = 0.5
 """Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""
@@ -25,9 +27,6 @@ MOST_SHARED = 0.5
 
 def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     """Sites that a common shift explains, and how many of their values it would match; none if they are many."""
-    from modelweld.diagnostics.leave_one_out import leave_out
-    from modelweld.screening.shift_estimate import explaining_shift, locations
-
     J = len(matching.offsets) - 1
     shared = matching.counts[matching.stacked_labels] > 1
     kept = np.ones(len(shared), dtype=bool) if matching.kept is None else matching.kept
@@ -37,8 +36,8 @@ def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]
     most = BREAKDOWN * np.count_nonzero(sizes)
     if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES or not 0 < len(suspects) <= most:
         return {}
-    board = Board(stacks, list(matching.families.values()), matching.prior, matching.copies)
-    board.restore((matching.stacked_labels.copy(), *board.state()[1:]))
+    families = list(matching.families.values())
+    board = Board(stacks, families, matching.prior, matching.copies, matching.stacked_labels)
     places = locations(board)
     if len(places) < len(board.families):
         return {}
@@ -48,11 +47,12 @@ def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]
 
 
 def without_shifted(
-    matching: Matching, stacks: Sequence[Stack], sites: Sequence[str], rng: np.random.Generator
+    matching: Matching,
+    stacks: Sequence[Stack],
+    sites: Sequence[str],
+    refit: Callable[[Sequence[Stack], Index], Matching],
 ) -> Matching:
     """The matching with shifted sites set aside whole, like gross outliers, with a warning; the others refitted."""
-    from modelweld.revision.add_remove import refitted
-
     found = shifted_sites(matching, stacks)
     if not found:
         return matching
@@ -73,4 +73,4 @@ def without_shifted(
     rows = np.flatnonzero(keep)
     fitted = [stack.take(rows, offsets_of(left[stay])) for stack in stacks]
     report = OutlierReport(keep, tuple(int(j) for j in empty), {}, reasons, ())
-    return with_outliers(refitted(matching, fitted, matching.stacked_labels[keep], rng), report, stacks)
+    return with_outliers(refit(fitted, matching.stacked_labels[keep]), report, stacks)

@@ -20,7 +20,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +28,12 @@ from modelweld.errors import InputError, SmallShardWarning, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.gaussian import NOISE_FLOOR
 from modelweld.families.math.start import usable_variance
-from modelweld.fuse import FEWEST_FOR_SPECTRUM, MOST_SWEEPS
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.finish import by_count, ranks
+from modelweld.matching.plan import MOST_SWEEPS, Auto, default_prior
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
-from modelweld.priors.spectrum import Spectrum
-from modelweld.shards.centre import Book
+from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here
 from modelweld.shards.result import ShardFusion
 from modelweld.shards.shard import Source, Summary, Survey, fuse_shard, propose, restate, survey
@@ -50,7 +49,7 @@ MOST_POLISH = 3
 def fuse_shards(
     shards: Iterable[Source],
     family: Gaussian | None = None,
-    prior: Prior | Literal["auto"] = "auto",
+    prior: Prior | Auto = "auto",
     *,
     seed: int = 0,
     sweeps: int = MOST_POLISH,
@@ -114,7 +113,7 @@ def _mark(site: Any) -> bytes:
     ).digest()
 
 
-def run(engine: Engine, family: Gaussian | None, prior: Prior | str, *, seed: int, sweeps: int) -> ShardFusion:
+def run(engine: Engine, family: Gaussian | None, prior: Prior | Auto, *, seed: int, sweeps: int) -> ShardFusion:
     """The three stages, wherever the shards lie."""
     family = Gaussian() if family is None else family
     _check_asked(family, prior, sweeps)
@@ -123,9 +122,7 @@ def run(engine: Engine, family: Gaussian | None, prior: Prior | str, *, seed: in
     _check_alike(surveys)
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
     sizes = np.sort(np.concatenate([x.sizes for x in surveys]))
-    if prior == "auto":
-        prior = Spectrum() if len(sizes) >= FEWEST_FOR_SPECTRUM else BetaBernoulli()
-    assert isinstance(prior, Prior)
+    prior = default_prior(prior, len(sizes))
     origin, floor = _common_scale([surveys[s] for s in turn], family.scalar)
 
     summaries: list[Summary] = engine.change(
@@ -135,44 +132,44 @@ def run(engine: Engine, family: Gaussian | None, prior: Prior | str, *, seed: in
         engine.keep(s)
     varying = any(x.varying for x in surveys)
     start = _pooled([summaries[s] for s in turn])
-    book = Book(summaries, turn, start, prior, sizes, varying)
+    centre = Centre(summaries, turn, start, prior, sizes, varying)
     if varying:  # every shard sent sums for the noise that it had learned by itself
-        book.restated(start, engine.ask(restate, everyone, [(start,)] * engine.shards))
-    trace = [("shards", book.objective())]
+        centre.restate(start, engine.ask(restate, everyone, [(start,)] * engine.shards))
+    trace = [("shards", centre.objective())]
 
-    book.release()
-    alternate(book, engine.shards, np.random.default_rng(seed), MOST_SWEEPS)  # type: ignore[arg-type]
-    trace.append(("merge", book.objective()))
+    centre.release()
+    alternate(centre, engine.shards, np.random.default_rng(seed), MOST_SWEEPS)
+    trace.append(("merge", centre.objective()))
     if varying and sweeps:
-        _learn(engine, book)
-        trace.append(("learning", book.objective()))
+        _learn(engine, centre)
+        trace.append(("learning", centre.objective()))
     rounds, changed = [], []
     for t in range(1, sweeps + 1):
-        asked, moved = polish(engine, book, (seed, t))
+        asked, moved = polish(engine, centre, (seed, t))
         rounds.append(asked)
         changed.append(moved)
-        trace.append((f"sweep {t}", book.objective()))
+        trace.append((f"sweep {t}", centre.objective()))
         if moved == 0:
             break
-        _learn(engine, book)
-        trace.append((f"learning {t}", book.objective()))
-    return _finished(engine, book, trace, rounds, changed)
+        _learn(engine, centre)
+        trace.append((f"learning {t}", centre.objective()))
+    return _finished(engine, centre, trace, rounds, changed)
 
 
-def polish(engine: Engine, book: Book, seed: tuple[int, ...]) -> tuple[int, int]:
+def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, int]:
     """One sweep over all sites of all shards: in how many rounds, and how many shards changed."""
-    rank = np.argsort(book.turn)
-    waiting, rounds, changed = [int(s) for s in book.turn], 0, 0
+    rank = np.argsort(centre.turn)
+    waiting, rounds, changed = [int(s) for s in centre.turn], 0, 0
     while waiting:
-        known = len(book.counts)
-        common = book.counts, book.rows, book.family, book.prior, len(book.sizes)
-        arguments = [(book.places[s], *common, (*seed, int(rank[s]))) for s in waiting]
+        known = len(centre.counts)
+        common = centre.counts, centre.sums[0], centre.family, centre.prior, len(centre.sizes)
+        arguments = [(centre.places[s], *common, (*seed, int(rank[s]))) for s in waiting]
         proposals: list[Summary | None] = engine.change(propose, waiting, arguments)
         refused = []
         for s, proposal in zip(waiting, proposals, strict=True):
             if proposal is None:
                 continue
-            if book.accept(s, proposal, known):
+            if centre.accept(s, proposal, known):
                 engine.keep(s)
                 changed += 1
             else:
@@ -181,50 +178,50 @@ def polish(engine: Engine, book: Book, seed: tuple[int, ...]) -> tuple[int, int]
         if len(refused) == len(waiting):  # only rounding can have it so: nothing is to be gained
             break
         waiting = refused
-    book.tabulate()
+    centre.gather()
     return rounds, changed
 
 
-def _learn(engine: Engine, book: Book) -> None:
+def _learn(engine: Engine, centre: Centre) -> None:
     """Hyperparameters from sums; where values have their own variance, in rounds of sums and slopes."""
-    book.learn()
-    if not book.varying:
+    centre.learn()
+    if not centre.varying:
         return
-    D, everyone = len(np.asarray(book.family.mean)), range(engine.shards)
+    D, everyone = len(np.asarray(centre.family.mean)), range(engine.shards)
 
     def ask(family: Gaussian) -> Array:
-        sums = np.zeros((len(book.counts), STATISTICS * D))
+        sums = np.zeros((len(centre.counts), STATISTICS * D))
         answers = engine.ask(slopes, everyone, [(family,)] * engine.shards)
-        for s in book.turn:
-            sums[book.places[s]] += answers[s]
+        for s in centre.turn:
+            sums[centre.places[s]] += answers[s]
         return sums
 
-    family = refit(book.family, ask, matched=bool((book.counts > 1).any()))
-    book.restated(family, engine.ask(restate, everyone, [(family,)] * engine.shards))
+    family = refit(centre.family, ask, matched=bool((centre.counts > 1).any()))
+    centre.restate(family, engine.ask(restate, everyone, [(family,)] * engine.shards))
 
 
 def _finished(
-    engine: Engine, book: Book, trace: list[tuple[str, float]], rounds: list[int], changed: list[int]
+    engine: Engine, centre: Centre, trace: list[tuple[str, float]], rounds: list[int], changed: list[int]
 ) -> ShardFusion:
     """Atoms by decreasing count, as in `fuse`."""
-    number = by_count(book.counts, book.family.estimate(book.rows))
+    number = by_count(centre.counts, centre.family.estimate(centre.sums[0]))
     rank = ranks(number)
     return ShardFusion(
-        counts=book.counts[number],
-        rows=book.rows[number],
-        family=book.family,
-        prior=book.prior,
-        sizes=book.sizes,
+        families={"values": centre.family},
+        sums={"values": centre.sums[0][number]},
+        counts=centre.counts[number],
+        prior=centre.prior,
+        sizes=centre.sizes,
         trace=tuple(trace),
         rounds=tuple(rounds),
         changed=tuple(changed),
         moved=replace(engine.moved),
-        places=tuple(rank[place] for place in book.places),
+        places=tuple(rank[place] for place in centre.places),
         engine=engine,
     )
 
 
-def _check_asked(family: Gaussian, prior: Prior | str, sweeps: int) -> None:
+def _check_asked(family: Gaussian, prior: Prior | Auto, sweeps: int) -> None:
     """Refuse what has no exact objective, or needs more than sums."""
     if type(family) is not Gaussian or family.shape == "full" or family.learning == "moments":
         raise InputError(

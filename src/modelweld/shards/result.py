@@ -7,30 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, offsets_of
+from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.result import Matching
-from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.engine import Engine, Moved
 from modelweld.shards.shard import Shard
 
 
 @dataclass(frozen=True, eq=False)
-class ShardFusion:
+class ShardFusion(AtomSums):
     """What fusing shards gives: global atoms here, labels where the shards lie.
 
     Attributes
     ----------
-    counts : int array (K,)
-        Number of sites that hold each atom, decreasing.
-    rows : array (K, k)
-        Sums of the family's rows, one row per atom.
-    family, prior : Gaussian, Prior
-        With learned hyperparameters.
-    sizes : int array (J,)
-        How many values the sites sent.
+    families, sums, prior, counts, sizes
+        As in `AtomSums`; the one array is called "values".
     trace : tuple of (str, float)
         The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ...; it never falls.
     rounds : tuple of int
@@ -45,28 +38,12 @@ class ShardFusion:
         Where the shards lie.
     """
 
-    counts: Index
-    rows: Array
-    family: Gaussian
-    prior: Prior
-    sizes: Index
     trace: tuple[tuple[str, float], ...]
     rounds: tuple[int, ...]
     changed: tuple[int, ...]
     moved: Moved
     places: tuple[Index, ...]
     engine: Engine = field(repr=False)
-
-    @property
-    def K(self) -> int:
-        """Number of atoms that are not set aside, as in `Fusion`."""
-        junk = self.prior.junk_probability(len(self.sizes)) > 0.5
-        return int((self.counts > (1 if junk else 0)).sum())
-
-    @property
-    def atoms(self) -> Array:
-        """Global values (K, D); those set aside come last."""
-        return self.family.estimate(self.rows)
 
     @property
     def objective(self) -> float:
@@ -77,12 +54,6 @@ class ShardFusion:
     def converged(self) -> bool:
         """Whether the last sweep changed nothing, so that flat sweeps would change nothing either."""
         return bool(self.changed) and self.changed[-1] == 0
-
-    @property
-    def hyperparameters(self) -> dict[str, Any]:
-        """Learned hyperparameters, and the prior's."""
-        prior = {name: value for name, value in vars(self.prior).items() if isinstance(value, float)}
-        return {**self.family.learned(), **prior}
 
     def labels(self, s: int) -> list[Index]:
         """Atom of each local parameter of shard s, site by site, in the order given: fetched from where it lies."""

@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
 from modelweld.families.base import summed
-from modelweld.fuse import COMPILED_FROM, MOST_SWEEPS, _received
+from modelweld.fuse import receive
 from modelweld.inputs.local_model import Array, LocalModel, check_finite, check_squares
 from modelweld.inputs.sets import checked_models, families_by_set, stack_of
 from modelweld.inputs.stack import Index, Stack, arranged, stack_arrays
-from modelweld.matching.algorithm1 import AnyBoard, Board
+from modelweld.matching.algorithm1 import AnyBoard
+from modelweld.matching.board import Board
+from modelweld.matching.engines import is_large
+from modelweld.matching.plan import MOST_SWEEPS
 from modelweld.matching.search import Effort, best_run
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.threads import blas_threads
@@ -68,8 +71,7 @@ class Shard:
     @property
     def compiled(self) -> bool:
         """Whether the compiled sweep is worth its compiler: as in `fuse`."""
-        N, D = self.stack.values.shape
-        return self.stack.plain and N * int(self.stack.sizes.max(initial=0)) * D >= COMPILED_FROM
+        return self.stack.plain and is_large(self.stack)
 
     def as_given(self, x: Values) -> list[Values]:
         """What belongs to the rows, site by site, in the order in which sites and rows were given."""
@@ -118,9 +120,7 @@ def load(source: Source) -> Shard:
     ([0.5, 0.0, 1.0], [[[1.0], [0.0]], [[0.5]]])
     """
     found = source() if callable(source) else source
-    given = [site for item in ([found] if isinstance(found, (str, os.PathLike)) else found) for site in _received(item)]
-    if not given:
-        raise InputError("a shard holds no site: give at least one.")
+    given = receive(found, nothing="a shard holds no site: give at least one.")
     names, array = tuple(map(str, range(len(given)))), ""
     columns: tuple[str, ...] = ()
     if any(isinstance(m, LocalModel) for m in given):
@@ -265,8 +265,8 @@ def _sweep(
 ) -> tuple[Index, int]:
     """Every group's best assignment on the reference board."""
     board = Board([stack], [family], prior)
-    board.steps = prior.steps(J)
-    board.labels, board.counts, board.sums = numbers, counts.copy(), [rows.copy()]
+    board.set_prior(prior, J)
+    board.set_atoms(counts, [rows], numbers)
     changed = sum(board.step(int(j)) for j in order)
     return board.labels, changed
 
@@ -275,22 +275,14 @@ def _compiled_sweep(
     stack: Stack, numbers: Index, counts: Index, rows: Array, family: Gaussian, prior: Prior, J: int, order: Index
 ) -> tuple[Index, int]:
     """The same for large shards."""
-    from modelweld.matching.compiled.layout import Atoms, tabulate
+    from modelweld.matching.compiled.layout import tabulate, vacant_atoms
     from modelweld.matching.compiled.sweep import sweep
 
     (N, D), K = stack.values.shape, len(counts)
-    slots = K + N  # the system gives memory only for those that are touched
-    atoms = Atoms(
-        sums=np.empty((slots, D)),
-        counts=np.zeros(slots, dtype=np.int64),
-        weights=np.empty((slots, D if family.scalar else 2 * D), dtype=np.float32),
-        constants=np.empty(slots, dtype=np.float32),
-        curvature=np.empty(slots, dtype=np.float32),
-        reach=np.zeros(2),
-    )
+    atoms = vacant_atoms(K + N, D, D if family.scalar else 2 * D)
     atoms.sums[:K], atoms.counts[:K] = rows[:, 2 * D : 3 * D], counts
     surcharge = prior.surcharge(int(stack.sizes.max()))
     tables = tabulate(np.array(family.origin), *family.hyperparameters, prior.steps(J), surcharge, 0, J)
-    tally = np.zeros(5, dtype=np.int64)
-    sweep(stack.values, np.arange(N), stack.offsets, order, numbers, atoms, K, tables, tally)
-    return numbers, int(tally[0])
+    done = np.zeros(5, dtype=np.int64)
+    sweep(stack.values, np.arange(N), stack.offsets, order, numbers, atoms, K, tables, done)
+    return numbers, int(done[0])

@@ -23,12 +23,12 @@ import numpy as np
 from modelweld.families import Gaussian
 from modelweld.families.gaussian import NOISE_FLOOR
 from modelweld.families.math.start import total_variance, usable_variance
-from modelweld.fuse import MOST_SWEEPS
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import alternate
+from modelweld.matching.plan import MOST_SWEEPS
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.shards.centre import Book
+from modelweld.shards.centre import Centre
 from modelweld.shards.shard import Shard, Summary, fuse_shard, load, survey
 
 ATOMS = "shard string, number bigint, count bigint, sums array<double>, sizes array<bigint>"
@@ -76,13 +76,13 @@ def merge(sums: Any, *, origin: Array, prior: Prior, seed: int = 0) -> Merged:
         Summary(np.arange(len(r)), frame["count"].to_numpy(), r, family)
         for r, frame in zip(rows, shards.values(), strict=True)
     ]
-    book = Book(summaries, np.arange(len(shards)), family, prior, np.sort(sizes))
+    book = Centre(summaries, np.arange(len(shards)), family, prior, np.sort(sizes))
     trace = [("shards", book.objective())]
     book.release()
-    alternate(book, len(shards), np.random.default_rng(seed), MOST_SWEEPS)  # type: ignore[arg-type]
+    alternate(book, len(shards), np.random.default_rng(seed), MOST_SWEEPS)
     trace.append(("merge", book.objective()))
     places = dict(zip(shards, book.places, strict=True))
-    return Merged(book.family, book.prior, book.counts, book.rows, places, tuple(trace))
+    return Merged(book.family, book.prior, book.counts, book.sums[0], places, tuple(trace))
 
 
 def placed(frames: Iterable[Any], *, merged: Merged, origin: Array, prior: Prior, seed: int = 0) -> Iterator[Any]:

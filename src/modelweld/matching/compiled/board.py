@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -11,10 +10,11 @@ from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.random_effects import Effects, Hyperparameters
 from modelweld.inputs.local_model import Array, check_squares
-from modelweld.inputs.stack import Index, Stack, canonical_groups
+from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_rows
+from modelweld.matching.algorithm1 import State
 from modelweld.matching.assignment import NEW
-from modelweld.matching.compiled.layout import Atoms, tabulate
-from modelweld.matching.compiled.likelihood import lines_of, log_likelihood, maximise
+from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
+from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.matching.compiled.order import mean_and_squares, rebuild, sort_rows
 from modelweld.matching.compiled.sweep import sweep
 from modelweld.priors.beta_bernoulli import AUTHORS_MOST_ATOMS, BetaBernoulli, Prior
@@ -34,6 +34,10 @@ def pack(stack: Stack) -> tuple[Stack, Index]:
 class CompiledBoard:
     """A matching in the making, as `matching.Board`, for one array with plain values and a Gaussian family."""
 
+    engine = "compiled"
+    delta = 0.0
+    """Every group holds an atom once."""
+
     def __init__(self, stack: Stack, family: Gaussian, prior: Prior) -> None:
         assert stack.moments is not None
         assert stack.order is not None
@@ -42,17 +46,8 @@ class CompiledBoard:
         self.origin = np.array(family.origin)
         self.labels = np.full(N, NEW, dtype=np.int64)
         self.used = 0
-        self.tally = np.zeros(5, dtype=np.int64)
         P = D if family.scalar else 2 * D
-        # N slots could be needed; the system gives memory only for those that are touched
-        self.atoms = Atoms(
-            sums=np.empty((N, D)),
-            counts=np.zeros(N, dtype=np.int64),
-            weights=np.empty((N, P), dtype=np.float32),
-            constants=np.empty(N, dtype=np.float32),
-            curvature=np.empty(N, dtype=np.float32),
-            reach=np.zeros(2),
-        )
+        self.atoms = vacant_atoms(N, D, P)
         self._believe(prior)
         self.surcharge = prior.surcharge(int(stack.sizes.max()))
         authors = isinstance(prior, BetaBernoulli) and prior.form == "authors"
@@ -65,16 +60,15 @@ class CompiledBoard:
         """Best assignment of every group given the others, in `order`."""
         assert self.stack.order is not None
         started = self.used > 0
-        tally = np.zeros(5, dtype=np.int64)
+        done = np.zeros(5, dtype=np.int64)
         self.atoms.reach[:] = 0.0
         groups = self.stack.order[order]
         tell("matching sites", 0)
         s = self.stack
         self.used = int(
-            sweep(s.values, s.rows, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), tally)
+            sweep(s.values, s.rows, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), done)
         )
-        changes = int(tally[0])
-        self.tally += tally
+        changes = int(done[0])
         if changes:
             self._forget()
             if started:  # taking out and adding back leaves rounding behind
@@ -94,25 +88,23 @@ class CompiledBoard:
             self.labels[self.stack.offsets[j] : self.stack.offsets[j + 1]] = NEW
         self._rebuild()
 
-    def state(self) -> tuple[Index, Gaussian, Prior]:
-        """Labels, family and prior."""
-        return self.labels.copy(), self.family, self.prior
+    def place_new(self) -> None:
+        """Sweep over the groups that have no atoms yet."""
+        assert self.stack.order is not None
+        homeless = np.unique(group_of_rows(self.stack.offsets)[self.labels == NEW])
+        self.sweep(np.flatnonzero(np.isin(self.stack.order, homeless)))
 
-    def restore(self, state: tuple[Index, Gaussian, Prior]) -> None:
+    def state(self) -> State:
+        """Labels, family and prior."""
+        return State(self.labels.copy(), [self.family], self.prior, None)
+
+    def restore(self, state: State) -> None:
         """Go back to an earlier state."""
-        self.labels, self.family, prior = state
+        self.labels, [family], prior, _ = state
+        assert isinstance(family, Gaussian)
+        self.family = family
         self._believe(prior)
         self._rebuild()
-
-    @property
-    def offsets(self) -> Index:
-        """Where groups begin."""
-        return self.stack.offsets
-
-    @property
-    def order(self) -> Index | None:
-        """Groups in canonical order."""
-        return self.stack.order
 
     def _believe(self, prior: Prior) -> None:
         self.prior = prior
@@ -121,7 +113,7 @@ class CompiledBoard:
 
     def _forget(self) -> None:
         """What was computed from a matching that is no more."""
-        self._lines: Any = None
+        self._lines: Lines | None = None
         self._log_prior = None
         self._log_evidence: float | None = None
 
@@ -145,7 +137,7 @@ class CompiledBoard:
             self._log_evidence = log_likelihood(self._matching_lines(), *self.family.hyperparameters).sum()
         return self._log_prior + float(self._log_evidence)
 
-    def _matching_lines(self) -> Any:
+    def _matching_lines(self) -> Lines:
         if self._lines is None:
             self._lines = lines_of(self.counts, self.sums, self.total_squares)
         return self._lines
@@ -169,16 +161,9 @@ class CompiledBoard:
         """Sums (K, D) of each atom's values, measured from the origin."""
         return np.asarray(self.atoms.sums[: self.used])
 
-    def _tables(self) -> Any:
+    def _tables(self) -> Tables:
         """Everything the sweep needs to know of hyperparameters and prior."""
         mean, noise, spread = self.family.hyperparameters
-        return tabulate(
-            self.origin,
-            mean,
-            noise,
-            spread,
-            self.steps,
-            self.surcharge,
-            self.most_atoms,
-            len(self.stack.sizes),
-        )
+        J = len(self.stack.sizes)
+        tables: Tables = tabulate(self.origin, mean, noise, spread, self.steps, self.surcharge, self.most_atoms, J)
+        return tables

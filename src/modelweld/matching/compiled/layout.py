@@ -2,52 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.compilers import exact
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 
-LANES = 16  # float32 numbers in a vector register: blocks of rows are padded to a multiple
-BLOCK_ROWS = 256  # rows scored at a time: their scores stay in cache
-VACANT = -1e30  # constant of a slot without values: it is never the best
+Floats = NDArray[np.float32]
+
+LANES = 16
+"""Numbers in a vector register of float32: blocks of rows are padded to a multiple."""
+
+BLOCK_ROWS = 256
+"""Rows scored at a time: their scores stay in cache."""
+
+VACANT = -1e30
+"""Constant of a slot without values: it is never the best."""
 
 
 class Atoms(NamedTuple):
     """Atoms in slots; the first `used` slots of a sweep may hold values."""
 
-    sums: Any  # (slots, D): sums of y
-    counts: Any  # (slots,): number of values, 0 = vacant
-    weights: Any  # (slots, P) float32
-    constants: Any  # (slots,) float32: c_k, or VACANT
-    curvature: Any  # (slots,) float32: noise / 2 v_k where one number serves all dimensions, else 0
-    reach: Any  # (2,): the longest weights and the largest constant so far, for the rounding bound
+    sums: Array  # (slots, D): sums of y
+    counts: Index  # (slots,): number of values, 0 = vacant
+    weights: Floats  # (slots, P) float32
+    constants: Floats  # (slots,) float32: c_k, or VACANT
+    curvature: Floats  # (slots,) float32: noise / 2 v_k where one number serves all dimensions, else 0
+    reach: Array  # (2,): the longest weights and the largest constant so far, for the rounding bound
 
 
 class Tables(NamedTuple):
     """Hyperparameters and what follows from them for each count n; H is D, or 1 for scalar noise."""
 
-    origin: Any  # (D,)
-    mean: Any  # (D,): measured from the origin
-    deviation: Any  # (H,): square root of the noise, the unit of features and distances
-    unit: Any  # (D,): one over it
-    ratio: Any  # (H,): noise / spread
-    shrink: Any  # (J + 1, H): 1 / (n + ratio)
-    inverse: Any  # (J + 1, H): noise / v
-    constant: Any  # (J + 1,): steps[n] - 1/2 sum_d log v
-    surcharge: Any  # (largest group,)
+    origin: Array  # (D,)
+    mean: Array  # (D,): measured from the origin
+    deviation: Array  # (H,): square root of the noise, the unit of features and distances
+    unit: Array  # (D,): one over it
+    ratio: Array  # (H,): noise / spread
+    shrink: Array  # (J + 1, H): 1 / (n + ratio)
+    inverse: Array  # (J + 1, H): noise / v
+    constant: Array  # (J + 1,): steps[n] - 1/2 sum_d log v
+    surcharge: Array  # (largest group,)
     most_atoms: int  # a group may open max(most_atoms - K, 1) atoms
 
 
 class Workspace(NamedTuple):
     """Room for one block of products."""
 
-    features: Any
-    products: Any
-    length: Any
-    first: Any
-    second: Any
-    at: Any
+    features: Floats
+    products: Floats
+    length: Floats
+    first: Floats
+    second: Floats
+    at: NDArray[np.int32]
 
 
 @exact
@@ -60,6 +70,18 @@ def workspace(P, padded, atoms):
         np.empty(padded, np.float32),
         np.empty(padded, np.float32),
         np.empty(padded, np.int32),
+    )
+
+
+def vacant_atoms(slots: int, D: int, P: int) -> Atoms:
+    """So many slots of atoms with D sums and P weights; the system gives memory only for those that are touched."""
+    return Atoms(
+        sums=np.empty((slots, D)),
+        counts=np.zeros(slots, dtype=np.int64),
+        weights=np.empty((slots, P), dtype=np.float32),
+        constants=np.empty(slots, dtype=np.float32),
+        curvature=np.empty(slots, dtype=np.float32),
+        reach=np.zeros(2),
     )
 
 

@@ -5,22 +5,23 @@ Atoms of equal count share a line, as there; lines are kept per dimension, (D, C
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from modelweld.compilers import exact, loose
 from modelweld.families.math.random_effects import BISECTIONS, LOG_RATIO_GRID, SMALLEST_RATIO
+from modelweld.inputs.local_model import Array
 
 
 class Lines(NamedTuple):
     """What the likelihood needs to know of a matching of plain values."""
 
-    count: Any  # (C,): distinct counts
-    atoms: Any  # (C,): how many atoms have them
-    averages: Any  # (D, C): sums over those atoms of their averages
-    squares: Any  # (D, C): and of the squares of these
-    within: Any  # (D,): sums of squares of values about their atoms' averages
+    counts: Array  # (C,): distinct counts
+    atoms: Array  # (C,): how many atoms have them
+    averages: Array  # (D, C): sums over those atoms of their averages
+    squares: Array  # (D, C): and of the squares of these
+    within: Array  # (D,): sums of squares of values about their atoms' averages
     values: int  # number of values
 
 
@@ -56,7 +57,7 @@ def lines_of(counts, sums, total_squares):
 @exact
 def log_likelihood(lines, mean, noise, spread):
     """Log evidence of all values, one number per dimension."""
-    D, H, C = len(mean), len(noise), len(lines.count)
+    D, H, C = len(mean), len(noise), len(lines.counts)
     result, u = np.empty(D), np.empty(C)
     constant = 0.0
     for d in range(D):
@@ -64,8 +65,8 @@ def log_likelihood(lines, mean, noise, spread):
         if d == 0 or H > 1:
             constant = lines.values * np.log(2 * np.pi * noise[h])
             for c in range(C):
-                total = noise[h] + spread[h] * lines.count[c]
-                u[c] = lines.count[c] / total
+                total = noise[h] + spread[h] * lines.counts[c]
+                u[c] = lines.counts[c] / total
                 constant += lines.atoms[c] * np.log(total / noise[h])
         off = 0.0
         for c in range(C):
@@ -85,7 +86,7 @@ def maximise(lines, mean, noise, spread, floor):
         a, b = (0, D) if H == 1 else (h, h + 1)
         log_ratio = _best_log_ratio(lines, a, b) if learnable else np.log(spread[h] / noise[h])
         rho = np.exp(log_ratio)
-        u = lines.count / (1 + rho * lines.count)
+        u = lines.counts / (1 + rho * lines.counts)
         total = 0.0
         for d in range(a, b):
             pull, weight, off = 0.0, 0.0, 0.0
@@ -130,17 +131,17 @@ def _best_log_ratio(lines, a, b):
 @loose
 def _profile(lines, a, b, rho, with_value):
     """Profile log likelihood over dimensions a .. b-1 (if asked for) and a number with the sign of its slope."""
-    C = len(lines.count)
+    C = len(lines.counts)
     u, v = np.empty(C), np.empty(C)
     atoms_u, atoms_v, log_one = 0.0, 0.0, 0.0
     for c in range(C):
-        u[c] = lines.count[c] / (1 + rho * lines.count[c])
+        u[c] = lines.counts[c] / (1 + rho * lines.counts[c])
         v[c] = u[c] * u[c]
         atoms_u += u[c] * lines.atoms[c]
         atoms_v += v[c] * lines.atoms[c]
     if with_value:
         for c in range(C):
-            log_one += lines.atoms[c] * np.log1p(rho * lines.count[c])
+            log_one += lines.atoms[c] * np.log1p(rho * lines.counts[c])
     total, steep = 0.0, 0.0
     for d in range(a, b):
         s_u, s_v, q_u, q_v = 0.0, 0.0, 0.0, 0.0

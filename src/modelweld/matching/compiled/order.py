@@ -7,7 +7,8 @@ import numpy as np
 from modelweld.compilers import exact
 from modelweld.matching.assignment import NEW
 
-INSERTION_SORT = 64  # rows up to which inserting one by one is fastest
+INSERTION_SORT = 64
+"""Rows up to which inserting one by one is fastest."""
 
 
 @exact

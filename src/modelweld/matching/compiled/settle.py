@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from modelweld.compilers import exact
+from modelweld.inputs.local_model import Array
 from modelweld.matching.compiled.layout import BLOCK_ROWS
 
-FEWEST_PER_ATOM = 4  # values per atom from which comparing all pairs of atoms is cheap beside scoring all values
-MARGIN = 1e-6  # nats by which a settled group must be settled
+FEWEST_PER_ATOM = 4
+"""Values per atom from which comparing all pairs of atoms is cheap beside scoring all values."""
+
+MARGIN = 1e-6
+"""Nats by which a settled group must be settled."""
 
 
 class Bounds(NamedTuple):
     """What the triangle inequality needs: see `settled`."""
 
-    nearest: Any  # (slots,): distance from each atom to the nearest other one
+    nearest: Array  # (slots,): distance from each atom to the nearest other one
     constant: float  # the largest `Tables.constant` of a count that occurs
     widest: float  # the largest v / noise of a count that occurs
 

@@ -12,7 +12,8 @@ from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, worksp
 from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh
 from modelweld.matching.compiled.settle import find_bounds, settled
 
-TRIALS = 8  # groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying
+TRIALS = 8
+"""Groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying."""
 
 
 @exact
@@ -32,10 +33,10 @@ def _rise(Y, atoms, tables, old, choice, new):
 
 
 @exact
-def sweep(X, rows, offsets, order, labels, atoms, used, tables, tally):
+def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
     """Give each group in `order` its best assignment given the others; returns how many slots are in use.
 
-    `tally` receives the number of groups that changed, were settled without products, were scored again in
+    `done` receives the number of groups that changed, were settled without products, were scored again in
     float64, needed augmenting paths, and were tried in vain to be settled.
     """
     D, P = X.shape[1], atoms.weights.shape[1]
@@ -61,11 +62,11 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, tally):
         if L == 0:
             continue
         first_time = labels[a] == NEW
-        if not first_time and tally[0] == 0 and len(bounds.nearest) > 0 and tally[4] < TRIALS + tally[1]:
+        if not first_time and done[0] == 0 and len(bounds.nearest) > 0 and done[4] < TRIALS + done[1]:
             if settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
-                tally[1] += 1
+                done[1] += 1
                 continue
-            tally[4] += 1
+            done[4] += 1
         Y = values[:L]
         for i in range(L):
             row = rows[a + i]
@@ -88,7 +89,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, tally):
             most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
         clear = best_atoms(Y, used, atoms, tables, work, best, column, new)
         if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
-            tally[2] += 1
+            done[2] += 1
             scores = exact_scores(Y, used, atoms, tables, new)
             for i in range(L):
                 best[i], column[i] = VACANT, 0
@@ -96,7 +97,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, tally):
                     if scores[i, k] > best[i]:
                         best[i], column[i] = scores[i, k], k
             if not distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed):
-                tally[3] += 1
+                done[3] += 1
                 shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
 
         if not first_time and _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
@@ -107,7 +108,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, tally):
                     atoms.sums[k, d] = kept[i, d]
             weigh(old[:L], atoms, tables)
             continue
-        tally[0] += 1
+        done[0] += 1
         for i in range(L):
             k = choice[i]
             if k == NEW:

@@ -1,4 +1,4 @@
-"""A fit without one of its sites: sums of rows are downdated, labels and hyperparameters stay.
+"""Leave-one-out: a fit without one of its sites. Sums of rows are downdated, labels and hyperparameters stay.
 
 So J questions of the kind "what would the others say?" cost about as much as one sweep.
 """
@@ -9,13 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modelweld.errors import InputError
 from modelweld.families.base import summed
-from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import Board
-from modelweld.matching.result import Matching
+from modelweld.matching.board import Board
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,23 +46,9 @@ class Without:
         return np.asarray(self.holders[self.where] > 0)
 
 
-def named_set(fusion: Fusion, set_name: str | None) -> tuple[str, Matching]:
-    """The set of this name and its matching; None means the only one."""
-    if set_name is None:
-        return next(iter(fusion.matchings)), fusion.matching
-    if set_name not in fusion.matchings:
-        raise InputError(f"no set {set_name!r} was matched; there are {list(fusion.matchings)}.")
-    return set_name, fusion.matchings[set_name]
-
-
-def final_board(fusion: Fusion, set_name: str) -> Board:
-    """The board at the end of the fit, rows in the order in which they were given."""
-    return fusion._board(set_name)[0]
-
-
 def leave_out(board: Board, j: int) -> Without:
     """Take site j out, on paper: the board is left as it is."""
-    rows = np.arange(board.offsets[j], board.offsets[j + 1])
+    rows = np.r_[board.values_of(j)]
     rows = rows[board.labels[rows] >= 0]
     atoms, where = np.unique(board.labels[rows], return_inverse=True)
     holders = board.counts[atoms] - 1

@@ -1,0 +1,102 @@
+"""One set, stage by stage: from values to a matching.
+
+| stage | what it does | where |
+|---|---|---|
+| check | values that no family takes are refused | `families.suggest` |
+| screen | gross outliers stay out of the fit | `screening.outliers`, `screening.quarantine` |
+| run | start, Algorithm 1 and the search round it | `matching.engines` |
+| finish | labels in the order given, atoms by count, artefacts last | `screening.artefacts`, `matching.finish` |
+| put back | outliers are in the result, each an atom of its own | `screening.quarantine` |
+| screen again | a site that is off by a constant is set aside, the others refitted | `screening.shifted_sites` |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from modelweld.errors import ConvergenceWarning, InputError, warn_user
+from modelweld.families import Family
+from modelweld.families.suggest import check_fit
+from modelweld.inputs.keys import Key
+from modelweld.inputs.local_model import check_squares
+from modelweld.inputs.stack import Index, Stack
+from modelweld.matching.algorithm1 import AnyBoard, Progress, alternate
+from modelweld.matching.board import Board
+from modelweld.matching.engines import board_at, run
+from modelweld.matching.finish import finished
+from modelweld.matching.plan import MOST_SWEEPS, Plan
+from modelweld.matching.result import Matching
+from modelweld.progress import tell
+from modelweld.screening.artefacts import artefacts
+from modelweld.screening.quarantine import with_outliers, without_outliers
+from modelweld.screening.shifted_sites import without_shifted
+
+Parts = Mapping[Key, tuple[Stack, Family]]
+"""The arrays that decide a set's matching: their values of all sites, and their families."""
+
+
+def match(
+    parts: Parts,
+    sites: Sequence[str],
+    plan: Plan,
+    rng: np.random.Generator,
+    columns: Sequence[Sequence[str]] | None = None,
+) -> Matching:
+    """Which values of one set are copies of the same atom; `columns` names features in warnings."""
+    check(parts, sites)
+    names = list(parts)
+    given, families = [stack for stack, _ in parts.values()], [family for _, family in parts.values()]
+    stacks, report = given, None
+    if plan.screen:
+        tell("looking for outliers", 0)
+        stacks, report = without_outliers(given, families, sites, names, columns)
+    board, progress, order = run(stacks, families, plan, rng)
+    if plan.warn and not progress.converged:
+        warn_user(
+            f"no sweep without change among the first {plan.max_sweeps}: the matching is the last one reached. Raise "
+            "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2).",
+            ConvergenceWarning,
+        )
+    matching = with_outliers(finish(board, progress, names, order, stacks[0].offsets), report, given)
+    return set_aside_shifted(matching, given, sites, rng) if plan.screen else matching
+
+
+def check(parts: Parts, sites: Sequence[str]) -> None:
+    """Refuse values that cannot be matched: where, why, and what to do."""
+    for name, (stack, family) in parts.items():
+        if stack.values.shape[1] == 0 and len(stack.values):
+            raise InputError(f"array {name!r} has no columns: there is nothing to match by. Send values with features.")
+        check_squares(stack.values)
+        check_fit(family, stack, sites, name)
+
+
+def finish(board: AnyBoard, progress: Progress, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
+    """The matching a user sees, with atoms that are pieces or mixtures of others set aside."""
+    found = artefacts(board) if isinstance(board, Board) else []
+    return finished(board, progress, names, order, offsets, found)
+
+
+def set_aside_shifted(
+    matching: Matching, stacks: Sequence[Stack], sites: Sequence[str], rng: np.random.Generator
+) -> Matching:
+    """The matching without sites that are off by a constant; the others are fitted on."""
+
+    def fitted_on(stacks: Sequence[Stack], labels: Index) -> Matching:
+        return refit(matching, stacks, labels, rng)
+
+    return without_shifted(matching, stacks, sites, fitted_on)
+
+
+def refit(
+    old: Matching, stacks: Sequence[Stack], labels: Index, rng: np.random.Generator, *, learn: bool = True
+) -> Matching:
+    """The matching of these stacks that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
+    board, order = board_at(old, stacks, labels)
+    board.place_new()
+    progress = Progress([board.objective()], [], True)
+    if learn:
+        board.learn()
+        progress = alternate(board, len(stacks[0].sizes), rng, MOST_SWEEPS)
+    return finish(board, progress, list(old.families), order, stacks[0].offsets)

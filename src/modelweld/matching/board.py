@@ -1,0 +1,214 @@
+"""The reference board: a matching of any families that improves itself group by group, in plain numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Self
+
+import numpy as np
+
+from modelweld.families.base import Family
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack, group_of_rows
+from modelweld.matching.algorithm1 import SMALLEST_RISE, State
+from modelweld.matching.assignment import NEW, best_assignment
+from modelweld.matching.tally import Tally
+from modelweld.priors.beta_bernoulli import Prior
+from modelweld.priors.pieces import Copies
+from modelweld.progress import told
+
+
+class Board(Tally):
+    """A tally that knows its values, its prior and how to do better.
+
+    Parameters
+    ----------
+    stacks, families : sequences of equal length
+        The arrays of one set, side by side: their evidences add.
+    prior : Prior
+        How probable matchings are.
+    copies : Copies, optional
+        Whether a group may hold an atom in several pieces.
+    labels : int array (N,), optional
+        The matching to begin with; default: every value is NEW.
+
+    Attributes
+    ----------
+    steps : array (J,)
+        Log prior odds of joining an atom that m other groups hold; at zero, of opening one.
+    alone : array (N,)
+        Log evidence of each value by itself.
+    """
+
+    engine = "numpy"
+
+    def __init__(
+        self,
+        stacks: Sequence[Stack],
+        families: Sequence[Family],
+        prior: Prior,
+        copies: Copies | None = None,
+        labels: Index | None = None,
+    ) -> None:
+        self.stacks, self.copies = list(stacks), copies
+        self.offsets, self.sizes = stacks[0].offsets, stacks[0].sizes
+        self.set_prior(prior, len(self.sizes))
+        bound = [f.seeing(s) for f, s in zip(families, stacks, strict=True)]
+        rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(bound, stacks, strict=True)]
+        unplaced = np.full(self.offsets[-1], NEW, dtype=np.int64)
+        super().__init__(bound, rows, group_of_rows(self.offsets), unplaced if labels is None else labels)
+        self._score_alone()
+
+    def set_prior(self, prior: Prior, J: int) -> None:
+        """Score with this prior, as one of J groups."""
+        self.prior, self.steps = prior, prior.steps(J)
+
+    def set_atoms(self, counts: Index, sums: Sequence[Array], labels: Index | None = None) -> None:
+        """Atoms that hold more than the values here: of groups that lie elsewhere, or are gone."""
+        self.counts, self.sums = counts.copy(), [s.copy() for s in sums]
+        self.labels = self.labels if labels is None else labels.copy()
+
+    def at(self, labels: Index) -> Self:
+        """Another board, at these labels."""
+        other = copy(self)
+        other.labels = labels
+        other.recount()
+        return other
+
+    def _make_rows(self) -> None:
+        self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
+
+    def _score_alone(self) -> None:
+        self.alone = np.zeros(len(self.labels))
+        for family, rows in zip(self.families, self.rows, strict=True):
+            self.alone += family.log_evidence(rows)
+
+    @property
+    def rows_change(self) -> bool:
+        """Whether rows depend on what is learned."""
+        return any(f.rows_change(s) for f, s in zip(self.families, self.stacks, strict=True))
+
+    @property
+    def delta(self) -> float:
+        """Learned share of pieces beyond the first; zero where every group holds an atom once."""
+        return 0.0 if self.copies is None else self.copies.delta
+
+    def values_of(self, j: int) -> slice:
+        """Where the values of group j stand."""
+        return slice(self.offsets[j], self.offsets[j + 1])
+
+    def sweep(self, order: Index) -> int:
+        """Best assignment of every group given the others, in `order`."""
+        changed = sum(self.step(int(j)) for j in told(order, "matching sites", len(order)))
+        if changed:
+            self.recount()
+        return changed
+
+    def place_new(self) -> None:
+        """Sweep over the groups that have no atoms yet."""
+        self.sweep(np.unique(self.group[self.labels == NEW]))
+
+    def step(self, j: int) -> bool:
+        """Give group j its best assignment given all others; whether that raised the objective."""
+        group = self.values_of(j)
+        if group.start == group.stop:
+            return False
+        if self.labels[group.start] == NEW:
+            self.put(group, self.open(self._best_atoms(group)))
+            return True
+        taken = self.take(group)
+        old, vacated = taken.atoms, self.counts[taken.atoms] == 0
+        atoms = self._best_atoms(group)
+        pieces_apart = self.copies is not None and len(np.unique(old[vacated])) < vacated.sum()
+        same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not pieces_apart
+        if same or self.worth(group, atoms) - self.worth(group, old) <= SMALLEST_RISE:
+            self.put_back(taken)
+            return False
+        # a value that was alone and is new again keeps its own slot: that is no change
+        first_there = np.zeros(len(old), dtype=bool)
+        first_there[np.unique(old, return_index=True)[1]] = True
+        self.put(group, self.open(np.where((atoms == NEW) & vacated & first_there, old, atoms)))
+        return True
+
+    def _best_atoms(self, group: slice) -> Index:
+        """Where the values of a group that is in no atom belong: the best of all assignments."""
+        atoms = np.flatnonzero(self.counts)
+        scores = self.scores(group, atoms)
+        L, K = scores.shape
+        if self.copies is not None:
+            joining = self.steps[self.counts[atoms]]
+            scores = self.copies.piece_scores(scores, scores - joining)
+        choice = best_assignment(scores, self.prior.surcharge(L), self.prior.most_new(L, K))
+        best = np.full(L, NEW)
+        best[choice != NEW] = atoms[choice[choice != NEW] % max(K, 1)]
+        return best
+
+    def scores(self, group: slice, atoms: Index) -> Array:
+        """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""
+        prior = self.steps[self.counts[atoms]] - self.steps[0] - self.alone[group, None]
+        return self.gain(group, atoms, onto=prior)
+
+    def worth(self, group: slice, atoms: Index) -> float:
+        """What the objective gains when a group that is in no atom is put into these."""
+        new = atoms == NEW
+        places = np.where(new, len(self.counts) + np.cumsum(new), atoms)
+        places, where = np.unique(places, return_inverse=True)
+        pieces = np.bincount(where)
+        known = places < len(self.counts)
+        held = np.zeros(len(places), dtype=np.int64)
+        held[known] = self.counts[places[known]]
+        opened = int((held == 0).sum())
+        value = float(self.steps[held].sum() - self.prior.surcharge(len(atoms))[:opened].sum())
+        for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
+            before = np.zeros((len(places), rows.shape[1]))
+            before[held > 0] = sums[places[held > 0]]
+            after = before.copy()
+            np.add.at(after, where, rows[group])
+            value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
+        return value if self.copies is None else value + self.copies.log_prob(pieces)
+
+    def learn(self) -> None:
+        """Hyperparameters of every family, of the prior and of copies, given the matching."""
+        self.set_prior(self.prior.learned(self.counts, self.sizes), len(self.sizes))
+        if self.copies is not None:
+            self.copies = self.copies.learned(self.pieces())
+        self.families = [
+            f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
+        ]
+        if self.rows_change:
+            self._make_rows()
+            self.recount()
+        self._score_alone()
+
+    def objective(self) -> float:
+        """Log probability of the matching plus the log evidences of its atoms, plus log priors of what was learned."""
+        held = self.counts > 0
+        value = self.prior.log_prob(self.counts[held], self.sizes)
+        value += 0.0 if self.copies is None else self.copies.log_prob(self.pieces())
+        for family, sums in zip(self.families, self.sums, strict=True):
+            value += float(family.log_evidence(sums[held]).sum()) + family.log_prior()
+        return value
+
+    def estimates(self) -> list[Array]:
+        """Global values (K, D) of each array."""
+        return [f.estimate(sums) for f, sums in zip(self.families, self.sums, strict=True)]
+
+    def release(self, groups: Index) -> None:
+        """Take these groups out of the matching."""
+        for j in groups:
+            self.labels[self.values_of(j)] = NEW
+        self.recount()
+
+    def state(self) -> State:
+        """Labels, families, prior and copies."""
+        return State(self.labels.copy(), list(self.families), self.prior, self.copies)
+
+    def restore(self, state: State) -> None:
+        """Go back to an earlier state."""
+        self.labels, self.families, prior, self.copies = state
+        self.set_prior(prior, len(self.sizes))
+        if self.rows_change:
+            self._make_rows()
+        self.recount()
+        self._score_alone()

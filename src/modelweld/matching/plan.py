@@ -1,0 +1,126 @@
+"""How a set is matched: what `fuse` was asked for, checked and decided once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from modelweld.errors import InputError
+from modelweld.families.gaussian import Gaussian
+from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
+from modelweld.priors.spectrum import Spectrum
+
+Auto = Literal["auto"]
+Engine = Literal["auto", "numpy", "compiled"]
+Search = Literal["auto", "plain", "thorough"]
+Preset = Literal["paper", "authors"]
+
+COMPILED_FROM = 2_000_000
+"""Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
+fraction of a second and nobody should wait for a compiler. The choice depends on the input alone, not on what has
+been compiled before, so that the same call gives the same bits."""
+
+REMATCHED_UP_TO = 100_000
+"""Values up to which a compiled job of `search="auto"` frees groups and matches them again: that takes three to five
+times as long as the sweeps, a second at this size."""
+
+FEWEST_FOR_SPECTRUM = 4
+"""Sites from which on the spectrum of supports can be learned."""
+
+MOST_SWEEPS = 200
+"""Ten times what the hardest simulated sets needed."""
+
+PRESET_SWEEPS = 11
+"""The first pass and ten sweeps."""
+
+PRESETS: dict[str, tuple[Gaussian, BetaBernoulli]] = {
+    form: (Gaussian(mean=0.0, noise=1.0, spread=1.0, learning="moments"), BetaBernoulli(form=form))
+    for form in ("paper", "authors")
+}
+"""The paper's setting and its authors' program's: start (1, 1), closed-form hyperparameters, form of the prior."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a set is matched.
+
+    Attributes
+    ----------
+    prior : Prior
+        How probable matchings are.
+    copies : bool or "auto"
+        Whether a site may hold an atom in several pieces; "auto": where sites send standard errors.
+    screen : bool or "auto"
+        Whether gross outliers and shifted sites are set aside; "auto": unless the kind of model has none.
+    search : {"auto", "plain", "thorough"}
+        How hard to look.
+    max_sweeps : int
+        Sweeps after which a run gives up.
+    warn : bool
+        Whether to say so.
+    engine : {"auto", "numpy", "compiled"}
+        What does the sweeps.
+    """
+
+    prior: Prior
+    copies: bool | Auto = "auto"
+    screen: bool | Auto = "auto"
+    search: Search = "auto"
+    max_sweeps: int = MOST_SWEEPS
+    warn: bool = True
+    engine: Engine = "auto"
+
+    def __post_init__(self) -> None:
+        if self.engine not in ("auto", "numpy", "compiled"):
+            raise InputError(f"engine is 'auto', 'numpy' or 'compiled'; found {self.engine!r}.")
+        if self.search not in ("auto", "plain", "thorough"):
+            raise InputError(f"search is 'auto', 'plain' or 'thorough'; found {self.search!r}.")
+        if self.copies not in (True, False, "auto"):
+            raise InputError(f"copies is True, False or 'auto'; found {self.copies!r}.")
+        if self.max_sweeps < 1:
+            raise InputError(f"max_sweeps must be at least 1; found {self.max_sweeps}.")
+
+    @classmethod
+    def of(
+        cls,
+        prior: Prior | Auto,
+        sites: int,
+        *,
+        preset: bool = False,
+        copies: bool | Auto = "auto",
+        filter_outliers: bool | Auto = "auto",
+        search: Search = "auto",
+        max_sweeps: int | None = None,
+        engine: Engine = "auto",
+    ) -> Plan:
+        """What `fuse` was asked for, for so many sites. A preset is Algorithm 1 as printed: it may go in circles."""
+        plain = preset or search == "plain"
+        limit = PRESET_SWEEPS if preset else MOST_SWEEPS
+        plan = cls(
+            prior=default_prior(prior, sites),
+            copies=copies,
+            screen=False if filter_outliers == "auto" and plain else filter_outliers,
+            search=search,
+            max_sweeps=limit if max_sweeps is None else max_sweeps,
+            warn=max_sweeps is not None or not preset,
+            engine=engine,
+        )
+        return replace(plan, search="plain") if preset else plan
+
+
+def default_prior(prior: Prior | Auto, sites: int) -> Prior:
+    """The prior itself, or the one that suits so many sites."""
+    if isinstance(prior, Prior):
+        return prior
+    if prior != "auto":
+        raise InputError(f"prior must be a Prior, such as BetaBernoulli(), or 'auto'; found {prior!r}.")
+    return Spectrum() if sites >= FEWEST_FOR_SPECTRUM else BetaBernoulli()
+
+
+def preset_of(name: str, families: object, prior: object) -> tuple[Gaussian, BetaBernoulli]:
+    """Family and prior of a preset, which must not be given besides."""
+    if families is not None or prior != "auto":
+        raise InputError("a preset sets families and prior; give either the preset or those.")
+    if name not in PRESETS:
+        raise InputError(f"preset is one of {list(PRESETS)}; found {name!r}.")
+    return PRESETS[name]

@@ -1,0 +1,179 @@
+"""The state of a matching: the atom of every value, and of every atom the number of its groups and its sums of rows.
+
+Rows are a family's sufficient statistics of a value; an atom's sums of them are all that its score needs. Whatever
+moves a matching moves this: sweeps (`matching.board`), unions of atoms (`matching.agglomerate`), the sampler
+(`posterior.sampler`), the centre of shards (`shards.centre`). What large Gaussian jobs keep instead is in
+`matching.compiled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from modelweld.families.base import Family, summed
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+from modelweld.matching.assignment import NEW
+
+
+class Taken(NamedTuple):
+    """Values that were taken out, and what `Tally.put_back` needs to undo that to the last bit."""
+
+    values: Index | slice
+    atoms: Index
+    counts: Index
+    sums: list[Array]
+
+
+class Tally:
+    """Labels, counts and sums.
+
+    Parameters
+    ----------
+    families : sequence of Family
+        One per array of the set.
+    rows : sequence of arrays (N, k)
+        The values' rows under these families.
+    group : int array (N,)
+        The group of each value; a group counts once at an atom, in however many pieces it holds it.
+    labels : int array (N,)
+        The atom of each value, by any number; NEW where it has none yet.
+    holds : int array (N,), optional
+        How many groups each value stands for, where it is itself a sum of values (an atom of a shard); default one.
+    room : bool
+        Whether to keep a slot for every value, so that opening atoms fills vacant slots instead of making more.
+
+    Attributes
+    ----------
+    counts : int array (K,)
+        Number of groups at each atom; zero where a slot is vacant.
+    sums : list of arrays (K, k)
+        Sums of the rows of each atom's values.
+
+    Examples
+    --------
+    >>> from modelweld.families import Gaussian
+    >>> family = Gaussian(mean=0.0, noise=1.0, spread=9.0)
+    >>> rows = family.rows(np.array([[1.0], [5.0], [1.5]]))
+    >>> tally = Tally([family], [rows], np.array([0, 0, 1]), np.array([7, 3, 7]))
+    >>> tally.labels, tally.counts
+    (array([1, 0, 1]), array([1, 2]))
+    >>> taken = tally.take(slice(2, 3))
+    >>> tally.counts, tally.gain(taken.values, np.array([0, 1])).round(1)
+    (array([1, 1]), array([[-6.1, -1.4]]))
+    """
+
+    def __init__(
+        self,
+        families: Sequence[Family],
+        rows: Sequence[Array],
+        group: Index,
+        labels: Index,
+        *,
+        holds: Index | None = None,
+        room: bool = False,
+    ) -> None:
+        self.families, self.rows = list(families), list(rows)
+        self.group, self.holds, self.room = group, holds, room
+        self.labels = labels
+        self.recount()
+
+    def recount(self) -> None:
+        """Number the atoms without gaps and add everything anew, which also rids the sums of rounding."""
+        placed = np.flatnonzero(self.labels != NEW)
+        atoms, numbers = np.unique(self.labels[placed], return_inverse=True)
+        self.labels = np.full(len(self.labels), NEW, dtype=np.int64)
+        self.labels[placed] = numbers
+        slots = len(self.labels) if self.room else len(atoms)
+        groups = int(self.group.max(initial=0)) + 1
+        held, first = np.unique(numbers * groups + self.group[placed], return_index=True)
+        if self.holds is None:
+            self.counts = np.bincount(held // groups, minlength=slots)
+        else:
+            self.counts = np.zeros(slots, dtype=np.int64)
+            np.add.at(self.counts, held // groups, self.holds[placed[first]])
+        self.sums = [summed(rows, self.labels, slots) for rows in self.rows]
+
+    def pieces(self) -> Index:
+        """In how many pieces each (atom, group) is held, one number per pair."""
+        return np.unique(np.stack([self.labels, self.group]), axis=1, return_counts=True)[1]
+
+    def copied(self) -> Self:
+        """Another tally of the same values, to be moved apart from this one."""
+        other = copy(self)
+        other.labels, other.counts = self.labels.copy(), self.counts.copy()
+        other.sums = [sums.copy() for sums in self.sums]
+        return other
+
+    def take(self, values: Index | slice, *, counted: bool = True) -> Taken:
+        """Take values out of their atoms; their labels stay until they are put elsewhere.
+
+        Not `counted` are pieces of atoms that their group still holds in others.
+        """
+        atoms = self.labels[values].copy()
+        taken = Taken(values, atoms, self.counts[atoms], [sums[atoms] for sums in self.sums])
+        self.shift(atoms, [rows[values] for rows in self.rows], -1, self._groups(values, counted))
+        vacant = atoms[self.counts[atoms] == 0]
+        for sums in self.sums:
+            sums[vacant] = 0.0  # not even rounding is left
+        return taken
+
+    def put(self, values: Index | slice, atoms: Index, *, counted: bool = True) -> None:
+        """Add values that are in no atom to these; not `counted` as in `take`."""
+        self.labels[values] = atoms
+        self.shift(atoms, [rows[values] for rows in self.rows], +1, self._groups(values, counted))
+
+    def put_back(self, taken: Taken) -> None:
+        """Undo `take`."""
+        self.labels[taken.values] = taken.atoms
+        self.counts[taken.atoms] = taken.counts
+        for sums, before in zip(self.sums, taken.sums, strict=True):
+            sums[taken.atoms] = before
+
+    def _groups(self, values: Index | slice, counted: bool) -> Index | int:
+        """How many groups values stand for."""
+        return 0 if not counted else 1 if self.holds is None else self.holds[values]
+
+    def shift(self, atoms: Index, rows: Sequence[Array], sign: int, groups: Index | int = 1) -> None:
+        """Add rows, of one group or of so many `groups` each, to atoms, or take them away; labels do not follow."""
+        distinct, first = np.unique(atoms, return_index=True)
+        self.counts[distinct] += sign * (groups if isinstance(groups, int) else groups[first])
+        for sums, own in zip(self.sums, rows, strict=True):
+            if len(distinct) == len(atoms):
+                sums[atoms] += sign * own
+            else:  # pieces
+                np.add.at(sums, atoms, sign * own)
+
+    def open(self, atoms: Index) -> Index:
+        """These atoms with vacant slots where they are NEW; without `room`, slots vacated before stay as they are."""
+        new = np.flatnonzero(atoms == NEW)
+        opened = atoms.copy()
+        if self.room:
+            opened[new] = np.flatnonzero(self.counts == 0)[: len(new)]
+        elif len(new):
+            opened[new] = len(self.counts) + np.arange(len(new))
+            self.counts = np.pad(self.counts, (0, len(new)))
+            self.sums = [np.pad(sums, ((0, len(new)), (0, 0))) for sums in self.sums]
+        return opened
+
+    def join(self, a: int, b: int, groups: int) -> None:
+        """Make one atom, a, of two that so many `groups` hold together; slot b is vacant then."""
+        self.labels[self.labels == b] = a
+        self.counts[a], self.counts[b] = groups, 0
+        for sums in self.sums:
+            sums[a] += sums[b]
+            sums[b] = 0.0
+
+    def gain(self, values: Index | slice, atoms: Index, onto: Array | float = 0.0) -> Array:
+        """What each value that is in no atom would add to each of these, over all arrays: (L, A); added to `onto`."""
+        for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
+            onto = onto + family.gain(rows[values], sums[atoms])
+        return np.asarray(onto)
+
+    def evidence(self, sums: Sequence[Array]) -> float:
+        """Log evidence of atoms with these sums, over all arrays."""
+        return float(sum(f.log_evidence(s).sum() for f, s in zip(self.families, sums, strict=True)))
