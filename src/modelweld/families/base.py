@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,15 @@ class Family(ABC):
 
     Values that were not seen (weight zero) give rows of zeros. A value is one row (D,) of an array; arrays with more
     axes are flattened, and those of a family of several arrays stand side by side.
+
+    Attributes
+    ----------
+    specificity : int
+        Of the class: how special its values are, for the message that proposes families to values which belong to
+        another (real values 1, rates 2, ..., covariances 6). Zero: it is not proposed.
     """
+
+    specificity: ClassVar[int] = 0
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """The first row that is no value of this family, and what it takes: "are not negative; found -1"; else None."""

@@ -17,6 +17,7 @@ from modelweld.families.math.log_rising import log_rising, log_rising_pairs
 from modelweld.families.math.maximise import ByAtom, climbed
 from modelweld.families.math.simplex import Rows, are_counted
 from modelweld.families.math.vocabulary import Sums
+from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_rows
 
@@ -40,6 +41,7 @@ LARGEST_BLOCK = 500_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Counts(Family):
     """Rows over categories: topics over words, transition rows, categorical emissions; counts or probabilities.
@@ -85,6 +87,8 @@ class Counts(Family):
     >>> family.estimate(rows.sum(0))                                  # (1 + 5, 1 + 0, 2 + 1) / 10
     array([0.6, 0.1, 0.3])
     """
+
+    specificity = 4
 
     base: ArrayLike | None = None
     between: float | None = None

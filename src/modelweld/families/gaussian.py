@@ -15,6 +15,7 @@ from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
 from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -28,6 +29,7 @@ LARGEST_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Gaussian(Family):
     """Real values: means, centres, inducing points, weights, embeddings.
@@ -66,6 +68,8 @@ class Gaussian(Family):
     >>> family.estimate(rows.sum(0)).round(3)                 # 4 * 3 / (1 + 2 * 4)
     array([1.333])
     """
+
+    specificity = 1
 
     mean: ArrayLike | None = None
     noise: ArrayLike | None = None

@@ -14,6 +14,7 @@ from modelweld.families.math.effective_size import effective_count
 from modelweld.families.math.few_events import log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, climbed
 from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -30,6 +31,7 @@ LARGEST_BLOCK = 1_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Proportions(Family):
     """Values between zero and one: Bernoulli features, success rates, probabilities. Coordinates are independent.
@@ -72,6 +74,8 @@ class Proportions(Family):
     >>> family.estimate(rows.sum(0)).round(3)                                              # (1 + 4) / (2 + 6)
     array([0.625])
     """
+
+    specificity = 3
 
     successes: ArrayLike | None = None
     failures: ArrayLike | None = None

@@ -13,6 +13,7 @@ from modelweld.families.base import Family
 from modelweld.families.math.few_events import log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, climbed
 from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -46,6 +47,7 @@ class Own(NamedTuple):
         return np.asarray(self.seen / np.where(self.seen > 0, self.own + self.scale / between, 1.0))
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Rates(Family):
     """Values that are not negative: rates, counts, scales, variances, durations. Coordinates are independent.
@@ -101,6 +103,8 @@ class Rates(Family):
     >>> family.estimate(rows.sum(0)).round(3)                                              # (1 + 3) / (1/2 + 4)
     array([0.889])
     """
+
+    specificity = 2
 
     kind: Literal["poisson", "gamma"] = "poisson"
     shape: float | None = None
