@@ -252,7 +252,7 @@ def _match(
         tell("looking for outliers", 0)
         stacks, report = without_outliers(stacks, families, sites, names, columns)
     N, D = stacks[0].values.shape
-    able = len(names) == 1 and _compilable(families[0]) and stacks[0].plain and N > 0 and copies is not True
+    able = len(names) == 1 and families[0].compilable and stacks[0].plain and N > 0 and copies is not True
     if engine == "compiled" and not able:
         raise InputError(
             "engine 'compiled' is for one array with a diagonal or scalar Gaussian, without variance, weight or copies."
@@ -281,10 +281,6 @@ def _match(
     matching = finished(board, progress, names, rows, offsets, "compiled" if compiled else "numpy")
     matching = with_outliers(matching, report, given)
     return without_shifted(matching, given, sites, rng) if filter_outliers else matching
-
-
-def _compilable(family: Family) -> bool:
-    return type(family) is Gaussian and family.shape != "full"
 
 
 def _compiled_boards(stack: Stack, family: Any, prior: Prior) -> tuple[list[AnyBoard], Index]:

@@ -56,6 +56,7 @@ def register(cls: type[Some]) -> type[Some]:
 
 def _needed(thing: object) -> list[str] | None:
     """Fields of a family that have no default; None if it is no family."""
-    if not (isinstance(thing, type) and issubclass(thing, Family) and is_dataclass(thing)):
+    if not (is_dataclass(thing) and isinstance(thing, type)):
         return None
-    return [f.name for f in fields(thing) if f.init and f.default is MISSING and f.default_factory is MISSING]
+    needed = [f.name for f in fields(thing) if f.init and f.default is MISSING and f.default_factory is MISSING]
+    return needed if issubclass(thing, Family) else None

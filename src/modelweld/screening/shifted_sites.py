@@ -26,7 +26,7 @@ MOST_SHARED = 0.5
 def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     """Sites that a common shift explains, and how many of their values it would match; none if they are many."""
     from modelweld.diagnostics.leave_one_out import leave_out
-    from modelweld.screening.shift_estimate import explaining_shift, locations
+    from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 
     J = len(matching.offsets) - 1
     shared = matching.counts[matching.stacked_labels] > 1
@@ -39,7 +39,7 @@ def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]
         return {}
     board = Board(stacks, list(matching.families.values()), matching.prior, matching.copies)
     board.restore((matching.stacked_labels.copy(), *board.state()[1:]))
-    places = locations(board)
+    places = shiftable_arrays(board)
     if len(places) < len(board.families):
         return {}
     looked_at = told([int(j) for j in suspects if j < J], "looking for shifted sites", len(suspects))
