@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from modelweld.families.location import Location, Variances
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
+
+Learned = dict[str, ArrayLike | None]
+"""Hyperparameters by name; None where one is not known yet."""
 
 
 class Family(ABC):
@@ -76,7 +79,7 @@ class Family(ABC):
         """Log prior density of hyperparameters that have one; part of the objective."""
         return 0.0
 
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> Learned:
         """Hyperparameters by name: the fields that are numbers or arrays of numbers."""
         fields = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
         return {name: x for name, x in fields.items() if isinstance(x, (float, np.floating, np.ndarray))}
