@@ -15,7 +15,7 @@ from modelweld.matching.result import Artefact
 from modelweld.posterior.draws import number_of_atoms
 from modelweld.priors.pieces import Copies
 from modelweld.priors.spectrum import Spectrum
-from modelweld.screening.artefacts import _as_shadows, _between, _line, _pieces_apart, artefacts
+from modelweld.screening.artefacts import _as_shadows, _between, _pieces_apart, artefacts
 from modelweld.studies import simulate
 
 D = 4
@@ -28,6 +28,11 @@ def board_of(values, labels, delta=0.1):
     board = Board([stack], [family], Spectrum(0.5, 1.0, 2.0), Copies(delta))
     board.restore((np.concatenate(labels), *board.state()[1:]))
     return board
+
+
+def located(board):
+    """Places of the values and atoms of its array."""
+    return board.families[0].located(board.rows[0], board.sums[0])
 
 
 def drawn(seed, J=12, K=8):
@@ -43,8 +48,7 @@ def drawn(seed, J=12, K=8):
 def test_between_is_the_integral(seed):
     _, _, values, labels = drawn(seed)
     board = board_of(values, labels)
-    lines, atoms = [_line(board, 0)], np.arange(4)
-    density = _between(lines, 3, atoms)
+    density = _between([located(board)], 3, np.arange(4))
     place, u = board.estimates()[0], np.linspace(0, 1, 20001)[:, None]
     for p, q in zip(*np.triu_indices(4, 1), strict=True):
         line = u * place[p] + (1 - u) * place[q]
@@ -60,9 +64,9 @@ def test_shadows_score_by_the_equation():
     board = board_of(values, labels)
     held = np.zeros((len(board.counts), len(board.sizes)), dtype=bool)
     held[board.labels, board.group] = True
-    scores = _as_shadows(board, held)
+    scores = _as_shadows(board, [located(board)], held)
     family, J = board.families[0], len(values)
-    tau = _pieces_apart(board, board.rows[0], family.noise)
+    tau = _pieces_apart(board, located(board))
     for s, p in ((0, 1), (5, 2)):
         n, n_p = (held[s] & held[p]).sum(), held[p].sum()
         o = held[s].sum() - n
@@ -78,7 +82,7 @@ def test_pieces_apart_is_the_mean_square_difference():
     board = board_of(values, labels)
     first, second = values[0][0], values[0][-1]
     expected = (np.square(first - second) + 2 * 4 * 0.2) / (1 + 2)
-    np.testing.assert_allclose(_pieces_apart(board, board.rows[0], np.full(D, 0.2)), expected)
+    np.testing.assert_allclose(_pieces_apart(board, located(board)), expected)
 
 
 @pytest.mark.parametrize("seed", range(20))

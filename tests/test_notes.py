@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from modelweld import fuse
+from modelweld import NormalGamma, fuse
 from modelweld.diagnostics import notes
 
 
@@ -20,13 +20,18 @@ def test_pieces_are_named():
     assert notes.pieces(fuse(sites[:3])) == []
 
 
-def test_values_set_aside_are_named_with_the_nearest_atom():
+def sites_with_junk():
+    """Each holds the same six heaps, and in its last row something that no other has."""
     rng = np.random.default_rng(1)
     atoms = rng.normal(0, 5, (6, 4))
     sites = [np.vstack([atoms + rng.normal(0, 0.2, atoms.shape), atoms[[j % 6]] + 3.0]) for j in range(12)]
     for j, site in enumerate(sites):
         site[-1] += rng.normal(0, 1.0, 4) * (1 + j % 2)
-    fusion = fuse(sites)
+    return sites
+
+
+def test_values_set_aside_are_named_with_the_nearest_atom():
+    fusion = fuse(sites_with_junk())
     found = notes.set_aside(fusion)
     assert len(found) == len(fusion.matching.set_aside) > 6
     for note in found:
@@ -36,3 +41,12 @@ def test_values_set_aside_are_named_with_the_nearest_atom():
         distance = ((fusion.atoms[: fusion.K] - shrunk) ** 2 / fusion.family.noise).sum(1)
         assert note.nearest == distance.argmin()
         assert repr(note.site) in note.sentence
+
+
+def test_where_every_atom_has_a_noise_of_its_own_distances_are_plain():
+    fusion = fuse(sites_with_junk(), NormalGamma())
+    found = notes.set_aside(fusion)
+    assert found
+    for note in found:
+        own = fusion.atoms[fusion.labels[int(note.site)][note.row]]
+        assert note.nearest == np.square(fusion.atoms[: fusion.K] - own).sum(1).argmin()

@@ -19,7 +19,7 @@ from modelweld.matching.moves import rematch
 from modelweld.matching.search import believable, certainty
 from modelweld.priors.pieces import Copies
 from modelweld.screening.outliers import set_aside
-from modelweld.screening.shift_estimate import explaining_shift, locations
+from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 from modelweld.studies.metrics import adjusted_rand
 
 # --- copies (search.CERTAIN, .9) --------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def test_a_shift_must_pay_its_price(residual, explains):
     family = Gaussian(mean=np.zeros(3), noise=np.ones(3), spread=np.full(3, 800.0))
     board = Board([stack_arrays([atoms] * 4 + [site])], [family], BetaBernoulli())
     board.restore((np.append(np.tile(np.arange(5), 4), [5, 6, 7]), *board.state()[1:]))
-    assert (explaining_shift(board, locations(board), leave_out(board, 4)) is not None) is explains
+    assert (explaining_shift(board, shiftable_arrays(board), leave_out(board, 4)) is not None) is explains
 
 
 # --- where to start (start.CLOSEST, .25; CLOSER, .1; LOUD_SHARE, .85) -------------------------------------------

@@ -77,8 +77,8 @@ def set_aside(fusion: Fusion, set_name: str | None = None) -> list[SetAside]:
         atom = matching.stacked_labels[row]
         distance = np.zeros(K)
         for name, values in matching.values.items():
-            noise = np.asarray(getattr(matching.families[name], "noise", 1.0))
-            distance += ((values[:K] - values[atom]) ** 2 / noise).sum(1)
+            own = matching.families[name].variances()
+            distance += ((values[:K] - values[atom]) ** 2 / (1.0 if own is None else own.noise)).sum(1)
         nearest = int(np.argmin(distance)) if K else None
         where = (fusion.sites[j], int(row - matching.offsets[j]))
         if atom in artefacts:

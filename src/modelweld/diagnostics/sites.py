@@ -16,7 +16,7 @@ from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without, leave_out
 from modelweld.progress import told
 from modelweld.screening.outliers import FEWEST_SITES, MAD_TO_DEVIATION, Flags
-from modelweld.screening.shift_estimate import Location, Shift, locations, shift_of
+from modelweld.screening.shift_estimate import Shift, Shiftable, shift_of, shiftable_arrays
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -111,7 +111,7 @@ def diagnose(fusion: Fusion, set_name: str | None = None) -> list[SiteDiagnostic
     """
     name, matching = fusion.named_set(set_name)
     board = fusion.board(name)
-    places = locations(board)
+    places = shiftable_arrays(board)
     units = _units(board, places)
     J = len(fusion.sites)
     outs = [leave_out(board, j) for j in told(range(J), "comparing sites", J)]
@@ -175,7 +175,7 @@ def influence_of(board: Board, out: Without, units: Sequence[Array]) -> float:
     return float(np.sqrt(squares / entries)) if entries else 0.0
 
 
-def _units(board: Board, places: Sequence[Location]) -> list[Array]:
+def _units(board: Board, places: Sequence[Shiftable]) -> list[Array]:
     """What moves are measured in: the noise deviation, or for families without one the atoms' own deviation."""
     units = [family.estimate(sums).std(0) for family, sums in zip(board.families, board.sums, strict=True)]
     for x in places:

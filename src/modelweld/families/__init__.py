@@ -1,27 +1,18 @@
-"""How local values scatter about their global one: one file, one family. docs/families.md says which is for what."""
+"""How local values scatter about their global one: one file, one family. docs/families.md says which is for what.
 
-from modelweld.families.base import Family
-from modelweld.families.counts import Counts
-from modelweld.families.directions import Directions
-from modelweld.families.gaussian import Gaussian
-from modelweld.families.moments import Moments
-from modelweld.families.normal_gamma import NormalGamma
-from modelweld.families.normal_wishart import NormalWishart
-from modelweld.families.own.density import from_density
-from modelweld.families.proportions import Proportions
-from modelweld.families.rates import Rates
-from modelweld.families.scatter import Scatter
+A family is one file and one line here; saving, loading and proposing follow from its `register`.
+"""
 
-__all__ = [
-    "Counts",
-    "Directions",
-    "Family",
-    "Gaussian",
-    "Moments",
-    "NormalGamma",
-    "NormalWishart",
-    "Proportions",
-    "Rates",
-    "Scatter",
-    "from_density",
-]
+from modelweld.families.base import Family as Family
+from modelweld.families.counts import Counts as Counts
+from modelweld.families.directions import Directions as Directions
+from modelweld.families.gaussian import Gaussian as Gaussian
+from modelweld.families.moments import Moments as Moments
+from modelweld.families.normal_gamma import NormalGamma as NormalGamma
+from modelweld.families.normal_wishart import NormalWishart as NormalWishart
+from modelweld.families.own.density import from_density as from_density
+from modelweld.families.proportions import Proportions as Proportions
+from modelweld.families.rates import Rates as Rates
+from modelweld.families.registry import FAMILIES as FAMILIES
+from modelweld.families.registry import register as register
+from modelweld.families.scatter import Scatter as Scatter

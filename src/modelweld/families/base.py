@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from modelweld.families.location import Location, Variances
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
+
+Learned = dict[str, ArrayLike | None]
+"""Hyperparameters by name; None where one is not known yet."""
 
 
 class Family(ABC):
@@ -22,7 +26,18 @@ class Family(ABC):
 
     Values that were not seen (weight zero) give rows of zeros. A value is one row (D,) of an array; arrays with more
     axes are flattened, and those of a family of several arrays stand side by side.
+
+    Attributes
+    ----------
+    specificity : int
+        Of the class: how special its values are, for the message that proposes families to values which belong to
+        another (real values 1, rates 2, ..., covariances 6). Zero: it is not proposed.
+    has_places : bool
+        Of the class: whether values are real numbers that scatter about a place, so that one can be far from others.
     """
+
+    specificity: ClassVar[int] = 0
+    has_places: ClassVar[bool] = False
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """The first row that is no value of this family, and what it takes: "are not negative; found -1"; else None."""
@@ -64,10 +79,23 @@ class Family(ABC):
         """Log prior density of hyperparameters that have one; part of the objective."""
         return 0.0
 
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> Learned:
         """Hyperparameters by name: the fields that are numbers or arrays of numbers."""
         fields = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
         return {name: x for name, x in fields.items() if isinstance(x, (float, np.floating, np.ndarray))}
+
+    @property
+    def compilable(self) -> bool:
+        """Whether the compiled engine knows this family and its present settings."""
+        return False
+
+    def variances(self) -> Variances | None:
+        """How far values lie from their atom and atoms from each other, per dimension; None: there is no such thing."""
+        return None
+
+    def located(self, rows: Array, sums: Array) -> Location | None:
+        """Places of the values behind rows (N, k) and of atoms (K, k), if dimensions are independent; else None."""
+        return None
 
     def gain(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.

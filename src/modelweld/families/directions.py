@@ -12,6 +12,7 @@ from modelweld.errors import InputError
 from modelweld.families.base import Family, first_row
 from modelweld.families.math.bessel import log_uniform, slope, tilt, tilt_and_slope
 from modelweld.families.math.start import NOISE_SHARES, noise_shares, total_variance
+from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -28,6 +29,7 @@ MOST_ROUNDS, ENOUGH = 30, 1e-6
 goes on from where it ended."""
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Directions(Family):
     """Unit vectors: topics in embedding space, normalised centres or weights, square roots of probabilities.
@@ -65,6 +67,8 @@ class Directions(Family):
     >>> family.estimate(rows.sum(0)).round(3)                 # along (2 + 20 * .6, 20 * 1.8)
     array([0.362, 0.932])
     """
+
+    specificity = 5
 
     mean: ArrayLike | None = None
     concentration: float | None = None

@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, summed
+from modelweld.families.location import Location, Variances
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
 from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -28,6 +30,7 @@ LARGEST_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Gaussian(Family):
     """Real values: means, centres, inducing points, weights, embeddings.
@@ -66,6 +69,9 @@ class Gaussian(Family):
     >>> family.estimate(rows.sum(0)).round(3)                 # 4 * 3 / (1 + 2 * 4)
     array([1.333])
     """
+
+    specificity = 1
+    has_places = True
 
     mean: ArrayLike | None = None
     noise: ArrayLike | None = None
@@ -217,6 +223,36 @@ class Gaussian(Family):
     def learned(self) -> dict[str, Any]:
         """Mean, noise, spread and the trust in standard errors."""
         return {"mean": self.mean, "noise": self.noise, "spread": self.spread, "trust": self.trust}
+
+    @property
+    def compilable(self) -> bool:
+        """Full covariances are not compiled; nor are subclasses, which may score in a way of their own."""
+        return type(self) is Gaussian and self.shape != "full"
+
+    def variances(self) -> Variances | None:
+        """Noise and spread; of full covariances the diagonals."""
+        if self.noise is None or self.spread is None:
+            return None
+        if self.frame is not None:
+            return Variances(*map(np.diagonal, self.covariances))
+        return Variances(np.asarray(self.noise), np.asarray(self.spread))
+
+    def located(self, rows: Array, sums: Array) -> Location | None:
+        """Places, unless covariances are full: dimensions then depend on each other."""
+        if self.frame is not None:
+            return None
+        seen, w, wy, _, log_w = _parts(rows)
+        _, noise, spread = self.hyperparameters
+        return Location(
+            values=wy / np.where(w > 0, w, 1.0),
+            seen=seen,
+            precision=w / noise,
+            peak=0.5 * (log_w - seen * np.log(2 * np.pi * noise)).sum(1),
+            places=self._measured(self.estimate(sums)),
+            uncertain=spread / (1 + spread / noise * _parts(sums)[1]),
+            noise=noise,
+            about=lambda place, spread: self.with_hyperparameters(Hyperparameters(place, noise, spread)),
+        )
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; one matrix product where all values are equally well known."""

@@ -30,6 +30,7 @@ from modelweld.families.math.covariances import (
     with_learned,
 )
 from modelweld.families.math.start import usable_variance
+from modelweld.families.registry import register
 from modelweld.families.wishart.evidence import SPARE, Belief, Sums, log_evidence, posterior
 from modelweld.families.wishart.learning import Free, maximise
 from modelweld.inputs.local_model import Array
@@ -43,6 +44,7 @@ ROUNDING = 1e-6
 single precision, at worst) but is wrong."""
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Moments(Family):
     """Means and covariances under one key, such as ``("means", "covariances")``, worth as many points as they weigh.

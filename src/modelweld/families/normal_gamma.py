@@ -13,6 +13,7 @@ from modelweld.families.base import Family
 from modelweld.families.gaussian import LARGEST_BLOCK, NOISE_FLOOR
 from modelweld.families.math.covariances import LEARNING, with_learned
 from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.registry import register
 from modelweld.families.wishart.learning import LARGEST_LOG_STEP, MOST_STEPS, STRENGTHS, log_bounds
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
@@ -43,6 +44,7 @@ class Belief(NamedTuple):
     rate: Array
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class NormalGamma(Family):
     """Real values, independent per dimension, whose noise differs per atom.

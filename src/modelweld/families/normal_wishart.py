@@ -25,6 +25,7 @@ from modelweld.families.math.covariances import (
     with_learned,
 )
 from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.registry import register
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
 from modelweld.families.wishart.evidence import Posterior as AtomPosterior
 from modelweld.families.wishart.learning import Free, Matched, maximise
@@ -36,6 +37,7 @@ LARGEST_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class NormalWishart(Family):
     """Real values whose noise, a full covariance, differs per atom; or means together with covariances.

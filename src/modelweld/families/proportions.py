@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family
+from modelweld.families.base import Learned
+from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
+from modelweld.families.math.beta_binomial import carrier, fixed, over_atoms
+from modelweld.families.math.blocks import blocks
 from modelweld.families.math.effective_size import effective_count
-from modelweld.families.math.few_events import log_carrier, slope_of_carrier
-from modelweld.families.math.maximise import ByAtom, climbed
-from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.math.maximise import ByAtom, LogLikelihood
+from modelweld.families.math.start import chosen, noise_shares, total_variance
+from modelweld.families.observed import SMALLEST_SHARE, Observed, Search, freeze_between, parts, seen
+from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -23,15 +27,13 @@ PSEUDO_COUNTS = (1e-3, 1e6)
 WORTH = (1e-2, 1e8)
 """Bounds of `between`: values that tell nothing, or that coincide to four digits."""
 
-SMALLEST_SHARE = 0.1
-"""Of the first noise that is put down to differences between sites, even where sites' trials would explain all."""
-
 LARGEST_BLOCK = 1_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
+@register
 @dataclass(frozen=True, eq=False)
-class Proportions(Family):
+class Proportions(Observed):
     """Values between zero and one: Bernoulli features, success rates, probabilities. Coordinates are independent.
 
     Rows that sum to one (topics, transition rows) are no proportions in this sense: each is one draw over categories.
@@ -73,38 +75,21 @@ class Proportions(Family):
     array([0.625])
     """
 
+    specificity = 3
+
     successes: ArrayLike | None = None
     failures: ArrayLike | None = None
     between: float | None = None
     learning: Literal["likelihood", "nothing"] = "likelihood"
 
     def __post_init__(self) -> None:
-        if self.learning not in ("likelihood", "nothing"):
-            raise InputError(f"Proportions: learning is 'likelihood' or 'nothing'; found {self.learning!r}.")
-        if self.between is not None:
-            if np.ndim(self.between) > 0 or not self.between > 0:
-                raise InputError(f"Proportions: between is one positive number or infinite; found {self.between!r}.")
-            object.__setattr__(self, "between", float(self.between))
-        for name in ("successes", "failures"):
-            given = getattr(self, name)
-            if given is None:
-                continue
-            value = np.atleast_1d(np.asarray(given, dtype=np.float64))
-            if value.ndim > 1 or not (value > 0).all() or not np.isfinite(value).all():
-                raise InputError(
-                    f"Proportions: {name} must be a positive number or one per dimension; found {given!r}."
-                )
-            object.__setattr__(self, name, value)
-
-    @property
-    def exact(self) -> bool:
-        """Whether sites differ by their trials only."""
-        return self.between == np.inf
+        check_choice(self, "learning")
+        freeze_between(self)
+        freeze_vectors(self, "successes", "failures", positive=True)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Values below zero or above one."""
-        seen = np.ones(stack.values.shape, dtype=bool) if stack.weight is None else stack.weight > 0
-        off = np.where(seen, np.abs(stack.values - 0.5), 0.0)
+        off = np.where(seen(stack), np.abs(stack.values - 0.5), 0.0)
         wrong = (off > 0.5).any(1)
         if not wrong.any():
             return None
@@ -113,59 +98,50 @@ class Proportions(Family):
 
     def starts(self, stack: Stack) -> list[Self]:
         """All hyperparameters not given, read off arcsines of roots: their variance is 1 / (4 w), whatever p."""
-        D = stack.values.shape[1]
-        for name in ("successes", "failures"):
-            given = getattr(self, name)
-            if given is not None and given.size not in (1, D):
-                raise InputError(f"Proportions: {name} has {given.size} entries but the values have {D} dimensions.")
+        check_sizes(self, ("successes", "failures"), stack.values.shape[1])
         if self.exact and stack.weight is None:
             raise InputError(
                 "Proportions: between=inf needs the number of trials behind each value; send it as weight."
             )
-        seen = np.ones(stack.values.shape, dtype=bool) if stack.weight is None else stack.weight > 0
-        stable = np.where(seen, np.arcsin(np.sqrt(stack.values)), 0.0)
+        there = seen(stack)
+        stable = np.where(there, np.arcsin(np.sqrt(stack.values)), 0.0)
         steady = replace(stack, values=stable, moments=None)
         origin, total = total_variance(steady, pooled=False)
-        shares = [0.5] if self.exact else noise_shares(steady, total)
-        own = 0.0 if stack.weight is None else float((1 / stack.weight[seen]).mean()) if seen.any() else 0.0
+        own = 0.0 if stack.weight is None or not there.any() else float((1 / stack.weight[there]).mean())
         mean = np.clip(np.square(np.sin(origin)), 0.01, 0.99)
         found = []
-        for share in shares:
+        for share in [0.5] if self.exact else noise_shares(steady, total):
             noise = 4 * share * float(total.mean())
-            between = 1 / max(noise - own, SMALLEST_SHARE * noise)
             number = np.clip(1 / (4 * (1 - share) * total), *PSEUDO_COUNTS)
-            found.append(
-                replace(
-                    self,
-                    successes=np.zeros(D) + (number * mean if self.successes is None else np.asarray(self.successes)),
-                    failures=np.zeros(D)
-                    + (number * (1 - mean) if self.failures is None else np.asarray(self.failures)),
-                    between=between if self.between is None else self.between,
-                )
+            first = replace(
+                self,
+                successes=chosen(self.successes, number * mean),
+                failures=chosen(self.failures, number * (1 - mean)),
+                between=1 / max(noise - own, SMALLEST_SHARE * noise) if self.between is None else self.between,
             )
+            found.append(first)
         return found
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[w v, w (1 - v)] side by side and the summed carrier, (L, 2 D + 1)."""
-        if variance is not None:
-            raise InputError("Proportions: what a value is worth is its weight (trials); it takes no variance.")
+        self.refuse_variance(variance, "trials")
         v = values if weight is None else np.where(weight > 0, values, 0.0)
         w = effective_count(_trials(values, weight), self._between)
-        h = np.where(w > 0, _carrier(v, np.where(w > 0, w, 1.0))[0] + _fixed(v, weight), 0.0)
+        h = np.where(w > 0, carrier(v, np.where(w > 0, w, 1.0))[0] + fixed(v, weight), 0.0)
         return np.concatenate([w * v, w * (1 - v), h.sum(-1, keepdims=True)], axis=-1)
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
         from scipy.special import gammaln
 
-        S, F, H = _parts(rows)
+        S, F, H = parts(rows)
         a, b = self._prior
         atoms = gammaln(a + S) - gammaln(a) + gammaln(b + F) - gammaln(b) - (gammaln(a + b + S + F) - gammaln(a + b))
         return np.asarray(atoms.sum(-1) + H[..., 0])
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean (a + S) / (a + b + S + F), which is also the mode of the log odds."""
-        S, F, _ = _parts(rows)
+        S, F, _ = parts(rows)
         a, b = self._prior
         return np.asarray((a + S) / (a + b + S + F))
 
@@ -173,71 +149,65 @@ class Proportions(Family):
         """Log predictive densities; totals are taken out where all values are worth the same."""
         from scipy.special import gammaln
 
-        s, f, h = _parts(own)
-        S, F, _ = _parts(sums)
+        s, f, h = parts(own)
+        S, F, _ = parts(sums)
         a, b = self._prior
         S, F = a + S, b + F
         base = (gammaln(S + F) - gammaln(S) - gammaln(F)).sum(-1)
         w = s + f
         alike = np.allclose(w, w[:1], rtol=1e-14, atol=0.0)
         result = np.empty((len(own), len(sums)))
-        block = max(1, LARGEST_BLOCK // max(1, S.size))
-        for start in range(0, len(own), block):
-            part = slice(start, start + block)
+        for part in blocks(len(own), S.size, LARGEST_BLOCK):
             totals = gammaln(S + F + (w[0] if alike else w[part, None, :]))
             ends = gammaln(S + s[part, None, :]) + gammaln(F + f[part, None, :])
             result[part] = ends.sum(-1) - totals.sum(-1)
         return np.asarray(result + base + h)
 
-    def rows_change(self, stack: Stack) -> bool:
-        """Rows depend on what a value is worth."""
-        return not self.exact and self.learning != "nothing"
-
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> Learned:
         """The atoms' pseudo-counts, and what a site's value is worth."""
         return {"successes": self.successes, "failures": self.failures, "between": self.between}
 
-    def update(self, sums: Array) -> Self:
-        """Maximum likelihood of the pseudo-counts, given what values are worth."""
-        if self.learning == "nothing":
-            return self
-        S, F, _ = _parts(sums)
+    def of_atoms(self, sums: Array) -> LogLikelihood:
+        """Of logarithms of the pseudo-counts."""
+        S, F, _ = parts(sums)
 
         def log_likelihood(x: Array) -> tuple[float, Array]:
-            value, gradient, _, _ = _over_atoms(x.reshape(2, -1), S, F)
+            value, gradient, _, _ = over_atoms(x.reshape(2, -1), S, F)
             return value, gradient.ravel()
 
-        return self._climbed(log_likelihood, self._logarithms(S.shape[1]))
+        return log_likelihood
 
-    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
-        """As `update`, and `between`; that stays where no atom has two values, because then nothing tells it."""
-        if not self.rows_change(stack) or len(np.unique(labels)) == len(labels):
-            return self.update(sums)
-        by_atom = ByAtom(labels)
-        n = _trials(stack.values, stack.weight)
+    def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
+        """Of those and of the logarithm of `between`."""
+        by_atom, n = ByAtom(labels), _trials(stack.values, stack.weight)
         v = np.where(n > 0, stack.values, 0.0)
 
         def log_likelihood(x: Array) -> tuple[float, Array]:
             between = float(np.exp(x[-1]))
             w = effective_count(n, between)
-            seen, known = w > 0, np.where(w > 0, w, 1.0)
-            value, gradient, by_S, by_F = _over_atoms(x[:-1].reshape(2, -1), by_atom(w * v), by_atom(w * (1 - v)))
-            carrier, slope = _carrier(v, known)
+            there, known = w > 0, np.where(w > 0, w, 1.0)
+            value, gradient, by_S, by_F = over_atoms(x[:-1].reshape(2, -1), by_atom(w * v), by_atom(w * (1 - v)))
+            h, slope = carrier(v, known)
             slope = slope + v * by_S[labels] + (1 - v) * by_F[labels]
-            return value + float(carrier[seen].sum()), np.append(gradient.ravel(), (slope * w * w).sum() / between)
+            return value + float(h[there].sum()), np.append(gradient.ravel(), (slope * w * w).sum() / between)
 
-        start = np.append(self._logarithms(v.shape[1]), np.log(self._between))
-        return self._climbed(log_likelihood, start)
+        return log_likelihood
 
-    def _climbed(self, log_likelihood: Any, start: Array) -> Self:
-        """The family with hyperparameters from the top: logarithms of pseudo-counts, and of between if it is there."""
-        low, high = (np.full(len(start), np.log(PSEUDO_COUNTS[i])) for i in (0, 1))
-        between_too = len(start) % 2 == 1
-        if between_too:
-            low[-1], high[-1] = np.log(WORTH)
-        found = np.exp(climbed(log_likelihood, start, low, high))
-        a, b = found[: len(found) // 2 * 2].reshape(2, -1)
-        return replace(self, successes=a, failures=b, between=float(found[-1]) if between_too else self.between)
+    def search(self, sums: Array, between: bool) -> Search:
+        """Between the bounds of pseudo-counts and of `between`."""
+        D = parts(sums)[0].shape[1]
+        start = np.concatenate([np.zeros(D) + np.log(x) for x in self._prior])
+        low, high = (np.full(2 * D, np.log(bound)) for bound in PSEUDO_COUNTS)
+        if not between:
+            return Search(start, low, high)
+        ends = np.log([self._between, *WORTH])
+        return Search(*map(np.append, (start, low, high), ends))
+
+    def at(self, logs: Array, between: bool) -> Self:
+        """The same family with hyperparameters of these logarithms."""
+        found = np.exp(logs)
+        a, b = found[: len(found) - between].reshape(2, -1)
+        return replace(self, successes=a, failures=b, between=float(found[-1]) if between else self.between)
 
     @property
     def _prior(self) -> tuple[Array, Array]:
@@ -248,60 +218,7 @@ class Proportions(Family):
         assert self.between is not None
         return self.between
 
-    def _logarithms(self, D: int) -> Array:
-        return np.concatenate([np.zeros(D) + np.log(x) for x in self._prior])
-
-
-def _over_atoms(x: Array, S: Array, F: Array) -> tuple[float, Array, Array, Array]:
-    """Sum over atoms of log evidences without carriers; gradients by x (2, D), by S and by F (K, D).
-
-    x: logarithms of the pseudo-counts.
-    """
-    from scipy.special import betaln, digamma
-
-    a, b = np.exp(x)
-    value = betaln(a + S, b + F) - betaln(a, b)
-    both = digamma(a + b + S + F)
-    by_S, by_F = digamma(a + S) - both, digamma(b + F) - both
-    together = digamma(a + b)
-    by_a, by_b = (by_S - digamma(a) + together).sum(0), (by_F - digamma(b) + together).sum(0)
-    return float(value.sum()), np.stack([a * by_a, b * by_b]), by_S, by_F
-
 
 def _trials(values: Array, weight: Array | None) -> Array:
     """Trials behind each value: infinite where not known."""
     return np.full(values.shape, np.inf) if weight is None else weight
-
-
-def _bend(v: Array) -> Array:
-    """The value's own log likelihood per trial, v log v + (1 - v) log(1 - v)."""
-    from scipy.special import xlog1py, xlogy
-
-    return np.asarray(xlogy(v, v) + xlog1py(1 - v, -v))
-
-
-def _carrier(v: Array, w: Array) -> tuple[Array, Array]:
-    """The part of h that depends on what values are worth, and its derivative by that."""
-    bend, ones = _bend(v), np.ones_like(v)
-    h = log_carrier(v, w) + log_carrier(1 - v, w) - log_carrier(ones, w) - w * bend
-    slope = slope_of_carrier(v, w) + slope_of_carrier(1 - v, w) - slope_of_carrier(ones, w)
-    return h, slope / w - bend
-
-
-def _fixed(v: Array, weight: Array | None) -> Array:
-    """The part of h that no hyperparameter moves."""
-    from scipy.special import gammaln
-
-    if weight is None:
-        inside = (v > 0) & (v < 1)
-        inner = np.where(inside, v, 0.5)
-        return np.where(inside, -np.log(inner * (1 - inner)) - 0.5 * np.log(2 * np.pi), 0.0)
-    n = np.where(weight > 0, weight, 1.0)
-    choose = gammaln(n + 1) - gammaln(n * v + 1) - gammaln(n * (1 - v) + 1)
-    return np.asarray(choose - _carrier(v, n)[0])
-
-
-def _parts(rows: Array) -> tuple[Array, Array, Array]:
-    """What stands side by side in rows (..., 2 D + 1)."""
-    D = rows.shape[-1] // 2
-    return rows[..., :D], rows[..., D : 2 * D], rows[..., 2 * D :]

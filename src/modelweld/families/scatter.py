@@ -21,6 +21,7 @@ from modelweld.families.math.covariances import (
     misfit_covariances,
     with_learned,
 )
+from modelweld.families.registry import register
 from modelweld.families.wishart.evidence import Belief, Points, Sums, log_evidence, posterior
 from modelweld.families.wishart.learning import Free, Matched, maximise
 from modelweld.families.wishart.start import first_belief, first_between
@@ -28,6 +29,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class Scatter(Family):
     """Covariance matrices: of mixture components, of states, of sites.
@@ -64,6 +66,8 @@ class Scatter(Family):
     >>> family.estimate(rows.sum(0)).round(3)                 # (scale + 20 S) / 24
     array([1.708, 0.417, 0.417, 0.875])
     """
+
+    specificity = 6
 
     freedom: float | None = None
     scale: ArrayLike | None = None

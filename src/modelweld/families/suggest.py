@@ -6,17 +6,9 @@ from collections.abc import Sequence
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.families.counts import Counts
-from modelweld.families.directions import Directions
-from modelweld.families.gaussian import Gaussian
-from modelweld.families.proportions import Proportions
-from modelweld.families.rates import Rates
-from modelweld.families.scatter import Scatter
+from modelweld.families.registry import FAMILIES
 from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.stack import Stack, group_of_rows
-
-KNOWN: tuple[type[Family], ...] = (Scatter, Directions, Counts, Proportions, Rates, Gaussian)
-"""Families that can be made without arguments, the most special first."""
 
 
 def check_fit(family: Family, stack: Stack, sites: Sequence[str], key: Key) -> None:
@@ -29,8 +21,13 @@ def check_fit(family: Family, stack: Stack, sites: Sequence[str], key: Key) -> N
     where = (
         f"site {sites[j]}, array {' and '.join(repr(name) for name in arrays_of(key))}, row {row - stack.offsets[j]}"
     )
-    fitting = [f"{known.__name__}()" for known in KNOWN if known().misfit(stack) is None]
     raise InputError(
         f"{where}: {type(family).__name__} takes values that {why}."
-        f" Families that take all values of this array: {', '.join(fitting) or 'none'}."
+        f" Families that take all values of this array: {', '.join(fitting(stack)) or 'none'}."
     )
+
+
+def fitting(stack: Stack) -> list[str]:
+    """Calls that make families which take all these values, the most special first."""
+    proposed = sorted((cls for cls in FAMILIES.values() if cls.specificity), key=lambda cls: -cls.specificity)
+    return [f"{cls.__name__}()" for cls in proposed if cls().misfit(stack) is None]

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import fields, is_dataclass
+from typing import TypedDict, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.families import (
-    Counts,
-    Directions,
-    Gaussian,
-    Moments,
-    NormalGamma,
-    NormalWishart,
-    Proportions,
-    Rates,
-    Scatter,
-)
-from modelweld.priors.beta_bernoulli import BetaBernoulli
+from modelweld.families import FAMILIES as FAMILIES
+from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import Spectrum
 
-FAMILIES: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (Counts, Directions, Gaussian, Moments, NormalGamma, NormalWishart, Proportions, Rates, Scatter)
-}
-PRIORS: dict[str, Any] = {cls.__name__: cls for cls in (BetaBernoulli, Spectrum)}
+PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, Spectrum)}
+
+Described = TypedDict("Described", {"class": str, "fields": dict[str, object]})
+"""A family or prior as manifests have it."""
+
+Made = TypeVar("Made")
 
 
-def in_fields(thing: Any, table: Mapping[str, Any], keep: Callable[[str, NDArray[Any]], str]) -> dict[str, Any]:
+def in_fields(thing: object, table: Mapping[str, object], keep: Callable[[str, NDArray[np.generic]], str]) -> Described:
     """A family or prior as class and fields; arrays are kept as tensors, `keep(field, array)` giving their names.
 
     Examples
@@ -41,12 +32,13 @@ def in_fields(thing: Any, table: Mapping[str, Any], keep: Callable[[str, NDArray
     {'alpha': 1.0, 'gamma0': 2.0, 'form': 'exact', 'learning': False}
     """
     name = type(thing).__name__
-    if table.get(name) is not type(thing):
+    if table.get(name) is not type(thing) or not is_dataclass(thing):
         raise InputError(
             f"a fusion with a {name} of your own (or from_density) cannot be saved: its functions are code, and files "
-            f"hold none; {', '.join(table)} can. Keep the sites' files and fuse them again instead."
+            f"hold none; {', '.join(sorted(table))} can, and families that modelweld.families.register was given. Keep "
+            "the sites' files and fuse them again instead."
         )
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for field in fields(thing):
         value = getattr(thing, field.name)
         found[field.name] = (
@@ -55,13 +47,16 @@ def in_fields(thing: Any, table: Mapping[str, Any], keep: Callable[[str, NDArray
     return {"class": name, "fields": found}
 
 
-def from_fields(entry: Mapping[str, Any], table: Mapping[str, Any], tensor: Callable[[str], NDArray[Any]]) -> Any:
+def from_fields(
+    entry: Described, table: Mapping[str, Callable[..., Made]], tensor: Callable[[str], NDArray[np.generic]]
+) -> Made:
     """The family or prior that class and fields describe."""
     cls = table.get(entry["class"])
-    if cls is None:
+    if cls is None or not is_dataclass(cls):
         raise InputError(
-            f"it speaks of a {entry['class'][:40]!r}, which is not known here: known are {', '.join(table)}. A newer "
-            "modelweld may know it."
+            f"it speaks of a {entry['class'][:40]!r}, which is not known here: known are {', '.join(sorted(table))}. "
+            "A newer modelweld may know it; a family of one's own is known once it is registered "
+            "(modelweld.families.register)."
         )
     unknown = sorted(set(entry["fields"]) - {field.name for field in fields(cls)})
     if unknown:
@@ -71,7 +66,7 @@ def from_fields(entry: Mapping[str, Any], table: Mapping[str, Any], tensor: Call
         for name, value in entry["fields"].items()
     }
     try:
-        thing = cls(**given)
+        thing = table[entry["class"]](**given)
     except InputError:
         raise
     except (TypeError, ValueError, AttributeError):
@@ -83,7 +78,7 @@ def from_fields(entry: Mapping[str, Any], table: Mapping[str, Any], tensor: Call
     return thing
 
 
-def number(value: Any, what: str) -> Any:
+def number(value: object, what: str) -> object:
     """A field as JSON has it; numbers that JSON lacks are spelt out."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):
@@ -93,6 +88,6 @@ def number(value: Any, what: str) -> Any:
     raise InputError(f"field {what!r} cannot be saved: found {value!r}.")
 
 
-def back(value: Any) -> Any:
+def back(value: Made) -> Made | float:
     """The way back of `number`."""
     return float(value["float"]) if isinstance(value, dict) else value

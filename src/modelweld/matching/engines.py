@@ -42,7 +42,7 @@ def run(
 def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:
     """Whether the compiled sweep does this job: by its size alone, unless the plan says so."""
     stack = stacks[0]
-    able = len(stacks) == 1 and _compilable(families[0]) and stack.plain and len(stack.values) > 0
+    able = len(stacks) == 1 and families[0].compilable and stack.plain and len(stack.values) > 0
     able = able and plan.copies is not True
     if plan.engine == "compiled" and not able:
         raise InputError(
@@ -86,7 +86,3 @@ def board_at(old: Matching, stacks: Sequence[Stack], labels: Index) -> tuple[Any
 def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
     """The first of each list, then the second, ...; a list that has ended goes on with its last."""
     return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]
-
-
-def _compilable(family: Family) -> bool:
-    return type(family) is Gaussian and family.shape != "full"

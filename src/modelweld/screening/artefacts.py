@@ -25,13 +25,10 @@ is moved: artefacts are set aside, that is, numbered after the K others.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.families import Gaussian
-from modelweld.families.math.random_effects import Hyperparameters
+from modelweld.families.location import Location
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
@@ -50,28 +47,21 @@ MOST_BLENDS = 5
 """Groups of an atom up to which it may be blends: each lies at a place of its own on the line, so few fall together."""
 
 
-class _Line(NamedTuple):
-    """One array of a board: precisions and values (N, D), log densities at their peak (N,), places of atoms (K, D)."""
-
-    precision: Array
-    y: Array
-    peak: Array
-    place: Array
-
-
 def artefacts(board: Board) -> list[Artefact]:
     """Atoms that are more probably shadows or blends of others, the least supported first.
 
-    None where no group has an atom in pieces, or where some array has no place and no noise of its own.
+    None where no group has an atom in pieces, or where values of some array lie nowhere.
     """
-    pieces = board.pieces()
-    if board.copies is None or (pieces == 1).all() or not all(map(_located, board.families)):
+    if board.copies is None or (board.pieces() == 1).all():
+        return []
+    parts = zip(board.families, board.rows, board.sums, strict=True)
+    arrays = [x for x in (family.located(rows, sums) for family, rows, sums in parts) if x is not None]
+    if len(arrays) < len(board.families):
         return []
     K = len(board.counts)
     held = np.zeros((K, len(board.sizes)), dtype=bool)
     held[board.labels, board.group] = True
-    as_shadow = _as_shadows(board, held)
-    lines = [_line(board, i) for i in range(len(board.families))]
+    as_shadow = _as_shadows(board, arrays, held)
     log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
     as_atom = log_rate[board.counts] + np.sum(
         [f.log_evidence(sums) for f, sums in zip(board.families, board.sums, strict=True)], axis=0
@@ -83,7 +73,7 @@ def artefacts(board: Board) -> list[Artefact]:
         others[s] = False
         best = _best_shadow(s, as_shadow, others)
         if board.counts[s] <= MOST_BLENDS:
-            best = max(best, _blend(board, lines, s, others, held), key=lambda a: a.log_odds)
+            best = max(best, _blend(board, arrays, s, others, held), key=lambda a: a.log_odds)
         best = best._replace(log_odds=best.log_odds - float(as_atom[s]))
         if best.log_odds > 0:
             found.append(best)
@@ -91,11 +81,7 @@ def artefacts(board: Board) -> list[Artefact]:
     return found
 
 
-def _located(family: object) -> bool:
-    return type(family) is Gaussian and family.frame is None
-
-
-def _as_shadows(board: Board, held: NDArray[np.bool_]) -> Array:
+def _as_shadows(board: Board, arrays: list[Location], held: NDArray[np.bool_]) -> Array:
     """Log score of every atom as a shadow of every other: (K, K)."""
     from scipy.special import betaln
 
@@ -107,33 +93,25 @@ def _as_shadows(board: Board, held: NDArray[np.bool_]) -> Array:
     score = np.log(board.copies.delta) * np.ones((K, K))
     for (a, b), number, of in ((HELD_BY_HOLDERS, both, n_p), (HELD_BY_OTHERS, others, J - n_p)):
         score += betaln(a + number, b + of - number) - betaln(a, b)
-    for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):
-        assert isinstance(family, Gaussian)
-        _, noise, spread = family.hyperparameters
-        W = rows.shape[1] // 5
-        place = family._measured(family.estimate(sums))
-        uncertain = spread / (1 + spread / noise * sums[:, W : 2 * W])
-        apart = _pieces_apart(board, rows, noise)
+    for x, sums in zip(arrays, board.sums, strict=True):
+        apart = _pieces_apart(board, x)
         for p in told(range(K), "looking for pieces", K):
-            near = family.with_hyperparameters(Hyperparameters(place[p], noise, apart + uncertain[p]))
-            score[:, p] += near.log_evidence(sums)
+            score[:, p] += x.about(x.places[p], apart + x.uncertain[p]).log_evidence(sums)
     return np.asarray(score)
 
 
-def _pieces_apart(board: Board, rows: Array, noise: Array) -> Array:
+def _pieces_apart(board: Board, x: Location) -> Array:
     """Mean square difference (D,) of pieces that one group has of one atom, counted where both are seen."""
-    D = rows.shape[1] // 5
-    seen, w, wy = rows[:, :D], rows[:, D : 2 * D], rows[:, 2 * D : 3 * D]
-    y = wy / np.where(w > 0, w, 1.0)
+    seen, y = x.seen, x.values
     _, at, number = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
     at = at.ravel()
     # the squares of all differences among r values add up to r times the sum of squares about their mean
-    n, S, Q = (np.zeros((len(number), D)) for _ in range(3))
-    for total, x in ((n, seen), (S, seen * y), (Q, seen * y * y)):
-        np.add.at(total, at, x)
+    n, S, Q = (np.zeros((len(number), y.shape[1])) for _ in range(3))
+    for total, terms in ((n, seen), (S, seen * y), (Q, seen * y * y)):
+        np.add.at(total, at, terms)
     squares = np.maximum(n * Q - S * S, 0.0).sum(0)
     pairs = (n * (n - 1) / 2).sum(0)
-    return np.asarray((squares + PRIOR_PAIRS * PIECES_APART * noise) / (pairs + PRIOR_PAIRS))
+    return np.asarray((squares + PRIOR_PAIRS * PIECES_APART * x.noise) / (pairs + PRIOR_PAIRS))
 
 
 def _best_shadow(s: int, as_shadow: Array, others: NDArray[np.bool_]) -> Artefact:
@@ -144,19 +122,9 @@ def _best_shadow(s: int, as_shadow: Array, others: NDArray[np.bool_]) -> Artefac
     return Artefact(s, (p,), float(scores[p]))
 
 
-def _line(board: Board, i: int) -> _Line:
-    """What `_blend` needs of one array."""
-    family, rows = board.families[i], board.rows[i]
-    assert isinstance(family, Gaussian)
-    D = rows.shape[1] // 5
-    seen, w, wy, _, log_w = (rows[:, d * D : (d + 1) * D] for d in range(5))
-    noise = family.hyperparameters.noise
-    peak = 0.5 * (log_w - seen * np.log(2 * np.pi * noise)).sum(1)
-    place = family._measured(family.estimate(board.sums[i]))
-    return _Line(w / noise, wy / np.where(w > 0, w, 1.0), peak, place)
-
-
-def _blend(board: Board, lines: list[_Line], s: int, others: NDArray[np.bool_], held: NDArray[np.bool_]) -> Artefact:
+def _blend(
+    board: Board, arrays: list[Location], s: int, others: NDArray[np.bool_], held: NDArray[np.bool_]
+) -> Artefact:
     """Log score of an atom's values as blends, and the pair that explains most of them best."""
     assert board.copies is not None
     total = 0.0
@@ -166,7 +134,7 @@ def _blend(board: Board, lines: list[_Line], s: int, others: NDArray[np.bool_], 
         atoms = np.flatnonzero(others & ~held[:, j])
         if len(atoms) < 2:
             return Artefact(s, (), -np.inf)
-        density = _between(lines, int(i), atoms)
+        density = _between(arrays, int(i), atoms)
         Q = len(atoms) * (len(atoms) - 1) / 2
         best = float(density.max())
         if best == -np.inf:
@@ -178,7 +146,7 @@ def _blend(board: Board, lines: list[_Line], s: int, others: NDArray[np.bool_], 
     return Artefact(s, max(by_pair, key=lambda pair: by_pair[pair]), total)
 
 
-def _between(lines: list[_Line], i: int, atoms: Index) -> Array:
+def _between(arrays: list[Location], i: int, atoms: Index) -> Array:
     """Log of the integral over u from 0 to 1 of N(v; u p + (1 - u) q, own variance), for all pairs p < q; else -inf.
 
     With the squared distance A u^2 - 2 B u + C, A = |p - q|^2, B = (v - q)(p - q), C = |v - q|^2 in units of the
@@ -190,14 +158,14 @@ def _between(lines: list[_Line], i: int, atoms: Index) -> Array:
 
     K = len(atoms)
     A, B, C, peak = np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), 0.0
-    for line in lines:
-        off = line.place[atoms] - line.y[i]
-        gram = (off * line.precision[i]) @ off.T
+    for x in arrays:
+        off = x.places[atoms] - x.values[i]
+        gram = (off * x.precision[i]) @ off.T
         square = np.diagonal(gram)
         A += square[:, None] + square - 2 * gram
         B += square - gram  # (v - q)(p - q) at [p, q]
         C += square
-        peak += float(line.peak[i])
+        peak += float(x.peak[i])
     A = np.where(A > 0, A, 1.0)  # an atom and itself
     root, middle = np.sqrt(A), B / A
     low, high = -middle * root, (1 - middle) * root

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from modelweld.errors import OutlierWarning, warn_user
-from modelweld.families import Family, Gaussian
+from modelweld.families import Family
 from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.result import Matching
@@ -24,9 +24,9 @@ def without_outliers(
 ) -> tuple[list[Stack], OutlierReport | None]:
     """Stacks of the values to fit, and what was found; sites set aside whole are no groups any more.
 
-    Only real values have a place to be far from: arrays of other families do not decide.
+    Only values that have places can be far from others: arrays of other families do not decide.
     """
-    real = [i for i, family in enumerate(families) if isinstance(family, Gaussian)]
+    real = [i for i, family in enumerate(families) if family.has_places]
     if not real:
         return list(stacks), None
     report = set_aside(

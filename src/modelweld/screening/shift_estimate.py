@@ -1,11 +1,11 @@
 """A site that is off by a constant: its values' offset from the atoms as the others see them.
 
-Only for families whose values scatter about a place with a `noise`, and whose atoms have a `spread`.
+Only for families that know the `variances` of values about their atom and of atoms.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without
+from modelweld.screening.outliers import Flags
 
 FEWEST_SHIFTED = 3
 """Values that must agree on a shift before it explains a site: two always agree about something."""
@@ -25,7 +26,7 @@ ROUNDING = 1e-9
 """Share of an atom's weight below which what is left after a subtraction is rounding."""
 
 
-class Location(NamedTuple):
+class Shiftable(NamedTuple):
     """One array of a board: its number, family, values, weights of values and atoms in units of 1 / noise, variances.
 
     `deviation` is that of a typical value about its atom: of the noise, and of standard errors where they are sent.
@@ -49,27 +50,25 @@ class Shift(NamedTuple):
     matched: int = 0
 
 
-def locations(board: Board) -> list[Location]:
+def shiftable_arrays(board: Board) -> list[Shiftable]:
     """The arrays of a board in which an offset has a meaning."""
     result = []
     placed = board.labels >= 0
     for i, (family, stack) in enumerate(zip(board.families, board.stacks, strict=True)):
-        noise, spread = getattr(family, "noise", None), getattr(family, "spread", None)
-        if noise is None or spread is None:
+        variances = family.variances()
+        if variances is None:
             continue
-        if getattr(family, "frame", None) is not None:  # the variances of single dimensions say enough about shifts
-            noise, spread = map(np.diagonal, family.covariances)  # type: ignore[attr-defined]
         zeros = np.zeros(stack.values.shape[1])
-        noise, spread = zeros + noise, zeros + spread
+        noise, spread = zeros + variances.noise, zeros + variances.spread
         weight = _weight(stack, noise)
         total = np.zeros((len(board.counts), len(zeros)))
         np.add.at(total, board.labels[placed], weight[placed])
         deviation = np.sqrt(noise * _typical_inverse(weight))
-        result.append(Location(i, family, stack.values, weight, total, noise, spread, deviation))
+        result.append(Shiftable(i, family, stack.values, weight, total, noise, spread, deviation))
     return result
 
 
-def shift_of(board: Board, places: list[Location], out: Without) -> Shift:
+def shift_of(board: Board, places: list[Shiftable], out: Without) -> Shift:
     """The shift of a site: one that explains it if it shares little, else the offset of what it shares."""
     if len(places) == len(board.families):
         explaining = explaining_shift(board, places, out)
@@ -91,7 +90,7 @@ def shift_of(board: Board, places: list[Location], out: Without) -> Shift:
     return Shift(np.concatenate(means), np.concatenate(zs))
 
 
-def explaining_shift(board: Board, places: list[Location], out: Without) -> Shift | None:
+def explaining_shift(board: Board, places: list[Shiftable], out: Without) -> Shift | None:
     """A shift of all values that would match most of a site that now shares little, if there is one.
 
     Values are assigned to the others' atoms, the median difference is taken off, and so on in turn (this finds shifts
@@ -142,7 +141,7 @@ class _Site(NamedTuple):
     deviation: Array
 
     @classmethod
-    def of(cls, board: Board, places: list[Location], out: Without, left: Any) -> _Site:
+    def of(cls, board: Board, places: list[Shiftable], out: Without, left: Flags) -> _Site:
         """Against the atoms that are `left` without it."""
         atoms, home = [], []
         for x in places:

@@ -19,7 +19,7 @@ from modelweld.matching.result import Matching
 from modelweld.progress import told
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, OutlierReport
 from modelweld.screening.quarantine import with_outliers
-from modelweld.screening.shift_estimate import explaining_shift, locations
+from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 
 MOST_SHARED = 0.5
 """Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""
@@ -38,7 +38,7 @@ def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]
         return {}
     families = list(matching.families.values())
     board = Board(stacks, families, matching.prior, matching.copies, matching.stacked_labels)
-    places = locations(board)
+    places = shiftable_arrays(board)
     if len(places) < len(board.families):
         return {}
     looked_at = told([int(j) for j in suspects if j < J], "looking for shifted sites", len(suspects))

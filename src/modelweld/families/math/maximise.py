@@ -13,8 +13,14 @@ MOST_STEPS = 100
 """Of one climb. Learning is called after every sweep and goes on from where it was, so it need not end here."""
 
 
-def climbed(log_likelihood: Callable[[Array], tuple[float, Array]], start: Array, low: Array, high: Array) -> Array:
-    """Where the log likelihood (value and gradient at x) is greatest between `low` and `high`; `start` if nowhere more.
+LogLikelihood = Callable[[Array], tuple[float, Array]]
+"""Value and gradient at a vector of hyperparameters."""
+
+
+def climbed(log_likelihood: LogLikelihood, start: Array, low: Array, high: Array, unit: Array | float = 1.0) -> Array:
+    """Where the log likelihood is greatest between `low` and `high`; `start` if nowhere more.
+
+    The search is in coordinates x times `unit`: it goes straight up where curvatures are about one in these.
 
     Examples
     --------
@@ -24,11 +30,16 @@ def climbed(log_likelihood: Callable[[Array], tuple[float, Array]], start: Array
     """
     from scipy.optimize import minimize
 
-    before, slope = log_likelihood(start)
+    def measured(x: Array) -> tuple[float, Array]:
+        value, gradient = log_likelihood(x / unit)
+        return value, gradient / unit
+
+    start, low, high = start * unit, low * unit, high * unit
+    before, slope = measured(start)
     scale = max(1.0, float(np.abs(slope).max()))  # first step of length one at most: x are logarithms
 
     def descent(x: Array) -> tuple[float, Array]:
-        value, gradient = log_likelihood(x)
+        value, gradient = measured(x)
         return -value / scale, -gradient / scale
 
     inside = np.clip(start, low, high)
@@ -40,7 +51,7 @@ def climbed(log_likelihood: Callable[[Array], tuple[float, Array]], start: Array
         bounds=list(zip(low, high, strict=True)),
         options={"maxiter": MOST_STEPS, "ftol": 1e-12, "gtol": 1e-6 / scale},
     )
-    return np.asarray(found.x) if -found.fun * scale > before else start
+    return np.asarray((found.x if -found.fun * scale > before else start) / unit)
 
 
 class ByAtom:

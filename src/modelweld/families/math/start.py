@@ -10,6 +10,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
@@ -110,6 +111,11 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
         return _with_loud([quarter])
     expected = 2 * gammaincinv(D / 2, CLOSEST) / D  # the quantile of a mean of D squared standard normals
     return _with_loud([tenth, quarter / expected])
+
+
+def chosen(given: ArrayLike | None, otherwise: Array) -> Array:
+    """What was given, or else what was found: one number per dimension (D,)."""
+    return np.zeros(len(otherwise)) + np.asarray(otherwise if given is None else given, dtype=np.float64)
 
 
 def _with_loud(found: list[float]) -> list[float]:

@@ -48,10 +48,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from modelweld.families.base import summed
 from modelweld.families.math.log_rising import log_rising
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
+from modelweld.inputs.stack import Index, Stack, group_of_rows
+
+LEAST_SHARED = 0.1
+"""Of a site's mass, on words that another site knows. With less, its rows would be matched by the prior alone: where
+nothing is shared, every atom predicts a row equally well."""
 
 
 class Sums(NamedTuple):
@@ -102,3 +108,20 @@ def _remainder(N: Array, A: Array) -> Array:
     from scipy.special import gammaln
 
     return np.asarray(gammaln(A) - gammaln(A + N) + (A + N) * np.log(A + N) - A * np.log(A) - N)
+
+
+def misfit_vocabulary(values: Array, seen: NDArray[np.bool_], stack: Stack) -> tuple[int, str] | None:
+    """The first row of a site that has little of its mass on words that another site knows too."""
+    group = group_of_rows(stack.offsets)
+    known = summed(seen.astype(np.float64), group, len(stack.sizes)) > 0
+    elsewhere = known.sum(0) - known > 0
+    mass = summed(values / np.where(seen.any(1), values.sum(1), 1.0)[:, None], group, len(stack.sizes))
+    shared = (mass * elsewhere).sum(1) / np.where(known.any(1), mass.sum(1), 1.0)
+    strange = known.any(1) & (shared < LEAST_SHARED)
+    if not strange.any():
+        return None
+    row = int(np.flatnonzero(strange[group] & seen.any(1))[0])
+    return row, (
+        f"have at least {LEAST_SHARED:.0%} of a site's mass on words that another site knows; found "
+        f"{shared[group[row]]:.1%}, so that there is nothing to compare"
+    )

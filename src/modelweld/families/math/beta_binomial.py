@@ -1,0 +1,56 @@
+"""Proportions of trials about a Beta: the likelihood of its pseudo-counts, and densities of values that are no counts.
+
+With v a share of successes, worth w trials, and l(x) = v log x + (1 - v) log(1 - x), log p(v) = w l(p) + h: the carrier
+h is here in two parts, one that depends on what values are worth and one that does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.families.math.few_events import log_carrier, slope_of_carrier
+from modelweld.inputs.local_model import Array
+
+
+def over_atoms(x: Array, S: Array, F: Array) -> tuple[float, Array, Array, Array]:
+    """Sum over atoms of log evidences without carriers; gradients by x (2, D), by S and by F (K, D).
+
+    x: logarithms of the pseudo-counts.
+    """
+    from scipy.special import betaln, digamma
+
+    a, b = np.exp(x)
+    value = betaln(a + S, b + F) - betaln(a, b)
+    both = digamma(a + b + S + F)
+    by_S, by_F = digamma(a + S) - both, digamma(b + F) - both
+    together = digamma(a + b)
+    by_a, by_b = (by_S - digamma(a) + together).sum(0), (by_F - digamma(b) + together).sum(0)
+    return float(value.sum()), np.stack([a * by_a, b * by_b]), by_S, by_F
+
+
+def carrier(v: Array, w: Array) -> tuple[Array, Array]:
+    """The part of h that depends on what values are worth, and its derivative by that."""
+    bend, ones = _bend(v), np.ones_like(v)
+    h = log_carrier(v, w) + log_carrier(1 - v, w) - log_carrier(ones, w) - w * bend
+    slope = slope_of_carrier(v, w) + slope_of_carrier(1 - v, w) - slope_of_carrier(ones, w)
+    return h, slope / w - bend
+
+
+def fixed(v: Array, weight: Array | None) -> Array:
+    """The part of h that no hyperparameter moves."""
+    from scipy.special import gammaln
+
+    if weight is None:
+        inside = (v > 0) & (v < 1)
+        inner = np.where(inside, v, 0.5)
+        return np.where(inside, -np.log(inner * (1 - inner)) - 0.5 * np.log(2 * np.pi), 0.0)
+    n = np.where(weight > 0, weight, 1.0)
+    choose = gammaln(n + 1) - gammaln(n * v + 1) - gammaln(n * (1 - v) + 1)
+    return np.asarray(choose - carrier(v, n)[0])
+
+
+def _bend(v: Array) -> Array:
+    """The value's own log likelihood per trial, v log v + (1 - v) log(1 - v)."""
+    from scipy.special import xlog1py, xlogy
+
+    return np.asarray(xlogy(v, v) + xlog1py(1 - v, -v))

@@ -1,0 +1,63 @@
+"""Rows over categories about a Dirichlet: the likelihood of its pseudo-counts, and of what rows are worth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from modelweld.families.math import vocabulary
+from modelweld.families.math.log_rising import log_rising
+from modelweld.families.math.maximise import ByAtom
+from modelweld.families.math.simplex import Rows
+from modelweld.families.math.vocabulary import Sums
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedRows:
+    """Rows (N, D) of known atoms, as a function of pseudo-counts a (D,) and of what the rows are worth."""
+
+    rows: Rows
+    labels: Index
+
+    @cached_property
+    def by_atom(self) -> ByAtom:
+        """Sums over the rows of each atom."""
+        return ByAtom(self.labels)
+
+    @cached_property
+    def together(self) -> Array | None:
+        """Summed probabilities, if rows have the same n: they then need be added only once."""
+        return self.by_atom(self.rows.p) if len(np.unique(self.rows.n)) == 1 else None
+
+    def added(self, n: Array) -> Array:
+        """Probabilities times n, by atom (K, D)."""
+        return self.by_atom(self.rows.p, n) if self.together is None else self.together * n[0]
+
+    def evidence(self, a: Array, n: Array) -> tuple[float, Array, float]:
+        """Log evidence without carriers of rows worth n; slopes by a, and by log `between` times `between`."""
+        if self.rows.seen is not None:
+            return self._of_vocabularies(self.rows.seen, a, n)
+        value, by_a, by_s, by_N = over_atoms(a, self.added(n), self.by_atom(n))
+        return value, by_a, float((by_s * self.added(n * n)).sum() + (by_N * self.by_atom(n * n)).sum())
+
+    def _of_vocabularies(self, seen: Array, a: Array, n: Array) -> tuple[float, Array, float]:
+        of = vocabulary.statistics(self.rows.p, seen, n, a)
+        atoms = Sums(*(self.by_atom(part) for part in of))
+        value = float(vocabulary.log_evidence(atoms, a).sum())
+        by_a, by_row = vocabulary.slopes(self.rows.p, seen, n, a, self.labels, atoms)
+        return value, by_a, float((by_row * n * n).sum())
+
+
+def over_atoms(a: Array, S: Array, N: Array) -> tuple[float, Array, Array, Array]:
+    """Sum over atoms of log evidences without carriers; gradients by a (D,), by S (K, D) and by N (K,)."""
+    from scipy.special import digamma, gammaln
+
+    A, K = a.sum(), len(S)
+    by_S, by_N = digamma(a + S), -digamma(A + N)
+    value = float(log_rising(S, a).sum() + (gammaln(A) - gammaln(A + N)).sum())
+    by_a = by_S.sum(0) - K * digamma(a) + K * digamma(A) + by_N.sum()
+    return value, by_a, by_S, by_N

@@ -1,0 +1,117 @@
+"""What `Rates`, `Proportions` and `Counts` share: values from a number of observations that are worth fewer of them.
+
+How much sites differ beyond chance is `between`, see `modelweld.families.math.effective_size`. Rows depend on it, so it
+is learned from the values; the atoms' hyperparameters alone are learned from sums. Both by climbing in logarithms.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family
+from modelweld.families.math.maximise import LogLikelihood, climbed
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+
+SMALLEST_SHARE = 0.1
+"""Of the first noise, put down to differences between sites even where sites' observations would explain all."""
+
+
+class Search(NamedTuple):
+    """Logarithms of hyperparameters to climb from, their bounds, and units in which curvatures are about one."""
+
+    start: Array
+    low: Array
+    high: Array
+    unit: Array | float = 1.0
+
+
+class Observed(Family):
+    """Values whose `weight` is a number of observations. Subclasses are dataclasses with the two fields below.
+
+    They write, besides what every family does, the likelihood of logarithms of hyperparameters given sums of rows
+    (`of_atoms`) and given values (`of_values`, that of `between` last), where to `search`, and the family `at` a place.
+    """
+
+    between: ArrayLike | None
+    learning: Literal["likelihood", "nothing"]
+
+    @abstractmethod
+    def of_atoms(self, sums: Array) -> LogLikelihood:
+        """Log likelihood of the atoms' hyperparameters, given what values are worth."""
+
+    @abstractmethod
+    def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
+        """The same together with `between`."""
+
+    @abstractmethod
+    def search(self, sums: Array, between: bool) -> Search:
+        """Where to look for hyperparameters, `between` among them or not."""
+
+    @abstractmethod
+    def at(self, logs: Array, between: bool) -> Self:
+        """The same family with hyperparameters of these logarithms."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether sites differ by chance only, so that numbers of observations are believed."""
+        return self.between is not None and bool(np.isinf(self.between).all())
+
+    def rows_change(self, stack: Stack) -> bool:
+        """Rows depend on what a value is worth."""
+        return not self.exact and self.learning != "nothing"
+
+    def update(self, sums: Array) -> Self:
+        """Maximum likelihood of the atoms' hyperparameters, given what values are worth."""
+        if self.learning == "nothing":
+            return self
+        return self.climbed(self.of_atoms(sums), sums, between=False)
+
+    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
+        """As `update`, and `between`; that stays where no atom has two values, because then nothing tells it."""
+        if not (self.rows_change(stack) and self.tells(labels)):
+            return self.update(sums)
+        return self.climbed(self.of_values(stack, labels), sums, between=True)
+
+    def tells(self, labels: Index) -> bool:
+        """Whether a matching tells how much sites differ."""
+        return not self.exact and len(np.unique(labels)) < len(labels)
+
+    def climbed(self, log_likelihood: LogLikelihood, sums: Array, between: bool) -> Self:
+        """The family with hyperparameters from the top."""
+        return self.at(climbed(log_likelihood, *self.search(sums, between)), between)
+
+    def refuse_variance(self, variance: Array | None, observations: str) -> None:
+        """What a value is worth is known by its weight alone."""
+        if variance is not None:
+            raise InputError(
+                f"{type(self).__name__}: what a value is worth is its weight ({observations}); it takes no variance."
+            )
+
+
+def freeze_between(family: Observed) -> None:
+    """Make a `between` that is one number a float; refuse others."""
+    if family.between is None:
+        return
+    between = np.asarray(family.between, dtype=np.float64)
+    if between.ndim > 0 or not between > 0:
+        raise InputError(
+            f"{type(family).__name__}: between is one positive number or infinite; found {family.between!r}."
+        )
+    object.__setattr__(family, "between", float(between))
+
+
+def seen(stack: Stack) -> NDArray[np.bool_]:
+    """Which entries were seen (N, D)."""
+    return np.ones(stack.values.shape, dtype=bool) if stack.weight is None else stack.weight > 0
+
+
+def parts(rows: Array) -> tuple[Array, Array, Array]:
+    """Two statistics per dimension and the summed carrier, which stand side by side in rows (..., 2 D + 1)."""
+    D = rows.shape[-1] // 2
+    return rows[..., :D], rows[..., D : 2 * D], rows[..., 2 * D :]
