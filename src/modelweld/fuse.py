@@ -173,14 +173,15 @@ def fuse(
     with blas_threads(_threads(n_jobs)), heard_by(progress):
         if not any(isinstance(m, LocalModel) for m in given):
             return _fuse_arrays(given, families, rng, options, settings)
-        check_units([m for m in given if isinstance(m, LocalModel)])
-        kind = kind_of(given) if all(isinstance(m, LocalModel) for m in given) else None
-        if kind is not None and hasattr(kind, "harmonised"):
-            given = kind.harmonised(given)
-        sites = checked_models(given)
-        if families is None and kind is not None:
+        local = [m for m in given if isinstance(m, LocalModel)]
+        check_units(local)
+        if len(local) < len(given):
+            checked_models(given)  # says which of them is none
+        kind = kind_of(local)
+        sites = checked_models(kind.harmonised(local))
+        if families is None:
             families = kind.families(sites)
-        if filter_outliers == "auto" and not getattr(kind, "HAS_OUTLIERS", True):
+        if filter_outliers == "auto" and not kind.has_outliers:
             options["filter_outliers"] = False
         return _fuse_models(sites, families, rng, options, settings)
 

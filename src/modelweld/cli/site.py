@@ -100,8 +100,7 @@ def validate(
     if len(good) > 1:
         try:
             check_once(good)
-            kind = kind_of(good)
-            checked_models(kind.harmonised(good) if kind is not None and hasattr(kind, "harmonised") else good)
+            checked_models(kind_of(good).harmonised(good))
         except InputError as wrong:
             problems["together"] = " ".join(str(wrong).split())
     if json:

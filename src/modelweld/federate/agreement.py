@@ -47,8 +47,7 @@ def difference(models: Sequence[LocalModel]) -> str | None:
     """Why these models cannot be fused, as `fuse` would say it; None if they can."""
     try:
         check_units(models)
-        kind = kind_of(models)
-        checked_models(kind.harmonised(models) if kind is not None and hasattr(kind, "harmonised") else models)
+        checked_models(kind_of(models).harmonised(models))
     except InputError as wrong:
         return str(wrong)
     return None

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.mixture import mixture, parameters
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.mixture_components import parameters
 
 UNUSED = 1e-3
 """Share of a component (of a point, where points are counted) below which a variational fit has emptied it."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import hmm, shares
-from modelweld.kinds.mixture import merged
+from modelweld.kinds.mixture_components import merged
 from modelweld.libraries.gaussian_hmm import set_chain, spreads_of
 from modelweld.libraries.hmm_counts import chain_counts
 

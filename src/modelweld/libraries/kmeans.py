@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.mixture import diagonals, mixture, parameters
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.mixture_components import diagonals, parameters
 
 
 def read(

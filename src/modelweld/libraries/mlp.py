@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.network import layers, moments, network
+from modelweld.kinds.network import moments, network
+from modelweld.kinds.network_outputs import layers
 
 
 def read(

@@ -36,13 +36,9 @@ def unscaled(
     scaled = read(last, features=names, **({**facts, "X": X} if X is not None else facts))
     if not undone:
         return scaled
-    kind: Any = kind_of([scaled])
-    if not hasattr(kind, "rescaled"):
-        raise InputError(f"scalers before a {scaled.kind} cannot be undone; fit it without them.")
     D = int(getattr(last, "n_features_in_", np.size(scale)))
-    local: LocalModel = kind.rescaled(
-        scaled, np.broadcast_to(scale, D).astype(float), np.broadcast_to(offset, D).astype(float)
-    )
+    raw = (np.broadcast_to(scale, D).astype(float), np.broadcast_to(offset, D).astype(float))
+    local = kind_of([scaled]).rescaled(scaled, *raw)
     return local.with_(facts={**local.facts, "undone": undone})
 
 

@@ -16,7 +16,8 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.hmm import hmm
-from modelweld.kinds.mixture import FEWEST_POINTS, diagonals
+from modelweld.kinds.mixture import FEWEST_POINTS
+from modelweld.kinds.mixture_components import diagonals
 
 SETTINGS = ("kappa", "eta", "gamma", "eta0", "mean_precision")
 """What a written model takes over, where all sites agree; else it has the class's defaults."""

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.network import layers, moments, network
+from modelweld.kinds.network import moments, network
+from modelweld.kinds.network_outputs import layers
 
 NAMES = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 """PyTorch's activations and ours."""
