@@ -418,9 +418,9 @@ class Fusion:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
-        from modelweld.files import save
+        from modelweld.files.fusion_file import save_fusion
 
-        return save(self, path, force=force)
+        return save_fusion(self, path, force=force)
 
     def report(self, path: str | os.PathLike[str], title: str = "Fusion report") -> Path:
         """Write one self-contained HTML page: what was fused, how sure that is, and what to look at."""

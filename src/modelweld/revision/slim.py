@@ -207,9 +207,9 @@ class SlimFusion:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
-        from modelweld.files import save
+        from modelweld.files.slim_file import save_slim
 
-        return save(self, path, force=force)
+        return save_slim(self, path, force=force)
 
     def _board(self, model: Any) -> Board:
         """A board that holds the new site alone, placed at the atoms of all others."""
