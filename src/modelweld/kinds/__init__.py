@@ -40,16 +40,7 @@ covariances are one number."""
 
 
 def register(kind: Kind) -> None:
-    """Enter a kind from outside the package: models that say its name are fused, saved and reported by it.
-
-    Examples
-    --------
-    >>> class Directions(Kind):
-    ...     name, plural = "doc-directions", "directions"
-    >>> register(Directions())
-    >>> kind_named("doc-directions").plural
-    'directions'
-    """
+    """Enter a kind from outside the package: models that say its name are fused, saved and reported by it."""
     known = KINDS.get(kind.name)
     if known is not None and type(known) is not type(kind):
         raise InputError(f"there is a kind {kind.name!r} already. Give yours another name.")
