@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW
 
 
 def assignment_score(scores, choice, surcharge):

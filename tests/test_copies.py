@@ -8,11 +8,9 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.agglomerate import Pairs
-from modelweld.matching.algorithm1 import alternate
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
-from modelweld.matching.moves import merge, merge_and_split, split
+from modelweld.matching.moves import Pairs, merge, merge_and_split, split
 from modelweld.matching.search import believable, certainty
 from modelweld.priors.pieces import Copies
 from modelweld.priors.spectrum import Spectrum

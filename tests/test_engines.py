@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, Spectrum
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import alternate
-from modelweld.matching.assignment import NEW, best_assignment
+from modelweld.matching.algorithm1 import NEW, alternate, best_assignment
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths

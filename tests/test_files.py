@@ -23,10 +23,9 @@ from modelweld import BetaBernoulli, InputError, LocalModel, Spectrum, fuse
 from modelweld.files import load, read_any, read_sites, save
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.schema import check, schema, violation
+from modelweld.inputs.alignment import check_units
 from modelweld.inputs.local_model import OutOfRangeError
-from modelweld.inputs.units import check_units
-from modelweld.kinds import KINDS as KIND_FILES
-from modelweld.kinds import kind_of
+from modelweld.kinds import hows, kind_of
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
@@ -159,10 +158,8 @@ def test_models_of_every_library_travel(case, path):
 
 @pytest.mark.parametrize("kind", ["mixture", "hmm", "network", "topics", "sparse-gp"])
 def test_fused_models_travel(kind, path):
-    from importlib import import_module
-
     fusion = fuse([by_kind(seed)[kind] for seed in range(3)])
-    for how in import_module(f"modelweld.kinds.{KIND_FILES[kind]}").HOWS:
+    for how in hows()[kind]:
         fused = fusion.fused(how)
         save(fused, path, force=True)
         assert_same(fused, load(path))

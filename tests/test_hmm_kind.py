@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from modelweld import InputError, fuse
-from modelweld.kinds.hmm import fused, hmm, shares, shrunk
+from modelweld.kinds.hmm import HMM, hmm, shares, shrunk
 from modelweld.libraries.hmm_counts import posterior_counts, stationary
 
 
@@ -88,7 +88,7 @@ def test_what_cannot_be_fused_is_named():
         fuse([chain(rng), symbols])
     fusion = fuse([chain(rng).with_(site="north"), chain(rng, counted=False).with_(site="south")])
     with pytest.raises(InputError, match="site south does not say how many frames"):
-        fused(fusion, "counts")
+        HMM().fused(fusion, "counts")
 
 
 @pytest.mark.hmm

@@ -7,8 +7,7 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import alternate
-from modelweld.matching.assignment import NEW, best_assignment
+from modelweld.matching.algorithm1 import NEW, alternate, best_assignment
 from modelweld.matching.board import Board
 from modelweld.matching.moves import rematch
 from oracles import assignment_score

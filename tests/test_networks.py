@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 
 from modelweld import InputError, fuse, read
 from modelweld.families import Gaussian
-from modelweld.kinds.network import activated, network, outputs, shares
+from modelweld.kinds.network import network, shares
+from modelweld.kinds.network_outputs import activated, outputs
 from modelweld.kinds.network_polish import _slope
 from modelweld.kinds.network_refit import DRAWS, drawn
 from modelweld.libraries import write

@@ -5,7 +5,7 @@ import pytest
 
 from modelweld import Gaussian, InputError, OutlierWarning, fuse
 from modelweld.diagnostics import notes
-from modelweld.screening.shifted_sites import shifted_sites
+from modelweld.screening.quarantine import shifted_sites
 from modelweld.studies import simulate
 
 

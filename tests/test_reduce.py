@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from modelweld import InputError, fuse
-from modelweld.kinds.mixture import densest, merged, mixture, stacked
+from modelweld.kinds.mixture import densest, mixture
+from modelweld.kinds.mixture_components import merged, stacked
 from modelweld.kinds.mixture_density import drawn, log_likelihood, nearest, softened, statistics
 from modelweld.kinds.mixture_reduction import log_volumes, reduced
 

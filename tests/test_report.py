@@ -9,7 +9,8 @@ import pytest
 import modelweld
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
-from modelweld.kinds.mixture import merged, mixture, stacked
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.mixture_components import merged, stacked
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
 from modelweld.report import numbers_of, page_of, summary, write_report

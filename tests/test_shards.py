@@ -13,10 +13,10 @@ from modelweld.errors import InputError, SmallShardWarning
 from modelweld.families.base import summed
 from modelweld.families.math.standard_errors import VaryingNoise, maximise_with_variance
 from modelweld.files import save
-from modelweld.inputs.sets import stack_of
 from modelweld.inputs.stack import stack_arrays
-from modelweld.matching import engines
+from modelweld.matching import search
 from modelweld.matching.board import Board
+from modelweld.matching.sets import stack_of
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here
 from modelweld.shards.fuse import fuse_shards, grouped, polish
@@ -212,7 +212,7 @@ def test_compiled_and_plain_sweeps_agree(monkeypatch):
     shards = grouped(sites_of(5.0, 12))
     results = []
     for bound in (0, np.inf):
-        monkeypatch.setattr(engines, "COMPILED_FROM", bound)
+        monkeypatch.setattr(search, "COMPILED_FROM", bound)
         assert load(shards[0]).compiled == (bound == 0)
         results.append(fuse_shards(shards))
     compiled, plain = results
@@ -223,7 +223,7 @@ def test_compiled_and_plain_sweeps_agree(monkeypatch):
     common = centre.places[0], centre.counts, centre.sums[0], centre.family, centre.prior, len(centre.sizes), (0,)
     answers = []
     for bound in (0, np.inf):
-        monkeypatch.setattr(engines, "COMPILED_FROM", bound)
+        monkeypatch.setattr(search, "COMPILED_FROM", bound)
         answers.append(propose(engine.held[0], engine.labels[0], *common)[0])
     assert adjusted_rand([answers[0]], [answers[1]]) == 1
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from modelweld.families import Gaussian
 from modelweld.families.base import summed
 from modelweld.inputs.stack import group_of_rows, offsets_of
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.tally import Tally
 
 FAMILY = Gaussian(mean=[0.0], noise=[1.0], spread=[4.0])

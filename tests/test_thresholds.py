@@ -13,9 +13,9 @@ from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.algorithm1 import Progress
 from modelweld.matching.board import Board
-from modelweld.matching.finish import by_labels
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.moves import rematch
+from modelweld.matching.result import by_labels
 from modelweld.matching.search import believable, certainty
 from modelweld.priors.pieces import Copies
 from modelweld.screening.outliers import set_aside

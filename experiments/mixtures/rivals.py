@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from modelweld.kinds.mixture import merged
+from modelweld.kinds.mixture_components import merged
 
 Mixture = tuple[np.ndarray, np.ndarray, np.ndarray]
 

@@ -27,7 +27,8 @@ from sets import SETS, Sites, digits, heart
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
 from modelweld.families.normal_wishart import NormalWishart
 from modelweld.families.scatter import Scatter
-from modelweld.kinds.mixture import merged, mixture, parameters, stacked
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.mixture_components import merged, parameters, stacked
 from modelweld.kinds.mixture_density import log_likelihood
 from modelweld.kinds.mixture_reduction import reduced
 from modelweld.studies.metrics import adjusted_rand

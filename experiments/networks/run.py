@@ -15,7 +15,8 @@ from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import aligned
-from modelweld.kinds.network import layers, like_sites, outputs, shares
+from modelweld.kinds.network import like_sites, shares
+from modelweld.kinds.network_outputs import layers, outputs
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 
 HERE = Path(__file__).parent

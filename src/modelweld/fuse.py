@@ -12,17 +12,15 @@ import numpy as np
 from modelweld.errors import InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion
-from modelweld.inputs.columns import columns_of
+from modelweld.inputs.alignment import check_units, checked_models, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.sets import Families, checked_models, families_by_set, stack_of
-from modelweld.inputs.settings import in_words
 from modelweld.inputs.stack import stack_arrays
-from modelweld.inputs.units import check_units
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
 from modelweld.match import match
-from modelweld.matching.plan import Auto, Engine, Plan, Preset, Search, preset_of
+from modelweld.matching.plan import Auto, Engine, Plan, Preset, Search, in_words, preset_of
 from modelweld.matching.result import Matching
+from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Listener, heard_by
 from modelweld.threads import blas_threads
@@ -172,15 +170,14 @@ def _fuse_models(
     given: Sequence[Any], families: Families, plan: Plan, rng: np.random.Generator, settings: dict[str, Any]
 ) -> Fusion:
     """Fuse local models: one set after the other, each in the global order of those before."""
-    check_units([m for m in given if isinstance(m, LocalModel)])
-    kind = kind_of(given) if all(isinstance(m, LocalModel) for m in given) else None
-    if kind is not None:
-        given = kind.harmonised(given) if hasattr(kind, "harmonised") else given
-    sites = checked_models(given)
-    if kind is not None:
-        families = kind.families(sites) if families is None else families
-        if plan.screen == "auto" and not getattr(kind, "HAS_OUTLIERS", True):
-            plan = replace(plan, screen=False)
+    models = local_models(given)
+    check_units(models)
+    kind = kind_of(models)
+    sites = checked_models(kind.harmonised(models))
+    if families is None:
+        families = kind.families(sites)
+    if plan.screen == "auto":
+        plan = replace(plan, screen=kind.has_outliers)
     names = [m.site or str(j) for j, m in enumerate(sites)]
     matchings: dict[str, Matching] = {}
     for set_name, chosen in families_by_set(sites, families).items():

@@ -13,13 +13,12 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.sets import stack_of
-from modelweld.inputs.stack import Index, arranged, stack_arrays
+from modelweld.inputs.stack import Index, Key, arranged, stack_arrays
 from modelweld.matching.board import Board
 from modelweld.matching.global_arrays import GlobalArrays
 from modelweld.matching.result import Matching
+from modelweld.matching.sets import stack_of
 from modelweld.progress import told
 
 if TYPE_CHECKING:
@@ -412,9 +411,9 @@ class Fusion:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
-        from modelweld.files import save
+        from modelweld.files.fusion_file import save_fusion
 
-        return save(self, path, force=force)
+        return save_fusion(self, path, force=force)
 
     def report(self, path: str | os.PathLike[str], title: str = "Fusion report") -> Path:
         """Write one self-contained HTML page: what was fused, how sure that is, and what to look at."""

@@ -7,7 +7,7 @@
 | run | start, Algorithm 1 and the search round it | `matching.engines` |
 | finish | labels in the order given, atoms by count, artefacts last | `screening.artefacts`, `matching.finish` |
 | put back | outliers are in the result, each an atom of its own | `screening.quarantine` |
-| screen again | a site that is off by a constant is set aside, the others refitted | `screening.shifted_sites` |
+| screen again | a site that is off by a constant is set aside, the others refitted | `screening.quarantine` |
 """
 
 from __future__ import annotations
@@ -19,19 +19,16 @@ import numpy as np
 from modelweld.errors import ConvergenceWarning, InputError, warn_user
 from modelweld.families import Family
 from modelweld.families.suggest import check_fit
-from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import check_squares
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Progress, alternate
 from modelweld.matching.board import Board
-from modelweld.matching.engines import board_at, run
-from modelweld.matching.finish import finished
 from modelweld.matching.plan import MOST_SWEEPS, Plan
-from modelweld.matching.result import Matching
+from modelweld.matching.result import Matching, finished
+from modelweld.matching.search import board_at, run
 from modelweld.progress import tell
 from modelweld.screening.artefacts import artefacts
-from modelweld.screening.quarantine import with_outliers, without_outliers
-from modelweld.screening.shifted_sites import without_shifted
+from modelweld.screening.quarantine import with_outliers, without_outliers, without_shifted
 
 Parts = Mapping[Key, tuple[Stack, Family]]
 """The arrays that decide a set's matching: their values of all sites, and their families."""

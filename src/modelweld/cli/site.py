@@ -84,7 +84,7 @@ def validate(
     from modelweld.cli.paths import check_once, expanded
     from modelweld.errors import InputError
     from modelweld.files import read_sites
-    from modelweld.inputs.sets import checked_models
+    from modelweld.inputs.alignment import checked_models
     from modelweld.kinds import kind_of
     from modelweld.progress import told
 
@@ -100,8 +100,7 @@ def validate(
     if len(good) > 1:
         try:
             check_once(good)
-            kind = kind_of(good)
-            checked_models(kind.harmonised(good) if kind is not None and hasattr(kind, "harmonised") else good)
+            checked_models(kind_of(good).harmonised(good))
         except InputError as wrong:
             problems["together"] = " ".join(str(wrong).split())
     if json:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from modelweld.fusion import Fusion
-from modelweld.inputs.keys import arrays_of
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.stack import arrays_of
 from modelweld.revision.slim import SlimFusion
 
 

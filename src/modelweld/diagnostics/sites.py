@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging
-from modelweld.inputs.columns import columns_of
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without, leave_out
+from modelweld.matching.sets import columns_of
 from modelweld.progress import told
 from modelweld.screening.outliers import FEWEST_SITES, MAD_TO_DEVIATION, Flags
 from modelweld.screening.shift_estimate import Shift, Shiftable, shift_of, shiftable_arrays

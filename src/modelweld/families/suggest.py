@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.families.registry import FAMILIES
-from modelweld.inputs.keys import Key, arrays_of
-from modelweld.inputs.stack import Stack, group_of_rows
+from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_rows
 
 
 def check_fit(family: Family, stack: Stack, sites: Sequence[str], key: Key) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from modelweld.errors import InputError
+from modelweld.inputs.alignment import check_units, checked_models
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.sets import checked_models
-from modelweld.inputs.units import check_units
 from modelweld.kinds import kind_of
 
 
@@ -47,8 +46,7 @@ def difference(models: Sequence[LocalModel]) -> str | None:
     """Why these models cannot be fused, as `fuse` would say it; None if they can."""
     try:
         check_units(models)
-        kind = kind_of(models)
-        checked_models(kind.harmonised(models) if kind is not None and hasattr(kind, "harmonised") else models)
+        checked_models(kind_of(models).harmonised(models))
     except InputError as wrong:
         return str(wrong)
     return None

@@ -12,8 +12,8 @@ from modelweld.files.file_errors import first_line
 from modelweld.files.limits import checked_name
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
-from modelweld.inputs.keys import arrays_of
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.stack import arrays_of
 
 FEWEST_SITES = 2
 """Answers below which there is nothing to fuse."""

@@ -58,26 +58,17 @@ def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], 
     ...     load(save(site, f"{folder}/north.safetensors")).arrays["v"].tolist()
     [[1.0, 2.0]]
     """
-    where = Path(path)
-    with naming(where):
-        if isinstance(thing, LocalModel):
-            save_site(thing, where, force=force)
-            return where
-        from modelweld.files.fusion_file import save_fusion
-        from modelweld.files.slim_file import save_slim
-        from modelweld.fusion import Fusion
-        from modelweld.revision.slim import SlimFusion
+    if isinstance(thing, LocalModel):
+        return save_site(thing, path, force=force)
+    from modelweld.fusion import Fusion
+    from modelweld.revision.slim import SlimFusion
 
-        if isinstance(thing, SlimFusion):
-            save_slim(thing, where, force=force)
-        elif isinstance(thing, Fusion):
-            save_fusion(thing, where, force=force)
-        else:
-            raise InputError(
-                f"a {type(thing).__name__} is neither a LocalModel nor a Fusion. For fitted models there is "
-                "modelweld.export(model, path)."
-            )
-    return where
+    if isinstance(thing, (Fusion, SlimFusion)):
+        return thing.save(path, force=force)
+    raise InputError(
+        f"{str(path)!r}: a {type(thing).__name__} is neither a LocalModel nor a Fusion. For fitted models there is "
+        "modelweld.export(model, path)."
+    )
 
 
 def load(path: str | os.PathLike[str]) -> LocalModel | Fusion | SlimFusion:
@@ -92,12 +83,14 @@ def load(path: str | os.PathLike[str]) -> LocalModel | Fusion | SlimFusion:
                 return load_site(file, manifest)
             if manifest is not None and manifest["format"] == SLIM:
                 from modelweld.files.slim_file import load_slim
+                from modelweld.revision.slim import SlimFusion
 
-                return load_slim(file, manifest)
+                return load_slim(file, manifest, SlimFusion)
             if manifest is not None:
                 from modelweld.files.fusion_file import load_fusion
+                from modelweld.fusion import Fusion
 
-                return load_fusion(file, manifest)
+                return Fusion(*load_fusion(file, manifest))
     return read_any(where)
 
 

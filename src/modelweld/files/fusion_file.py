@@ -1,25 +1,28 @@
-"""A Fusion as a file: the sites' models, the matching of every set, hyperparameters; bit for bit, and no code."""
+"""A Fusion as a file: the sites' models, the matching of every set, hyperparameters; bit for bit, and no code.
+
+A fusion is taken apart here, and its parts are read again; `modelweld.load` puts them together.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.file_errors import AGAIN
+from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.manifest import described, rebuilt
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, back, from_fields, in_fields, number
 from modelweld.files.tensors import Tensors, storable, write
-from modelweld.inputs.keys import Key, arrays_of
-from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.stack import Index, stack_arrays
+from modelweld.inputs.local_model import Array, LocalModel, check_finite
+from modelweld.inputs.stack import Index, Key, arrays_of, stack_arrays
 from modelweld.matching.result import Artefact, Matching
 
 if TYPE_CHECKING:
@@ -28,8 +31,26 @@ if TYPE_CHECKING:
 Tensor = NDArray[Any]
 
 
-def save_fusion(fusion: Fusion, path: Path, *, force: bool) -> None:
+class FusionParts(NamedTuple):
+    """What a Fusion is made of."""
+
+    given: list[LocalModel] | list[Array]
+    sites: list[str]
+    matchings: dict[str, Matching]
+    settings: dict[str, Any]
+
+
+def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write a fusion with everything it knows, the sites' own parameters included."""
+    where = Path(path)
+    with naming(where):
+        content, tensors = _described(fusion)
+        write(where, tensors, as_text(FUSION, content, tensors), force=force)
+    return where
+
+
+def _described(fusion: Fusion) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What the manifest says of a fusion, and its tensors by name."""
     tensors: dict[str, Tensor] = {}
     lists: dict[tuple[str, ...], int] = {}
     content: dict[str, Any] = {"sites": list(fusion.sites), "lists": []}
@@ -53,7 +74,7 @@ def save_fusion(fusion: Fusion, path: Path, *, force: bool) -> None:
         tensors |= own
     if fusion.settings:
         content["settings"] = fusion.settings
-    write(path, tensors, as_text(FUSION, content, tensors), force=force)
+    return content, tensors
 
 
 def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -110,10 +131,8 @@ def key_of(spelt: str | list[str]) -> Key:
     return spelt if isinstance(spelt, str) else tuple(spelt)
 
 
-def load_fusion(file: Tensors, manifest: dict[str, Any]) -> Fusion:
-    """The fusion that was saved."""
-    from modelweld.fusion import Fusion
-
+def load_fusion(file: Tensors, manifest: dict[str, Any]) -> FusionParts:
+    """The parts of the fusion that was saved."""
     ledger = Ledger(file, manifest["sha256"])
     given = _given(manifest, ledger)
     J = len(manifest["sites"])
@@ -127,10 +146,10 @@ def load_fusion(file: Tensors, manifest: dict[str, Any]) -> Fusion:
         sizes = [model.sizes.get(set_name) if isinstance(model, LocalModel) else len(model) for model in given]
         if np.diff(matching.offsets).tolist() != sizes or not used <= known:
             raise InputError(f"its matching of set {set_name!r} is not of the sites it holds. {AGAIN}")
-    return Fusion(given, manifest["sites"], matchings, manifest.get("settings"))
+    return FusionParts(given, manifest["sites"], matchings, manifest.get("settings", {}))
 
 
-def _given(manifest: Mapping[str, Any], ledger: Ledger) -> list[Any]:
+def _given(manifest: Mapping[str, Any], ledger: Ledger) -> list[LocalModel] | list[Array]:
     """What the sites sent: models, or plain arrays."""
     if "models" in manifest:
         lists = manifest["lists"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds import KINDS, kind_of
+from modelweld.kinds import kind_named
 
 
 def check_kind(model: LocalModel) -> None:
@@ -16,7 +16,6 @@ def check_kind(model: LocalModel) -> None:
     modelweld.errors.InputError: a mixture has an array covariances or variances, and this one has ['means']. \
 Make it with modelweld.export, or leave the kind out.
     """
-    if model.kind in KINDS:
-        kind = kind_of([model])
-        assert kind is not None
+    kind = kind_named(model.kind)
+    if kind is not None:
         kind.layout(model).check(model)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from modelweld.errors import InputError
+from modelweld.files.file_errors import naming
 from modelweld.files.kind_checks import check_kind
 from modelweld.files.manifest import Tensor, described, rebuilt
 from modelweld.files.manifest_text import SITE, Ledger, as_text
@@ -13,10 +15,13 @@ from modelweld.files.tensors import Tensors, as_bytes, write
 from modelweld.inputs.local_model import LocalModel
 
 
-def save_site(model: LocalModel, path: Path, *, force: bool) -> None:
+def save_site(model: LocalModel, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write what leaves a site."""
-    tensors, manifest = _content(model)
-    write(path, tensors, manifest, force=force)
+    where = Path(path)
+    with naming(where):
+        tensors, manifest = _content(model)
+        write(where, tensors, manifest, force=force)
+    return where
 
 
 def site_bytes(model: LocalModel) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,15 +10,15 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.file_errors import AGAIN
+from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.fusion_file import families_described, key_of
 from modelweld.files.manifest import Tensor, described, rebuilt
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.tensors import Tensors, storable, write
-from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import check_finite
-from modelweld.inputs.sets import stack_of
+from modelweld.inputs.stack import Key, arrays_of
+from modelweld.matching.sets import stack_of
 
 if TYPE_CHECKING:
     from modelweld.revision.slim import SlimFusion
@@ -25,8 +26,17 @@ if TYPE_CHECKING:
 NUMBERS = ("counts", "sizes", "names")
 
 
-def save_slim(slim: SlimFusion, path: Path, *, force: bool) -> None:
+def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write a slim fusion."""
+    where = Path(path)
+    with naming(where):
+        content, tensors = _described(slim)
+        write(where, tensors, as_text(SLIM, content, tensors), force=force)
+    return where
+
+
+def _described(slim: SlimFusion) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What the manifest says of a slim fusion, and its tensors by name."""
     pattern, tensors = described(slim.pattern, "pattern/")
     families, own = families_described(slim.families, "families/")
     for i, entry in enumerate(families):
@@ -40,20 +50,18 @@ def save_slim(slim: SlimFusion, path: Path, *, force: bool) -> None:
         **{name: name for name in NUMBERS},
         "opened": slim.opened,
     }
-    write(path, tensors, as_text(SLIM, content, tensors), force=force)
+    return content, tensors
 
 
-def load_slim(file: Tensors, manifest: dict[str, Any]) -> SlimFusion:
-    """The slim fusion that was saved."""
-    from modelweld.revision.slim import SlimFusion
-
+def load_slim(file: Tensors, manifest: dict[str, Any], made: type[SlimFusion]) -> SlimFusion:
+    """The slim fusion that was saved; `made` is its class, which this file must not import: it is saved from there."""
     ledger = Ledger(file, manifest["sha256"])
     families: dict[Key, Family] = {}
     sums: dict[Key, Tensor] = {}
     for one in manifest["families"]:
         families[key_of(one["key"])] = from_fields(one["family"], FAMILIES, ledger)
         sums[key_of(one["key"])] = ledger.kind(one["sums"], "f", 2)
-    slim = SlimFusion(
+    slim = made(
         pattern=rebuilt(manifest["pattern"], ledger),
         families=families,
         sums=sums,

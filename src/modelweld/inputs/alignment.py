@@ -1,4 +1,6 @@
-"""Sites that name their coordinates are put into one order by name, before anything is compared.
+"""Sites must describe the same things: the same arrays, the same names in one order, the same units.
+
+Those that name their coordinates are put into one order by name, before anything is compared.
 
 A coordinate that must be complete (features) has the same names everywhere, in any order; else the sites do not
 measure the same things and are refused, with the difference. Of a partial one (words, classes) every site sends what it
@@ -16,6 +18,34 @@ from modelweld.inputs.local_model import Array, LocalModel
 
 SHOWN = 5
 """Names shown in a message before it says "and so many more"."""
+
+
+def local_models(given: Sequence[object]) -> list[LocalModel]:
+    """All of them, if all are LocalModels; else an error that says which is none."""
+    for j, m in enumerate(given):
+        if not isinstance(m, LocalModel):
+            raise InputError(f"site {j}: either all sites are LocalModels or none is; found {type(m).__name__}.")
+    return [m for m in given if isinstance(m, LocalModel)]
+
+
+def checked_models(given: Sequence[object]) -> list[LocalModel]:
+    """All LocalModels, aligned by name, with the same arrays and axes."""
+    models = aligned(local_models(given))
+    first = models[0]
+    for j, m in enumerate(models):
+        if dict(m.axes) != dict(first.axes):
+            raise InputError(
+                f"site {m.site or j}: all sites must send the same arrays with the same axes. It has "
+                f"{dict(m.axes)}, the first site {dict(first.axes)}. What a site has not seen it sends with weight 0."
+            )
+        for name, axes in m.axes.items():
+            for axis, n, n_first in zip(axes, np.shape(m.arrays[name]), np.shape(first.arrays[name]), strict=True):
+                if axis is None and n != n_first:
+                    raise InputError(
+                        f"site {m.site or j}: fixed coordinates must agree, but array {name!r} has shape "
+                        f"{np.shape(m.arrays[name])} and the first site's {np.shape(first.arrays[name])}."
+                    )
+    return models
 
 
 def aligned(models: Sequence[LocalModel]) -> list[LocalModel]:
@@ -85,3 +115,25 @@ def _put(model: LocalModel, coordinate: str, names: tuple[str, ...], lacking: bo
     return model.with_(
         arrays=arrays, variance=variance, weight=weight, coordinates={**model.coordinates, coordinate: names}
     )
+
+
+def check_units(models: Sequence[LocalModel]) -> None:
+    """Refuse sites that measure a feature in another unit than the first site that says in which it does.
+
+    Examples
+    --------
+    >>> sites = [LocalModel({}, {}, facts={"units": {"age": unit}}) for unit in ("years", "days")]
+    >>> check_units(sites)
+    Traceback (most recent call last):
+    modelweld.errors.InputError: site 1: 'age' is in 'days', but in 'years' at site 0. Convert it at the site.
+    """
+    said: dict[str, tuple[str, object]] = {}
+    for j, model in enumerate(models):
+        units = model.facts.get("units", {})
+        for feature, unit in units.items() if isinstance(units, dict) else ():
+            where, first = said.setdefault(feature, (model.site or str(j), unit))
+            if unit != first:
+                raise InputError(
+                    f"site {model.site or j}: {feature!r} is in {unit!r}, but in {first!r} at site {where}. Convert it "
+                    "at the site."
+                )

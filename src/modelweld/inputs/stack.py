@@ -18,6 +18,20 @@ from modelweld.inputs.local_model import Array, checked_values
 
 Index = NDArray[np.int64]
 
+Key = str | tuple[str, ...]
+"""An array, or several arrays that one family takes together."""
+
+
+def arrays_of(key: Key) -> tuple[str, ...]:
+    """The arrays of a family.
+
+    Examples
+    --------
+    >>> arrays_of("means"), arrays_of(("means", "covariances"))
+    (('means',), ('means', 'covariances'))
+    """
+    return (key,) if isinstance(key, str) else tuple(key)
+
 
 @dataclass(frozen=True, eq=False)
 class Stack:

@@ -1,14 +1,11 @@
 """Kinds of models: what the arrays of a LocalModel are, and how fused ones are made from a Fusion.
 
-Libraries differ in how they keep a mixture; all of them have one. A *kind* is what they share: one file per kind with
+Libraries differ in how they keep a mixture; all of them have one. A *kind* is what they share: one file with one class,
+a `Kind` that overrides what does not suit it, and one line in `KINDS`. A kind from outside the package is entered by
+`register`. `hows` lists the ways in which each kind makes fused parameters, ``fusion.model(how=...)``:
 
-    layout(model) -> Layout            arrays with axes and signs, and facts, by which files are checked
-    families(models) -> dict           which arrays decide the matching, and how their values scatter
-    HOWS                               ways to make fused parameters, the default first
-    fused(fusion, how, **options) -> LocalModel    fused parameters, arranged like a site's
-    rescaled(model, scale, offset) -> LocalModel   the model of x = scale * y + offset, given that of y (optional)
-    harmonised(models) -> list         the same models with the same arrays, where kinds have variants (optional)
-    HAS_OUTLIERS                       False if values far from all others are no mistakes (optional)
+>>> list(hows()["mixture"])
+['density', 'moments', 'atoms']
 
 An adapter (`modelweld.libraries`) turns a library's model into a LocalModel of its kind and back, and knows nothing of
 fusion; a kind knows nothing of libraries.
@@ -16,71 +13,79 @@ fusion; a kind knows nothing of libraries.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import InputError
+from modelweld.kinds.base import Kind
 
 if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
     from modelweld.inputs.local_model import LocalModel
 
-KINDS = {
-    "mixture": "mixture",
-    "network": "network",
-    "hmm": "hmm",
-    "class-table": "class_table",
-    "topics": "topics",
-    "sparse-gp": "sparse_gp",
+__all__ = ["KINDS", "Kind", "fused", "hows", "kind_named", "kind_of", "register"]
+
+KINDS: dict[str, str | Kind] = {
+    "": Kind(),
+    "mixture": "mixture.Mixture",
+    "network": "network.Network",
+    "hmm": "hmm.HMM",
+    "class-table": "class_table.ClassTable",
+    "topics": "topics.Topics",
+    "sparse-gp": "sparse_gp.SparseProcess",
 }
-"""Kind -> file. K-means is a mixture whose covariances are one number."""
+"""Kind -> its class, in a file of this folder that is loaded when it is asked for. K-means is a mixture whose
+covariances are one number."""
 
 
-def kind_of(models: Sequence[LocalModel]) -> ModuleType | None:
-    """What the kind of all these models knows; None if they have none.
+def register(kind: Kind) -> None:
+    """Enter a kind from outside the package: models that say its name are fused, saved and reported by it."""
+    known = KINDS.get(kind.name)
+    if known is not None and type(known) is not type(kind):
+        raise InputError(f"there is a kind {kind.name!r} already. Give yours another name.")
+    KINDS[kind.name] = kind
+
+
+def kind_named(name: str) -> Kind | None:
+    """The kind of that name; None if it is not known."""
+    found = KINDS.get(name)
+    if isinstance(found, str):
+        module, _, cls = found.rpartition(".")
+        loaded: Kind = getattr(import_module(f"modelweld.kinds.{module}"), cls)()
+        KINDS[name] = found = loaded
+    return found
+
+
+def kind_of(models: Sequence[LocalModel]) -> Kind:
+    """The kind of all these models.
 
     Raises
     ------
     InputError
-        If their kinds differ.
+        If their kinds differ, or theirs is not known.
     """
-    kinds = {model.kind for model in models}
-    if len(kinds) > 1:
-        named = sorted(kind or "no kind" for kind in kinds)
+    names = {model.kind for model in models}
+    if len(names) > 1:
+        named = sorted(name or "no kind" for name in names)
         raise InputError(f"models of different kinds do not fuse: found {' and '.join(named)}.")
-    (kind,) = kinds
-    if not kind:
-        return None
-    if kind not in KINDS:
-        raise InputError(f"there is no kind {kind!r}: known are {sorted(KINDS)}. It may come from a newer version.")
-    return import_module(f"modelweld.kinds.{KINDS[kind]}")
+    (name,) = names
+    kind = kind_named(name)
+    if kind is None:
+        known = sorted(filter(None, KINDS))
+        raise InputError(f"there is no kind {name!r}: known are {known}. It may come from a newer version.")
+    return kind
 
 
-def shared_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
-    """Facts that all sites state alike."""
-    first, *others = models
-    return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
+def hows() -> dict[str, Mapping[str, str]]:
+    """For each kind, the ways to make fused parameters, and what they do."""
+    return {name: kind.hows for name in KINDS if (kind := kind_named(name)) is not None and kind.hows}
 
 
-def check_counted(models: Sequence[LocalModel], message: str) -> None:
-    """Refuse sites of which some send numbers and others shares; `message` names the first of these as {site}."""
-    if len({bool(model.facts.get("counted")) for model in models}) > 1:
-        odd = next(model.site or str(j) for j, model in enumerate(models) if not model.facts.get("counted"))
-        raise InputError(message.format(site=odd))
-
-
-def fused(fusion: Any, how: str | None, **options: Any) -> LocalModel:
+def fused(fusion: Fusion, how: str | None, **options: Any) -> LocalModel:
     """Fused parameters of a Fusion whose sites sent models of one kind."""
     kind = kind_of(fusion.models)
-    if kind is None:
-        raise InputError(
-            "these sites sent arrays, not models: fusion.atoms and fusion.array(name) are what there is. To get a "
-            "model, fuse fitted models, or LocalModels with a kind."
-        )
-    if how is None:
-        how = kind.default_how(fusion) if hasattr(kind, "default_how") else kind.HOWS[0]
-    if how not in kind.HOWS:
-        raise InputError(f"how is one of {list(kind.HOWS)} for a {fusion.models[0].kind}; found {how!r}.")
-    result: LocalModel = kind.fused(fusion, how, **options)
-    return result
+    how = kind.default_how(fusion) if how is None else how
+    if kind.hows and how not in kind.hows:
+        raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.")
+    return kind.fused(fusion, how, **options)

@@ -7,20 +7,23 @@ their classes; a site need not know them all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds import shared_facts
+from modelweld.kinds.base import Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, mapping
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.inputs.stack import Key
 
-HOWS = ("counts",)
-"""`counts`: the mean and variance of all sites' rows of a class together."""
+HOWS = {
+    "counts": "the mean and variance of all sites' rows of a class together",
+}
+"""Ways to make fused parameters, the default first."""
 
 
 def class_table(
@@ -30,7 +33,7 @@ def class_table(
     classes: Sequence[str],
     *,
     features: Sequence[str] | None = None,
-    facts: dict[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> LocalModel:
     """A table as it leaves a site.
 
@@ -42,7 +45,7 @@ def class_table(
         Names of the classes.
     features : sequence of str, optional
         Names of the features.
-    facts : dict, optional
+    facts : mapping, optional
         What is needed to write it again.
     """
     feature = None if features is None else "feature"
@@ -56,42 +59,46 @@ def class_table(
     )
 
 
-def layout(model: LocalModel) -> Layout:
-    """What a table must look like."""
-    return Layout(
-        sets=(),
-        arrays={"means": ("class", "feature"), "variances": ("class", "feature"), "counts": ("class",)},
-        needed=("means", "variances", "counts"),
-        not_negative=("variances", "counts"),
-        facts={"labels": mapping},
-    )
+class ClassTable(Kind):
+    """Tables of what each class looks like."""
 
+    name = "class-table"
+    hows = HOWS
+    stands_for_points = False
 
-def families(models: Sequence[LocalModel]) -> dict[str, Family]:
-    """Nothing is matched."""
-    return {}
+    def layout(self, model: LocalModel) -> Layout:
+        """What a table must look like."""
+        return Layout(
+            sets=(),
+            arrays={"means": ("class", "feature"), "variances": ("class", "feature"), "counts": ("class",)},
+            needed=("means", "variances", "counts"),
+            not_negative=("variances", "counts"),
+            facts={"labels": mapping},
+        )
 
+    def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
+        """Nothing is matched."""
+        return {}
 
-def fused(fusion: Fusion, how: str) -> LocalModel:
-    """Means and variances of all rows of each class, wherever they are."""
-    models = fusion.models
-    means, variances, counts = (
-        np.stack([np.asarray(m.arrays[name]) for m in models]) for name in ("means", "variances", "counts")
-    )
-    total = counts.sum(axis=0)
-    share = (counts / np.where(total > 0, total, 1.0))[:, :, None]
-    centre = (share * means).sum(axis=0)
-    spread = (share * (variances + (means - centre) ** 2)).sum(axis=0)
-    first = models[0]
-    labels = {name: label for m in models for name, label in m.facts["labels"].items()}
-    facts = {**shared_facts(models), "labels": labels}
-    classes, features = first.coordinates["class"], first.coordinates.get("feature")
-    return class_table(centre, spread, total, classes, features=features, facts=facts)
+    def fused(self, fusion: Fusion, how: str) -> LocalModel:
+        """Means and variances of all rows of each class, wherever they are."""
+        models = fusion.models
+        means, variances, counts = (
+            np.stack([np.asarray(m.arrays[name]) for m in models]) for name in ("means", "variances", "counts")
+        )
+        total = counts.sum(axis=0)
+        share = (counts / np.where(total > 0, total, 1.0))[:, :, None]
+        centre = (share * means).sum(axis=0)
+        spread = (share * (variances + (means - centre) ** 2)).sum(axis=0)
+        first = models[0]
+        labels = {name: label for m in models for name, label in m.facts["labels"].items()}
+        facts = {**shared_facts(models), "labels": labels}
+        classes, features = first.coordinates["class"], first.coordinates.get("feature")
+        return class_table(centre, spread, total, classes, features=features, facts=facts)
 
-
-def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-    """The table of x = scale * y + offset, given that of y."""
-    arrays = dict(model.arrays)
-    arrays["means"] = np.asarray(arrays["means"]) * scale + offset
-    arrays["variances"] = np.asarray(arrays["variances"]) * scale**2
-    return model.with_(arrays=arrays)
+    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+        """The table of x = scale * y + offset, given that of y."""
+        arrays = dict(model.arrays)
+        arrays["means"] = np.asarray(arrays["means"]) * scale + offset
+        arrays["variances"] = np.asarray(arrays["variances"]) * scale**2
+        return model.with_(arrays=arrays)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -11,9 +10,10 @@ from modelweld.gp.kernels import Kernel
 from modelweld.gp.model import SparseGP
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import offsets_of
+from modelweld.kinds.base import Facts
 
 
-def committee(sites: Sequence[SparseGP], facts: Mapping[str, Any]) -> LocalModel:
+def committee(sites: Sequence[SparseGP], facts: Facts) -> LocalModel:
     """Members one below the other; `facts` has their kernels and how many points each has."""
     from scipy.linalg import block_diag
 
@@ -58,7 +58,13 @@ def members(model: LocalModel) -> list[SparseGP]:
                 Kernel(arrays["lengthscales"][j], float(arrays["outputscale"][j]), name),
                 mean=float(arrays["mean"][j]),
                 noise=float(arrays["noise"][j]),
-                feature_names_in_=model.coordinates.get("feature"),  # type: ignore[arg-type]
+                feature_names_in_=feature_names(model),
             )
         )
     return result
+
+
+def feature_names(model: LocalModel) -> tuple[str, ...] | None:
+    """Names of the features, if the site spelt them out."""
+    names = model.coordinates.get("feature")
+    return None if names is None else tuple(names)

@@ -3,8 +3,8 @@
 A site's q(u) = N(values, covariance) is its prior N(mean, K) times a Gaussian factor, which is what its data said of
 its inducing values. Written as observations of unit noise, y = R f(inputs) + e with R^T R = covariance^-1 - K^-1, all
 sites' factors together are the data of one Gaussian process: its kernel and mean are those under which they are most
-probable (`kernel_learning`), and its posterior at the fused inputs, by the variational bound (Titsias, 2009), is the
-fused model.
+probable (`gp_kernel_learning`), and its posterior at the fused inputs, by the variational bound (Titsias, 2009), is
+the fused model.
 """
 
 from __future__ import annotations
@@ -65,6 +65,12 @@ def factor_of(gp: SparseGP, least: float = LEAST_SAID) -> Factor:
     shares, Q, root = shares[said], Q[:, said], np.sqrt(precision[said])
     R = (gp.basis.white @ (Q * root)).T
     return Factor(gp.inputs, R, (Q.T @ a) / (shares * root) + R.sum(axis=1) * gp.mean)
+
+
+def observations(inputs: Array, values: Array, noise: Array) -> Factor:
+    """Values seen at the inputs with noise of these variances."""
+    precision = 1 / np.sqrt(noise)
+    return Factor(inputs, np.diag(precision), precision * values)
 
 
 def projected(factors: Sequence[Factor], kernel: Kernel, mean: float, inputs: Array) -> Posterior:

@@ -21,15 +21,20 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds import check_counted, shared_facts
+from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture import FEWEST_POINTS, diagonals, merged
+from modelweld.kinds.mixture import FEWEST_POINTS
+from modelweld.kinds.mixture_components import diagonals, merged
+from modelweld.kinds.pictures import Transitions
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.inputs.stack import Key
 
-HOWS = ("counts",)
-"""`counts`: expected numbers are added through the matching, and probabilities are their shares."""
+HOWS = {
+    "counts": "expected numbers are added through the matching, and probabilities are their shares",
+}
+"""Ways to make fused parameters, the default first."""
 
 EMISSIONS: dict[str, tuple[str, ...]] = {
     "means": ("state", "feature"),
@@ -54,7 +59,7 @@ def hmm(
     counted: bool,
     features: Sequence[str] | None = None,
     symbols: Sequence[str] | None = None,
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> LocalModel:
     """A hidden Markov model as it leaves a site.
 
@@ -95,40 +100,107 @@ def hmm(
     )
 
 
-def layout(model: LocalModel) -> Layout:
-    """What a hidden Markov model must look like."""
-    return Layout(
-        sets=("state",),
-        arrays={**EMISSIONS, "moves": ("state", "state"), "starts": ("state",), "counts": ("state",)},
-        needed=("means|symbols|rates", "covariances|variances|symbols|rates", "moves", "starts", "counts"),
-        not_negative=(
-            *("moves", "starts", "counts", "symbols", "rates"),
-            *("variances", "part_variances", "part_counts"),
-        ),
-        spreads=("covariances", "part_covariances"),
-        facts={"counted": truth},
-    )
+class HMM(Kind):
+    """Hidden Markov models."""
 
+    name = "hmm"
+    plural = "hidden Markov models"
+    hows = HOWS
 
-def families(models: Sequence[LocalModel]) -> dict[str, Family]:
-    """Matched by emissions."""
-    from modelweld.families.counts import Counts
-    from modelweld.families.rates import Rates
+    def layout(self, model: LocalModel) -> Layout:
+        """What a hidden Markov model must look like."""
+        return Layout(
+            sets=("state",),
+            arrays={**EMISSIONS, "moves": ("state", "state"), "starts": ("state",), "counts": ("state",)},
+            needed=("means|symbols|rates", "covariances|variances|symbols|rates", "moves", "starts", "counts"),
+            not_negative=(
+                *("moves", "starts", "counts", "symbols", "rates"),
+                *("variances", "part_variances", "part_counts"),
+            ),
+            spreads=("covariances", "part_covariances"),
+            facts={"counted": truth},
+        )
 
-    arrays = models[0].arrays
-    if "means" in arrays:
-        return {"means": Gaussian()}
-    return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
+    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """Covariances for all, if one has them; models whose emissions differ in kind are refused."""
+        kinds = {name for m in models for name in ("means", "symbols", "rates") if name in m.arrays}
+        if len(kinds) > 1:
+            raise InputError(
+                f"states with different emissions do not fuse: the sites have {' and '.join(sorted(kinds))}."
+            )
+        if len({"covariances" in m.arrays for m in models}) == 1:
+            return list(models)
+        return [m if "covariances" in m.arrays else _with_covariances(m) for m in models]
 
+    def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
+        """Matched by emissions."""
+        from modelweld.families.counts import Counts
+        from modelweld.families.rates import Rates
 
-def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
-    """Covariances for all, if one has them; models whose emissions differ in kind are refused."""
-    kinds = {name for m in models for name in ("means", "symbols", "rates") if name in m.arrays}
-    if len(kinds) > 1:
-        raise InputError(f"states with different emissions do not fuse: the sites have {' and '.join(sorted(kinds))}.")
-    if len({"covariances" in m.arrays for m in models}) == 1:
-        return list(models)
-    return [m if "covariances" in m.arrays else _with_covariances(m) for m in models]
+        arrays = models[0].arrays
+        if "means" in arrays:
+            return {"means": Gaussian()}
+        return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
+
+    def fused(self, fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
+        """One state per atom; expected numbers are added.
+
+        Parameters
+        ----------
+        fusion : Fusion
+            Of hidden Markov models.
+        how : {"counts"}
+            The only way.
+        shrink : float
+            Share of the pooled covariance in each state's: states of few frames have covariances that are too narrow,
+            and new sequences score better with some (0.3 on movement data).
+        """
+        models = fusion.models
+        check_counted(
+            models,
+            "site {site} does not say how many frames it has, others do: they cannot be weighed against each other. "
+            "Use read(model, lengths=...) or read(model, X=..., lengths=...).",
+        )
+        first, labels = models[0], fusion.matching.stacked_labels
+        counts = fusion.total("counts")
+        emissions: dict[str, Array] = {}
+        if "means" in first.arrays:
+            spread = "covariances" if "covariances" in first.arrays else "variances"
+            parts = [
+                np.concatenate([np.asarray(m.arrays[name]) for m in models]) for name in ("means", spread, "counts")
+            ]
+            emissions["means"], spreads, _ = merged(parts[0], parts[1], parts[2], labels)
+            emissions[spread] = shrunk(spreads, counts, shrink)
+            if f"part_{spread}" in first.arrays:
+                emissions.update(_fused_parts(models, labels, spread, shrink))
+        elif "symbols" in first.arrays:
+            emissions["symbols"] = fusion.total("symbols")
+        else:
+            rates = np.concatenate([np.asarray(m.arrays["rates"]) for m in models])
+            own = np.concatenate([np.asarray(m.arrays["counts"]) for m in models])
+            emissions["rates"] = merged(rates, np.zeros_like(rates), own, labels)[0]
+        moves, starts = fusion.total("moves"), fusion.total("starts")
+        names = {f"{axis}s": first.coordinates.get(axis) for axis in ("feature", "symbol")}
+        counted, facts = bool(first.facts["counted"]), shared_facts(models)
+        return hmm(moves, starts, counts, emissions, counted=counted, facts=facts, **names)
+
+    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+        """The model of x = scale * y + offset, given that of y; for Gaussian emissions."""
+        if "means" not in model.arrays:
+            raise InputError("scalers before states that emit symbols or counts cannot be undone; fit without them.")
+        emissions = {name: np.asarray(values) for name, values in model.arrays.items() if name in EMISSIONS}
+        for name in emissions:
+            if name.endswith("means"):
+                emissions[name] = emissions[name] * scale + offset
+            elif name.endswith("covariances"):
+                emissions[name] = emissions[name] * scale[:, None] * scale
+            elif name.endswith("variances"):
+                emissions[name] = emissions[name] * scale**2
+        return _again(model, emissions)
+
+    def picture(self, fusion: Fusion) -> Transitions:
+        """Numbers of transitions, starts and frames, added through the matching."""
+        return Transitions(fusion.total("moves"), fusion.total("starts"), fusion.total("counts"))
 
 
 def _with_covariances(model: LocalModel) -> LocalModel:
@@ -148,47 +220,6 @@ def _again(model: LocalModel, emissions: Mapping[str, Array]) -> LocalModel:
     names = {f"{axis}s": model.coordinates.get(axis) for axis in ("feature", "symbol")}
     counted = bool(model.facts["counted"])
     return hmm(moves, starts, counts, emissions, counted=counted, facts=model.facts, **names).with_(site=model.site)
-
-
-def fused(fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
-    """One state per atom; expected numbers are added.
-
-    Parameters
-    ----------
-    fusion : Fusion
-        Of hidden Markov models.
-    how : {"counts"}
-        The only way.
-    shrink : float
-        Share of the pooled covariance in each state's: states of few frames have covariances that are too narrow, and
-        new sequences score better with some (0.3 on movement data).
-    """
-    models = fusion.models
-    check_counted(
-        models,
-        "site {site} does not say how many frames it has, others do: they cannot be weighed against each other. "
-        "Use read(model, lengths=...) or read(model, X=..., lengths=...).",
-    )
-    first, labels = models[0], fusion.matching.stacked_labels
-    counts = fusion.total("counts")
-    emissions: dict[str, Array] = {}
-    if "means" in first.arrays:
-        spread = "covariances" if "covariances" in first.arrays else "variances"
-        parts = [np.concatenate([np.asarray(m.arrays[name]) for m in models]) for name in ("means", spread, "counts")]
-        emissions["means"], spreads, _ = merged(parts[0], parts[1], parts[2], labels)
-        emissions[spread] = shrunk(spreads, counts, shrink)
-        if f"part_{spread}" in first.arrays:
-            emissions.update(_fused_parts(models, labels, spread, shrink))
-    elif "symbols" in first.arrays:
-        emissions["symbols"] = fusion.total("symbols")
-    else:
-        rates = np.concatenate([np.asarray(m.arrays["rates"]) for m in models])
-        own = np.concatenate([np.asarray(m.arrays["counts"]) for m in models])
-        emissions["rates"] = merged(rates, np.zeros_like(rates), own, labels)[0]
-    moves, starts = fusion.total("moves"), fusion.total("starts")
-    names = {f"{axis}s": first.coordinates.get(axis) for axis in ("feature", "symbol")}
-    counted, facts = bool(first.facts["counted"]), shared_facts(models)
-    return hmm(moves, starts, counts, emissions, counted=counted, facts=facts, **names)
 
 
 def shrunk(spreads: Array, counts: Array, share: float) -> Array:
@@ -221,21 +252,6 @@ def _fused_parts(models: Sequence[LocalModel], labels: Any, spread: str, shrink:
         flat.shape
     )
     return result
-
-
-def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-    """The model of x = scale * y + offset, given that of y; for Gaussian emissions."""
-    if "means" not in model.arrays:
-        raise InputError("scalers before states that emit symbols or counts cannot be undone; fit without them.")
-    emissions = {name: np.asarray(values) for name, values in model.arrays.items() if name in EMISSIONS}
-    for name in emissions:
-        if name.endswith("means"):
-            emissions[name] = emissions[name] * scale + offset
-        elif name.endswith("covariances"):
-            emissions[name] = emissions[name] * scale[:, None] * scale
-        elif name.endswith("variances"):
-            emissions[name] = emissions[name] * scale**2
-    return _again(model, emissions)
 
 
 def shares(counts: Array) -> Array:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ class Layout:
     positive: tuple[str, ...] = ()
     not_negative: tuple[str, ...] = ()
     spreads: tuple[str, ...] = ()
-    facts: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
+    facts: Mapping[str, Callable[[object], bool]] = field(default_factory=dict)
 
     def check(self, model: LocalModel) -> None:
         """Refuse a model that is not of this kind, in words that name the array."""
@@ -108,16 +107,16 @@ def _are_covariances(values: Array) -> bool:
     return bool(symmetric and np.linalg.eigvalsh(values).min() >= -most)
 
 
-def truth(fact: Any) -> bool:
+def truth(fact: object) -> bool:
     """Whether a fact is yes or no."""
     return isinstance(fact, (bool, np.bool_))
 
 
-def whole(fact: Any) -> bool:
+def whole(fact: object) -> bool:
     """Whether a fact is a number of things."""
     return isinstance(fact, (int, np.integer)) and not truth(fact) and bool(fact >= 0)
 
 
-def mapping(fact: Any) -> bool:
+def mapping(fact: object) -> bool:
     """Whether a fact says something by name."""
     return isinstance(fact, Mapping)

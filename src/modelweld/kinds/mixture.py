@@ -7,8 +7,9 @@ whose squared standard errors are variances over counts where counts are known; 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,19 +18,30 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
-from modelweld.kinds import check_counted, shared_facts
+from modelweld.kinds.base import Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, truth
+from modelweld.kinds.mixture_components import Components, diagonals, merged, parameters, squares, stacked
 from modelweld.kinds.mixture_density import nearest
+from modelweld.kinds.mixture_reduction import reduced
+from modelweld.kinds.pictures import Ellipses
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.inputs.stack import Key
 
-HOWS = ("density", "moments", "atoms")
-"""`density`: as many components as there are atoms, as near to the density of all sites' mixtures together as they get.
-They know of the atoms only their number; each has the place of the atom with which it shares most points.
-`moments` merges the components of an atom into one with their common mean and covariance. `atoms` has the atoms
-themselves as means, which lean towards the others where sites are few. With ``K=...`` `density` gives any number of
-components, and `moments` merges atoms, always the two that cost the density least, until K are left."""
+HOWS = {
+    "density": (
+        "as many components as there are atoms, as near to the density of all sites' mixtures together as "
+        "they get: they know of the atoms only their number, and each has the place of the atom with which it "
+        "shares most points; any number of them with K=..."
+    ),
+    "moments": (
+        "the components of an atom merged into one with their common mean and covariance; with K=... also "
+        "atoms, always the two that cost the density least, until K are left"
+    ),
+    "atoms": "the atoms themselves as means, which lean towards the others where sites are few",
+}
+"""Ways to make fused parameters, the default first."""
 
 LARGEST_SOFTENED = 1e8
 """Components x atoms x dimensions^3 (without covariances: x dimensions) from which `density` is no longer the default:
@@ -47,7 +59,7 @@ def mixture(
     counted: bool,
     features: Sequence[str] | None = None,
     site: str = "",
-    facts: dict[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> LocalModel:
     """A mixture as it leaves a site.
 
@@ -63,7 +75,7 @@ def mixture(
         Names of the features.
     site : str, optional
         Name of the site.
-    facts : dict, optional
+    facts : mapping, optional
         What is needed to write it again.
 
     Examples
@@ -91,90 +103,88 @@ def mixture(
     )
 
 
-def parameters(model: LocalModel) -> tuple[Array, Array, Array]:
-    """Means, covariances or variances, and counts of a mixture."""
-    name = "covariances" if "covariances" in model.arrays else "variances"
-    means, spreads, counts = (np.asarray(model.arrays[n]) for n in ("means", name, "counts"))
-    return means, spreads, counts
+class Mixture(Kind):
+    """Gaussian mixtures, and k-means."""
 
+    name = "mixture"
+    plural = "mixtures"
+    hows = HOWS
 
-def diagonals(spreads: Array) -> Array:
-    """Variances of covariances or variances."""
-    return spreads if spreads.ndim == 2 else np.diagonal(spreads, axis1=1, axis2=2)
+    def layout(self, model: LocalModel) -> Layout:
+        """What a mixture must look like."""
+        return Layout(
+            sets=("component",),
+            arrays={
+                "means": ("component", "feature"),
+                "covariances": ("component", "feature", "feature"),
+                "variances": ("component", "feature"),
+                "counts": ("component",),
+            },
+            needed=("means", "covariances|variances", "counts"),
+            not_negative=("variances", "counts"),
+            spreads=("covariances",),
+            facts={"counted": truth},
+        )
 
+    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """Covariances for all, if one has them."""
+        if len({"covariances" in m.arrays for m in models}) == 1:
+            return list(models)
+        result = []
+        for model in models:
+            means, spreads, counts = parameters(model)
+            if spreads.ndim == 2:
+                full = spreads[:, None, :] * np.eye(spreads.shape[1])
+                model = _again(model, means, full, counts).with_(variance=model.variance)
+            result.append(model)
+        return result
 
-def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
-    """Covariances for all, if one has them."""
-    if len({"covariances" in m.arrays for m in models}) == 1:
-        return list(models)
-    result = []
-    for model in models:
+    def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
+        """Matched by means."""
+        return {"means": Gaussian()}
+
+    def default_how(self, fusion: Fusion) -> str:
+        """`density`, unless most sites sent k-means, which is no density, or it would take minutes."""
+        N, D = np.concatenate([np.asarray(m.arrays["means"]) for m in fusion.models]).shape
+        power = 3 if "covariances" in fusion.models[0].arrays else 1
+        sent = Counter(str(m.facts.get("class", "")) for m in fusion.models).most_common(1)[0][0]
+        large = N * len(fusion.counts) * D**power > LARGEST_SOFTENED
+        return "moments" if sent.endswith("KMeans") or large else "density"
+
+    def fused(self, fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
+        """One component per atom, those set aside included; or K of them."""
+        parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
+        if K is not None:
+            _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
+        if how == "density":
+            means, spreads, counts = densest(*parts, labels, len(fusion.counts) if K is None else K)
+        else:
+            means, spreads, counts = merged(*parts, labels)
+        if how == "moments" and K is not None:
+            means, spreads, counts = merged(means, spreads, counts, reduced(means, spreads, counts, K))
+        if how == "atoms":
+            off = means - fusion.array("means")
+            means, spreads = fusion.array("means"), spreads + squares(off, spreads.ndim)
+        first = fusion.models[0]
+        return mixture(
+            means,
+            spreads,
+            counts,
+            counted=bool(first.facts["counted"]),
+            features=first.coordinates.get("feature"),
+            facts=shared_facts(fusion.models),
+        )
+
+    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+        """The mixture of x = scale * y + offset, given that of y."""
         means, spreads, counts = parameters(model)
-        if spreads.ndim == 2:
-            full = spreads[:, None, :] * np.eye(spreads.shape[1])
-            model = _again(model, means, full, counts).with_(variance=model.variance)
-        result.append(model)
-    return result
+        wide = spreads * (scale**2 if spreads.ndim == 2 else scale[:, None] * scale)
+        return _again(model, means * scale + offset, wide, counts)
 
-
-def default_how(fusion: Fusion) -> str:
-    """`density`, unless most sites sent k-means, which is no density, or it would take minutes."""
-    from collections import Counter
-
-    N, D = np.concatenate([np.asarray(m.arrays["means"]) for m in fusion.models]).shape
-    power = 3 if "covariances" in fusion.models[0].arrays else 1
-    sent = Counter(str(m.facts.get("class", "")) for m in fusion.models).most_common(1)[0][0]
-    large = N * len(fusion.counts) * D**power > LARGEST_SOFTENED
-    return "moments" if sent.endswith("KMeans") or large else "density"
-
-
-def layout(model: LocalModel) -> Layout:
-    """What a mixture must look like."""
-    return Layout(
-        sets=("component",),
-        arrays={
-            "means": ("component", "feature"),
-            "covariances": ("component", "feature", "feature"),
-            "variances": ("component", "feature"),
-            "counts": ("component",),
-        },
-        needed=("means", "covariances|variances", "counts"),
-        not_negative=("variances", "counts"),
-        spreads=("covariances",),
-        facts={"counted": truth},
-    )
-
-
-def families(models: Sequence[LocalModel]) -> dict[str, Family]:
-    """Matched by means."""
-    return {"means": Gaussian()}
-
-
-def fused(fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
-    """One component per atom, those set aside included; or K of them."""
-    from modelweld.kinds.mixture_reduction import reduced
-
-    parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
-    if K is not None:
-        _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
-    if how == "density":
-        means, spreads, counts = densest(*parts, labels, len(fusion.counts) if K is None else K)
-    else:
-        means, spreads, counts = merged(*parts, labels)
-    if how == "moments" and K is not None:
-        means, spreads, counts = merged(means, spreads, counts, reduced(means, spreads, counts, K))
-    if how == "atoms":
-        off = means - fusion.array("means")
-        means, spreads = fusion.array("means"), spreads + _squares(off, spreads.ndim)
-    first = fusion.models[0]
-    return mixture(
-        means,
-        spreads,
-        counts,
-        counted=bool(first.facts["counted"]),
-        features=first.coordinates.get("feature"),
-        facts=shared_facts(fusion.models),
-    )
+    def picture(self, fusion: Fusion) -> Ellipses:
+        """Components of atoms, merged by moments, beside all sites' own."""
+        parts = stacked(fusion.models)
+        return Ellipses(merged(*parts, fusion.matching.stacked_labels), parts)
 
 
 def _check_size(K: int, how: str, atoms: int, components: int) -> None:
@@ -185,7 +195,7 @@ def _check_size(K: int, how: str, atoms: int, components: int) -> None:
         raise InputError(f"there are {most} {what}: with how={how!r}, K is between 1 and {most}; found {K}.")
 
 
-def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) -> tuple[Array, Array, Array]:
+def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) -> Components:
     """K components as near as they get to the density of all; in the order of the atoms `labels` they are nearest to.
 
     Examples
@@ -194,8 +204,6 @@ def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) 
     >>> densest(np.array([[9.0], [50.0], [51.0]]), ones, np.ones(3), np.array([1, 0, 0]), 2)[0].round(1).tolist()
     [[50.5], [9.0]]
     """
-    from modelweld.kinds.mixture_reduction import reduced
-
     order = np.lexsort((counts, *means.T[::-1]))  # by content: the order of sites does not matter
     means, spreads, counts, labels = means[order], spreads[order], counts[order], labels[order]
     found = _numbered_like(labels, reduced(means, spreads, counts, K), counts)
@@ -213,51 +221,6 @@ def _numbered_like(labels: Index, found: Index, counts: Array) -> Index:
     rows, columns = linear_sum_assignment(shared, maximize=True)
     place[rows] = columns
     return np.asarray(np.argsort(np.argsort(place, kind="stable"))[found])
-
-
-def stacked(models: Sequence[LocalModel]) -> tuple[Array, Array, Array]:
-    """Means, covariances (or variances) and counts of all sites' components, one site below the other."""
-    check_counted(
-        models,
-        "site {site} sends shares of its components, others numbers of points: they cannot be weighed against each "
-        "other. Say how many points it has: read(model, n=...), counts=... or X=...",
-    )
-    means, spreads, counts = (np.concatenate(parts) for parts in zip(*map(parameters, models), strict=True))
-    return means, spreads, counts
-
-
-def merged(means: Array, spreads: Array, counts: Array, labels: Index) -> tuple[Array, Array, Array]:
-    """Components merged by label, each into one of the same mass, mean and covariance (within plus between).
-
-    Examples
-    --------
-    >>> ones = np.ones((2, 1))
-    >>> [x.tolist() for x in merged(np.array([[0.0], [4.0]]), ones, np.array([3.0, 1.0]), np.array([0, 0]))]
-    [[[1.0]], [[4.0]], [4.0]]
-    """
-    K = int(np.max(labels)) + 1
-    mass: Array = np.bincount(labels, counts, K).astype(np.float64)
-    # an atom all of whose components are empty is the plain average of these
-    share = counts + (mass[labels] == 0)
-    share = share / np.bincount(labels, share, K)[labels]
-    centres = np.zeros((K, means.shape[1]))
-    np.add.at(centres, labels, share[:, None] * means)
-    total = np.zeros((K, *spreads.shape[1:]))
-    parts = spreads + _squares(means - centres[labels], spreads.ndim)
-    np.add.at(total, labels, share.reshape(-1, *[1] * (spreads.ndim - 1)) * parts)
-    return centres, total, mass
-
-
-def _squares(off: Array, ndim: int) -> Array:
-    """Outer products of offsets, or their diagonals."""
-    return off * off if ndim == 2 else off[:, :, None] * off[:, None, :]
-
-
-def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-    """The mixture of x = scale * y + offset, given that of y."""
-    means, spreads, counts = parameters(model)
-    wide = spreads * (scale**2 if spreads.ndim == 2 else scale[:, None] * scale)
-    return _again(model, means * scale + offset, wide, counts)
 
 
 def _again(model: LocalModel, means: Array, spreads: Array, counts: Array) -> LocalModel:

@@ -1,8 +1,8 @@
 """K components as near as possible to the density of all sites' mixtures: `fusion.model(how="density")`.
 
 Near is meant as for data: points of the union U of all sites' mixtures are to be as probable as possible, E_U log f.
-Runnalls' reduction (`reduce`) merges whole components; where K is small, a wide component belongs to several of the K
-in parts. So, from the reduction on, points decide: expectation-maximisation on points drawn from the union,
+Runnalls' reduction (`mixture_reduction`) merges whole components; where K is small, a wide component belongs to several
+of the K in parts. So, from the reduction on, points decide: expectation-maximisation on points drawn from the union,
 
     s <- (1 - g) s + g (statistics of new points, shared among the K by responsibility),
     g = (2 + rounds after the first STEADY)^-STEP
@@ -19,9 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from modelweld.inputs.local_model import Array
-
-Mixture = tuple[Array, Array, Array]
-"""Means (K, D), covariances (K, D, D) or variances (K, D), and counts (K,)."""
+from modelweld.kinds.mixture_components import Components, squares
 
 STEADY, ROUNDS = 20, 40
 """Rounds with steps of the first size, to get there, and all rounds. On the sets of experiments/mixtures they gain up
@@ -43,7 +41,7 @@ LARGEST_BLOCK = 2_000_000
 """Responsibilities held at once."""
 
 
-def nearest(parts: Mixture, start: Mixture) -> Mixture:
+def nearest(parts: Components, start: Components) -> Components:
     """The start softened, if points of the union `parts` are then clearly more probable; else the start.
 
     Examples
@@ -67,12 +65,12 @@ def nearest(parts: Mixture, start: Mixture) -> Mixture:
         return start
 
 
-def softened(parts: Mixture, start: Mixture, rng: np.random.Generator) -> Mixture:
+def softened(parts: Components, start: Components, rng: np.random.Generator) -> Components:
     """The mixture after ROUNDS rounds from `start`; components without mass stay as they are."""
     origin = np.average(parts[0], axis=0, weights=parts[2])
     parts = parts[0] - origin, parts[1], parts[2] / parts[2].sum()
     means, spreads, mass = start[0] - origin, start[1], start[2] / start[2].sum()
-    sums = [mass, mass[:, None] * means, _times(mass, spreads + _squares(means, spreads.ndim))]
+    sums = [mass, mass[:, None] * means, _times(mass, spreads + squares(means, spreads.ndim))]
     for t in range(ROUNDS):
         step = (2 + max(t - STEADY, 0)) ** -STEP
         new = statistics((means, spreads, mass), *drawn(parts, rng))
@@ -80,12 +78,12 @@ def softened(parts: Mixture, start: Mixture, rng: np.random.Generator) -> Mixtur
         mass, held = sums[0], sums[0] > 0
         safe = np.where(held, mass, 1.0)
         means = np.where(held[:, None], sums[1] / safe[:, None], means)
-        found = _times(1 / safe, sums[2]) - _squares(means, spreads.ndim)
+        found = _times(1 / safe, sums[2]) - squares(means, spreads.ndim)
         spreads = np.where(held.reshape(-1, *[1] * (spreads.ndim - 1)), found, spreads)
     return means + origin, spreads, mass * start[2].sum()
 
 
-def drawn(parts: Mixture, rng: np.random.Generator, times: int = 1) -> tuple[Array, Array]:
+def drawn(parts: Components, rng: np.random.Generator, times: int = 1) -> tuple[Array, Array]:
     """Points (n, D) of all components, each component's with exactly its mean and covariance, and their weights (n,).
 
     Examples
@@ -104,7 +102,7 @@ def drawn(parts: Mixture, rng: np.random.Generator, times: int = 1) -> tuple[Arr
     return (means[:, None] + off).reshape(-1, D), np.repeat(counts / counts.sum() / (2 * half), 2 * half)
 
 
-def statistics(mixture: Mixture, points: Array, weight: Array) -> list[Array]:
+def statistics(mixture: Components, points: Array, weight: Array) -> list[Array]:
     """Mass, first and second moments of the points that fall to each component."""
     means, spreads, mass = mixture
     sums = [np.zeros_like(mass), np.zeros_like(means), np.zeros_like(spreads)]
@@ -121,7 +119,7 @@ def statistics(mixture: Mixture, points: Array, weight: Array) -> list[Array]:
     return sums
 
 
-def log_likelihood(mixture: Mixture, points: Array, weight: Array) -> float:
+def log_likelihood(mixture: Components, points: Array, weight: Array) -> float:
     """Mean log density of weighted points.
 
     Examples
@@ -133,7 +131,7 @@ def log_likelihood(mixture: Mixture, points: Array, weight: Array) -> float:
     return sum(float(_log_sum(logs) @ weight[block]) for block, logs in _blocks(mixture, points))
 
 
-def _blocks(mixture: Mixture, points: Array) -> Iterator[tuple[slice, Array]]:
+def _blocks(mixture: Components, points: Array) -> Iterator[tuple[slice, Array]]:
     """Log densities (K, n) of the points, weights included, so many at a time that they fit."""
     means, spreads, mass = mixture
     roots = _roots(spreads)
@@ -164,10 +162,6 @@ def _roots(spreads: Array) -> Array:
     if not (spreads > 0).all():
         raise np.linalg.LinAlgError
     return np.sqrt(spreads)
-
-
-def _squares(off: Array, ndim: int) -> Array:
-    return off * off if ndim == 2 else off[:, :, None] * off[:, None, :]
 
 
 def _times(mass: Array, values: Array) -> Array:

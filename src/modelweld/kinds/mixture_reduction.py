@@ -18,8 +18,8 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.kinds.mixture import merged, stacked
-from modelweld.matching.finish import by_labels
+from modelweld.kinds.mixture_components import Components, merged, stacked
+from modelweld.matching.result import by_labels
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -116,12 +116,10 @@ def union(fusion: Fusion) -> Fusion:
 
 def relabelled(fusion: Fusion, labels: Index, engine: str) -> Fusion:
     """The same sites with another matching of their components, for its density alone."""
-    from modelweld.fusion import Fusion
-
     ((name, matching),) = fusion.matchings.items()
     means, _, _ = merged(*_union_of(fusion), labels)
     found = by_labels(labels, matching.offsets, "means", means, engine)
-    return Fusion(fusion.given, fusion.sites, {name: found})
+    return type(fusion)(fusion.given, fusion.sites, {name: found})
 
 
 def log_volumes(spreads: Array) -> Array:
@@ -131,7 +129,7 @@ def log_volumes(spreads: Array) -> Array:
     return np.asarray(np.maximum(np.linalg.slogdet(spreads)[1], np.log(SMALLEST_VARIANCE) * spreads.shape[-1]))
 
 
-def _union_of(fusion: Fusion) -> tuple[Array, Array, Array]:
+def _union_of(fusion: Fusion) -> Components:
     if fusion.models[0].kind != "mixture":
         raise InputError("union and reduce are for mixtures and k-means; these sites sent something else.")
     return stacked(fusion.models)

@@ -9,7 +9,7 @@ class it has not seen. The others ride. Outputs are logits of classes, or values
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,26 +18,26 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds import shared_facts
+from modelweld.kinds.base import Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, mapping
+from modelweld.kinds.network_outputs import ACTIVATIONS, layers
+from modelweld.kinds.network_polish import STEPS
+from modelweld.kinds.network_refit import DEVIATION, refitted
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.inputs.stack import Key
 
-HOWS = ("refit", "polish", "mean", "union")
-"""`refit` averages first layers and fits all later ones to the sites' own networks on drawn inputs
-(`modelweld.kinds.network_refit`): the default if all sites send counts. `polish` goes on and moves the first layer too
-(`modelweld.kinds.network_polish`). `mean` is PFNM's estimator: posterior means, those of outgoing weights by class
-counts. `union` has all units of all sites: it is exactly the sum of their networks, weighted by class counts."""
-
-ACTIVATIONS = ("relu", "tanh", "logistic", "identity")
-
-HAS_OUTLIERS = False
-"""A weight of an input that is always zero elsewhere is far from all others, and right."""
-
-DEVIATION = 0.5
-"""Standard deviation, about zero, of the inputs a refit draws where nothing is known of the features. It suits features
-between zero and one, and scaled ones; for others sites send `inputs`."""
+HOWS = {
+    "refit": (
+        "first layers averaged, all later ones fitted to the sites' own networks on drawn inputs "
+        "(modelweld.kinds.network_refit): the default if all sites send counts"
+    ),
+    "polish": "a refit, and then the first layer moves too (modelweld.kinds.network_polish)",
+    "mean": "PFNM's estimator: posterior means, those of outgoing weights by class counts",
+    "union": "all units of all sites: exactly the sum of their networks, weighted by class counts",
+}
+"""Ways to make fused parameters, the default first."""
 
 START_NOISE = 0.7
 """Share of the variance of weights that is noise to begin with; the likelihood moves it from there. Units of networks
@@ -56,7 +56,7 @@ def network(
     inputs: ArrayLike | None = None,
     features: Sequence[str] | None = None,
     site: str = "",
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> LocalModel:
     """A network as it leaves a site.
 
@@ -82,8 +82,8 @@ def network(
     Examples
     --------
     >>> model = network([np.eye(2), np.ones((2, 1))], [np.zeros(2), [0.5]], activation="relu")
-    >>> outputs(model, np.array([[1.0, -3.0]]))
-    array([[1.5]])
+    >>> model.sizes
+    {'h0': 2}
     """
     if activation not in ACTIVATIONS:
         raise InputError(f"activation is one of {list(ACTIVATIONS)}; found {activation!r}.")
@@ -118,21 +118,98 @@ def network(
     )
 
 
-def layout(model: LocalModel) -> Layout:
-    """What a network must look like: as many biases as weights, numbered without a gap, at least two of each."""
-    numbered = [name for name in model.arrays if name[:1] in ("W", "b") and name[1:].isdecimal()]
-    depth = max(2, sum(name[0] == "W" for name in numbered), sum(name[0] == "b" for name in numbered))
-    names = ["feature", *(f"h{i}" for i in range(depth - 1)), "class"]
-    arrays: dict[str, tuple[str, ...]] = {"counts": ("class",), "inputs": ("", "feature")}
-    for i in range(depth):
-        arrays |= {f"W{i}": (names[i], names[i + 1]), f"b{i}": (names[i + 1],)}
-    return Layout(
-        sets=tuple(names[1:-1]),
-        arrays=arrays,
-        needed=tuple(f"{letter}{i}" for i in range(depth) for letter in "Wb"),
-        not_negative=("counts",),
-        facts={"activation": lambda fact: fact in ACTIVATIONS, "labels": mapping},
-    )
+class Network(Kind):
+    """Feed-forward networks."""
+
+    name = "network"
+    plural = "networks"
+    hows = HOWS
+    stands_for_points = False
+    has_outliers = False
+    """A weight of an input that is always zero elsewhere is far from all others, and right."""
+
+    def layout(self, model: LocalModel) -> Layout:
+        """What a network must look like: as many biases as weights, numbered without a gap, at least two of each."""
+        numbered = [name for name in model.arrays if name[:1] in ("W", "b") and name[1:].isdecimal()]
+        depth = max(2, sum(name[0] == "W" for name in numbered), sum(name[0] == "b" for name in numbered))
+        names = ["feature", *(f"h{i}" for i in range(depth - 1)), "class"]
+        arrays: dict[str, tuple[str, ...]] = {"counts": ("class",), "inputs": ("", "feature")}
+        for i in range(depth):
+            arrays |= {f"W{i}": (names[i], names[i + 1]), f"b{i}": (names[i + 1],)}
+        return Layout(
+            sets=tuple(names[1:-1]),
+            arrays=arrays,
+            needed=tuple(f"{letter}{i}" for i in range(depth) for letter in "Wb"),
+            not_negative=("counts",),
+            facts={"activation": lambda fact: fact in ACTIVATIONS, "labels": mapping},
+        )
+
+    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """The same networks, with `counts` and `inputs` only if all sites send them; refused if activations differ."""
+        first = models[0]
+        for j, model in enumerate(models):
+            if model.facts["activation"] != first.facts["activation"]:
+                raise InputError(
+                    f"site {model.site or j}: all networks must have the same activation. It has "
+                    f"{model.facts['activation']!r}, the first site {first.facts['activation']!r}."
+                )
+        kept = set.intersection(*(set(m.arrays) for m in models))
+        extra = {name for m in models for name in ("counts", "inputs") if name in m.arrays and name not in kept}
+        if not extra:
+            return list(models)
+        return [
+            m.with_(
+                arrays={n: a for n, a in m.arrays.items() if n not in extra},
+                axes={n: a for n, a in _axes(m).items() if n not in extra},
+                weight={} if "counts" in extra else m.weight,
+            )
+            for m in models
+        ]
+
+    def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
+        """Weights and biases, with one noise and one spread per array, first read off the variance of its entries."""
+        result: dict[Key, Family] = {}
+        for name, axes in models[0].axes.items():
+            if any(axes):
+                values = np.concatenate([np.ravel(m.arrays[name]) for m in models])
+                weight = np.concatenate(
+                    [np.ravel(m.weight.get(name, np.ones(np.shape(m.arrays[name])))) for m in models]
+                )
+                seen = weight > 0
+                total = float(np.var(values[seen])) if seen.any() else 0.0
+                # of noise / weight, on average
+                noise = START_NOISE * total * seen.sum() / (1 / weight[seen]).sum() if total > 0 else None
+                spread = (1 - START_NOISE) * total if total > 0 else None
+                result[name] = Gaussian(noise=noise, spread=spread, shape="scalar")
+        return result
+
+    def default_how(self, fusion: Fusion) -> str:
+        """Refit where class counts were sent."""
+        return "refit" if "counts" in fusion.models[0].arrays else "mean"
+
+    def fused(self, fusion: Fusion, how: str, **options: Any) -> LocalModel:
+        """The fused network; options are those of `network_refit.refitted`: draws, ridge, seed, steps."""
+        models = fusion.models
+        pi = shares(models)
+        if how == "union":
+            return like_sites(models, *union(models, pi))
+        if how == "mean":
+            return like_sites(models, *means(fusion, pi))
+        options = {"steps": STEPS if how == "polish" else 0, **options}
+        return like_sites(models, *refitted(fusion, pi, **options))
+
+    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+        """The network of x = scale * y + offset, given that of y: the scaling goes into the first layer.
+
+        A site that sent no `inputs` now does: its scaler tells where the features of a refit should be drawn.
+        """
+        W = np.asarray(model.arrays["W0"]) / scale[:, None]
+        mean, deviation = np.asarray(model.arrays.get("inputs", np.array([[0.0], [DEVIATION]])))
+        inputs = np.stack([mean * scale + offset, deviation * np.abs(scale)])
+        return model.with_(
+            arrays={**model.arrays, "W0": W, "b0": np.asarray(model.arrays["b0"]) - offset @ W, "inputs": inputs},
+            axes={**_axes(model), "inputs": (None, model.along["W0"][0])},
+        )
 
 
 def moments(X: Array) -> Array:
@@ -141,83 +218,9 @@ def moments(X: Array) -> Array:
     return np.stack([X.mean(axis=0), X.std(axis=0)])
 
 
-def layers(model: LocalModel) -> tuple[list[Array], list[Array]]:
-    """Weights and biases, first to last."""
-    depth = sum(name[0] == "W" for name in model.arrays)
-    W, b = ([np.asarray(model.arrays[f"{letter}{i}"]) for i in range(depth)] for letter in "Wb")
-    return W, b
-
-
-def activated(values: Array, activation: str) -> Array:
-    """What a hidden layer gives on."""
-    if activation == "relu":
-        return np.maximum(values, 0.0)
-    if activation == "tanh":
-        return np.tanh(values)
-    return values if activation == "identity" else np.asarray(0.5 + 0.5 * np.tanh(values / 2))
-
-
-def received(model: LocalModel, X: Array) -> list[Array]:
-    """What every layer receives before its activation, (rows, units) each; the last are the outputs."""
-    result: list[Array] = []
-    for W, b in zip(*layers(model), strict=True):
-        before = activated(result[-1], model.facts["activation"]) if result else X
-        result.append(before @ W + b)
-    return result
-
-
-def outputs(model: LocalModel, X: Array) -> Array:
-    """Logits (or values) of a network: (rows, outputs)."""
-    return received(model, X)[-1]
-
-
-def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
-    """The same networks, with `counts` and `inputs` only if all sites send them; refused if activations differ."""
-    first = models[0]
-    for j, model in enumerate(models):
-        if model.facts["activation"] != first.facts["activation"]:
-            raise InputError(
-                f"site {model.site or j}: all networks must have the same activation. It has "
-                f"{model.facts['activation']!r}, the first site {first.facts['activation']!r}."
-            )
-    kept = set.intersection(*(set(m.arrays) for m in models))
-    extra = {name for m in models for name in ("counts", "inputs") if name in m.arrays and name not in kept}
-    if not extra:
-        return list(models)
-    return [
-        m.with_(
-            arrays={n: a for n, a in m.arrays.items() if n not in extra},
-            axes={n: a for n, a in _axes(m).items() if n not in extra},
-            weight={} if "counts" in extra else m.weight,
-        )
-        for m in models
-    ]
-
-
 def _axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
     """Axes with the names of coordinates, as they were given."""
     return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
-
-
-def families(models: Sequence[LocalModel]) -> dict[str, Family]:
-    """Weights and biases, with one noise and one spread per array, first read off the variance of its entries."""
-    result: dict[str, Family] = {}
-    for name, axes in models[0].axes.items():
-        if any(axes):
-            values = np.concatenate([np.ravel(m.arrays[name]) for m in models])
-            weight = np.concatenate([np.ravel(m.weight.get(name, np.ones(np.shape(m.arrays[name])))) for m in models])
-            seen = weight > 0
-            total = float(np.var(values[seen])) if seen.any() else 0.0
-            # of noise / weight, on average
-            noise = START_NOISE * total * seen.sum() / (1 / weight[seen]).sum() if total > 0 else None
-            spread = (1 - START_NOISE) * total if total > 0 else None
-            result[name] = Gaussian(noise=noise, spread=spread, shape="scalar")
-    return result
-
-
-def default_how(fusion: Fusion) -> str:
-    """Refit where class counts were sent."""
-    return "refit" if "counts" in fusion.models[0].arrays else "mean"
 
 
 def shares(models: Sequence[LocalModel]) -> Array:
@@ -234,21 +237,6 @@ def _knows(model: LocalModel) -> Array:
     W = layers(model)[0]
     weight = np.asarray(model.weight.get(f"W{len(W) - 1}", np.ones(W[-1].shape)))
     return np.asarray(np.sign(weight.max(axis=0)))
-
-
-def fused(fusion: Fusion, how: str, **options: Any) -> LocalModel:
-    """The fused network; options of a refit (draws, ridge, seed, steps): `modelweld.kinds.network_refit.refitted`."""
-    from modelweld.kinds.network_polish import STEPS
-    from modelweld.kinds.network_refit import refitted
-
-    models = fusion.models
-    pi = shares(models)
-    if how == "union":
-        return like_sites(models, *union(models, pi))
-    if how == "mean":
-        return like_sites(models, *means(fusion, pi))
-    options = {"steps": STEPS if how == "polish" else 0, **options}
-    return like_sites(models, *refitted(fusion, pi, **options))
 
 
 def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Array]) -> LocalModel:
@@ -307,17 +295,3 @@ def union(models: Sequence[LocalModel], pi: Array) -> tuple[list[Array], list[Ar
     W = [np.hstack(first), *(block_diag(*parts) for parts in middle)]
     W.append(np.vstack([p * w for p, w in zip(pi, last, strict=True)]))
     return W, [*(np.concatenate(parts) for parts in hidden), np.sum(pi * np.array(out), axis=0)]
-
-
-def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-    """The network of x = scale * y + offset, given that of y: the scaling goes into the first layer.
-
-    A site that sent no `inputs` now does: its scaler tells where the features of a refit should be drawn.
-    """
-    W = np.asarray(model.arrays["W0"]) / scale[:, None]
-    mean, deviation = np.asarray(model.arrays.get("inputs", np.array([[0.0], [DEVIATION]])))
-    inputs = np.stack([mean * scale + offset, deviation * np.abs(scale)])
-    return model.with_(
-        arrays={**model.arrays, "W0": W, "b0": np.asarray(model.arrays["b0"]) - offset @ W, "inputs": inputs},
-        axes={**_axes(model), "inputs": (None, model.along["W0"][0])},
-    )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.inputs.local_model import Array
-from modelweld.kinds.network import activated
+from modelweld.kinds.network_outputs import activated
 
 STEPS = 100
 """Steps of L-BFGS. Each costs about two passes forward and back over the drawn inputs; with a hundred, squared errors

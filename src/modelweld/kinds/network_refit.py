@@ -17,11 +17,15 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
-from modelweld.kinds.network import DEVIATION, activated, layers, received
+from modelweld.kinds.network_outputs import activated, layers, received
 from modelweld.kinds.network_polish import polished
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+
+DEVIATION = 0.5
+"""Standard deviation, about zero, of the inputs a refit draws where nothing is known of the features. It suits features
+between zero and one, and scaled ones; for others sites send `inputs`."""
 
 DRAWS = 4000
 """Inputs drawn: some tens for every unit of a layer of about a hundred."""

@@ -8,8 +8,7 @@ has the points of all its members, and kernels with one row per member.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -20,21 +19,29 @@ from modelweld.families import Family, Gaussian
 from modelweld.gp.kernels import NAMES, Kernel
 from modelweld.gp.model import Committee, SparseGP
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds import shared_facts
+from modelweld.kinds.base import Facts, Kind, shared_facts
+from modelweld.kinds.gp_averages import agreed, averages, common
+from modelweld.kinds.gp_committee import committee, feature_names, members
 from modelweld.kinds.gp_kernel_learning import LEAST_HEARD, learned
-from modelweld.kinds.gp_natural import Factor, completed, factor_of, projected
+from modelweld.kinds.gp_natural import completed, factor_of, observations, projected
 from modelweld.kinds.layout import Layout, whole
+from modelweld.kinds.pictures import Points
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
-HOWS = ("natural", "spahm", "rbcm")
-"""`natural` puts what each site's data said on one prior, and has its posterior at the fused inputs: see
-`modelweld.kinds.gp_natural`. `spahm` takes fused inputs and values for observations, the scatter of matched values
-divided by their number for noise. `rbcm` is a committee of the sites' own processes."""
-
-HAS_OUTLIERS = False
-"""A region that one site alone covers is far from all others and no mistake."""
+HOWS = {
+    "natural": (
+        "what each site's data said, put on one prior, and its posterior at the fused inputs "
+        "(modelweld.kinds.gp_natural)"
+    ),
+    "spahm": (
+        "fused inputs and values taken for observations, with the scatter of matched values, divided by their "
+        "number, for noise"
+    ),
+    "rbcm": "a committee of the sites' own processes",
+}
+"""Ways to make fused parameters, the default first."""
 
 SMALLEST_SCATTER = 1e-10
 """Variance of matched values, relative to that of the function, if they coincide or none are matched."""
@@ -55,7 +62,7 @@ def sparse_gp(
     kernel: str = "rbf",
     features: Sequence[str] | None = None,
     site: str = "",
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> LocalModel:
     """A sparse Gaussian process as it leaves a site; also for libraries without an adapter.
 
@@ -115,32 +122,134 @@ def sparse_gp(
     )
 
 
-def layout(model: LocalModel) -> Layout:
-    """What a process must look like, or a committee of them, which has a kernel per member."""
-    one: tuple[str, ...] = ("member",) if "members" in model.facts else ()
-    return Layout(
-        sets=("point",),
-        arrays={
-            "inputs": ("point", "feature"),
-            "values": ("point",),
-            "covariance": ("point", "point"),
-            "lengthscales": (*one, "feature"),
-            **dict.fromkeys(("outputscale", "noise", "mean"), one),
-        },
-        needed=("inputs", "values", "lengthscales", "outputscale", "noise", "mean", *(["covariance"] if one else [])),
-        positive=("lengthscales", "outputscale"),
-        not_negative=("noise",),
-        spreads=("covariance",),
-        facts={"members": _sizes(model), "kernels": _kernels(model)} if one else {"kernel": lambda fact: fact in NAMES},
-    )
+class SparseProcess(Kind):
+    """Sparse Gaussian processes."""
+
+    name = "sparse-gp"
+    plural = "sparse Gaussian processes"
+    hows = HOWS
+    stands_for_points = False
+    has_outliers = False
+    """A region that one site alone covers is far from all others and no mistake."""
+
+    def layout(self, model: LocalModel) -> Layout:
+        """What a process must look like, or a committee of them, which has a kernel per member."""
+        one: tuple[str, ...] = ("member",) if "members" in model.facts else ()
+        return Layout(
+            sets=("point",),
+            arrays={
+                "inputs": ("point", "feature"),
+                "values": ("point",),
+                "covariance": ("point", "point"),
+                "lengthscales": (*one, "feature"),
+                **dict.fromkeys(("outputscale", "noise", "mean"), one),
+            },
+            needed=(
+                "inputs",
+                "values",
+                "lengthscales",
+                "outputscale",
+                "noise",
+                "mean",
+                *(["covariance"] if one else []),
+            ),
+            positive=("lengthscales", "outputscale"),
+            not_negative=("noise",),
+            spreads=("covariance",),
+            facts={"members": _sizes(model), "kernels": _kernels(model)}
+            if one
+            else {"kernel": lambda fact: fact in NAMES},
+        )
+
+    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """Covariances only if all sites send them; committees are refused."""
+        for j, model in enumerate(models):
+            if "members" in model.facts:
+                raise InputError(f"site {model.site or j}: a committee cannot be fused again; fuse its members.")
+        if len({"covariance" in m.arrays for m in models}) == 1:
+            return list(models)
+        return [_without_covariance(m) if "covariance" in m.arrays else m for m in models]
+
+    def families(self, models: Sequence[LocalModel]) -> dict[Any, Family]:
+        """Matched by inputs and values side by side, every column with a noise of its own."""
+        return {("inputs", "values"): Gaussian()}
+
+    def default_how(self, fusion: Fusion) -> str:
+        """Natural where covariances were sent."""
+        return "natural" if "covariance" in fusion.models[0].arrays else "spahm"
+
+    def fused(self, fusion: Fusion, how: str, kernel: Literal["auto", "learned", "median"] = "auto") -> LocalModel:
+        """The fused process.
+
+        Parameters
+        ----------
+        fusion : Fusion
+            Of sparse Gaussian processes.
+        how : {"natural", "spahm", "rbcm"}
+            See `HOWS`.
+        kernel : {"auto", "learned", "median"}
+            Learned from what the sites sent, or medians of the sites' own. ``"auto"`` learns it unless all sites have
+            the same one, as they have if they agreed on it.
+        """
+        if kernel not in ("auto", "learned", "median"):
+            raise InputError(f"kernel is 'auto', 'learned' or 'median'; found {kernel!r}.")
+        if how != "spahm" and "covariance" not in fusion.models[0].arrays:
+            raise InputError(
+                f"how={how!r} needs the covariances of the values at the inducing inputs, which not all sites sent: "
+                "sparse_gp(inputs, values, covariance, ...). how='spahm' does without."
+            )
+        # in an order that does not depend on that of arrival, so that sums are the same to the last bit
+        order = sorted(range(len(fusion.models)), key=lambda j: _content(fusion.models[j]))
+        sites = [process(fusion.models[j]) for j in order]
+        facts = {**shared_facts(fusion.models), "class": WRITTEN, "version": ""}
+        if how == "rbcm":
+            return committee(sites, facts)
+        labels = np.concatenate([fusion.labels[j] for j in order])
+        shared, mean = common(sites)
+        inputs, values, number, scatter = averages(sites, labels)
+        points = np.unique(np.concatenate([gp.inputs for gp in sites]), axis=0)
+        if how == "spahm":
+            scatter = max(scatter, SMALLEST_SCATTER * shared.outputscale)
+            factors = heard = [observations(inputs, values, scatter / number)]
+        else:
+            factors, heard = [factor_of(gp) for gp in sites], [factor_of(gp, LEAST_HEARD) for gp in sites]
+        if kernel == "learned" or (kernel == "auto" and not agreed(sites)):
+            deviation = points.std(axis=0)
+            wide = Kernel(np.where(deviation > 0, deviation, shared.lengthscales), shared.outputscale, shared.name)
+            shared, mean = learned(heard, [(shared, mean), (wide, mean)])
+        if how == "natural":
+            inputs = completed(inputs, points, shared)
+        found = projected(factors, shared, mean, inputs)
+        noise = float(np.mean([gp.noise for gp in sites]))
+        return record(SparseGP(inputs, *found, shared, mean, noise, sites[0].feature_names_in_), facts)
+
+    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+        """The process of x = scale * y + offset, given that of y."""
+        arrays = dict(model.arrays)
+        arrays["inputs"] = np.asarray(arrays["inputs"]) * scale + offset
+        arrays["lengthscales"] = np.asarray(arrays["lengthscales"]) * np.abs(scale)
+        return model.with_(arrays=arrays)
+
+    def picture(self, fusion: Fusion) -> Points:
+        """Inducing inputs and values of atoms, beside all sites' own."""
+        inputs, values = (
+            np.concatenate([np.asarray(m.arrays[n]) for m in fusion.models]) for n in ("inputs", "values")
+        )
+        return Points((fusion.array("inputs"), fusion.array("values")), (inputs, values))
+
+    def concerns(self, model: LocalModel, *, fewest: int, compared: bool) -> list[str]:
+        """Inducing inputs that may be rows."""
+        if compared:
+            return []
+        return ["inducing inputs must not be rows of the site's data. Give X=, and they are compared."]
 
 
-def _sizes(model: LocalModel) -> Callable[[Any], bool]:
+def _sizes(model: LocalModel) -> Callable[[object], bool]:
     points = model.sizes.get("point", 0)
     return lambda fact: isinstance(fact, (list, tuple)) and all(map(whole, fact)) and sum(fact) == points
 
 
-def _kernels(model: LocalModel) -> Callable[[Any], bool]:
+def _kernels(model: LocalModel) -> Callable[[object], bool]:
     members, scales = model.facts["members"], np.shape(model.arrays.get("outputscale", ()))
     return lambda fact: (
         isinstance(fact, (list, tuple))
@@ -152,19 +261,20 @@ def _kernels(model: LocalModel) -> Callable[[Any], bool]:
 
 def process(model: LocalModel) -> SparseGP:
     """A site's process; values without covariance are taken as known."""
-    Z, u, scales = (np.asarray(model.arrays[name]) for name in ("inputs", "values", "lengthscales"))
+    arrays = {name: np.asarray(array) for name, array in model.arrays.items()}
+    u = arrays["values"]
     return SparseGP(
-        Z,
+        arrays["inputs"],
         u,
-        np.asarray(model.arrays.get("covariance", np.zeros((len(u), len(u))))),
-        Kernel(scales, float(model.arrays["outputscale"]), model.facts["kernel"]),  # type: ignore[arg-type]
-        mean=float(model.arrays["mean"]),  # type: ignore[arg-type]
-        noise=float(model.arrays["noise"]),  # type: ignore[arg-type]
-        feature_names_in_=model.coordinates.get("feature"),  # type: ignore[arg-type]
+        arrays.get("covariance", np.zeros((len(u), len(u)))),
+        Kernel(arrays["lengthscales"], float(arrays["outputscale"]), model.facts["kernel"]),
+        mean=float(arrays["mean"]),
+        noise=float(arrays["noise"]),
+        feature_names_in_=feature_names(model),
     )
 
 
-def record(gp: SparseGP, facts: Mapping[str, Any] | None = None) -> LocalModel:
+def record(gp: SparseGP, facts: Facts | None = None) -> LocalModel:
     """And back."""
     return sparse_gp(
         gp.inputs,
@@ -182,24 +292,7 @@ def record(gp: SparseGP, facts: Mapping[str, Any] | None = None) -> LocalModel:
 
 def predictor(model: LocalModel) -> SparseGP | Committee:
     """What predicts, from parameters."""
-    from modelweld.kinds.gp_committee import members
-
     return Committee(members(model)) if "members" in model.facts else process(model)
-
-
-def families(models: Sequence[LocalModel]) -> dict[Any, Family]:
-    """Matched by inputs and values side by side, every column with a noise of its own."""
-    return {("inputs", "values"): Gaussian()}
-
-
-def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
-    """Covariances only if all sites send them; committees are refused."""
-    for j, model in enumerate(models):
-        if "members" in model.facts:
-            raise InputError(f"site {model.site or j}: a committee cannot be fused again; fuse its members.")
-    if len({"covariance" in m.arrays for m in models}) == 1:
-        return list(models)
-    return [_without_covariance(m) if "covariance" in m.arrays else m for m in models]
 
 
 def _without_covariance(model: LocalModel) -> LocalModel:
@@ -208,106 +301,5 @@ def _without_covariance(model: LocalModel) -> LocalModel:
     return model.with_(arrays=kept, axes=axes, riding=[name for name in model.riding if name != "covariance"])
 
 
-def default_how(fusion: Fusion) -> str:
-    """Natural where covariances were sent."""
-    return "natural" if "covariance" in fusion.models[0].arrays else "spahm"
-
-
-def fused(fusion: Fusion, how: str, kernel: Literal["auto", "learned", "median"] = "auto") -> LocalModel:
-    """The fused process.
-
-    Parameters
-    ----------
-    fusion : Fusion
-        Of sparse Gaussian processes.
-    how : {"natural", "spahm", "rbcm"}
-        See `HOWS`.
-    kernel : {"auto", "learned", "median"}
-        Learned from what the sites sent, or medians of the sites' own. ``"auto"`` learns it unless all sites have the
-        same one, as they have if they agreed on it.
-    """
-    if kernel not in ("auto", "learned", "median"):
-        raise InputError(f"kernel is 'auto', 'learned' or 'median'; found {kernel!r}.")
-    if how != "spahm" and "covariance" not in fusion.models[0].arrays:
-        raise InputError(
-            f"how={how!r} needs the covariances of the values at the inducing inputs, which not all sites sent: "
-            "sparse_gp(inputs, values, covariance, ...). how='spahm' does without."
-        )
-    # in an order that does not depend on that of arrival, so that sums are the same to the last bit
-    order = sorted(range(len(fusion.models)), key=lambda j: _content(fusion.models[j]))
-    sites = [process(fusion.models[j]) for j in order]
-    facts = {**shared_facts(fusion.models), "class": WRITTEN, "version": ""}
-    if how == "rbcm":
-        from modelweld.kinds.gp_committee import committee
-
-        return committee(sites, facts)
-    labels = np.concatenate([fusion.labels[j] for j in order])
-    shared, mean = common(sites)
-    inputs, values, number, scatter = averages(sites, labels)
-    points = np.unique(np.concatenate([gp.inputs for gp in sites]), axis=0)
-    if how == "spahm":
-        scatter = max(scatter, SMALLEST_SCATTER * shared.outputscale)
-        factors = heard = [observations(inputs, values, scatter / number)]
-    else:
-        factors, heard = [factor_of(gp) for gp in sites], [factor_of(gp, LEAST_HEARD) for gp in sites]
-    if kernel == "learned" or (kernel == "auto" and not agreed(sites)):
-        deviation = points.std(axis=0)
-        wide = Kernel(np.where(deviation > 0, deviation, shared.lengthscales), shared.outputscale, shared.name)
-        shared, mean = learned(heard, [(shared, mean), (wide, mean)])
-    if how == "natural":
-        inputs = completed(inputs, points, shared)
-    found = projected(factors, shared, mean, inputs)
-    noise = float(np.mean([gp.noise for gp in sites]))
-    return record(SparseGP(inputs, *found, shared, mean, noise, sites[0].feature_names_in_), facts)
-
-
 def _content(model: LocalModel) -> tuple[bytes, ...]:
     return tuple(np.asarray(array).tobytes() for array in model.arrays.values())
-
-
-def agreed(sites: Sequence[SparseGP]) -> bool:
-    """Whether all sites have the same kernel and mean."""
-    first = sites[0]
-    return all(
-        gp.mean == first.mean
-        and (gp.kernel.name, gp.kernel.outputscale) == (first.kernel.name, first.kernel.outputscale)
-        and np.array_equal(gp.kernel.lengthscales, first.kernel.lengthscales)
-        for gp in sites
-    )
-
-
-def common(sites: Sequence[SparseGP]) -> tuple[Kernel, float]:
-    """Kernel and mean halfway between the sites': the most frequent function, medians of its parameters.
-
-    Medians, because a site that cannot tell (a feature that hardly varies there) may send any lengthscale.
-    """
-    number = Counter(gp.kernel.name for gp in sites)
-    name = min(number, key=lambda n: (-number[n], NAMES.index(n)))
-    scales = np.median([gp.kernel.lengthscales for gp in sites], axis=0)
-    outputscale = float(np.median([gp.kernel.outputscale for gp in sites]))
-    return Kernel(scales, outputscale, name), float(np.median([gp.mean for gp in sites]))
-
-
-def averages(sites: Sequence[SparseGP], labels: Any) -> tuple[Array, Array, Array, float]:
-    """Inputs and values of every atom, how many points it has, and the variance of values about it."""
-    Z, u = np.concatenate([gp.inputs for gp in sites]), np.concatenate([gp.values for gp in sites])
-    K = int(labels.max()) + 1
-    number: Array = np.bincount(labels, minlength=K).astype(np.float64)
-    inputs = np.stack([np.bincount(labels, column, K) for column in Z.T], axis=1) / number[:, None]
-    values: Array = np.bincount(labels, u, K) / number
-    left = float(np.square(u - values[labels]).sum())
-    return inputs, values, number, left / max(len(u) - K, 1)
-
-
-def observations(inputs: Array, values: Array, noise: Array) -> Factor:
-    """Values seen at the inputs with noise of these variances."""
-    precision = 1 / np.sqrt(noise)
-    return Factor(inputs, np.diag(precision), precision * values)
-
-
-def rescaled(model: LocalModel, scale: Array, offset: Array) -> LocalModel:
-    """The process of x = scale * y + offset, given that of y."""
-    arrays = dict(model.arrays)
-    arrays["inputs"] = np.asarray(arrays["inputs"]) * scale + offset
-    arrays["lengthscales"] = np.asarray(arrays["lengthscales"]) * np.abs(scale)
-    return model.with_(arrays=arrays)

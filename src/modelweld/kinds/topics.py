@@ -11,8 +11,8 @@ To match by angle instead, between square roots of probabilities, send these too
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,20 +20,28 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.inputs.alignment import aligned
-from modelweld.inputs.keys import arrays_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds import check_counted, shared_facts
+from modelweld.inputs.stack import arrays_of
+from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.inputs.stack import Key
 
-HOWS = ("counts", "atoms")
-"""`counts`: numbers of words are added through the matching, so that probabilities are averages weighted by them; a
-word that a site does not have counts as never seen there. `atoms`: the same numbers of words per topic, distributed
-like the atoms themselves, which know that a site could not have seen such a word."""
+HOWS = {
+    "counts": (
+        "numbers of words added through the matching, so that probabilities are averages weighted by them; a "
+        "word that a site does not have counts as never seen there"
+    ),
+    "atoms": (
+        "the same numbers of words per topic, distributed like the atoms themselves, which know that a site "
+        "could not have seen such a word"
+    ),
+}
+"""Ways to make fused parameters, the default first."""
 
 EMPTY = 0.5
 """Expected words below which a topic is empty: rounded, it has none. It has nothing to be matched by: weight 0."""
@@ -48,7 +56,7 @@ def topics(
     counted: bool = True,
     documents: int = 0,
     site: str = "",
-    facts: Mapping[str, Any] | None = None,
+    facts: Facts | None = None,
 ) -> LocalModel:
     """A topic model as it leaves a site.
 
@@ -106,37 +114,97 @@ def _axes(named: bool) -> dict[str, tuple[str | None, ...]]:
     return {"words": ("topic", word), "counts": ("topic",), "alpha": ("topic",), "eta": (word,)}
 
 
-def layout(model: LocalModel) -> Layout:
-    """What a topic model must look like."""
-    return Layout(
-        sets=("topic",),
-        arrays={
-            "words": ("topic", "word"),
-            "counts": ("topic",),
-            "alpha": ("topic",),
-            "eta": ("word",),
-            "roots": ("topic", "word"),
-        },
-        needed=("words", "counts", "alpha", "eta"),
-        not_negative=("words", "counts", "alpha", "eta", "roots"),
-        facts={"counted": truth, "documents": whole},
-    )
+class Topics(Kind):
+    """Topic models."""
+
+    name = "topics"
+    plural = "topic models"
+    hows = HOWS
+    stands_for_points = False
+
+    def layout(self, model: LocalModel) -> Layout:
+        """What a topic model must look like."""
+        return Layout(
+            sets=("topic",),
+            arrays={
+                "words": ("topic", "word"),
+                "counts": ("topic",),
+                "alpha": ("topic",),
+                "eta": ("word",),
+                "roots": ("topic", "word"),
+            },
+            needed=("words", "counts", "alpha", "eta"),
+            not_negative=("words", "counts", "alpha", "eta", "roots"),
+            facts={"counted": truth, "documents": whole},
+        )
+
+    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """The same; sites of which only some name their words are refused."""
+        without = [model.site or str(j) for j, model in enumerate(models) if "word" not in model.coordinates]
+        if 0 < len(without) < len(models):
+            raise InputError(
+                f"site {without[0]} does not say what its words are, others do: they cannot be aligned. Use "
+                "read(model, features=words), with one word per column."
+            )
+        return list(models)
+
+    def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
+        """Matched by words, or by roots if they are sent."""
+        from modelweld.families.counts import Counts
+        from modelweld.families.directions import Directions
+
+        return {"roots": Directions()} if "roots" in models[0].arrays else {"words": Counts()}
+
+    def fused(self, fusion: Fusion, how: str) -> LocalModel:
+        """One topic per atom, over all words that any site has.
+
+        Pseudo-counts are the sites' averages. A topic that a site lacks has none there, so that the sum of `alpha`, how
+        many topics a document mixes, stays what it was.
+        """
+        models = fusion.models
+        check_counted(
+            models,
+            "site {site} sends probabilities of words, others numbers: they cannot be weighed against each other. "
+            "Multiply its topics by the numbers of words behind them.",
+        )
+        words = fusion.total("words")
+        if how == "atoms":
+            words = _estimates(fusion) * fusion.total("counts")[:, None]
+        facts = shared_facts(models)
+        return topics(
+            words,
+            models[0].coordinates.get("word"),
+            alpha=fusion.total("alpha") / len(models),
+            eta=fusion.average("eta"),
+            counted=bool(facts["counted"]),
+            documents=sum(int(m.facts.get("documents", 0)) for m in models),
+            facts=facts,
+        )
+
+    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+        """Numbers of words per topic."""
+        if set_name != "topic":
+            return None
+        numbers = fusion.total("words")
+        return numbers, fusion.models[0].coordinates.get("word") or [f"word {i}" for i in range(numbers.shape[1])]
+
+    def concerns(self, model: LocalModel, *, fewest: int, compared: bool) -> list[str]:
+        """Rare words."""
+        if not (model.facts.get("counted") and "word" in model.coordinates):
+            return []
+        total = np.asarray(model.arrays["words"]).sum(axis=0)
+        rare = int(((total > 0) & (total < fewest)).sum())
+        if not rare:
+            return []
+        return [
+            f"{rare} of {total.size} words occur fewer than {fewest} times; names of persons are such words. Leave "
+            "rare words out of the vocabulary (min_df)."
+        ]
 
 
 def _seen(counts: Array, counted: bool) -> Array:
     """Weight 1 of topics that have words, 0 of empty ones."""
     return (counts > (EMPTY if counted else 0.0)).astype(np.float64)
-
-
-def harmonised(models: Sequence[LocalModel]) -> list[LocalModel]:
-    """The same; sites of which only some name their words are refused."""
-    without = [model.site or str(j) for j, model in enumerate(models) if "word" not in model.coordinates]
-    if 0 < len(without) < len(models):
-        raise InputError(
-            f"site {without[0]} does not say what its words are, others do: they cannot be aligned. Use "
-            "read(model, features=words), with one word per column."
-        )
-    return list(models)
 
 
 def with_roots(models: Sequence[LocalModel]) -> list[LocalModel]:
@@ -160,7 +228,7 @@ def with_roots(models: Sequence[LocalModel]) -> list[LocalModel]:
     [[1, 0], [0]]
     """
     result = []
-    for model in aligned(harmonised(models)):
+    for model in aligned(Topics().harmonised(models)):
         axes = _axes("word" in model.coordinates)
         seen = _seen(np.asarray(model.arrays["counts"]), bool(model.facts["counted"]))
         result.append(
@@ -171,41 +239,6 @@ def with_roots(models: Sequence[LocalModel]) -> list[LocalModel]:
             )
         )
     return result
-
-
-def families(models: Sequence[LocalModel]) -> dict[str, Family]:
-    """Matched by words, or by roots if they are sent."""
-    from modelweld.families.counts import Counts
-    from modelweld.families.directions import Directions
-
-    return {"roots": Directions()} if "roots" in models[0].arrays else {"words": Counts()}
-
-
-def fused(fusion: Fusion, how: str) -> LocalModel:
-    """One topic per atom, over all words that any site has.
-
-    Pseudo-counts are the sites' averages. A topic that a site lacks has none there, so that the sum of `alpha`, how
-    many topics a document mixes, stays what it was.
-    """
-    models = fusion.models
-    check_counted(
-        models,
-        "site {site} sends probabilities of words, others numbers: they cannot be weighed against each other. "
-        "Multiply its topics by the numbers of words behind them.",
-    )
-    words = fusion.total("words")
-    if how == "atoms":
-        words = _estimates(fusion) * fusion.total("counts")[:, None]
-    facts = shared_facts(models)
-    return topics(
-        words,
-        models[0].coordinates.get("word"),
-        alpha=fusion.total("alpha") / len(models),
-        eta=fusion.average("eta"),
-        counted=bool(facts["counted"]),
-        documents=sum(int(m.facts.get("documents", 0)) for m in models),
-        facts=facts,
-    )
 
 
 def _estimates(fusion: Fusion) -> Array:

@@ -5,7 +5,8 @@ One file per model class, with two functions,
     read(model, **facts) -> LocalModel       what leaves the site; facts are what the object forgot (counts, X, ...)
     write(local, like) -> model              a fitted model of the class named `like`
 
-and one line in `TABLE`. A library is imported when one of its models is read or written, never before.
+and one line in `TABLE`, or, from outside the package, one call of `register`. A library is imported when one of its
+models is read or written, never before.
 """
 
 from __future__ import annotations
@@ -17,19 +18,36 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries.scaling import unscaled
 
 if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
+
     from modelweld.fusion import Fusion
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """One model class: how it is called, what it is, where it is read and written, what must be installed."""
+    """One model class.
+
+    Attributes
+    ----------
+    name : str
+        Of the class, after the package it comes from, ``"sklearn.KMeans"``: classes that inherit from it are read too.
+    kind : str
+        What it is: a name of `modelweld.kinds`.
+    module : str
+        Where `read` and `write` are; a name with a dot in front is a file of this folder.
+    extra : str
+        Of modelweld, which installs the library.
+    writes : bool
+        Whether there is a `write`; if not, another adapter of the kind writes.
+    """
 
     name: str
     kind: str
@@ -57,43 +75,61 @@ class Adapter:
         except metadata.PackageNotFoundError:
             return str(getattr(sys.modules.get(self.library), "__version__", ""))
 
-    def functions(self) -> Any:
+    def functions(self) -> ModuleType:
         """The module with `read` and `write`."""
         try:
-            return import_module(f"modelweld.libraries.{self.module}")
+            return import_module(self.module, __name__)
         except ModuleNotFoundError as missing:
-            raise InputError(
-                f"{self.name} needs {missing.name!r}, which is not installed: pip install modelweld[{self.extra}]."
-            ) from None
+            remedy = f"pip install modelweld[{self.extra}]" if self.extra else f"pip install {missing.name}"
+            raise InputError(f"{self.name} needs {missing.name!r}, which is not installed: {remedy}.") from None
 
 
 TABLE = (
-    Adapter("sklearn.GaussianMixture", "mixture", "gaussian_mixture"),
-    Adapter("sklearn.KMeans", "mixture", "kmeans"),
-    Adapter("sklearn.MiniBatchKMeans", "mixture", "kmeans"),
-    Adapter("sklearn.BayesianGaussianMixture", "mixture", "gaussian_mixture", writes=False),
-    Adapter("sklearn.GaussianNB", "class-table", "naive_bayes"),
-    Adapter("sklearn.MLPClassifier", "network", "mlp"),
-    Adapter("sklearn.MLPRegressor", "network", "mlp"),
-    Adapter("torch.Sequential", "network", "torch_sequential", extra="torch"),
-    Adapter("hmmlearn.GaussianHMM", "hmm", "gaussian_hmm", "hmm"),
-    Adapter("hmmlearn.VariationalGaussianHMM", "hmm", "gaussian_hmm", "hmm", writes=False),
-    Adapter("hmmlearn.GMMHMM", "hmm", "gmm_hmm", "hmm"),
-    Adapter("hmmlearn.CategoricalHMM", "hmm", "categorical_hmm", "hmm"),
-    Adapter("hmmlearn.MultinomialHMM", "hmm", "categorical_hmm", "hmm"),
-    Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", "categorical_hmm", "hmm", writes=False),
-    Adapter("hmmlearn.PoissonHMM", "hmm", "poisson_hmm", "hmm"),
-    Adapter("dynamax.ParamsGaussianHMM", "hmm", "dynamax_hmm", "dynamax"),
-    Adapter("modelweld.StickyHDPHMM", "hmm", "sticky_hdp_hmm"),
-    Adapter("sklearn.GaussianProcessRegressor", "sparse-gp", "gaussian_process", writes=False),
-    Adapter("gpytorch.ApproximateGP", "sparse-gp", "gpytorch_models", "gp", writes=False),
-    Adapter("gpytorch.ExactGP", "sparse-gp", "gpytorch_models", "gp", writes=False),
-    Adapter("modelweld.SparseGP", "sparse-gp", "gaussian_process"),
-    Adapter("sklearn.LatentDirichletAllocation", "topics", "lda"),
-    Adapter("gensim.LdaModel", "topics", "gensim_lda", "topics"),
-    Adapter("tomotopy.LDAModel", "topics", "tomotopy_lda", "topics", writes=False),
-    Adapter("tomotopy.HDPModel", "topics", "tomotopy_lda", "topics", writes=False),
+    Adapter("sklearn.GaussianMixture", "mixture", ".gaussian_mixture"),
+    Adapter("sklearn.KMeans", "mixture", ".kmeans"),
+    Adapter("sklearn.MiniBatchKMeans", "mixture", ".kmeans"),
+    Adapter("sklearn.BayesianGaussianMixture", "mixture", ".gaussian_mixture", writes=False),
+    Adapter("sklearn.GaussianNB", "class-table", ".naive_bayes"),
+    Adapter("sklearn.MLPClassifier", "network", ".mlp"),
+    Adapter("sklearn.MLPRegressor", "network", ".mlp"),
+    Adapter("torch.Sequential", "network", ".torch_sequential", extra="torch"),
+    Adapter("hmmlearn.GaussianHMM", "hmm", ".gaussian_hmm", "hmm"),
+    Adapter("hmmlearn.VariationalGaussianHMM", "hmm", ".gaussian_hmm", "hmm", writes=False),
+    Adapter("hmmlearn.GMMHMM", "hmm", ".gmm_hmm", "hmm"),
+    Adapter("hmmlearn.CategoricalHMM", "hmm", ".categorical_hmm", "hmm"),
+    Adapter("hmmlearn.MultinomialHMM", "hmm", ".categorical_hmm", "hmm"),
+    Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", ".categorical_hmm", "hmm", writes=False),
+    Adapter("hmmlearn.PoissonHMM", "hmm", ".poisson_hmm", "hmm"),
+    Adapter("dynamax.ParamsGaussianHMM", "hmm", ".dynamax_hmm", "dynamax"),
+    Adapter("modelweld.StickyHDPHMM", "hmm", ".sticky_hdp_hmm"),
+    Adapter("sklearn.GaussianProcessRegressor", "sparse-gp", ".gaussian_process", writes=False),
+    Adapter("gpytorch.ApproximateGP", "sparse-gp", ".gpytorch_models", "gp", writes=False),
+    Adapter("gpytorch.ExactGP", "sparse-gp", ".gpytorch_models", "gp", writes=False),
+    Adapter("modelweld.SparseGP", "sparse-gp", ".gaussian_process"),
+    Adapter("sklearn.LatentDirichletAllocation", "topics", ".lda"),
+    Adapter("gensim.LdaModel", "topics", ".gensim_lda", "topics"),
+    Adapter("tomotopy.LDAModel", "topics", ".tomotopy_lda", "topics", writes=False),
+    Adapter("tomotopy.HDPModel", "topics", ".tomotopy_lda", "topics", writes=False),
 )
+
+_REGISTERED: list[Adapter] = []
+"""Adapters from outside the package."""
+
+
+def register(adapter: Adapter) -> None:
+    """Enter an adapter from outside the package: `read`, `fuse` and `write` then know its class like any other.
+
+    Parameters
+    ----------
+    adapter : Adapter
+        Whose `module` can be imported and has the two functions: ``Adapter("mypackage.MyMixture", "mixture",
+        "mypackage.fusing")`` reads and writes `MyMixture` by mypackage/fusing.py.
+    """
+    known = next((a for a in adapters() if a.name == adapter.name), None)
+    if known is None:
+        _REGISTERED.append(adapter)
+    elif known != adapter:
+        raise InputError(f"there is an adapter for {adapter.name} already, in {known.module!r}: name another class.")
 
 
 def adapters() -> list[Adapter]:
@@ -104,10 +140,10 @@ def adapters() -> list[Adapter]:
     >>> next(a for a in adapters() if a.name == "sklearn.KMeans").kind
     'mixture'
     """
-    return list(TABLE)
+    return [*TABLE, *_REGISTERED]
 
 
-def read(model: Any, *, site: str = "", features: Sequence[str] | None = None, **facts: Any) -> LocalModel:
+def read(model: object, *, site: str = "", features: Sequence[str] | None = None, **facts: object) -> LocalModel:
     """What leaves a site: a fitted model's parameters, and nothing else.
 
     Parameters
@@ -133,7 +169,7 @@ def read(model: Any, *, site: str = "", features: Sequence[str] | None = None, *
     """
     if isinstance(model, LocalModel):
         return model.with_(site=site) if site else model
-    if type(model).__name__ == "Pipeline" and type(model).__module__.startswith("sklearn."):
+    if _is_pipeline(model):
         return unscaled(model, lambda last, **more: read(last, site=site, **more), features, facts)
     adapter = adapter_of(model)
     names = features if features is not None else getattr(model, "feature_names_in_", None)
@@ -143,39 +179,43 @@ def read(model: Any, *, site: str = "", features: Sequence[str] | None = None, *
     except TypeError as wrong:
         if "unexpected keyword" not in str(wrong) and "missing" not in str(wrong):
             raise
-        raise InputError(f"{adapter.name}: {wrong}. See help(modelweld.libraries.{adapter.module}.read).") from None
+        raise InputError(f"{adapter.name}: {wrong}. See help({adapter.functions().__name__}.read).") from None
     about = {"class": adapter.name, "version": adapter.version}
     return local.with_(site=site or local.site, facts={**local.facts, **about})
 
 
-def adapter_of(model: Any) -> Adapter:
+def adapter_of(model: object) -> Adapter:
     """The line of the table for a model, by its class or the nearest one it inherits from."""
     for cls in type(model).__mro__:
-        for adapter in TABLE:
+        for adapter in adapters():
             if (adapter.library, adapter.name.split(".")[-1]) == (cls.__module__.split(".")[0], cls.__name__):
                 return adapter
     raise InputError(
         f"a {type(model).__module__}.{type(model).__name__} cannot be read: known are "
-        f"{', '.join(adapter.name for adapter in TABLE)}. Give its parameters as a LocalModel (named arrays and their "
-        "axes), or write an adapter: two functions, see modelweld.libraries."
+        f"{', '.join(adapter.name for adapter in adapters())}. Give its parameters as a LocalModel (named arrays and "
+        "their axes), or write an adapter: two functions, see modelweld.libraries."
     )
 
 
-def asked_by_adapter(model: Any) -> tuple[str, ...]:
+def asked_by_adapter(model: object) -> tuple[str, ...]:
     """What `read` can be told about a model, or about the one at the end of a Pipeline."""
-    last = model.steps[-1][1] if type(model).__name__ == "Pipeline" else model
+    last = model.steps[-1][1] if _is_pipeline(model) else model
     return tuple(signature(adapter_of(last).functions().read).parameters)
+
+
+def _is_pipeline(model: object) -> TypeGuard[Pipeline]:
+    return type(model).__name__ == "Pipeline" and type(model).__module__.startswith("sklearn.")
 
 
 def adapter_named(name: str) -> Adapter:
     """The line of the table for a class name, with or without its library."""
-    found = [a for a in TABLE if name in (a.name, a.name.split(".")[-1])]
+    found = [a for a in adapters() if name in (a.name, a.name.split(".")[-1])]
     if len(found) != 1:
-        raise InputError(f"like is one of {', '.join(a.name for a in TABLE if a.writes)}; found {name!r}.")
+        raise InputError(f"like is one of {', '.join(a.name for a in adapters() if a.writes)}; found {name!r}.")
     return found[0]
 
 
-def write(local: LocalModel, like: Any = None, **options: Any) -> Any:
+def write(local: LocalModel, like: type | str | None = None, **options: object) -> Any:
     """A fitted model of a library from parameters.
 
     Parameters
@@ -202,14 +242,14 @@ def write(local: LocalModel, like: Any = None, **options: Any) -> Any:
     if adapter.kind != local.kind:
         raise InputError(f"a {local.kind} cannot be written as {adapter.name}, which is a {adapter.kind}.")
     if not adapter.writes:
-        near = [a for a in TABLE if a.kind == adapter.kind and a.writes]
+        near = [a for a in adapters() if a.kind == adapter.kind and a.writes]
         adapter = next((a for a in near if a.module == adapter.module), near[0])
     return adapter.functions().write(local, adapter.name.split(".")[-1], **options)
 
 
 def _usual(local: LocalModel) -> str:
     """The class to write for parameters that were not read from a model."""
-    known = [a.name for a in TABLE if a.kind == local.kind and a.writes and a.installed]
+    known = [a.name for a in adapters() if a.kind == local.kind and a.writes and a.installed]
     if not known:
         raise InputError(
             f"no installed library holds a {local.kind or 'model without a kind'}: modelweld.adapters() lists what "
@@ -220,7 +260,7 @@ def _usual(local: LocalModel) -> str:
 
 def like_most(fusion: Fusion) -> str:
     """The class most sites sent, of those that can hold the fused model; the first of the table among equals."""
-    order = {adapter.name: i for i, adapter in enumerate(TABLE)}
+    order = {adapter.name: i for i, adapter in enumerate(adapters())}
     number = Counter(str(model.facts.get("class", "")) for model in fusion.models)
     holding = [name for name in number if name in order]
     if not holding:

@@ -2,52 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import hmm, shares
 from modelweld.libraries.gaussian_hmm import set_chain
-from modelweld.libraries.hmm_counts import ChainCounts, beyond_prior, chain_counts
+from modelweld.libraries.hmm_counts import Chain, ChainCounts, ChainFacts, beyond_prior, chain_counts, told_of_chain
+
+if TYPE_CHECKING:
+    from hmmlearn.hmm import CategoricalHMM, MultinomialHMM
+    from hmmlearn.vhmm import VariationalCategoricalHMM
 
 
-def read(
-    model: Any,
-    *,
-    lengths: ArrayLike | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
-) -> LocalModel:
+@told_of_chain
+def read(model: CategoricalHMM | MultinomialHMM | VariationalCategoricalHMM, told: ChainFacts) -> LocalModel:
     """Expected numbers of each symbol in each state, and how often the chain starts, moves and stays.
 
     Parameters
     ----------
     model : fitted CategoricalHMM, MultinomialHMM or VariationalCategoricalHMM
         Sites need not know all symbols: one that has never seen the last ones has a narrower table.
-    lengths, X
-        As for a GaussianHMM.
-    features : sequence of str, optional
-        Names of the symbols; default 0, 1, 2, ...
+    told : lengths, X, features
+        As `modelweld.libraries.hmm_counts.told_of_chain` spells them out; `features` are the symbols, default 0, 1, ...
     """
     variational = type(model).__name__.startswith("Variational")
-    if variational and X is None and lengths is None:
+    if variational and told.none:
         table = np.maximum(model.emissionprob_posterior_ - model.emissionprob_prior_, 0.0)
         chain = ChainCounts(*beyond_prior(model), table.sum(axis=1), True)
     else:
-        chain = chain_counts(model, X, lengths)
+        chain = chain_counts(Chain.of(model), told)
         trials = float(np.max(getattr(model, "n_trials", None) or 1))
         probabilities = shares(model.emissionprob_posterior_) if variational else np.asarray(model.emissionprob_)
         table = probabilities * chain.counts[:, None] * trials
     moves, starts, counts, counted = chain
-    symbols = features if features is not None else [str(i) for i in range(table.shape[1])]
+    symbols = told.features if told.features is not None else [str(i) for i in range(table.shape[1])]
     facts = {"n_trials": int(np.max(model.n_trials))} if getattr(model, "n_trials", None) is not None else {}
     return hmm(moves, starts, counts, {"symbols": table}, counted=counted, symbols=symbols, facts=facts)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> CategoricalHMM | MultinomialHMM:
     """A CategoricalHMM or MultinomialHMM over all symbols that any site knows, in the order of their names."""
     from hmmlearn import hmm as models
 

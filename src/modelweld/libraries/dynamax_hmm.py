@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.hmm import hmm, shares
-from modelweld.libraries.hmm_counts import chain_counts
+from modelweld.libraries.hmm_counts import Chain, ChainFacts, chain_counts, told_of_chain
+
+if TYPE_CHECKING:
+    from dynamax.hidden_markov_model.models.gaussian_hmm import ParamsGaussianHMM
 
 
-def read(
-    model: Any,
-    *,
-    lengths: ArrayLike | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
-) -> LocalModel:
+@told_of_chain
+def read(model: ParamsGaussianHMM, told: ChainFacts) -> LocalModel:
     """States' means and covariances, and how often the chain starts, moves and stays.
 
     Parameters
     ----------
     model : ParamsGaussianHMM
         What `fit_em` of a GaussianHMM gives.
-    lengths : sequence of int, optional
-        Frames of each training sequence: from these alone, numbers are expected ones.
-    X : array, optional
-        The training sequences, one below the other (`lengths` says where they end), to count here.
-    features : sequence of str, optional
-        Names of the features.
+    told : lengths, X, features
+        As `modelweld.libraries.hmm_counts.told_of_chain` spells them out.
     """
     means, covariances = (np.asarray(x, dtype=np.float64) for x in (model.emissions.means, model.emissions.covs))
-    chain = SimpleNamespace(
-        startprob_=shares(np.asarray(model.initial.probs, dtype=np.float64)),
-        transmat_=shares(np.asarray(model.transitions.transition_matrix, dtype=np.float64)),
-        _compute_log_likelihood=lambda frames: _log_densities(frames, means, covariances),
+    chain = Chain(
+        shares(np.asarray(model.initial.probs, dtype=np.float64)),
+        shares(np.asarray(model.transitions.transition_matrix, dtype=np.float64)),
+        lambda frames: _log_densities(frames, means, covariances),
     )
-    moves, starts, counts, counted = chain_counts(chain, X, lengths)
+    moves, starts, counts, counted = chain_counts(chain, told)
     emissions = {"means": means, "covariances": covariances}
-    return hmm(moves, starts, counts, emissions, counted=counted, features=features)
+    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features)
 
 
 def _log_densities(frames: Array, means: Array, covariances: Array) -> Array:
@@ -53,7 +44,7 @@ def _log_densities(frames: Array, means: Array, covariances: Array) -> Array:
     return np.column_stack([multivariate_normal(m, c, allow_singular=True).logpdf(frames) for m, c in states])
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> ParamsGaussianHMM:
     """Parameters for ``GaussianHMM(K, D)``, in the precision jax is set to."""
     import jax.numpy as jnp
     from dynamax.hidden_markov_model.models import gaussian_hmm as dynamax

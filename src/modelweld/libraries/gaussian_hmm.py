@@ -2,51 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.hmm import hmm, shares
-from modelweld.libraries.hmm_counts import ChainCounts, beyond_prior, chain_counts
+from modelweld.libraries.hmm_counts import Chain, ChainCounts, ChainFacts, beyond_prior, chain_counts, told_of_chain
+
+if TYPE_CHECKING:
+    from hmmlearn.base import BaseHMM
+    from hmmlearn.hmm import GMMHMM, GaussianHMM
+    from hmmlearn.vhmm import VariationalGaussianHMM
 
 
-def read(
-    model: Any,
-    *,
-    lengths: ArrayLike | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
-) -> LocalModel:
+@told_of_chain
+def read(model: GaussianHMM | VariationalGaussianHMM, told: ChainFacts) -> LocalModel:
     """States' means and covariances, and how often the chain starts, moves and stays.
 
     Parameters
     ----------
     model : fitted GaussianHMM or VariationalGaussianHMM
         The latter remembers all counts in its posterior.
-    lengths : sequence of int, optional
-        Frames of each training sequence: from these alone, numbers are expected ones.
-    X : array, optional
-        The training sequences, one below the other (`lengths` says where they end), to count here.
-    features : sequence of str, optional
-        Names of the features.
+    told : lengths, X, features
+        As `modelweld.libraries.hmm_counts.told_of_chain` spells them out.
     """
-    if type(model).__name__ == "VariationalGaussianHMM" and X is None and lengths is None:
+    if type(model).__name__ == "VariationalGaussianHMM" and told.none:
         counts = np.maximum(model.beta_posterior_ - model.beta_prior_, 0.0)
         chain = ChainCounts(*beyond_prior(model), counts, True)
     else:
-        chain = chain_counts(model, X, lengths)
+        chain = chain_counts(Chain.of(model), told)
     means = np.asarray(model.means_, dtype=np.float64)
     name, spreads = spreads_of(model, means.shape)
     emissions = {"means": means, name: spreads}
     moves, starts, counts, counted = chain
-    return hmm(moves, starts, counts, emissions, counted=counted, features=features)
+    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features)
 
 
-def spreads_of(model: Any, shape: tuple[int, ...]) -> tuple[str, Array]:
+def spreads_of(model: GaussianHMM | GMMHMM, shape: tuple[int, ...]) -> tuple[str, Array]:
     """Covariances (..., D, D) or variances (..., D) of any of hmmlearn's types.
 
     They are read as they are stored: what hmmlearn hands out has another shape for some types.
@@ -63,7 +57,7 @@ def spreads_of(model: Any, shape: tuple[int, ...]) -> tuple[str, Array]:
     return "variances", np.broadcast_to(wide, (*states, D)).copy()
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> GaussianHMM:
     """A GaussianHMM, with diagonal covariances if all sites' are."""
     from hmmlearn.hmm import GaussianHMM
 
@@ -83,7 +77,7 @@ def write(local: LocalModel, like: str) -> Any:
     return model
 
 
-def set_chain(model: Any, local: LocalModel) -> None:
+def set_chain(model: BaseHMM, local: LocalModel) -> None:
     """Start and transition probabilities of expected numbers."""
     model.startprob_ = shares(np.asarray(local.arrays["starts"]))
     model.transmat_ = shares(np.asarray(local.arrays["moves"]))

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.mixture import mixture, parameters
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.mixture_components import parameters
+
+if TYPE_CHECKING:
+    from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 
 UNUSED = 1e-3
 """Share of a component (of a point, where points are counted) below which a variational fit has emptied it."""
 
 
 def read(
-    model: Any,
+    model: GaussianMixture | BayesianGaussianMixture,
     *,
     n: int | None = None,
     counts: ArrayLike | None = None,
@@ -69,7 +73,7 @@ def _spreads(covariances: Array, kind: str, shape: tuple[int, ...]) -> Array:
     return np.tile(covariances[:, None], (1, shape[1])) if kind == "spherical" else covariances
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> GaussianMixture:
     """A GaussianMixture with diagonal covariances if all sites' are, else with full ones.
 
     Components of an atom that are spherical, or share one covariance, give one that is not and does not.

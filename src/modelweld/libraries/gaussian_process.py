@@ -7,7 +7,7 @@ its data said all that they said of these values: q(u) is exact, and no more is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,14 +17,18 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.sparse_gp import predictor, record, sparse_gp
 from modelweld.libraries.inducing import inducing_inputs
 
+if TYPE_CHECKING:
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF, Matern
+    from sklearn.gaussian_process.kernels import Kernel as SklearnKernel
+
 SMOOTHNESS = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", float("inf"): "rbf"}
 """Matern's nu -> kernel."""
 
-Terms = list[tuple[float, Any]]
-"""A kernel multiplied out: factors, and the RBF, Matern or WhiteKernel each belongs to (None: a constant)."""
 
-
-def read(model: Any, *, points: int | None = None, features: Sequence[str] | None = None) -> LocalModel:
+def read(
+    model: GaussianProcessRegressor | SparseGP, *, points: int | None = None, features: Sequence[str] | None = None
+) -> LocalModel:
     """The posterior at inducing inputs, with kernel, noise and mean in the units of the responses.
 
     Parameters
@@ -84,12 +88,12 @@ def _own(model: SparseGP, features: Sequence[str] | None) -> LocalModel:
     return local.with_(axes={**local.axes, **axes}, coordinates={"feature": features})
 
 
-def _kernel(kernel: Any) -> tuple[Any, float, float]:
+def _kernel(kernel: SklearnKernel) -> tuple[RBF | Matern, float, float]:
     """The one RBF or Matern in a kernel, its factor, and the level of white noise."""
     terms = _terms(kernel)
     white = sum(factor * leaf.noise_level for factor, leaf in terms if type(leaf).__name__ == "WhiteKernel")
     smooth = [(factor, leaf) for factor, leaf in terms if type(leaf).__name__ in ("RBF", "Matern")]
-    constant = [factor for factor, leaf in terms if leaf is None]
+    constant = [leaf for _, leaf in terms if _is_constant(leaf)]
     if len(smooth) != 1 or constant:
         raise InputError(f"{SUPPORTED} Found {kernel}.")
     _name(smooth[0][1])
@@ -102,23 +106,27 @@ SUPPORTED = (
 )
 
 
-def _terms(kernel: Any) -> Terms:
-    """A kernel multiplied out."""
+def _terms(kernel: SklearnKernel) -> list[tuple[float, SklearnKernel]]:
+    """A kernel multiplied out: factors, and the RBF, Matern or WhiteKernel each belongs to, or a constant."""
     kind = type(kernel).__name__
-    if kind == "ConstantKernel":
-        return [(float(kernel.constant_value), None)]
+    if _is_constant(kernel):
+        return [(float(kernel.constant_value), kernel)]
     if kind in ("RBF", "Matern", "WhiteKernel"):
         return [(1.0, kernel)]
     if kind == "Sum":
         return _terms(kernel.k1) + _terms(kernel.k2)
     if kind == "Product":
         pairs = [(a * b, p, q) for a, p in _terms(kernel.k1) for b, q in _terms(kernel.k2)]
-        if all(p is None or q is None for _, p, q in pairs):
-            return [(factor, q if p is None else p) for factor, p, q in pairs]
+        if all(_is_constant(p) or _is_constant(q) for _, p, q in pairs):
+            return [(factor, q if _is_constant(p) else p) for factor, p, q in pairs]
     raise InputError(f"{SUPPORTED} Found {kernel}.")
 
 
-def _name(shape: Any) -> str:
+def _is_constant(kernel: SklearnKernel) -> bool:
+    return type(kernel).__name__ == "ConstantKernel"
+
+
+def _name(shape: RBF | Matern) -> str:
     """Our name of an RBF or Matern."""
     nu = float(getattr(shape, "nu", float("inf")))
     if nu not in SMOOTHNESS:

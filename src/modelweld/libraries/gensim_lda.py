@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.topics import topics
 
+if TYPE_CHECKING:
+    from gensim.corpora import Dictionary
+    from gensim.models import LdaModel
 
-def read(model: Any, *, features: Sequence[str] | None = None) -> LocalModel:
+
+def read(model: LdaModel, *, features: Sequence[str] | None = None) -> LocalModel:
     """Expected numbers of each word in each topic, and both priors.
 
     Parameters
@@ -33,13 +37,13 @@ def read(model: Any, *, features: Sequence[str] | None = None) -> LocalModel:
     return topics(words, features, alpha=model.alpha, eta=eta, documents=int(model.state.numdocs), facts=facts)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> LdaModel:
     """An LdaModel with these topics and a Dictionary of all words."""
     from gensim import models
     from gensim.corpora import Dictionary
 
     words, alpha, eta = (np.asarray(local.arrays[name]) for name in ("words", "alpha", "eta"))
-    id2word: Any = {i: str(i) for i in range(words.shape[1])}
+    id2word: dict[int, str] | Dictionary = {i: str(i) for i in range(words.shape[1])}
     if "word" in local.coordinates:
         id2word = Dictionary()
         id2word.token2id = {word: i for i, word in enumerate(local.coordinates["word"])}

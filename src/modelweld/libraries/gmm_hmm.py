@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import hmm, shares
-from modelweld.kinds.mixture import merged
+from modelweld.kinds.mixture_components import merged
 from modelweld.libraries.gaussian_hmm import set_chain, spreads_of
-from modelweld.libraries.hmm_counts import chain_counts
+from modelweld.libraries.hmm_counts import Chain, ChainFacts, chain_counts, told_of_chain
+
+if TYPE_CHECKING:
+    from hmmlearn.hmm import GMMHMM
 
 
-def read(
-    model: Any,
-    *,
-    lengths: ArrayLike | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
-) -> LocalModel:
+@told_of_chain
+def read(model: GMMHMM, told: ChainFacts) -> LocalModel:
     """States' parts, their common means and covariances, and how often the chain starts, moves and stays.
 
     Parameters
     ----------
     model : fitted GMMHMM
         All sites' must have the same number of parts per state.
-    lengths, X, features
-        As for a GaussianHMM.
+    told : lengths, X, features
+        As `modelweld.libraries.hmm_counts.told_of_chain` spells them out.
     """
-    moves, starts, counts, counted = chain_counts(model, X, lengths)
+    moves, starts, counts, counted = chain_counts(Chain.of(model), told)
     means = np.asarray(model.means_, dtype=np.float64)
     K, M, D = means.shape
     name, spreads = spreads_of(model, means.shape)
@@ -46,10 +42,10 @@ def read(
         f"part_{name}": spreads,
         "part_counts": part_counts,
     }
-    return hmm(moves, starts, counts, emissions, counted=counted, features=features)
+    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> GMMHMM:
     """A GMMHMM with full or diagonal covariances."""
     from hmmlearn.hmm import GMMHMM
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,11 +19,18 @@ from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries.gaussian_process import SMOOTHNESS
 from modelweld.libraries.inducing import inducing_inputs
 
+if TYPE_CHECKING:
+    from gpytorch.kernels import Kernel
+    from gpytorch.likelihoods import Likelihood
+    from gpytorch.means import Mean
+    from gpytorch.models import GP, ApproximateGP, ExactGP
+    from torch import Tensor
+
 
 def read(
-    model: Any,
+    model: ApproximateGP | ExactGP,
     *,
-    likelihood: Any = None,
+    likelihood: Likelihood | None = None,
     noise: float | None = None,
     points: int | None = None,
     features: Sequence[str] | None = None,
@@ -48,23 +55,23 @@ def read(
     """
     copy = _copied(model)
     found = _kernel(copy.covar_module)
-    lengthscales = _numbers(found["shape"].lengthscale).ravel()
-    inputs = _inputs(copy, found["inputs"], lengthscales, points)
+    lengthscales = _numbers(found.shape.lengthscale).ravel()
+    inputs = _inputs(copy, found.inputs, lengthscales, points)
     values, covariance = _posterior(copy, inputs)
     return sparse_gp(
         inputs,
         values,
         covariance,
         lengthscales=lengthscales if lengthscales.size > 1 else float(lengthscales[0]),
-        outputscale=found["outputscale"],
+        outputscale=found.outputscale,
         noise=_noise(copy, likelihood) if noise is None else float(noise),
         mean=_mean(copy.mean_module),
-        kernel=SMOOTHNESS[float(getattr(found["shape"], "nu", np.inf))],
+        kernel=SMOOTHNESS[float(getattr(found.shape, "nu", np.inf))],
         features=features,
     )
 
 
-def _copied(model: Any) -> Any:
+def _copied(model: GP) -> GP:
     """A copy in double precision, ready to predict; what is cached in the model cannot be copied, and is dropped."""
     for part in ("mean_module", "covar_module"):
         if not hasattr(model, part):
@@ -76,11 +83,11 @@ def _copied(model: Any) -> Any:
     return copy.double().eval()
 
 
-def _numbers(tensor: Any) -> Array:
+def _numbers(tensor: Tensor) -> Array:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
 
 
-def _inputs(model: Any, of_kernel: Any, lengthscales: Array, points: int | None) -> Array:
+def _inputs(model: GP, of_kernel: Tensor | None, lengthscales: Array, points: int | None) -> Array:
     """The model's inducing inputs, or new ones for a process that has training data."""
     strategy = getattr(model, "variational_strategy", None)
     if strategy is not None:
@@ -103,7 +110,7 @@ def _inputs(model: Any, of_kernel: Any, lengthscales: Array, points: int | None)
     return Z
 
 
-def _posterior(model: Any, inputs: Array) -> tuple[Array, Array]:
+def _posterior(model: GP, inputs: Array) -> tuple[Array, Array]:
     """Mean and covariance of the function at the inputs."""
     import torch
 
@@ -113,8 +120,16 @@ def _posterior(model: Any, inputs: Array) -> tuple[Array, Array]:
         return _numbers(there.mean), _numbers(there.covariance_matrix)
 
 
-def _kernel(kernel: Any) -> dict[str, Any]:
+class _Found(NamedTuple):
     """The RBF or Matern in a kernel, its factor, and the inducing inputs if the kernel has them."""
+
+    shape: Kernel
+    outputscale: float
+    inputs: Tensor | None
+
+
+def _kernel(kernel: Kernel) -> _Found:
+    """What is in a kernel."""
     scale, Z = 1.0, None
     while True:
         kind = type(kernel).__name__
@@ -123,7 +138,7 @@ def _kernel(kernel: Any) -> dict[str, Any]:
         elif kind == "InducingPointKernel":
             Z = kernel.inducing_points
         elif kind in ("RBFKernel", "MaternKernel") and kernel.active_dims is None and not len(kernel.batch_shape):
-            return {"shape": kernel, "outputscale": scale, "inputs": Z}
+            return _Found(kernel, scale, Z)
         else:
             raise InputError(
                 "the kernel of a GPyTorch model must be one RBFKernel or MaternKernel on all features, in ScaleKernels "
@@ -132,7 +147,7 @@ def _kernel(kernel: Any) -> dict[str, Any]:
         kernel = kernel.base_kernel
 
 
-def _mean(module: Any) -> float:
+def _mean(module: Mean) -> float:
     """The constant of a mean module."""
     kind = type(module).__name__
     if kind == "ZeroMean":
@@ -142,7 +157,7 @@ def _mean(module: Any) -> float:
     raise InputError(f"the mean of a GPyTorch model must be a ConstantMean or ZeroMean; found a {kind}.")
 
 
-def _noise(model: Any, likelihood: Any) -> float:
+def _noise(model: GP, likelihood: Likelihood | None) -> float:
     """Variance of responses, from a Gaussian likelihood."""
     found = getattr(getattr(model, "likelihood", None) if likelihood is None else likelihood, "noise", None)
     if found is None:

@@ -1,20 +1,84 @@
 """How often a chain starts, moves and stays: what fitted hidden Markov models forget and fusion needs.
 
 From the sequences, at the site: posterior expectations. From their lengths alone: expectations under the model itself.
-From nothing: shares in the long run.
+From nothing: shares in the long run. What an adapter can be told of them is one group of facts, `ChainFacts`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import offsets_of
+
+if TYPE_CHECKING:
+    from hmmlearn.base import BaseHMM
+    from hmmlearn.vhmm import VariationalGaussianHMM
+
+Model = TypeVar("Model")
+
+
+class ChainFacts(NamedTuple):
+    """What the object of a fitted chain forgot."""
+
+    lengths: ArrayLike | None
+    X: ArrayLike | None
+    features: Sequence[str] | None
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing is said of the training sequences."""
+        return self.X is None and self.lengths is None
+
+
+def told_of_chain(read: Callable[[Model, ChainFacts], LocalModel]) -> Callable[..., LocalModel]:
+    """An adapter's `read` with the facts of a chain spelt out: what every hidden Markov model can be told.
+
+    Parameters
+    ----------
+    read : callable
+        Takes the fitted model and its facts.
+
+    Returns
+    -------
+    callable
+        ``read(model, *, lengths=None, X=None, features=None)``: `lengths`, the frames of each training sequence, from
+        which alone numbers are expected ones; `X`, the training sequences, one below the other (`lengths` says where
+        they end), to count here; `features`, names of the features, or of the symbols.
+    """
+
+    def told(
+        model: Model,
+        *,
+        lengths: ArrayLike | None = None,
+        X: ArrayLike | None = None,
+        features: Sequence[str] | None = None,
+    ) -> LocalModel:
+        return read(model, ChainFacts(lengths, X, features))
+
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(told, name, getattr(read, name))
+    return told
+
+
+class Chain(NamedTuple):
+    """Probabilities of starts (K,) and transitions (K, K), and log densities (T, K) of frames in all states."""
+
+    start: Array
+    move: Array
+    log_density: Callable[[Array], Array]
+
+    @classmethod
+    def of(cls, model: BaseHMM) -> Chain:
+        """The chain of an hmmlearn model."""
+        start, move = (np.asarray(x, dtype=np.float64) for x in (model.startprob_, model.transmat_))
+        return cls(start, move, model._compute_log_likelihood)
 
 
 class ChainCounts(NamedTuple):
@@ -26,15 +90,16 @@ class ChainCounts(NamedTuple):
     counted: bool
 
 
-def chain_counts(model: Any, X: ArrayLike | None, lengths: ArrayLike | None) -> ChainCounts:
-    """Expected numbers of an hmmlearn model."""
-    start, move = (np.asarray(x, dtype=np.float64) for x in (model.startprob_, model.transmat_))
+def chain_counts(chain: Chain, facts: ChainFacts) -> ChainCounts:
+    """Expected numbers of a chain."""
+    start, move, log_density_of = chain
+    lengths, X, _ = facts
     if X is not None:
         frames = np.asarray(X)
         ends = [len(frames)] if lengths is None else np.asarray(lengths, dtype=np.int64)
         if sum(ends) != len(frames):
             raise InputError(f"lengths add up to {sum(ends)}, but X has {len(frames)} frames.")
-        log_density = model._compute_log_likelihood(frames)
+        log_density = log_density_of(frames)
         found = [posterior_counts(start, move, log_density[a:b]) for a, b in pairwise(offsets_of(ends))]
         moves, starts, counts = (np.sum(part, axis=0) for part in zip(*found, strict=True))
         return ChainCounts(moves, starts, counts, True)
@@ -52,7 +117,7 @@ def chain_counts(model: Any, X: ArrayLike | None, lengths: ArrayLike | None) -> 
     return ChainCounts(share[:, None] * move, start, share, False)
 
 
-def beyond_prior(model: Any) -> tuple[Array, Array]:
+def beyond_prior(model: VariationalGaussianHMM) -> tuple[Array, Array]:
     """Expected transitions and starts of a variational hmmlearn model: what its posterior has beyond its prior."""
     moves = np.maximum(model.transmat_posterior_ - model.transmat_prior_, 0.0)
     return moves, np.maximum(model.startprob_posterior_ - model.startprob_prior_, 0.0)

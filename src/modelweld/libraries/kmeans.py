@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.mixture import diagonals, mixture, parameters
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.mixture_components import diagonals, parameters
+
+if TYPE_CHECKING:
+    from sklearn.cluster import KMeans, MiniBatchKMeans
 
 
 def read(
-    model: Any, *, counts: ArrayLike | None = None, X: ArrayLike | None = None, features: Sequence[str] | None = None
+    model: KMeans | MiniBatchKMeans,
+    *,
+    counts: ArrayLike | None = None,
+    X: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
 ) -> LocalModel:
     """Centres, points behind each, and one variance from the inertia.
 
@@ -36,7 +44,7 @@ def read(
     return mixture(centres, np.full((K, D), within), numbers, counted=True, features=features)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> KMeans | MiniBatchKMeans:
     """A KMeans or MiniBatchKMeans with these centres."""
     from sklearn import cluster
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,16 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.topics import topics
 
+if TYPE_CHECKING:
+    from sklearn.decomposition import LatentDirichletAllocation
+
 
 def read(
-    model: Any, *, tokens: float | None = None, X: ArrayLike | None = None, features: Sequence[str] | None = None
+    model: LatentDirichletAllocation,
+    *,
+    tokens: float | None = None,
+    X: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
 ) -> LocalModel:
     """Expected numbers of each word in each topic: `components_` without the prior's pseudo-counts.
 
@@ -48,7 +55,7 @@ def read(
     return topics(words, features, alpha=float(model.doc_topic_prior_), eta=prior, facts=facts)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> LatentDirichletAllocation:
     """A LatentDirichletAllocation with these topics; `vocabulary_`, for a CountVectorizer, says what its columns are.
 
     It has one pseudo-count for all topics and one for all words: the averages. `bound_`, the perplexity of training

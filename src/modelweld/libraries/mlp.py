@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.network import layers, moments, network
+from modelweld.kinds.network import moments, network
+from modelweld.kinds.network_outputs import layers
+
+if TYPE_CHECKING:
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
 
 
 def read(
-    model: Any,
+    model: MLPClassifier | MLPRegressor,
     *,
     y: ArrayLike | None = None,
     class_counts: ArrayLike | None = None,
@@ -70,7 +74,7 @@ def read(
     )
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> MLPClassifier | MLPRegressor:
     """A fitted MLPClassifier, its classes sorted, or MLPRegressor."""
     from sklearn import neural_network
     from sklearn.preprocessing import LabelBinarizer

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.class_table import class_table
 
+if TYPE_CHECKING:
+    from sklearn.naive_bayes import GaussianNB
 
-def read(model: Any, *, features: Sequence[str] | None = None) -> LocalModel:
+
+def read(model: GaussianNB, *, features: Sequence[str] | None = None) -> LocalModel:
     """Means, variances and numbers of rows of each class.
 
     Parameters
@@ -28,7 +31,7 @@ def read(model: Any, *, features: Sequence[str] | None = None) -> LocalModel:
     return class_table(means, variances, counts, names, features=features, facts=facts)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> GaussianNB:
     """A GaussianNB over all classes that any site knows."""
     from sklearn.naive_bayes import GaussianNB
 

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import hmm
 from modelweld.libraries.gaussian_hmm import set_chain
-from modelweld.libraries.hmm_counts import chain_counts
+from modelweld.libraries.hmm_counts import Chain, ChainFacts, chain_counts, told_of_chain
+
+if TYPE_CHECKING:
+    from hmmlearn.hmm import PoissonHMM
 
 
-def read(
-    model: Any,
-    *,
-    lengths: ArrayLike | None = None,
-    X: ArrayLike | None = None,
-    features: Sequence[str] | None = None,
-) -> LocalModel:
+@told_of_chain
+def read(model: PoissonHMM, told: ChainFacts) -> LocalModel:
     """States' rates, and how often the chain starts, moves and stays.
 
     Parameters
     ----------
     model : fitted PoissonHMM
         The model.
-    lengths, X, features
-        As for a GaussianHMM.
+    told : lengths, X, features
+        As `modelweld.libraries.hmm_counts.told_of_chain` spells them out.
     """
-    moves, starts, counts, counted = chain_counts(model, X, lengths)
+    moves, starts, counts, counted = chain_counts(Chain.of(model), told)
     rates = {"rates": np.asarray(model.lambdas_, dtype=np.float64)}
-    return hmm(moves, starts, counts, rates, counted=counted, features=features)
+    return hmm(moves, starts, counts, rates, counted=counted, features=told.features)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> PoissonHMM:
     """A PoissonHMM."""
     from hmmlearn.hmm import PoissonHMM
 

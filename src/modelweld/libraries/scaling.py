@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,9 +11,13 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds import kind_of
 
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+    from sklearn.pipeline import Pipeline
+
 
 def unscaled(
-    pipeline: Any, read: Callable[..., LocalModel], features: Sequence[str] | None, facts: dict[str, Any]
+    pipeline: Pipeline, read: Callable[..., LocalModel], features: Sequence[str] | None, facts: dict[str, object]
 ) -> LocalModel:
     """The model at the end of a Pipeline, in the units of the data that went in."""
     *steps, (_, last) = pipeline.steps
@@ -36,17 +40,13 @@ def unscaled(
     scaled = read(last, features=names, **({**facts, "X": X} if X is not None else facts))
     if not undone:
         return scaled
-    kind: Any = kind_of([scaled])
-    if not hasattr(kind, "rescaled"):
-        raise InputError(f"scalers before a {scaled.kind} cannot be undone; fit it without them.")
     D = int(getattr(last, "n_features_in_", np.size(scale)))
-    local: LocalModel = kind.rescaled(
-        scaled, np.broadcast_to(scale, D).astype(float), np.broadcast_to(offset, D).astype(float)
-    )
+    raw = (np.broadcast_to(scale, D).astype(float), np.broadcast_to(offset, D).astype(float))
+    local = kind_of([scaled]).rescaled(scaled, *raw)
     return local.with_(facts={**local.facts, "undone": undone})
 
 
-def _affine(step: Any, name: str) -> tuple[Array | float, Array | float]:
+def _affine(step: BaseEstimator, name: str) -> tuple[Array | float, Array | float]:
     """Scale and offset of raw values, given scaled ones, feature by feature."""
     known = type(step).__name__
     if known == "StandardScaler":

@@ -9,21 +9,25 @@ and added statistics give the posteriors, and what few frames cannot tell, the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.hmm import hmm
-from modelweld.kinds.mixture import FEWEST_POINTS, diagonals
+from modelweld.kinds.mixture import FEWEST_POINTS
+from modelweld.kinds.mixture_components import diagonals
+
+if TYPE_CHECKING:
+    from modelweld.hmm import StickyHDPHMM
 
 SETTINGS = ("kappa", "eta", "gamma", "eta0", "mean_precision")
 """What a written model takes over, where all sites agree; else it has the class's defaults."""
 
 
 def read(
-    model: Any,
+    model: StickyHDPHMM,
     *,
     known: Literal["variance", "weight", "equally"] = "variance",
     effective: Literal["frames", "visits"] = "frames",
@@ -92,7 +96,7 @@ def read(
     return local.with_(variance={}, weight=weight)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> StickyHDPHMM:
     """A StickyHDPHMM: one step from added statistics.
 
     The scale of the prior is that of all sites where they agree; else it is learned again, from the statistics, as it
@@ -123,14 +127,14 @@ def write(local: LocalModel, like: str) -> Any:
     )
 
 
-def _checked(zeta: Any) -> float:
+def _checked(zeta: object) -> float:
     """A site's word for what a frame counts, or an `InputError`."""
     if not isinstance(zeta, (int, float)) or not 0 < zeta <= 1:
         raise InputError(f"fact 'zeta' of a StickyHDPHMM is a number above 0, at most 1; found {zeta!r}.")
     return float(zeta)
 
 
-def _share(model: Any) -> float:
+def _share(model: StickyHDPHMM) -> float:
     """The learned scale of the prior, as a share of features' variances."""
     return float(model.prior_scale_[0] / model.statistics_.unit[0] ** 2)
 

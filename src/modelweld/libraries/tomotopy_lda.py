@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,11 +11,14 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.topics import topics
 
+if TYPE_CHECKING:
+    from tomotopy import HDPModel, LDAModel
+
 READ = ("LDAModel", "HDPModel")
 """Others inherit from LDAModel, but their topics are not plain distributions over words with one prior."""
 
 
-def read(model: Any, *, features: Sequence[str] | None = None) -> LocalModel:
+def read(model: LDAModel | HDPModel, *, features: Sequence[str] | None = None) -> LocalModel:
     """Numbers of each word in each topic, as the sampler last had them, and both priors.
 
     Parameters

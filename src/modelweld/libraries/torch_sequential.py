@@ -7,14 +7,19 @@ refused: their channels are sets too, but a refit would have to draw images, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.network import layers, moments, network
+from modelweld.kinds.network import moments, network
+from modelweld.kinds.network_outputs import layers
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module, Sequential
 
 NAMES = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 """PyTorch's activations and ours."""
@@ -30,9 +35,9 @@ ENDS = ("Softmax", "LogSoftmax")
 
 
 def read(
-    model: Any,
+    model: Sequential,
     *,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     y: ArrayLike | None = None,
     class_counts: ArrayLike | None = None,
     n: int | None = None,
@@ -81,7 +86,7 @@ def read(
     )
 
 
-def _modules(model: Any) -> Iterator[Any]:
+def _modules(model: Sequential) -> Iterator[Module]:
     """The modules of a Sequential, nested ones in their place, without those that change nothing."""
     for module in model:
         if type(module).__name__ == "Sequential":
@@ -90,7 +95,7 @@ def _modules(model: Any) -> Iterator[Any]:
             yield module
 
 
-def _layers(modules: list[Any]) -> tuple[list[Array], list[Array], str, str]:
+def _layers(modules: list[Module]) -> tuple[list[Array], list[Array], str, str]:
     """Weights (in, out), biases, activation and end; batch normalisation folded in."""
     W: list[Array] = []
     b: list[Array] = []
@@ -133,11 +138,11 @@ def _layers(modules: list[Any]) -> tuple[list[Array], list[Array], str, str]:
     return W, b, activations.pop(), end
 
 
-def _numbers(tensor: Any) -> Array:
+def _numbers(tensor: Tensor) -> Array:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
 
 
-def write(local: LocalModel, like: str) -> Any:
+def write(local: LocalModel, like: str) -> Sequential:
     """A Sequential of Linear layers and activations, in evaluation mode; its outputs stand in the order of the classes.
 
     Which class an output is, a Sequential cannot say: ``local.coordinates["class"]`` does.
@@ -147,7 +152,7 @@ def write(local: LocalModel, like: str) -> Any:
     W, b = layers(local)
     named = {ours: name for name, ours in NAMES.items()}
     dtype = getattr(torch, _one_of(FLOATS, local.facts.get("dtype"), "float32"))
-    modules: list[Any] = []
+    modules: list[Module] = []
     for i, (w, bias) in enumerate(zip(W, b, strict=True)):
         if i:
             modules.append(getattr(torch.nn, named.get(local.facts["activation"], "Identity"))())
@@ -161,6 +166,6 @@ def write(local: LocalModel, like: str) -> Any:
     return torch.nn.Sequential(*modules).eval()
 
 
-def _one_of(known: tuple[str, ...], fact: Any, default: str) -> str:
+def _one_of(known: tuple[str, ...], fact: object, default: str) -> str:
     """A fact that may come from a file, if it is one of the names known here: it chooses what is called."""
-    return fact if fact in known else default
+    return fact if isinstance(fact, str) and fact in known else default

@@ -8,9 +8,8 @@ from typing import Any, Self
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
+from modelweld.inputs.stack import Index, Key
 from modelweld.priors.beta_bernoulli import Prior
 
 

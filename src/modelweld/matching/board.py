@@ -11,8 +11,7 @@ import numpy as np
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_rows
-from modelweld.matching.algorithm1 import SMALLEST_RISE, State
-from modelweld.matching.assignment import NEW, best_assignment
+from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Copies

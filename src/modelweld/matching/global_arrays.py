@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.keys import arrays_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index
+from modelweld.inputs.stack import Index, arrays_of
 from modelweld.matching.result import Matching
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.agglomerate import Pairs
 from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Progress, alternate
 from modelweld.matching.board import Board
 from modelweld.progress import tell, told
@@ -123,3 +123,113 @@ def _partings(board: Board, members: Index) -> list[Index]:
     half = closeness[:, a] < closeness[:, b]
     half[[a, b]] = [False, True]
     return [members[[farthest]], members[half]]
+
+
+HOPELESS = 100.0
+"""Nats: what lowers the objective by more with either of two atoms is not scored again with their union, which is
+more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
+
+
+class Pairs:
+    """By how much joining each two atoms of a board would raise the objective.
+
+    The union has the evidence of both atoms' values and the prior's score for the groups that hold either; where both
+    hold a group, r + s pieces stand in place of r and s, which is one factor delta more and one (1 - delta) less
+    (without copies such atoms cannot be joined).
+
+    Attributes
+    ----------
+    rises : array (K, K)
+        Minus infinity where two atoms may not be joined, and on the diagonal.
+    """
+
+    def __init__(self, board: Board) -> None:
+        K, J = len(board.counts), len(board.sizes)
+        self.tally, self.copies = board.copied(), board.copies
+        self.families, self.sums, self.counts = self.tally.families, self.tally.sums, self.tally.counts
+        self.evidence = sum((f.log_evidence(s) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(K))
+        self.pieces = np.zeros((K, J), dtype=np.int64)
+        np.add.at(self.pieces, (board.labels, board.group), 1)
+        self.log_ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, 2 * board.sizes.max(initial=0) + 1)))])
+        self.held = (self.pieces > 0).astype(np.float64)
+        self.log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
+        self.rises = self._all_rises(single=len(board.labels) == K)
+        self.best = self.rises.argmax(1)
+        self.highest = self.rises[np.arange(K), self.best]
+
+    def _all_rises(self, single: bool) -> Array:
+        """The rises of all pairs; where every atom is a `single` value, the family's `gain` is the quicker way."""
+        K = len(self.counts)
+        if single:
+            union = sum((f.gain(s, s) for f, s in zip(self.families, self.sums, strict=True)), -self.evidence[:, None])
+        else:
+            union = np.stack([self._evidence_with(k, np.arange(K)) for k in told(range(K), "comparing atoms", K)])
+        rises = union + self._prior_of_all()
+        np.fill_diagonal(rises, -np.inf)
+        return np.asarray(rises)
+
+    def _prior_of_all(self) -> Array:
+        """`_prior_with` of all pairs."""
+        shared = self.held @ self.held.T
+        union = (self.counts[:, None] + self.counts - shared).astype(np.int64)
+        gain = self.log_rate[union] - self.log_rate[self.counts][:, None] - self.log_rate[self.counts]
+        if self.copies is None:
+            return np.asarray(np.where(shared > 0, -np.inf, gain))
+        gain += shared * np.log(self.copies.delta / (1 - self.copies.delta))
+        for r in self.pieces.T:
+            here = np.flatnonzero(r)
+            r = r[here]
+            gain[np.ix_(here, here)] += self.log_ways[r[:, None] + r] - self.log_ways[r][:, None] - self.log_ways[r]
+        return np.asarray(gain)
+
+    def _evidence_with(self, k: int, others: Index) -> Array:
+        """What the evidence gains when atom k is joined with `others`."""
+        gain = -self.evidence[k] - self.evidence[others]
+        for family, sums in zip(self.families, self.sums, strict=True):
+            gain += family.log_evidence(sums[k] + sums[others])
+        return np.asarray(gain)
+
+    def _prior_with(self, k: int, others: Index) -> Array:
+        """What the log probability of the matching gains when atom k is joined with `others`."""
+        shared = self.held[others] @ self.held[k]
+        union = (self.counts[k] + self.counts[others] - shared).astype(np.int64)
+        gain = self.log_rate[union] - self.log_rate[self.counts[k]] - self.log_rate[self.counts[others]]
+        both = np.flatnonzero(shared)
+        if self.copies is None:
+            gain[both] = -np.inf
+        else:
+            gain[both] += shared[both] * np.log(self.copies.delta / (1 - self.copies.delta))
+            groups = np.flatnonzero(self.held[k])
+            r, s = self.pieces[k, groups], self.pieces[np.ix_(others[both], groups)]
+            ways = self.log_ways[r + s] - self.log_ways[r] - self.log_ways[s]  # zero where s is zero
+            gain[both] += ways.sum(1)
+        return np.asarray(gain)
+
+    def join_best(self) -> bool:
+        """Join the best pair, if that raises the objective."""
+        a = int(self.highest.argmax())
+        b = int(self.best[a])
+        if self.highest[a] <= SMALLEST_RISE:
+            return False
+        a, b = min(a, b), max(a, b)
+        self.pieces[a] += self.pieces[b]
+        self.held[a] = self.pieces[a] > 0
+        self.tally.join(a, b, int(self.held[a].sum()))
+        self.evidence[a] = sum(float(f.log_evidence(s[a])) for f, s in zip(self.families, self.sums, strict=True))
+        row = np.maximum(self.rises[a], self.rises[b])
+        row[[a, b]] = self.rises[b] = self.rises[:, b] = -np.inf
+        near = np.flatnonzero(row > -HOPELESS)
+        row[near] = self._evidence_with(a, near) + self._prior_with(a, near)
+        self.rises[a] = self.rises[:, a] = row
+        self._look_again(a, b)
+        return True
+
+    def _look_again(self, a: int, b: int) -> None:
+        """Every atom's best partner, after only those with a and b have changed."""
+        better = self.rises[a] > self.highest
+        lost = ((self.best == a) | (self.best == b)) & ~better
+        self.best[better], self.highest[better] = a, self.rises[a, better]
+        lost[[a, b]] = True
+        again = np.flatnonzero(lost)
+        self.best[again] = self.rises[again].argmax(1)
+        self.highest[again] = self.rises[again, self.best[again]]

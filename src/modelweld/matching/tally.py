@@ -1,7 +1,7 @@
 """The state of a matching: the atom of every value, and of every atom the number of its groups and its sums of rows.
 
 Rows are a family's sufficient statistics of a value; an atom's sums of them are all that its score needs. Whatever
-moves a matching moves this: sweeps (`matching.board`), unions of atoms (`matching.agglomerate`), the sampler
+moves a matching moves this: sweeps (`matching.board`), unions of atoms (`matching.moves`), the sampler
 (`posterior.sampler`), the centre of shards (`shards.centre`). What large Gaussian jobs keep instead is in
 `matching.compiled`.
 """
@@ -17,7 +17,7 @@ import numpy as np
 from modelweld.families.base import Family, summed
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW
 
 
 class Taken(NamedTuple):

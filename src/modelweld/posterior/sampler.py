@@ -17,7 +17,7 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.inputs.stack import Index
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.board import Board
 from modelweld.matching.tally import Tally
 from modelweld.posterior.convergence import FEWEST_DRAWS

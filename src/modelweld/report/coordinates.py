@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.fusion import Fusion
-from modelweld.inputs.columns import columns_of
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.sets import stack_of
 from modelweld.inputs.stack import Index
+from modelweld.matching.sets import columns_of, stack_of
 
 ROUNDING = 1e-9
 """Rows that add up to one within this are shares."""

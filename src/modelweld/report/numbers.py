@@ -14,9 +14,8 @@ from modelweld.diagnostics.notes import pieces, set_aside
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
-from modelweld.inputs.keys import arrays_of
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import group_of_rows
+from modelweld.inputs.stack import arrays_of, group_of_rows
 from modelweld.matching.result import Matching
 from modelweld.posterior.conditional import conditional
 from modelweld.priors.beta_bernoulli import BetaBernoulli

@@ -18,6 +18,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
 
+from modelweld.kinds import kind_named
 from modelweld.report.text import several
 
 if TYPE_CHECKING:
@@ -120,13 +121,8 @@ def _headline(found: Mapping[str, Any]) -> str:
 
 
 def _lead(found: Mapping[str, Any]) -> str:
-    what = {
-        "mixture": "mixtures",
-        "hmm": "hidden Markov models",
-        "topics": "topic models",
-        "sparse-gp": "sparse Gaussian processes",
-        "network": "networks",
-    }.get(found["kind"], "models")
+    kind = kind_named(found["kind"])
+    what = "models" if kind is None else kind.plural
     end = "The fit converged." if found["converged"] else "The fit did not converge: give it more sweeps (max_sweeps)."
     return f"{what[0].upper() + what[1:]} that were trained apart, fused from their parameters alone. {end}"
 

@@ -1,17 +1,21 @@
-"""What a kind of model looks like: a mixture's ellipses, a Markov chain's transitions, a Gaussian process's points."""
+"""What the page draws of a fused model: a mixture's ellipses, a chain's transitions, a Gaussian process's points."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
+from modelweld.kinds import kind_named
 from modelweld.kinds.hmm import shares
-from modelweld.kinds.mixture import merged, stacked
+from modelweld.kinds.mixture_components import Components
+from modelweld.kinds.pictures import Ellipses, Points, Transitions
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 MOST_STATES = 40
 """States of a transition graph that can be told apart on a page: the most visited ones."""
@@ -25,35 +29,34 @@ DIGITS = 5
 
 def picture(fusion: Fusion, notes: list[str]) -> dict[str, Any] | None:
     """What to draw for this kind of model; None if there is nothing particular."""
-    draw = {"mixture": _mixture, "hmm": _hmm, "sparse-gp": _process}.get(fusion.models[0].kind)
-    if draw is None:
-        return None
+    kind = kind_named(fusion.models[0].kind)
     try:
-        return draw(fusion, notes)
+        match None if kind is None else kind.picture(fusion):
+            case Ellipses() as found:
+                return _ellipses(found, fusion, notes)
+            case Transitions() as found:
+                return _transitions(found, fusion.K, notes)
+            case Points() as found:
+                return _points(found, fusion, notes)
     except InputError as error:
         notes.append(f"The picture of the fused model is left out: {error}")
-        return None
+    return None
 
 
-def _mixture(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
-    parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
-    means, spreads, counts = merged(*parts, labels)
-    own_means, own_spreads, own_counts = parts
-    K = fusion.K
-    chosen, names = _features(means[: max(K, 1)], fusion.models[0])
+def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str]) -> dict[str, Any]:
+    K, labels = fusion.K, fusion.matching.stacked_labels
+    chosen, names = _features(found.atoms[0][: max(K, 1)], fusion.models[0])
     local = _picked(labels, K, notes)
     return {
         "type": "ellipses",
         "features": names,
-        "atoms": {"labels": list(range(K)), **_ellipses(means[:K], spreads[:K], counts[:K], chosen)},
-        "members": {
-            "labels": labels[local].tolist(),
-            **_ellipses(own_means[local], own_spreads[local], own_counts[local], chosen),
-        },
+        "atoms": {"labels": list(range(K)), **_drawn(found.atoms, np.arange(K), chosen)},
+        "members": {"labels": labels[local].tolist(), **_drawn(found.members, local, chosen)},
     }
 
 
-def _ellipses(means: Array, spreads: Array, counts: Array, chosen: Index) -> dict[str, Any]:
+def _drawn(components: Components, which: Index, chosen: Index) -> dict[str, Any]:
+    means, spreads, counts = (part[which] for part in components)
     if spreads.ndim == 2:
         covariances = spreads[:, chosen, None] * np.eye(len(chosen))
     else:
@@ -61,13 +64,12 @@ def _ellipses(means: Array, spreads: Array, counts: Array, chosen: Index) -> dic
     return {"means": _short(means[:, chosen]), "covariances": _short(covariances), "counts": _short(counts)}
 
 
-def _hmm(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
-    K = fusion.K
-    moves, visits = fusion.total("moves")[:K, :K], fusion.total("counts")[:K]
+def _transitions(found: Transitions, K: int, notes: list[str]) -> dict[str, Any]:
+    moves, visits = found.moves[:K, :K], found.visits[:K]
     states = np.sort(np.argsort(-visits, kind="stable")[:MOST_STATES])
     if len(states) < K:
         notes.append(f"Of {K:,} states the transitions of the {len(states)} most visited are drawn.")
-    moves, starts = shares(moves)[np.ix_(states, states)], shares(fusion.total("starts")[:K])[states]
+    moves, starts = shares(moves)[np.ix_(states, states)], shares(found.starts[:K])[states]
     return {
         "type": "transitions",
         "states": states.tolist(),
@@ -77,11 +79,9 @@ def _hmm(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
     }
 
 
-def _process(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
+def _points(found: Points, fusion: Fusion, notes: list[str]) -> dict[str, Any]:
     K, labels = fusion.K, fusion.matching.stacked_labels
-    inputs = np.concatenate([np.asarray(m.arrays["inputs"]) for m in fusion.models])
-    values = np.concatenate([np.asarray(m.arrays["values"]) for m in fusion.models])
-    atoms = fusion.array("inputs")
+    (atoms, at_atoms), (inputs, values) = found.atoms, found.members
     chosen, names = _features(atoms[: max(K, 1)], fusion.models[0])
     local = _picked(labels, K, notes)
     return {
@@ -90,7 +90,7 @@ def _process(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
         "atoms": {
             "labels": list(range(K)),
             "means": _short(atoms[:K, chosen]),
-            "values": _short(fusion.array("values")[:K]),
+            "values": _short(at_atoms[:K]),
         },
         "members": {
             "labels": labels[local].tolist(),

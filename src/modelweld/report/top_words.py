@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from modelweld.fusion import Fusion
+from modelweld.kinds import kind_named
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 MOST_WORDS = 12
 """Words that are shown of a topic."""
 
 
 def words_of(fusion: Fusion, set_name: str) -> list[list[list[Any]]] | None:
-    """Per atom its most probable words with their probabilities; None if this is no topic model."""
-    first = fusion.models[0]
-    if first.kind != "topics" or set_name != "topic":
+    """Per atom its most probable words with their probabilities; None if they are known by none."""
+    kind = kind_named(fusion.models[0].kind)
+    known_by = None if kind is None else kind.words(fusion, set_name)
+    if known_by is None:
         return None
-    numbers = fusion.total("words")
-    V = numbers.shape[1]
-    vocabulary = first.coordinates.get("word") or [f"word {i}" for i in range(V)]
+    numbers, vocabulary = known_by
     shares = numbers / np.maximum(numbers.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     best = np.argsort(-shares, axis=1, kind="stable")[:, :MOST_WORDS]
     return [

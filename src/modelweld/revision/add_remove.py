@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.columns import columns_of
+from modelweld.inputs.alignment import checked_models
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.sets import checked_models, stack_of
 from modelweld.inputs.stack import Index, Stack, stack_arrays
 from modelweld.libraries import read
 from modelweld.match import refit, set_aside_shifted
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW
+from modelweld.matching.sets import columns_of, stack_of
 from modelweld.screening.quarantine import with_outliers, without_outliers
 
 if TYPE_CHECKING:

@@ -27,12 +27,12 @@ from numpy.typing import ArrayLike
 from modelweld.errors import ForgottenError, InputError
 from modelweld.families.base import Family, summed
 from modelweld.families.suggest import check_fit
-from modelweld.inputs.keys import Key, arrays_of
+from modelweld.inputs.alignment import checked_models
 from modelweld.inputs.local_model import Array, LocalModel, checked_values
-from modelweld.inputs.sets import checked_models, stack_of
-from modelweld.inputs.stack import Index, Stack, group_of_rows
+from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_rows
 from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.board import Board
+from modelweld.matching.sets import stack_of
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -186,9 +186,9 @@ class SlimFusion(AtomSums):
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
-        from modelweld.files import save
+        from modelweld.files.slim_file import save_slim
 
-        return save(self, path, force=force)
+        return save_slim(self, path, force=force)
 
     def _board(self, model: Any) -> Board:
         """A board that holds the new site alone, placed at the atoms of all others."""

@@ -19,8 +19,7 @@ from modelweld.families import Gaussian
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_rows, offsets_of
-from modelweld.matching.algorithm1 import SMALLEST_RISE
-from modelweld.matching.assignment import NEW, best_assignment
+from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.shard import Summary

@@ -30,8 +30,8 @@ from modelweld.families.gaussian import NOISE_FLOOR
 from modelweld.families.math.start import usable_variance
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.matching.algorithm1 import alternate
-from modelweld.matching.finish import by_count, ranks
 from modelweld.matching.plan import MOST_SWEEPS, Auto, default_prior
+from modelweld.matching.result import by_count, ranks
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here

@@ -21,14 +21,14 @@ from modelweld.errors import InputError
 from modelweld.families import Gaussian
 from modelweld.families.base import summed
 from modelweld.fuse import receive
+from modelweld.inputs.alignment import checked_models
 from modelweld.inputs.local_model import Array, LocalModel, check_finite, check_squares
-from modelweld.inputs.sets import checked_models, families_by_set, stack_of
 from modelweld.inputs.stack import Index, Stack, arranged, stack_arrays
 from modelweld.matching.algorithm1 import AnyBoard
 from modelweld.matching.board import Board
-from modelweld.matching.engines import is_large
 from modelweld.matching.plan import MOST_SWEEPS
-from modelweld.matching.search import Effort, best_run
+from modelweld.matching.search import Effort, best_run, is_large
+from modelweld.matching.sets import families_by_set, stack_of
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.threads import blas_threads
 

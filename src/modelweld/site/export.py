@@ -21,6 +21,7 @@ from modelweld.files import save
 from modelweld.files.limits import in_words
 from modelweld.files.small_counts import cells_behind, counts_behind
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.kinds import kind_named, kind_of
 from modelweld.libraries import asked_by_adapter, read
 
 if TYPE_CHECKING:
@@ -289,12 +290,10 @@ def _scales(noise: float | Mapping[str, ArrayLike] | None, local: LocalModel) ->
 def _deciding(local: LocalModel) -> list[str]:
     """Arrays of real values that decide the matching, by families that use a variance."""
     from modelweld.families import Gaussian
-    from modelweld.inputs.keys import arrays_of
-    from modelweld.inputs.sets import families_by_set
-    from modelweld.kinds import kind_of
+    from modelweld.inputs.stack import arrays_of
+    from modelweld.matching.sets import families_by_set
 
-    kind = kind_of([local])
-    by_set = families_by_set([local], None if kind is None else kind.families([local]))
+    by_set = families_by_set([local], kind_of([local]).families([local]))
     gaussian = [key for families in by_set.values() for key, f in families.items() if isinstance(f, Gaussian)]
     return list(dict.fromkeys(name for key in gaussian for name in arrays_of(key)))
 
@@ -373,8 +372,8 @@ def _check_rows(local: LocalModel, X: Any) -> None:
 def _concerns(local: LocalModel, compared: bool) -> list[str]:
     """What may give away too much, but not for certain."""
     found = []
-    counts = counts_behind(local)
-    if local.kind in ("", "mixture", "hmm") and not counts:
+    counts, kind = counts_behind(local), kind_named(local.kind)
+    if kind is not None and kind.stands_for_points and not counts:
         found.append(
             "how many points stand behind each component is not known, so small ones cannot be refused. Say n=, "
             "counts= or X=."
@@ -388,14 +387,4 @@ def _concerns(local: LocalModel, compared: bool) -> list[str]:
                     f"full covariances of {D} features from {smallest:.3g} points span the rows they come from, and "
                     "with means may rebuild them. Fit diagonal covariances, or fewer components."
                 )
-    if local.kind == "topics" and local.facts.get("counted") and "word" in local.coordinates:
-        total = np.asarray(local.arrays["words"]).sum(axis=0)
-        rare = int(((total > 0) & (total < FEWEST_POINTS)).sum())
-        if rare:
-            found.append(
-                f"{rare} of {total.size} words occur fewer than {FEWEST_POINTS} times; names of persons are such "
-                "words. Leave rare words out of the vocabulary (min_df)."
-            )
-    if local.kind == "sparse-gp" and not compared:
-        found.append("inducing inputs must not be rows of the site's data. Give X=, and they are compared.")
-    return found
+    return found if kind is None else found + kind.concerns(local, fewest=FEWEST_POINTS, compared=compared)

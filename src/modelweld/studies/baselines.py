@@ -16,10 +16,9 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.families.base import summed
 from modelweld.fusion import Fusion
-from modelweld.inputs.keys import Key
 from modelweld.inputs.local_model import Array, checked_values
-from modelweld.inputs.stack import Index, offsets_of
-from modelweld.matching.finish import by_labels
+from modelweld.inputs.stack import Index, Key, offsets_of
+from modelweld.matching.result import by_labels
 from modelweld.priors.beta_bernoulli import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
 from modelweld.studies.simulate_estimated import KMEANS_STARTS
 from modelweld.studies.textbook import textbook as algorithm_1

@@ -1,11 +1,11 @@
-"""Compiled twins of `modelweld.matching.assignment`: the easy case without search, and shortest augmenting paths."""
+"""Compiled twins of `modelweld.matching.algorithm1`: the easy case without search, and shortest augmenting paths."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from modelweld.compilers import exact
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW
 
 
 @exact

@@ -11,8 +11,7 @@ from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.random_effects import Effects, Hyperparameters
 from modelweld.inputs.local_model import Array, check_squares
 from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_rows
-from modelweld.matching.algorithm1 import State
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW, State
 from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.matching.compiled.order import mean_and_squares, rebuild, sort_rows

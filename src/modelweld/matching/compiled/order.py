@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from modelweld.compilers import exact
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW
 
 INSERTION_SORT = 64
 """Rows up to which inserting one by one is fastest."""

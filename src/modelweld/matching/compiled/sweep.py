@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from modelweld.compilers import exact
-from modelweld.matching.algorithm1 import SMALLEST_RISE
-from modelweld.matching.assignment import NEW
+from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
 from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, workspace
 from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh

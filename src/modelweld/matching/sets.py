@@ -1,44 +1,20 @@
-"""Local models as sets: which arrays decide which set's matching, and their values as rows of that set."""
+"""Local models as sets: which arrays decide which set's matching, their values as rows of it, and their names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.inputs.alignment import aligned
-from modelweld.inputs.keys import Key, arrays_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.inputs.stack import Key, Stack, arrays_of, offsets_of
 from modelweld.matching.result import Matching
 
 Families = Family | Mapping[Any, Any] | None
-
-
-def checked_models(given: Sequence[Any]) -> list[LocalModel]:
-    """All LocalModels, with the same arrays and axes."""
-    for j, m in enumerate(given):
-        if not isinstance(m, LocalModel):
-            raise InputError(f"site {j}: either all sites are LocalModels or none is; found {type(m).__name__}.")
-    given = aligned(given)
-    first = given[0]
-    for j, m in enumerate(given):
-        if dict(m.axes) != dict(first.axes):
-            raise InputError(
-                f"site {m.site or j}: all sites must send the same arrays with the same axes. It has "
-                f"{dict(m.axes)}, the first site {dict(first.axes)}. What a site has not seen it sends with weight 0."
-            )
-        for name, axes in m.axes.items():
-            for axis, n, n_first in zip(axes, np.shape(m.arrays[name]), np.shape(first.arrays[name]), strict=True):
-                if axis is None and n != n_first:
-                    raise InputError(
-                        f"site {m.site or j}: fixed coordinates must agree, but array {name!r} has shape "
-                        f"{np.shape(m.arrays[name])} and the first site's {np.shape(first.arrays[name])}."
-                    )
-    return list(given)
 
 
 def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str, dict[Key, Family]]:
@@ -149,3 +125,41 @@ def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matching
         np.concatenate(weight) if has_weight else None,
     )
     return stack.blind()
+
+
+def columns_of(
+    model: LocalModel, key: Key, set_name: str, matchings: Mapping[str, Matching], *, in_words: bool = False
+) -> list[str]:
+    """Names of the columns of `modelweld.matching.sets.stack_of`: short ones for tables, or `in_words` for sentences.
+
+    Examples
+    --------
+    >>> site = LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["age", "weight"]})
+    >>> columns_of(site, "v", "atom", {}), columns_of(site, "v", "atom", {}, in_words=True)
+    (['age', 'weight'], ["feature 'age'", "feature 'weight'"])
+    >>> columns_of(LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}), "v", "atom", {}, in_words=True)
+    ['dimension 0']
+    """
+    several = len(arrays_of(key)) > 1
+    return [
+        (f"array {name!r}, {column}" if in_words else f"{name} {column}".strip()) if several else column
+        for name in arrays_of(key)
+        for column in _of_array(model, name, set_name, matchings, in_words)
+    ]
+
+
+def _of_array(
+    model: LocalModel, name: str, set_name: str, matchings: Mapping[str, Matching], in_words: bool
+) -> list[str]:
+    parts: list[list[str]] = []
+    set_itself = model.axes[name].index(set_name)
+    for i, (axis, spelt) in enumerate(zip(model.axes[name], model.along[name], strict=True)):
+        if i == set_itself:
+            continue
+        if spelt is not None:
+            names = model.coordinates[spelt]
+            parts.append([f"{spelt} {entry!r}" for entry in names] if in_words else list(names))
+        else:
+            n = np.shape(model.arrays[name])[i] if axis is None else len(matchings[axis].counts)
+            parts.append([f"{axis or ('dimension' if in_words else 'dim')} {d}" for d in range(n)])
+    return [", ".join(entry) for entry in product(*parts)]

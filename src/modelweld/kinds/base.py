@@ -1,0 +1,104 @@
+"""What a kind of model is asked, with the answers that suit most: a kind overrides those that do not suit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from modelweld.errors import InputError
+from modelweld.kinds.layout import Layout
+
+if TYPE_CHECKING:
+    from modelweld.families.base import Family
+    from modelweld.fusion import Fusion
+    from modelweld.inputs.local_model import Array, LocalModel
+    from modelweld.inputs.stack import Key
+    from modelweld.kinds.pictures import Picture
+
+Facts = Mapping[str, object]
+"""What a site states beside its arrays, as in `LocalModel.facts`."""
+
+
+class Kind:
+    """A kind of model; this one is that of named arrays which do not say what they are the parameters of.
+
+    Attributes
+    ----------
+    name, plural : str
+        As in `LocalModel.kind`, and what a report calls several.
+    hows : mapping of str to str
+        Ways to make fused parameters and what they do; the first is the default unless `default_how` says otherwise.
+    has_outliers : bool
+        Whether values far from all others are likely mistakes, and are looked for before the fit.
+    stands_for_points : bool
+        Whether every member of a set describes some of the site's points, so that their number should be known before
+        the model leaves the site.
+    """
+
+    name: ClassVar[str] = ""
+    plural: ClassVar[str] = "models"
+    hows: ClassVar[Mapping[str, str]] = {}
+    has_outliers: ClassVar[bool] = True
+    stands_for_points: ClassVar[bool] = True
+
+    def layout(self, model: LocalModel) -> Layout:
+        """What such a model must look like, by which files are checked; by default anything will do."""
+        return Layout(sets=tuple(model.sizes), arrays={}, needed=())
+
+    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """The same models with the same arrays, where a kind has variants; refused if they cannot be."""
+        return list(models)
+
+    def families(self, models: Sequence[LocalModel]) -> Mapping[Key, Family] | None:
+        """Which arrays decide the matching, and how their values scatter; None: all that do not ride, as Gaussians."""
+        return None
+
+    def default_how(self, fusion: Fusion) -> str:
+        """The way to make fused parameters if none is asked for."""
+        return next(iter(self.hows), "")
+
+    def fused(self, fusion: Fusion, how: str, *args: Any, **options: Any) -> LocalModel:
+        """Fused parameters, arranged like a site's. A kind names its own options, and takes them by name."""
+        raise InputError(
+            "these sites sent arrays, not models: fusion.atoms and fusion.array(name) are what there is. To get a "
+            "model, fuse fitted models, or LocalModels with a kind."
+        )
+
+    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+        """The model of x = scale * y + offset, given that of y."""
+        raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")
+
+    def picture(self, fusion: Fusion) -> Picture | None:
+        """What to draw of the fused model; None if there is nothing particular."""
+        return None
+
+    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+        """Numbers (atoms, words) by which atoms of a set are known, and the words; None if they are known by none."""
+        return None
+
+    def concerns(self, model: LocalModel, *, fewest: int, compared: bool) -> list[str]:
+        """What may give away too much of a site's data, but not for certain.
+
+        Parameters
+        ----------
+        model : LocalModel
+            What is to leave.
+        fewest : int
+            Points below which something describes persons.
+        compared : bool
+            Whether it was made sure that no array holds rows of the data.
+        """
+        return []
+
+
+def shared_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
+    """Facts that all sites state alike."""
+    first, *others = models
+    return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
+
+
+def check_counted(models: Sequence[LocalModel], message: str) -> None:
+    """Refuse sites of which some send numbers and others shares; `message` names the first of these as {site}."""
+    if len({bool(model.facts.get("counted")) for model in models}) > 1:
+        odd = next(model.site or str(j) for j, model in enumerate(models) if not model.facts.get("counted"))
+        raise InputError(message.format(site=odd))

@@ -1,0 +1,64 @@
+"""Components of Gaussian mixtures as three arrays: read off models, stacked, and merged by their moments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index
+from modelweld.kinds.base import check_counted
+
+Components = tuple[Array, Array, Array]
+"""Means (K, D), covariances (K, D, D) or variances (K, D), and counts (K,)."""
+
+
+def parameters(model: LocalModel) -> Components:
+    """Means, covariances or variances, and counts of a mixture."""
+    name = "covariances" if "covariances" in model.arrays else "variances"
+    means, spreads, counts = (np.asarray(model.arrays[n]) for n in ("means", name, "counts"))
+    return means, spreads, counts
+
+
+def diagonals(spreads: Array) -> Array:
+    """Variances of covariances or variances."""
+    return spreads if spreads.ndim == 2 else np.diagonal(spreads, axis1=1, axis2=2)
+
+
+def stacked(models: Sequence[LocalModel]) -> Components:
+    """Means, covariances (or variances) and counts of all sites' components, one site below the other."""
+    check_counted(
+        models,
+        "site {site} sends shares of its components, others numbers of points: they cannot be weighed against each "
+        "other. Say how many points it has: read(model, n=...), counts=... or X=...",
+    )
+    means, spreads, counts = (np.concatenate(parts) for parts in zip(*map(parameters, models), strict=True))
+    return means, spreads, counts
+
+
+def merged(means: Array, spreads: Array, counts: Array, labels: Index) -> Components:
+    """Components merged by label, each into one of the same mass, mean and covariance (within plus between).
+
+    Examples
+    --------
+    >>> ones = np.ones((2, 1))
+    >>> [x.tolist() for x in merged(np.array([[0.0], [4.0]]), ones, np.array([3.0, 1.0]), np.array([0, 0]))]
+    [[[1.0]], [[4.0]], [4.0]]
+    """
+    K = int(np.max(labels)) + 1
+    mass: Array = np.bincount(labels, counts, K).astype(np.float64)
+    # an atom all of whose components are empty is the plain average of these
+    share = counts + (mass[labels] == 0)
+    share = share / np.bincount(labels, share, K)[labels]
+    centres = np.zeros((K, means.shape[1]))
+    np.add.at(centres, labels, share[:, None] * means)
+    total = np.zeros((K, *spreads.shape[1:]))
+    parts = spreads + squares(means - centres[labels], spreads.ndim)
+    np.add.at(total, labels, share.reshape(-1, *[1] * (spreads.ndim - 1)) * parts)
+    return centres, total, mass
+
+
+def squares(off: Array, ndim: int) -> Array:
+    """Outer products of offsets, or their diagonals."""
+    return off * off if ndim == 2 else off[:, :, None] * off[:, None, :]
