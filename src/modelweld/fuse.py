@@ -26,10 +26,10 @@ from modelweld.matching.result import Key, Matching
 from modelweld.matching.search import Effort, best_run, find_matching
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import Spectrum
-from modelweld.progress import Listener, heard_by, tell
+from modelweld.progress import Progress, heard_by, tell
 from modelweld.screening.quarantine import with_outliers, without_outliers
 from modelweld.screening.shifted_sites import without_shifted
-from modelweld.threads import blas_threads
+from modelweld.threads import blas_threads, processors
 
 COMPILED_FROM = 2_000_000
 """Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
@@ -69,7 +69,7 @@ def fuse(
     search: Literal["auto", "plain", "thorough"] = "auto",
     max_sweeps: int | None = None,
     engine: Literal["auto", "numpy", "compiled"] = "auto",
-    progress: Listener | None = None,
+    progress: Progress = None,
 ) -> Fusion:
     """Find which local parameters are noisy copies of the same global one, and how many global ones there are.
 
@@ -90,7 +90,7 @@ def fuse(
     seed : int
         Draws the order of groups in each sweep. The order in which sites or rows are given does not matter.
     n_jobs : int, optional
-        Threads for matrix products; None means 1, -1 all processors. More than one helps from about 500
+        Processors to use, here as threads of matrix products; None means 1, -1 all. More than one helps from about 500
         parameters per site on.
     copies : bool or "auto"
         Whether a site may hold an atom in several pieces, as estimated models do. ``"auto"``: if sites send standard
@@ -107,9 +107,10 @@ def fuse(
         nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
     engine : {"auto", "numpy", "compiled"}
         The compiled sweep is for large Gaussian jobs; sweeps give the same matching.
-    progress : callable, optional
-        Called now and then with what is being done, how much of it is done and out of how much (None: not known), as
-        in ``progress("matching sites", 30, 100)``; for displays. It has no influence on the result.
+    progress : bool or callable, optional
+        A function is called now and then with what is being done, how much of it is done and out of how much (None:
+        not known), as in ``progress("matching sites", 30, 100)``; True shows a bar on standard error if someone is
+        watching. It has no influence on the result.
 
     Returns
     -------
@@ -170,7 +171,7 @@ def fuse(
     rng = np.random.default_rng(seed)
     if not given:
         raise InputError("there is nothing to fuse: give at least one local model.")
-    with blas_threads(_threads(n_jobs)), heard_by(progress):
+    with blas_threads(processors(n_jobs)), heard_by(progress, "fusing"):
         if not any(isinstance(m, LocalModel) for m in given):
             return _fuse_arrays(given, families, rng, options, settings)
         check_units([m for m in given if isinstance(m, LocalModel)])
@@ -297,12 +298,3 @@ def _compiled_boards(stack: Stack, family: Any, prior: Prior) -> tuple[list[AnyB
 def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
     """The first of each list, then the second, ...; a list that has ended goes on with its last."""
     return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]
-
-
-def _threads(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` stands for."""
-    if n_jobs is None:
-        return 1
-    if n_jobs == 0 or n_jobs < -1:
-        raise InputError(f"n_jobs is a positive number, -1 for all processors or None for one; found {n_jobs}.")
-    return n_jobs if n_jobs > 0 else os.cpu_count() or 1
