@@ -18,7 +18,7 @@ Listener = Callable[[str, int, int | None], object]
 """Called with what is being done, how much of it is done, and out of how much (None: nobody knows)."""
 
 Progress = bool | Listener | None
-"""What `progress=` takes everywhere: a listener, True for a bar on standard error if someone is watching, or nothing."""
+"""What `progress=` takes everywhere: a listener; True for a bar on standard error if someone watches; or nothing."""
 
 SHORTEST = 0.05
 """Seconds between two looks at the same step: the eye sees no more, and telling is then almost free."""
