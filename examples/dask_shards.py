@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster
 import modelweld
 from modelweld import LocalModel
 from modelweld.files import save
-from modelweld.shards.dask import fuse_on_dask
+from modelweld.shards import fuse_on_dask
 
 MACHINES, SITES, CENTRES, DIMENSIONS = 4, 32, 12, 5
 

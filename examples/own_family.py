@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 from scipy.special import betaln, gammaln
 
 import modelweld
+from modelweld import metrics
 from modelweld.families import Family
-from modelweld.studies import metrics
 
 
 @dataclass(frozen=True, eq=False)

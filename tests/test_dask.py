@@ -2,7 +2,10 @@
 
 import os
 import signal
+import sys
 from functools import partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +13,6 @@ import pytest
 from modelweld import BetaBernoulli
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.board import Board
-from modelweld.shards import spark
 from modelweld.shards.dask import OnDask, fuse_on_dask
 from modelweld.shards.fuse import fuse_shards, grouped, run
 from modelweld.shards.shard import load, propose
@@ -21,7 +23,15 @@ pytestmark = [
     pytest.mark.filterwarnings("default"),  # what a cluster says of ports and of workers that die is not ours
 ]
 
+EXAMPLE = Path(__file__).parents[1] / "examples" / "spark_shards.py"
 SD = 6.0  # loud enough for polishing to have work
+
+
+def spark_example():
+    spec = spec_from_file_location("spark_shards", EXAMPLE)
+    module = sys.modules["spark_shards"] = module_from_spec(spec)  # its dataclass looks itself up there
+    spec.loader.exec_module(module)
+    return module
 
 
 def sites_of(seed=0):
@@ -169,6 +179,7 @@ def test_functions_for_map_in_pandas_give_the_merge_of_shards(shards):
     ]
     values = np.concatenate([v for _, v in sites])
     ask = {"origin": values.mean(0), "prior": BetaBernoulli(), "seed": 0}
+    spark = spark_example()
     sums = pd.concat([out for frames in [*partitions, []] for out in spark.fused_atoms(iter(frames), **ask)])
     assert len(sums) < len(values) / 5
     merged = spark.merge(sums.sample(frac=1, random_state=0), **ask)

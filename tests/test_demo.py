@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import modelweld
-from modelweld.studies import demo
+from modelweld.studies import demo, demo_page
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def result():
 
 def page(result, width=100):
     console = Console(width=width, file=StringIO())
-    demo.show(result, console)
+    demo_page.show(result, console)
     return console.file.getvalue()
 
 
@@ -41,7 +41,7 @@ def test_what_is_sent_adds_up(result):
     assert result.patients == [303, 270, 117, 99]
     for model, patients in zip(result.models, result.patients, strict=True):
         assert model.arrays["counts"].sum() == pytest.approx(patients)
-        assert demo._patients(model).sum() == patients
+        assert demo_page._patients(model).sum() == patients
         assert (model.arrays["ill"] <= model.arrays["counts"] + 1e-9).all()
     components = sum(model.sizes["component"] for model in result.models)
     swiss = result.models[2].sizes["component"]

@@ -2,16 +2,18 @@
 
 import contextlib
 import io
+from functools import partial
 
+import joblib
 import pytest
 from rich.console import Console
 from rich.progress import Progress
 
 import modelweld
-from modelweld import LocalModel
-from modelweld.cli import progress_bar as working
+from modelweld import InputError, LocalModel
 from modelweld.files import save
-from modelweld.progress import heard_by, tell, told
+from modelweld.progress import SHORTEST, Steps, heard_by, tell, told
+from modelweld.shards import fuse_shards, grouped
 from modelweld.studies.simulate import sparse
 
 VALUES = sparse(8, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
@@ -36,6 +38,57 @@ def test_who_listens_hears_steps_and_changes_nothing(tmp_path, name):
     before = len(heard)
     modelweld.fuse(sites, **options)
     assert len(heard) == before
+
+
+def sites_in_shards(**options):
+    return fuse_shards(grouped(VALUES, 4), **options)
+
+
+def sites_in_partitions(**options):
+    return modelweld.train_and_fuse(lambda values: LocalModel({"v": values}, {"v": ("atom", None)}), VALUES, **options)
+
+
+CALLS = {
+    "fuse": (partial(modelweld.fuse, VALUES), {"matching sites"}),
+    "train_and_fuse": (sites_in_partitions, {"training", "matching sites"}),
+    "fuse_shards": (sites_in_shards, {"fusing shards", "merging shards", "polishing", "matching sites"}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")
+@pytest.mark.parametrize("name", CALLS)
+def test_progress_means_the_same_everywhere(name, capsys, monkeypatch):
+    call, steps = CALLS[name]
+    heard = []
+    call(progress=lambda *step: heard.append(step))
+    assert steps <= {what for what, _, _ in heard}
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    for silent in (None, False):
+        call(progress=silent)
+    assert capsys.readouterr().err == ""
+    call(progress=True)
+    assert "matching sites" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stderr.isatty", lambda: False, raising=False)
+    call(progress=True)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(InputError, match="progress is True, False or a function"):
+        call(progress="yes")
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "all"])
+def test_n_jobs_means_the_same_everywhere(name, n_jobs):
+    with pytest.raises(InputError, match="n_jobs is a number of processors, -1 for all of them or None for one"):
+        CALLS[name][0](n_jobs=n_jobs)
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")
+@pytest.mark.parametrize("name", CALLS)
+def test_no_answer_depends_on_n_jobs(name):
+    with joblib.parallel_config(backend="threading"):
+        one, two, all_of_them = (CALLS[name][0](n_jobs=n) for n in (None, 2, -1))
+    assert one.objective == two.objective == all_of_them.objective
 
 
 def test_a_sweep_is_told_site_by_site():
@@ -70,10 +123,10 @@ def test_confidences_and_diagnostics_tell_too():
 
 def test_the_time_left_is_that_of_the_present_step(monkeypatch):
     clock = [100.0]
-    monkeypatch.setattr(working.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr("modelweld.progress.time.monotonic", lambda: clock[0])
     console = Console(file=io.StringIO(), force_terminal=True, width=120)
     display = Progress(console=console, get_time=lambda: clock[0], auto_refresh=False)
-    steps = working.Steps(display)
+    steps = Steps(display)
     for done in range(51):
         steps("matching sites", done, 100)
         clock[0] += 2.0
@@ -84,9 +137,9 @@ def test_the_time_left_is_that_of_the_present_step(monkeypatch):
     steps("learning", 0, None)
     (line,) = display.tasks
     assert (line.description.strip(), line.total, line.fields["left"]) == ("learning", None, "")
-    clock[0] += working.SHORTEST / 2
+    clock[0] += SHORTEST / 2
     steps("learning", 1, None)  # too soon to be shown
     assert line.completed == 0
-    clock[0] += working.SHORTEST
+    clock[0] += SHORTEST
     steps("learning", 2, None)
     assert line.completed == 2

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from modelweld.studies import simulate
+from modelweld.studies.local_fits import _majority
 from modelweld.studies.simulate import (
     SETS,
     Simulated,
@@ -19,7 +20,7 @@ from modelweld.studies.simulate import (
     sparse,
     standard_errors,
 )
-from modelweld.studies.simulate_estimated import _majority, sticky
+from modelweld.studies.simulate_estimated import sticky
 
 # Estimated sets with few sites, so that the laws take seconds.
 FEW_SITES = {

@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from modelweld import InputError
 from modelweld.studies.simulate import meta_model, paper_figure
 from modelweld.studies.textbook import score_matrix, textbook
 
@@ -16,6 +17,11 @@ def authors(case):
     return groups, get["authors_atoms"], GOLDEN[f"case{case:02d}_authors_counts"]
 
 
+def hyperparameters(fusion):
+    family = fusion.matching.families["values"]
+    return family.mean, family.noise, family.spread
+
+
 @pytest.mark.parametrize("case", [0, 1, 2, 3, 6, 7, 8])
 def test_agrees_with_the_authors_program(case):
     groups, atoms, counts = authors(case)
@@ -23,7 +29,7 @@ def test_agrees_with_the_authors_program(case):
     theirs_first, ours_first = np.lexsort(atoms.T), np.lexsort(ours.atoms.T)
     np.testing.assert_allclose(ours.atoms[ours_first], atoms[theirs_first], rtol=0, atol=1e-8)
     np.testing.assert_array_equal(ours.counts[ours_first], counts[theirs_first])
-    hyper = [ours.mean.mean(), ours.noise.mean(), ours.spread.mean()]
+    hyper = [np.mean(x) for x in hyperparameters(ours)]
     np.testing.assert_allclose(hyper, GOLDEN[f"case{case:02d}_authors_hyper"], rtol=1e-9)
 
 
@@ -90,20 +96,21 @@ def test_cap_never_leaves_a_value_without_column():
 def test_result_is_consistent():
     drawn = meta_model(12, gamma0=4.0, seed=3)
     result = textbook(drawn.values, seed=5)
+    mean, noise, spread = hyperparameters(result)
     assert sum(map(len, result.labels)) == len(drawn.stacked_truth)
     assert all(len(set(labels)) == len(labels) for labels in result.labels)
     stacked, values = np.concatenate(result.labels), np.concatenate(drawn.values)
     np.testing.assert_array_equal(np.bincount(stacked), result.counts)
     for k, (count, atom) in enumerate(zip(result.counts, result.atoms, strict=True)):
         total = values[stacked == k].sum(axis=0)
-        expected = (result.mean * result.noise + result.spread * total) / (result.noise + count * result.spread)
+        expected = (mean * noise + spread * total) / (noise + count * spread)
         np.testing.assert_allclose(atom, expected)
     means = np.array([values[stacked == k].mean(axis=0) for k in range(len(result.counts))])
     within = ((values - means[stacked]) ** 2).sum(axis=0)
-    np.testing.assert_allclose(result.noise, within / (len(values) - len(means)))
-    np.testing.assert_allclose(result.mean, means.mean(axis=0))
-    between = ((means - result.mean) ** 2).mean(axis=0)
-    np.testing.assert_allclose(result.spread, between - result.noise * (1 / result.counts).mean())
+    np.testing.assert_allclose(noise, within / (len(values) - len(means)))
+    np.testing.assert_allclose(mean, means.mean(axis=0))
+    between = ((means - mean) ** 2).mean(axis=0)
+    np.testing.assert_allclose(spread, between - noise * (1 / result.counts).mean())
 
 
 def test_same_seed_same_result():
@@ -115,9 +122,10 @@ def test_same_seed_same_result():
 def test_nothing_matched_keeps_the_start():
     result = textbook([np.array([[0.0, 1.0]]), np.array([[1e6, 1.0]])], noise=[1.0, 2.0], spread=4.0, mean=3.0)
     assert len(result.atoms) == 2
-    np.testing.assert_array_equal(result.noise, [1, 2])
-    np.testing.assert_array_equal(result.spread, [4, 4])
-    np.testing.assert_array_equal(result.mean, [3, 3])
+    mean, noise, spread = hyperparameters(result)
+    np.testing.assert_array_equal(noise, [1, 2])
+    np.testing.assert_array_equal(spread, [4, 4])
+    np.testing.assert_array_equal(mean, [3, 3])
 
 
 def test_coinciding_values_and_empty_groups_are_matched():
@@ -128,7 +136,12 @@ def test_coinciding_values_and_empty_groups_are_matched():
     assert [len(labels) for labels in result.labels] == [1, 0, 1, 1]
 
 
-@pytest.mark.parametrize("groups", [[], [np.zeros(3)], [np.zeros((2, 3)), np.zeros((2, 4))]])
+@pytest.mark.parametrize("groups", [[np.zeros(3)], [np.zeros((2, 3)), np.zeros((2, 4))]])
 def test_refuses_groups_that_do_not_fit(groups):
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(InputError, match="shape"):
         textbook(groups)
+
+
+def test_refuses_no_groups():
+    with pytest.raises(InputError, match="nothing to fuse"):
+        textbook([])

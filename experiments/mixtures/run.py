@@ -31,8 +31,9 @@ from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import merged, parameters, stacked
 from modelweld.kinds.mixture_density import log_likelihood
 from modelweld.kinds.mixture_reduction import reduced
+from modelweld.studies.local_fits import fit_mixture
 from modelweld.studies.metrics import adjusted_rand
-from modelweld.studies.simulate_estimated import estimated_sites, fit_mixture, independent
+from modelweld.studies.simulate_estimated import estimated_sites, independent
 
 HERE = Path(__file__).parent
 SEEDS = range(1, 6)  # settings were chosen on seeds 0 and 100 to 102

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from modelweld import Fusion, Gaussian
 from modelweld.studies.metrics import adjusted_rand, hausdorff
-from modelweld.studies.simulate import FIGURE_MEAN, FIGURE_SPREAD, Simulated
+from modelweld.studies.simulate import FIGURE_MEAN, FIGURE_SPREAD_SD, Simulated
 
 SUPPORTS = (1, 2, 4, 10)
 """Atoms are told apart by how many sites hold them: one, two or three, four to nine, ten or more."""
@@ -73,7 +73,7 @@ def hyperparameter_errors(family: Gaussian, noise: float) -> dict[str, float]:
     estimates = {
         "mu0": (np.mean(np.asarray(family.mean)), FIGURE_MEAN),
         "sigma": (np.sqrt(np.mean(np.asarray(family.noise))), noise),
-        "sigma0": (np.sqrt(np.mean(np.asarray(family.spread))), FIGURE_SPREAD),
+        "sigma0": (np.sqrt(np.mean(np.asarray(family.spread))), FIGURE_SPREAD_SD),
     }
     return {name: rounded(abs(found - true) / true) for name, (found, true) in estimates.items()}
 
@@ -93,7 +93,7 @@ def best_possible(drawn: Simulated, present: np.ndarray, noise: float) -> dict[s
     return {
         **result,
         "mu0": rounded(abs(true.mean() - FIGURE_MEAN) / FIGURE_MEAN),
-        "sigma0": rounded(abs(np.sqrt(true.var(axis=0).mean()) - FIGURE_SPREAD) / FIGURE_SPREAD),
+        "sigma0": rounded(abs(np.sqrt(true.var(axis=0).mean()) - FIGURE_SPREAD_SD) / FIGURE_SPREAD_SD),
     }
 
 

@@ -1,126 +1,102 @@
-"""Fuse models that were trained apart, from their parameters alone."""
+"""Fuse models that were trained apart, from their parameters alone.
+
+What is public is listed in docs/public.md: these names, and those of the rooms named there. The rest may change.
+"""
+
+from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, OutlierWarning, OverlapWarning
-    from modelweld.estimator import SPAHM
-    from modelweld.families import (
-        Counts,
-        Directions,
-        Family,
-        Gaussian,
-        Moments,
-        NormalGamma,
-        NormalWishart,
-        Proportions,
-        Rates,
-        Scatter,
-        from_density,
+if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter, and a test compares the two
+    from modelweld.diagnostics import notes as notes
+    from modelweld.errors import (
+        ConvergenceWarning as ConvergenceWarning,
+        InputError as InputError,
+        ModelweldWarning as ModelweldWarning,
+        OutlierWarning as OutlierWarning,
+        OverlapWarning as OverlapWarning,
     )
-    from modelweld.files import load
-    from modelweld.fuse import fuse
-    from modelweld.fusion import Fusion
-    from modelweld.inputs.local_model import LocalModel
-    from modelweld.libraries import adapters, read
-    from modelweld.matching.result import Matching
-    from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
-    from modelweld.priors.spectrum import Spectrum
-    from modelweld.site.export import export
-    from modelweld.site.failures import FailureWarning
-    from modelweld.site.train import train_and_fuse
+    from modelweld.estimator import SPAHM as SPAHM
+    from modelweld.families import *
+    from modelweld.files import load as load
+    from modelweld.fuse import fuse as fuse
+    from modelweld.fusion import Fusion as Fusion
+    from modelweld.inputs.local_model import LocalModel as LocalModel
+    from modelweld.libraries import adapters as adapters, read as read
+    from modelweld.matching.result import Matching as Matching
+    from modelweld.priors.beta_bernoulli import BetaBernoulli as BetaBernoulli, Prior as Prior
+    from modelweld.priors.spectrum import Spectrum as Spectrum
+    from modelweld.site.export import export as export
+    from modelweld.site.failures import FailureWarning as FailureWarning
+    from modelweld.site.train import train_and_fuse as train_and_fuse
+    from modelweld.studies import baselines as baselines, metrics as metrics, simulate as simulate
 
 __version__ = "0.1.0.dev0"
-
-__all__ = [
-    "SPAHM",
-    "BetaBernoulli",
-    "ConvergenceWarning",
-    "Counts",
-    "Directions",
-    "FailureWarning",
-    "Family",
-    "Fusion",
-    "Gaussian",
-    "InputError",
-    "LocalModel",
-    "Matching",
-    "ModelweldWarning",
-    "Moments",
-    "NormalGamma",
-    "NormalWishart",
-    "OutlierWarning",
-    "OverlapWarning",
-    "Prior",
-    "Proportions",
-    "Rates",
-    "Scatter",
-    "Spectrum",
-    "adapters",
-    "export",
-    "from_density",
-    "fuse",
-    "load",
-    "read",
-    "train_and_fuse",
-]
 
 HOMES = {
     "errors": ("ConvergenceWarning", "InputError", "ModelweldWarning", "OutlierWarning", "OverlapWarning"),
     "estimator": ("SPAHM",),
-    "site.export": ("export",),
-    "site.failures": ("FailureWarning",),
-    "families": (
-        "Counts", "Directions", "Family", "Gaussian", "Moments", "NormalGamma", "NormalWishart", "Proportions", "Rates",
-        "Scatter", "from_density",
-    ),
     "files": ("load",),
     "fuse": ("fuse",),
     "fusion": ("Fusion",),
-    "libraries": ("adapters", "read"),
     "inputs.local_model": ("LocalModel",),
+    "libraries": ("adapters", "read"),
     "matching.result": ("Matching",),
     "priors.beta_bernoulli": ("BetaBernoulli", "Prior"),
     "priors.spectrum": ("Spectrum",),
+    "site.export": ("export",),
+    "site.failures": ("FailureWarning",),
     "site.train": ("train_and_fuse",),
-}  # fmt: skip
-"""Module -> what it brings. Each is loaded when it is first asked for, so that ``modelweld --help`` loads no numpy."""
-
+}
+"""Module -> what it brings. Each is loaded when it is first asked for, so that ``modelweld --help`` loads no numpy. The
+names of `modelweld.families` come on top of these, whatever they are."""
 
 MODULES = {
+    **{room: room for room in ("errors", "families", "federate", "files", "gp", "hmm", "kinds", "libraries")},
+    **{room: room for room in ("report", "shards", "site", "studies")},
     "baselines": "studies.baselines",
     "metrics": "studies.metrics",
     "notes": "diagnostics.notes",
     "simulate": "studies.simulate",
 }
-"""Modules that are public under a shorter name."""
+"""Public modules that are attributes of the package without having been imported; some under a shorter name."""
 
 
-def __getattr__(name: str) -> Any:
+def _names() -> list[str]:
+    """The value of ``__all__``: families included, which are loaded for it."""
+    families: list[str] = import_module("modelweld.families").__all__
+    return sorted([*families, *(name for names in HOMES.values() for name in names)])
+
+
+def _find(name: str) -> object:
+    """What the package brings under a name."""
     if name in MODULES:
         return import_module(f"modelweld.{MODULES[name]}")
-    for module, names in HOMES.items():
-        if name in names:
-            globals()[name] = getattr(import_module(f"modelweld.{module}"), name)
-            return globals()[name]
-    if not name.startswith("_") and find_spec(f"modelweld.{name}") is not None:
-        return import_module(f"modelweld.{name}")
-    raise AttributeError(f"module 'modelweld' has no attribute {name!r}")
+    if name == "__all__":
+        return _names()
+    home = next((module for module, names in HOMES.items() if name in names), "families")
+    if name.startswith("_") or (home == "families" and name not in _names()):
+        raise AttributeError(f"module 'modelweld' has no attribute {name!r}")
+    globals()[name] = getattr(import_module(f"modelweld.{home}"), name)
+    return globals()[name]
+
+
+if not TYPE_CHECKING:  # type checkers would take any name at all for one of ours
+    __getattr__ = _find
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*_names(), *MODULES, "__version__"])
 
 
 class _Package(ModuleType):
     """Importing the module ``modelweld.fuse`` does not put it where the function is."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in __all__ and isinstance(value, ModuleType)):
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and any(name in names for names in HOMES.values())):
             super().__setattr__(name, value)
 
 

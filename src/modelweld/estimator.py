@@ -40,7 +40,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     max_sweeps : int, optional
         Sweeps after which to give up and warn.
     n_jobs : int, optional
-        Threads for matrix products.
+        Processors to use, here as threads of matrix products; None means 1, -1 all.
     random_state : int, RandomState instance or None
         Draws the order of sites in each sweep.
 

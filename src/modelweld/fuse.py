@@ -22,8 +22,8 @@ from modelweld.matching.plan import Auto, Engine, Plan, Preset, Search, in_words
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.progress import Listener, heard_by
-from modelweld.threads import blas_threads
+from modelweld.progress import Progress, heard_by
+from modelweld.threads import blas_threads, processors
 
 
 def fuse(
@@ -39,7 +39,7 @@ def fuse(
     search: Search = "auto",
     max_sweeps: int | None = None,
     engine: Engine = "auto",
-    progress: Listener | None = None,
+    progress: Progress = None,
 ) -> Fusion:
     """Find which local parameters are noisy copies of the same global one, and how many global ones there are.
 
@@ -60,7 +60,7 @@ def fuse(
     seed : int
         Draws the order of groups in each sweep. The order in which sites or rows are given does not matter.
     n_jobs : int, optional
-        Threads for matrix products; None means 1, -1 all processors. More than one helps from about 500
+        Processors to use, here as threads of matrix products; None means 1, -1 all. More than one helps from about 500
         parameters per site on.
     copies : bool or "auto"
         Whether a site may hold an atom in several pieces, as estimated models do. ``"auto"``: if sites send standard
@@ -77,9 +77,10 @@ def fuse(
         nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
     engine : {"auto", "numpy", "compiled"}
         The compiled sweep is for large Gaussian jobs; sweeps give the same matching.
-    progress : callable, optional
-        Called now and then with what is being done, how much of it is done and out of how much (None: not known), as
-        in ``progress("matching sites", 30, 100)``; for displays. It has no influence on the result.
+    progress : bool or callable, optional
+        A function is called now and then with what is being done, how much of it is done and out of how much (None:
+        not known), as in ``progress("matching sites", 30, 100)``; True shows a bar on standard error if someone is
+        watching. It has no influence on the result.
 
     Returns
     -------
@@ -123,7 +124,7 @@ def fuse(
         engine=engine,
     )
     rng = np.random.default_rng(seed)
-    with blas_threads(_threads(n_jobs)), heard_by(progress):
+    with blas_threads(processors(n_jobs)), heard_by(progress, "fusing"):
         if any(isinstance(m, LocalModel) for m in given):
             return _fuse_models(given, families, plan, rng, settings)
         return _fuse_arrays(given, families, plan, rng, settings)
@@ -185,12 +186,3 @@ def _fuse_models(
         columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
         matchings[set_name] = match(parts, names, plan, rng, columns)
     return Fusion(sites, names, matchings, settings)
-
-
-def _threads(n_jobs: int | None) -> int:
-    """How many threads `n_jobs` stands for."""
-    if n_jobs is None:
-        return 1
-    if n_jobs == 0 or n_jobs < -1:
-        raise InputError(f"n_jobs is a positive number, -1 for all processors or None for one; found {n_jobs}.")
-    return n_jobs if n_jobs > 0 else os.cpu_count() or 1

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-Listener = Callable[[str, int, int | None], None]
+from modelweld.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Display
+
+Listener = Callable[[str, int, int | None], object]
 """Called with what is being done, how much of it is done, and out of how much (None: nobody knows)."""
+
+Progress = bool | Listener | None
+"""What `progress=` takes everywhere: a listener; True for a bar on standard error if someone watches; or nothing."""
+
+SHORTEST = 0.05
+"""Seconds between two looks at the same step: the eye sees no more, and telling is then almost free."""
 
 Thing = TypeVar("Thing")
 
@@ -16,8 +29,15 @@ _listener: ContextVar[Listener | None] = ContextVar("modelweld_progress", defaul
 
 
 @contextmanager
-def heard_by(listener: Listener | None) -> Iterator[None]:
-    """Within, `tell` reaches `listener`; with None, whoever listens already.
+def heard_by(progress: Progress, what: str = "working") -> Iterator[None]:
+    """Within, `tell` reaches who was asked for; with None or False, whoever listens already.
+
+    Parameters
+    ----------
+    progress : callable, bool or None
+        See `Progress`.
+    what : str
+        The job, for the bar's first line.
 
     Examples
     --------
@@ -26,14 +46,24 @@ def heard_by(listener: Listener | None) -> Iterator[None]:
     sweep 1 3 10
     >>> tell("sweep 2", 3, 10)
     """
-    if listener is None:
+    if progress is True:
+        with shown(what):
+            yield
+    elif not progress:
         yield
-        return
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    elif not callable(progress):
+        raise InputError(f"progress is True, False or a function of (what, done, total); found {progress!r}.")
+    else:
+        token = _listener.set(progress)
+        try:
+            yield
+        finally:
+            _listener.reset(token)
+
+
+def is_heard() -> bool:
+    """Whether anybody listens."""
+    return _listener.get() is not None
 
 
 def tell(what: str, done: int, total: int | None = None) -> None:
@@ -61,3 +91,49 @@ def told(things: Iterable[Thing], what: str, total: int | None = None) -> Iterat
         yield thing
         done += 1
     tell(what, done, total)
+
+
+@contextmanager
+def shown(what: str) -> Iterator[None]:
+    """Show on a terminal what is being done within; say nothing where standard error is a file or a pipe."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    left = TextColumn("{task.fields[left]}")
+    with Progress(*columns, left, console=Console(stderr=True), transient=True) as display:
+        display.add_task(what, total=None, left="")
+        with heard_by(Steps(display)):
+            yield
+
+
+class Steps:
+    """A listener: the bar's second line, for the step that a job is at and the time that it has left."""
+
+    def __init__(self, display: Display) -> None:
+        self.display, self.what, self.last = display, "", 0.0
+        self.line = display.add_task("", visible=False, left="")  # another for each step: a total is not taken back
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Hear how far a step has come."""
+        now = time.monotonic()
+        if what != self.what or done == 0:
+            self.what, self.last = what, now
+            self.display.remove_task(self.line)
+            self.line = self.display.add_task(f"  {what}", total=total, completed=done, left="")
+        elif now - self.last >= SHORTEST:
+            self.last = now
+            self.display.update(self.line, completed=done, left=self._left())
+
+    def _left(self) -> str:
+        seconds = next(task.time_remaining for task in self.display.tasks if task.id == self.line)
+        return "" if seconds is None else f"{int(seconds // 60)}:{int(seconds % 60):02d} left"

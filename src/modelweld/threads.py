@@ -1,20 +1,57 @@
-"""How many threads matrix products may use."""
+"""How many processors a call may use: what `n_jobs` means, and how many threads matrix products get."""
 
 from __future__ import annotations
 
+import os
+from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from typing import Protocol
+
+from modelweld.errors import InputError
+
+
+def check_n_jobs(n_jobs: int | None) -> None:
+    """Refuse what is no number of processors: `n_jobs` means the same wherever it stands.
+
+    Examples
+    --------
+    >>> check_n_jobs(0)
+    Traceback (most recent call last):
+    ...
+    modelweld.errors.InputError: n_jobs is a number of processors, -1 for all of them or None for one; found 0.
+    """
+    if n_jobs is not None and (not hasattr(n_jobs, "__index__") or n_jobs == 0 or n_jobs < -1):
+        raise InputError(f"n_jobs is a number of processors, -1 for all of them or None for one; found {n_jobs!r}.")
+
+
+def processors(n_jobs: int | None) -> int:
+    """How many processors `n_jobs` stands for.
+
+    Examples
+    --------
+    >>> processors(None), processors(3), processors(-1) == os.cpu_count()
+    (1, 3, True)
+    """
+    check_n_jobs(n_jobs)
+    if n_jobs is None:
+        return 1
+    return n_jobs if n_jobs > 0 else os.cpu_count() or 1
+
+
+class _Pools(Protocol):
+    def limit(self, *, limits: int, user_api: str) -> AbstractContextManager[object]: ...
 
 
 @cache
-def _thread_pools() -> Any:
+def _thread_pools() -> _Pools:
     """The loaded BLAS libraries; looking for them takes longer than a small job, so it is done once."""
     import scipy.linalg  # noqa: F401  (its BLAS is the one the compiled products call)
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    pools: _Pools = ThreadpoolController()
+    return pools
 
 
-def blas_threads(n: int) -> Any:
+def blas_threads(n: int) -> AbstractContextManager[object]:
     """Context in which matrix products use at most n threads."""
     return _thread_pools().limit(limits=n, user_api="blas")

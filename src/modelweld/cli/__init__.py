@@ -4,6 +4,8 @@ One file per place where commands are run: `site` (export, inspect, validate), `
 apply, compare), `bench` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the library's; here
 are arguments, messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to do), 2 wrong
 usage.
+
+Internal: docs/public.md says what is not.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from modelweld.cli.messages import result, result_json, say
-from modelweld.cli.progress_bar import working
 from modelweld.cli.site import Force, Json
+from modelweld.progress import shown
 
 FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
@@ -47,7 +47,7 @@ def fuse(
     if page is not None:
         free(page, force)
     files = expanded(paths)
-    with working("fusing"):
+    with shown("fusing"):
         sites = sites_of(files)
         fusion = fuse_models(sites, seed=seed, copies=chosen[copies], search=search)  # type: ignore[arg-type]
     save(fusion, out, force=force)
@@ -72,7 +72,7 @@ def report(
 
     found = fusion_of(fusion)
     if json:
-        with working("computing the numbers"):
+        with shown("computing the numbers"):
             numbers = numbers_of(found)
         result_json(numbers)
         return
@@ -83,7 +83,7 @@ def report(
 def _write_page(fusion: Any, path: Path) -> None:
     from modelweld.report import write_report
 
-    with working("writing the page"):
+    with shown("writing the page"):
         write_report(fusion, path)
 
 
@@ -102,7 +102,7 @@ def add(
     target = free(out or fusion, force)
     found = fusion_or_slim(fusion)
     for model in sites_of([site]):
-        with working(f"adding {model.site}"):
+        with shown(f"adding {model.site}"):
             found = found.add(model, seed=seed) if isinstance(found, Fusion) else found.add(model)
     _save_and_tell(found, target, force, json)
 
@@ -119,7 +119,7 @@ def remove(
     from modelweld.cli.paths import free, fusion_of
 
     target = free(out or fusion, force)
-    with working(f"removing {site}"):
+    with shown(f"removing {site}"):
         found = fusion_of(fusion).remove(site, seed=seed)
     _save_and_tell(found, target, force, json)
 
@@ -152,7 +152,7 @@ def apply(
     if out is not None:
         free(out, force)
     found = fusion_of(fusion)
-    with working("using the fused model"):
+    with shown("using the fused model"):
         model = found.model(how)
         header, lines = answers(model, rows_of(data, found.models[0].coordinates.get("feature")))
     if out is None:

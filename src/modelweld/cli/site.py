@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from modelweld.cli.messages import result, result_json, say
-from modelweld.cli.progress_bar import working
+from modelweld.progress import shown
 
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
@@ -47,7 +47,7 @@ def export(
     fitted: Any = read_skops(model) if model.suffix == ".skops" else read_any(model)
     facts: dict[str, Any] = {} if n is None else {"n": n}
     free(out, force)
-    with working("looking at what leaves"):
+    with shown("looking at what leaves"):
         report = write(
             fitted,
             out,
@@ -91,7 +91,7 @@ def validate(
     problems: dict[str, str] = {}
     good = []
     files = expanded(paths)
-    with working("checking files"):
+    with shown("checking files"):
         for path in told(files, "reading files", len(files)):
             try:
                 good += read_sites(path)

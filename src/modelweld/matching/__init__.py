@@ -1,1 +1,4 @@
-"""Algorithm 1 and the search around it."""
+"""Algorithm 1 and the search around it.
+
+Internal: docs/public.md says what is not.
+"""

@@ -1,1 +1,4 @@
-"""How probable a matching is: the Beta-Bernoulli process, a learned spectrum, atoms in pieces."""
+"""How probable a matching is: the Beta-Bernoulli process, a learned spectrum, atoms in pieces.
+
+Internal: docs/public.md says what is not.
+"""

@@ -1,1 +1,4 @@
-"""A fusion that changes: sites added and removed, with or without their values."""
+"""A fusion that changes: sites added and removed, with or without their values.
+
+Internal: docs/public.md says what is not.
+"""

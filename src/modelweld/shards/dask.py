@@ -14,6 +14,7 @@ from typing import Any, Literal
 from modelweld.families import Gaussian
 from modelweld.inputs.stack import Index
 from modelweld.priors.beta_bernoulli import Prior
+from modelweld.progress import Progress, heard_by
 from modelweld.shards.engine import Arguments, Engine, Function
 from modelweld.shards.fuse import MOST_POLISH, run
 from modelweld.shards.result import ShardFusion
@@ -33,6 +34,7 @@ def fuse_on_dask(
     sweeps: int = MOST_POLISH,
     keep: bool = True,
     retries: int = RETRIES,
+    progress: Progress = None,
 ) -> ShardFusion:
     """Fuse shards on the workers of a Dask cluster.
 
@@ -44,7 +46,7 @@ def fuse_on_dask(
         One entry per shard, of 32 sites or more: a file or a list of files that the workers can read, a function
         without arguments that brings the sites, a ``dask.delayed`` list of sites, or a list of sites (which then
         travels there, once).
-    family, prior, seed, sweeps
+    family, prior, seed, sweeps, progress
         As in `modelweld.shards.fuse.fuse_shards`.
     keep : bool
         Whether workers hold their shards in memory between steps. False: shards are read anew at each step, so that
@@ -68,7 +70,8 @@ def fuse_on_dask(
             fused = fuse_on_dask(client, sorted(Path("shards").glob("*.safetensors")))
             print(fused.K, fused.trace, fused.moved)
     """
-    return run(OnDask(client, list(shards), keep, retries), family, prior, seed=seed, sweeps=sweeps)
+    with heard_by(progress, "fusing shards"):
+        return run(OnDask(client, list(shards), keep, retries), family, prior, seed=seed, sweeps=sweeps)
 
 
 class OnDask(Engine):

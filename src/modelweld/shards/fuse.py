@@ -33,11 +33,13 @@ from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.plan import MOST_SWEEPS, Auto, default_prior
 from modelweld.matching.result import by_count, ranks
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
+from modelweld.progress import Progress, heard_by, tell
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here
 from modelweld.shards.result import ShardFusion
 from modelweld.shards.shard import Source, Summary, Survey, fuse_shard, propose, restate, survey
 from modelweld.shards.standard_errors import STATISTICS, refit, slopes
+from modelweld.threads import check_n_jobs
 
 FEWEST_SITES = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""
@@ -54,6 +56,7 @@ def fuse_shards(
     seed: int = 0,
     sweeps: int = MOST_POLISH,
     n_jobs: int | None = None,
+    progress: Progress = None,
 ) -> ShardFusion:
     """Fuse sites that lie in shards, in this machine; `modelweld.shards.dask.fuse_on_dask` does it on a cluster.
 
@@ -71,7 +74,9 @@ def fuse_shards(
     sweeps : int
         How many polishing sweeps there are at most.
     n_jobs : int, optional
-        Processes, through joblib; its `parallel_config` chooses the backend.
+        Processors to use, here as workers of joblib; None means 1 or what ``joblib.parallel_config`` says, -1 all.
+    progress : bool or callable, optional
+        As in `fuse`.
 
     Returns
     -------
@@ -89,7 +94,9 @@ def fuse_shards(
     >>> fused.K, fused.converged, [stage for stage, _ in fused.trace]
     (4, True, ['shards', 'merge', 'sweep 1'])
     """
-    return run(Here(list(shards), n_jobs), family, prior, seed=seed, sweeps=sweeps)
+    check_n_jobs(n_jobs)
+    with heard_by(progress, "fusing shards"):
+        return run(Here(list(shards), n_jobs), family, prior, seed=seed, sweeps=sweeps)
 
 
 def grouped(sites: Sequence[Any], size: int = FEWEST_SITES) -> list[list[Any]]:
@@ -125,6 +132,7 @@ def run(engine: Engine, family: Gaussian | None, prior: Prior | Auto, *, seed: i
     prior = default_prior(prior, len(sizes))
     origin, floor = _common_scale([surveys[s] for s in turn], family.scalar)
 
+    tell("fusing shards", 0, engine.shards)
     summaries: list[Summary] = engine.change(
         fuse_shard, everyone, [(family, origin, floor, prior, seed)] * engine.shards
     )
@@ -137,6 +145,7 @@ def run(engine: Engine, family: Gaussian | None, prior: Prior | Auto, *, seed: i
         centre.restate(start, engine.ask(restate, everyone, [(start,)] * engine.shards))
     trace = [("shards", centre.objective())]
 
+    tell("merging shards", 0)
     centre.release()
     alternate(centre, engine.shards, np.random.default_rng(seed), MOST_SWEEPS)
     trace.append(("merge", centre.objective()))
@@ -145,6 +154,7 @@ def run(engine: Engine, family: Gaussian | None, prior: Prior | Auto, *, seed: i
         trace.append(("learning", centre.objective()))
     rounds, changed = [], []
     for t in range(1, sweeps + 1):
+        tell("polishing", t - 1, sweeps)
         asked, moved = polish(engine, centre, (seed, t))
         rounds.append(asked)
         changed.append(moved)

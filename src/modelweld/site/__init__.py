@@ -1,1 +1,17 @@
-"""What runs where the data lie: training, export, noise."""
+"""What runs where the data lie: training, export; in `modelweld.site.private`, noise."""
+
+from modelweld.site.export import Report, export
+from modelweld.site.failures import Failure, FailureWarning, TrainingError
+from modelweld.site.train import TrainedFusion, seed_of, train_and_fuse, trained
+
+__all__ = [
+    "Failure",
+    "FailureWarning",
+    "Report",
+    "TrainedFusion",
+    "TrainingError",
+    "export",
+    "seed_of",
+    "train_and_fuse",
+    "trained",
+]

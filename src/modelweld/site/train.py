@@ -6,10 +6,8 @@ a Dask or a Ray cluster within ``joblib.parallel_config(backend=...)``.
 
 from __future__ import annotations
 
-import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
@@ -21,15 +19,14 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries import read
 from modelweld.matching.result import Matching
+from modelweld.progress import Progress, heard_by, is_heard, tell
 from modelweld.site.failures import Failure, check_enough
 from modelweld.site.partitions import arguments, is_data, named, wanted
+from modelweld.threads import check_n_jobs
 
 ONE_THREAD = 1
 """Sums of floating-point numbers depend on how many threads share them: with one each, bits are the same wherever, and
 beside whatever, a model is trained."""
-
-Watcher = Callable[[str, int, int], object]
-"""Called with the name of a partition that is done, how many are done, and how many there are."""
 
 
 class TrainedFusion(Fusion):
@@ -62,7 +59,7 @@ def train_and_fuse(
     features: Sequence[str] | None = None,
     seed: int = 0,
     minimum: int = 1,
-    progress: bool | Watcher = False,
+    progress: Progress = None,
     **options: Any,
 ) -> TrainedFusion:
     """Train one model per partition, in parallel, each where its data lie, and fuse them.
@@ -81,7 +78,8 @@ def train_and_fuse(
         models, or a dict of named arguments. Or a function without arguments that returns one of these: it is called by
         the worker, so that the data need not pass through here. Functions for `estimator` may take anything else.
     n_jobs : int, optional
-        Partitions trained at the same time; None means 1, or what ``joblib.parallel_config`` says; -1 all processors.
+        Processors to use, here as workers of joblib that train a partition each; None means 1 or what
+        ``joblib.parallel_config`` says, -1 all.
     sites : sequence of str, optional
         Names of the sites, if the partitions are not given by name; default "0", "1", ...
     features : sequence of str, optional
@@ -91,9 +89,8 @@ def train_and_fuse(
         seed and the site's name (`seed_of`), so that neither order nor company of a partition changes its model.
     minimum : int
         Fewest partitions that must give a model.
-    progress : bool or function
-        True shows a bar if someone is watching standard error. A function is called, here, as
-        ``progress(site, done, total)`` whenever a partition is done.
+    progress : bool or callable, optional
+        As in `fuse`, which goes on with it after ``progress("training", done, total)`` for each partition that is done.
     **options
         For `fuse`: `families`, `prior`, `search`, ...
 
@@ -124,7 +121,6 @@ def train_and_fuse(
     (3, ['north', 'south', 'east'], ())
     """
     from sklearn.utils.parallel import delayed
-    from threadpoolctl import threadpool_limits
 
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") or callable(estimator)):
         raise InputError(
@@ -134,21 +130,17 @@ def train_and_fuse(
     unknown = sorted(options.keys() - signature(fuse).parameters.keys())
     if unknown:  # said now, not after training
         raise InputError(f"neither train_and_fuse nor fuse has an option {unknown[0]!r}.")
+    check_n_jobs(n_jobs)
     data = named(partitions, sites)
     tasks = [
         delayed(_attempted)(j, estimator, part, site, features, seed) for j, (site, part) in enumerate(data.items())
     ]
-    answers: dict[int, LocalModel | Failure] = {}
-    # here too: workers that are threads of this process share its number of threads for matrix products
-    with threadpool_limits(ONE_THREAD), _watching(progress, len(tasks)) as done:
-        for j, answer in _handed_out(tasks, n_jobs, watched=progress is not False):
-            answers[j] = answer
-            done(answer.site, len(answers), len(tasks))
-    ordered = [answers[j] for j in range(len(tasks))]
-    models = [answer for answer in ordered if isinstance(answer, LocalModel)]
-    failures = tuple(answer for answer in ordered if isinstance(answer, Failure))
-    check_enough(len(models), max(minimum, 1), failures)
-    fusion = fuse(models, seed=seed, **options)
+    with heard_by(progress, "training and fusing"):
+        answers = _answers(tasks, n_jobs)
+        models = [answer for answer in answers if isinstance(answer, LocalModel)]
+        failures = tuple(answer for answer in answers if isinstance(answer, Failure))
+        check_enough(len(models), max(minimum, 1), failures)
+        fusion = fuse(models, seed=seed, **options)
     return TrainedFusion(fusion.given, fusion.sites, fusion.matchings, fusion.settings, failures)
 
 
@@ -202,16 +194,22 @@ def seed_of(site: str, seed: int = 0) -> int:
     return int(np.random.SeedSequence([seed, *site.encode()]).generate_state(1)[0])
 
 
-def _handed_out(tasks: Sequence[Any], n_jobs: int | None, *, watched: bool) -> Iterable[tuple[int, Any]]:
-    """Answers of the tasks; if someone watches, as they come, where the backend can say so."""
+def _answers(tasks: Sequence[Any], n_jobs: int | None) -> list[LocalModel | Failure]:
+    """What became of the partitions, in their order; told as they come, where the backend can say so."""
     from joblib.parallel import get_active_backend
     from sklearn.utils.parallel import Parallel
+    from threadpoolctl import threadpool_limits
 
-    tells = watched and get_active_backend()[0].supports_return_generator
-    answers: Iterable[tuple[int, Any]] = Parallel(
-        n_jobs=n_jobs, return_as="generator_unordered" if tells else "list", batch_size=1
-    )(tasks)
-    return answers
+    as_they_come = is_heard() and get_active_backend()[0].supports_return_generator
+    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if as_they_come else "list", batch_size=1)
+    # here too: workers that are threads of this process share its number of threads for matrix products
+    answers: dict[int, LocalModel | Failure] = {}
+    tell("training", 0, len(tasks))
+    with threadpool_limits(ONE_THREAD):
+        for j, answer in workers(tasks):
+            answers[j] = answer
+            tell("training", len(answers), len(tasks))
+    return [answers[j] for j in range(len(tasks))]
 
 
 def _attempted(
@@ -239,19 +237,3 @@ def _seeded(model: Any, seed: int) -> Any:
 def _wants_seed(function: Any) -> bool:
     parameter = signature(function).parameters.get("seed")
     return parameter is not None and parameter.default is Parameter.empty
-
-
-@contextmanager
-def _watching(progress: bool | Watcher, total: int) -> Iterator[Watcher]:
-    """Who is told what is done: the caller's function, a bar on a terminal, or nobody."""
-    if callable(progress):
-        yield progress
-    elif progress and sys.stderr.isatty():
-        from rich.console import Console
-        from rich.progress import Progress
-
-        with Progress(console=Console(stderr=True)) as bar:
-            task = bar.add_task("training", total=total)
-            yield lambda site, done, total: bar.update(task, completed=done)
-    else:
-        yield lambda site, done, total: None

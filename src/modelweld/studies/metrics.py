@@ -1,19 +1,23 @@
 """How near an estimate comes to the truth: distances between atoms, agreement of labels.
 
-Labels are names without order, given flat or as one array per site; every measure is unchanged when they are
-renamed.
+`truth` and `labels` are true and estimated names of the same values: integers without order, given flat or as one array
+per site. Every measure is unchanged when they are renamed.
 """
+
+from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["adjusted_rand", "error_in_k", "hamming", "hausdorff"]
+from modelweld.errors import InputError
+from modelweld.inputs.stack import Index
 
-Labels = ArrayLike | Sequence[ArrayLike]
+Labels: TypeAlias = Index | Sequence[int] | Sequence[ArrayLike]
+"""Names of values, flat or site by site."""
 
 
 def hausdorff(a: ArrayLike, b: ArrayLike) -> float:
@@ -21,12 +25,8 @@ def hausdorff(a: ArrayLike, b: ArrayLike) -> float:
 
     Parameters
     ----------
-    a, b : (K, D) arrays
+    a, b : arrays (K, D)
         Two sets of atoms; they need not be of one size.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -37,9 +37,9 @@ def hausdorff(a: ArrayLike, b: ArrayLike) -> float:
 
     left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[1] or 0 in left.shape + right.shape:
-        raise ValueError(
+        raise InputError(
             "hausdorff compares two non-empty sets of shape (K, D) with one D, "
-            f"but got shapes {left.shape} and {right.shape}; stack the atoms of each set as rows"
+            f"but got shapes {left.shape} and {right.shape}; stack the atoms of each set as rows."
         )
     distances = cdist(left, right)
     return float(max(distances.min(axis=0).max(), distances.min(axis=1).max()))
@@ -47,15 +47,6 @@ def hausdorff(a: ArrayLike, b: ArrayLike) -> float:
 
 def adjusted_rand(truth: Labels, labels: Labels) -> float:
     """Adjusted Rand index: 1 when two partitions are the same, about 0 when they are unrelated.
-
-    Parameters
-    ----------
-    truth, labels : arrays of integers, or one such array per site
-        True and estimated names of the same values.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -73,15 +64,6 @@ def adjusted_rand(truth: Labels, labels: Labels) -> float:
 def error_in_k(truth: Labels, labels: Labels) -> int:
     """Estimated minus true number of atoms.
 
-    Parameters
-    ----------
-    truth, labels : arrays of integers, or one such array per site
-        True and estimated names of the same values.
-
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> error_in_k([0, 0, 1, 1], [0, 1, 2, 2])
@@ -93,15 +75,6 @@ def error_in_k(truth: Labels, labels: Labels) -> int:
 
 def hamming(truth: Labels, labels: Labels) -> float:
     """Share of wrong labels, after the one-to-one alignment of names that makes it smallest.
-
-    Parameters
-    ----------
-    truth, labels : arrays of integers, or one such array per site
-        True and estimated names of the same values.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -118,22 +91,22 @@ def hamming(truth: Labels, labels: Labels) -> float:
     return float(1 - table[linear_sum_assignment(table, maximize=True)].sum() / len(true))
 
 
-def _as_names(truth: Labels, labels: Labels) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _as_names(truth: Labels, labels: Labels) -> tuple[Index, Index]:
     """Both labelings, flat, with names 0, 1, ... in use without gaps."""
     true, estimated = _per_site(truth), _per_site(labels)
     lengths = [len(site) for site in true], [len(site) for site in estimated]
     if lengths[0] != lengths[1]:
-        raise ValueError(
+        raise InputError(
             f"truth and labels must name the same values, but their lengths per site are {lengths[0]} and "
-            f"{lengths[1]}; give both flat, or both as one array per site"
+            f"{lengths[1]}; give both flat, or both as one array per site."
         )
     if sum(lengths[0]) == 0:
-        raise ValueError("truth and labels must name at least one value, but both are empty; drop the comparison")
+        raise InputError("truth and labels must name at least one value, but both are empty; drop the comparison.")
     first, second = (np.unique(np.concatenate(sites), return_inverse=True)[1] for sites in (true, estimated))
     return first, second
 
 
-def _per_site(labels: Any) -> list[NDArray[Any]]:
+def _per_site(labels: Labels) -> list[Index]:
     """One array per site; flat labels count as one site."""
-    sites = list(labels)
+    sites: list[ArrayLike] = list(labels)
     return [np.asarray(site) for site in sites] if sites and np.ndim(sites[0]) else [np.asarray(sites)]

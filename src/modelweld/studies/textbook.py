@@ -1,52 +1,54 @@
 """Algorithm 1 of the paper for Gaussian parameters, written as the paper prints it.
 
-This is the yardstick: plain numpy, one group after the other, no stopping rule, no search beyond the sweeps.
-The paper's Gaussian cost is read as it must be meant: it is a score, so it is maximised; in D dimensions its
-data terms are summed and its (doubled) prior term is added once. The spread is that of the supplement, with
-1/L before both sums. `noise` and `spread` are variances here, as in the paper.
+This is the yardstick: plain numpy, one group after the other, no stopping rule, no search beyond the sweeps. The
+paper's Gaussian cost is read as it must be meant: it is a score, so it is maximised; in D dimensions its data terms are
+summed and its (doubled) prior term is added once. The spread is that of the supplement, with 1/L before both sums.
+`noise` and `spread` are variances, as in the paper.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-__all__ = ["TextbookResult", "score_matrix", "textbook"]
+from modelweld.families import Family, Gaussian
+from modelweld.families.base import summed
+from modelweld.fusion import Fusion
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Key
+from modelweld.priors.beta_bernoulli import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
+from modelweld.studies.rivals import check_groups, fusion_of
 
-FLOOR = 1e-10  # the closed forms can give a variance of zero (coinciding values) or below (spread)
+FLOOR = 1e-10
+"""The closed forms can give a variance of zero (coinciding values) or below (spread)."""
 
 
-@dataclass(frozen=True, eq=False)
-class TextbookResult:
-    """A matching and what follows from it.
+class Hyperparameters(NamedTuple):
+    """Mean of the atoms, variance of local parameters about their atom, variance of the atoms; per dimension."""
 
-    Attributes
-    ----------
-    labels : list of (L_j,) arrays
-        The atom of every local parameter.
-    atoms : (K, D) array
-        Global atoms.
-    counts : (K,) array
-        How many groups hold each atom.
-    mean, noise, spread : (D,) arrays
-        Mean of the atoms, variance of local parameters about their atom, variance of the atoms.
+    mean: Array
+    noise: Array
+    spread: Array
 
-    Examples
-    --------
-    >>> textbook([np.array([[0.0], [9.0]]), np.array([[9.1], [0.1]])]).counts
-    array([2, 2])
+
+class Atoms(NamedTuple):
+    """The atoms there are: sums (K, D) and numbers (K,) of their local parameters, and names (K,).
+
+    An atom keeps its name for life, so that deleting another one leaves every label as it is; names only grow, so that
+    the row of a name is found by bisection.
     """
 
-    labels: list[NDArray[np.int64]]
-    atoms: NDArray[np.float64]
-    counts: NDArray[np.int64]
-    mean: NDArray[np.float64]
-    noise: NDArray[np.float64]
-    spread: NDArray[np.float64]
+    sums: Array
+    counts: Index
+    names: Index
 
 
 def textbook(
-    groups: list[NDArray[np.float64]],
+    groups: Sequence[ArrayLike],
     *,
     alpha: float = 1.0,
     gamma0: float = 1.0,
@@ -57,19 +59,19 @@ def textbook(
     cut: int | None = None,
     cap: int | None = None,
     seed: int = 0,
-) -> TextbookResult:
+) -> Fusion:
     """Match groups of local parameters by the paper's Algorithm 1.
 
-    A first pass matches the groups one after the other, then `sweeps` sweeps match every group again; both in
-    random order. The hyperparameters follow in closed form after every pass.
+    A first pass matches the groups one after the other, then `sweeps` sweeps match every group again; both in random
+    order. The hyperparameters follow in closed form after every pass.
 
     Parameters
     ----------
-    groups : list of (L_j, D) arrays
+    groups : sequence of arrays (L_j, D)
         Local parameters of every group; a group may be empty.
     alpha, gamma0 : float
         Concentration and mass of the Beta process.
-    noise, spread, mean : float or (D,) array
+    noise, spread, mean : float or array (D,)
         First variance within atoms, first variance of atoms, first mean of atoms.
     sweeps : int
         Sweeps after the first pass.
@@ -82,63 +84,77 @@ def textbook(
 
     Returns
     -------
-    TextbookResult
+    Fusion
+        The objective is that of `fuse`, so that the two can be compared. The algorithm has no stopping rule:
+        `converged` only says that its sweeps are over.
 
     Examples
     --------
     Two groups that share one of three atoms:
 
-    >>> result = textbook([np.array([[0.0, 0.0], [8.0, 8.0]]), np.array([[8.2, 7.9], [-9.0, 5.0]])])
-    >>> result.labels
+    >>> fusion = textbook([np.array([[0.0, 0.0], [8.0, 8.0]]), np.array([[8.2, 7.9], [-9.0, 5.0]])])
+    >>> fusion.labels
     [array([2, 0]), array([0, 1])]
-    >>> result.counts
-    array([2, 1, 1])
+    >>> fusion.K, fusion.counts
+    (3, array([2, 1, 1]))
     """
-    if not groups or any(np.ndim(group) != 2 or group.shape[1] != groups[0].shape[1] for group in groups):
-        raise ValueError(
-            "groups must be one or more arrays of shape (L_j, D) with one D, but got shapes "
-            f"{[np.shape(group) for group in groups]}; write an empty group as np.empty((0, D))"
-        )
-    rng = np.random.default_rng(seed)
+    arrays, offsets = check_groups(groups)
+    D = arrays[0].shape[1]
+    start = Hyperparameters(*(np.broadcast_to(np.asarray(x, np.float64), D) for x in (mean, noise, spread)))
+    scores = partial(score_matrix, J=len(arrays), alpha=alpha, gamma0=gamma0, cut=cut, cap=cap)
+    atoms, labels, found = _swept(arrays, scores, start, sweeps, np.random.default_rng(seed))
+    values = found.mean * found.noise + found.spread * atoms.sums
+    values /= found.noise + atoms.counts[:, None] * found.spread
+    as_authors = cut == AUTHORS_LARGEST_COUNT and cap == AUTHORS_MOST_ATOMS
+    prior = BetaBernoulli(alpha, gamma0, "authors" if as_authors else "paper")
+    family = Gaussian(found.mean, found.noise, found.spread, learning="moments")
+    sums = summed(family.rows(np.concatenate(arrays)), labels, len(atoms.counts))
+    objective = prior.log_prob(atoms.counts, np.diff(offsets)) + float(family.log_evidence(sums).sum())
+    families: dict[Key, Family] = {"values": family}
+    return fusion_of(groups, offsets, labels, values, "textbook", prior=prior, families=families, objective=objective)
+
+
+def _swept(
+    groups: Sequence[Array],
+    scores: Callable[..., Array],
+    hyper: Hyperparameters,
+    sweeps: int,
+    rng: np.random.Generator,
+) -> tuple[Atoms, Index, Hyperparameters]:
+    """The first pass and the sweeps: atoms, the atom of every local parameter, hyperparameters."""
     J, D = len(groups), groups[0].shape[1]
-    start = {"mean": mean, "noise": noise, "spread": spread}
-    hyper = {name: np.broadcast_to(np.asarray(value, np.float64), D) for name, value in start.items()}
     N = sum(len(group) for group in groups)
     squares = np.sum([(group**2).sum(axis=0) for group in groups], axis=0)
-
-    # An atom keeps its name for life, so deleting another one leaves every label as it is; names only grow,
-    # so the row of a name is found by bisection.
-    names, labels = np.empty(0, np.int64), [np.empty(0, np.int64)] * J
-    sums, counts, born = np.empty((0, D)), np.empty(0, np.int64), 0
-
+    atoms = Atoms(np.empty((0, D)), np.empty(0, np.int64), np.empty(0, np.int64))
+    labels, born = [np.empty(0, np.int64)] * J, 0
     for sweep in range(1 + sweeps):
         for j in rng.permutation(J):
             if sweep > 0:
-                own = np.searchsorted(names, labels[j])
-                sums[own] -= groups[j]
-                counts[own] -= 1
-                held = counts > 0
-                names, sums, counts = names[held], sums[held], counts[held]
-
-            scores = score_matrix(groups[j], sums, counts, J=J, alpha=alpha, gamma0=gamma0, cut=cut, cap=cap, **hyper)
-            own, opened = _match(scores, len(counts))
-            names = np.append(names, born + np.arange(opened))
-            sums = np.vstack([sums, np.zeros((opened, D))])
-            counts = np.append(counts, np.zeros(opened, np.int64))
-            sums[own] += groups[j]
-            counts[own] += 1
-            labels[j] = names[own]
+                atoms = _without(atoms, np.searchsorted(atoms.names, labels[j]), groups[j])
+            own, opened = _match(scores(groups[j], atoms.sums, atoms.counts, **hyper._asdict()), len(atoms.counts))
+            atoms = Atoms(
+                np.vstack([atoms.sums, np.zeros((opened, D))]),
+                np.append(atoms.counts, np.zeros(opened, np.int64)),
+                np.append(atoms.names, born + np.arange(opened)),
+            )
+            atoms.sums[own] += groups[j]
+            atoms.counts[own] += 1
+            labels[j] = atoms.names[own]
             born += opened
-
-        if len(counts) < N:  # else nothing is matched, and the variance within atoms is 0/0
-            hyper = _closed_form(sums, counts, squares)
-
-    atoms = hyper["mean"] * hyper["noise"] + hyper["spread"] * sums
-    atoms /= hyper["noise"] + counts[:, None] * hyper["spread"]
-    return TextbookResult([np.searchsorted(names, label) for label in labels], atoms, counts, **hyper)
+        if len(atoms.counts) < N:  # else nothing is matched, and the variance within atoms is 0/0
+            hyper = _closed_form(atoms, squares)
+    return atoms, np.concatenate([np.searchsorted(atoms.names, label) for label in labels]), hyper
 
 
-def _match(scores: NDArray[np.float64], K: int) -> tuple[NDArray[np.int64], int]:
+def _without(atoms: Atoms, own: Index, values: Array) -> Atoms:
+    """The atoms after a group's values were taken out."""
+    atoms.sums[own] -= values
+    atoms.counts[own] -= 1
+    held = atoms.counts > 0
+    return Atoms(atoms.sums[held], atoms.counts[held], atoms.names[held])
+
+
+def _match(scores: Array, K: int) -> tuple[Index, int]:
     """Columns of the best assignment, new ones renumbered from K on without gaps, and how many are new."""
     from scipy.optimize import linear_sum_assignment
 
@@ -148,40 +164,38 @@ def _match(scores: NDArray[np.float64], K: int) -> tuple[NDArray[np.int64], int]
     return columns, int(new.sum())
 
 
-def _closed_form(
-    sums: NDArray[np.float64], counts: NDArray[np.int64], squares: NDArray[np.float64]
-) -> dict[str, NDArray[np.float64]]:
+def _closed_form(atoms: Atoms, squares: Array) -> Hyperparameters:
     """Hyperparameters of a matching: the paper's closed forms, per dimension."""
-    m = counts[:, None]
-    mean = (sums / m).mean(axis=0)
-    noise = np.maximum((squares - (sums**2 / m).sum(axis=0)) / (counts.sum() - len(counts)), FLOOR)
-    spread = np.maximum(((sums / m - mean) ** 2 - noise / m).mean(axis=0), FLOOR)
-    return {"mean": mean, "noise": noise, "spread": spread}
+    m = atoms.counts[:, None]
+    mean = (atoms.sums / m).mean(axis=0)
+    noise = np.maximum((squares - (atoms.sums**2 / m).sum(axis=0)) / (atoms.counts.sum() - len(atoms.counts)), FLOOR)
+    spread = np.maximum(((atoms.sums / m - mean) ** 2 - noise / m).mean(axis=0), FLOOR)
+    return Hyperparameters(mean, noise, spread)
 
 
 def score_matrix(
-    values: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    counts: NDArray[np.int64],
+    values: Array,
+    sums: Array,
+    counts: Index,
     *,
     J: int,
     alpha: float,
     gamma0: float,
-    noise: NDArray[np.float64],
-    spread: NDArray[np.float64],
-    mean: NDArray[np.float64],
+    noise: Array,
+    spread: Array,
+    mean: Array,
     cut: int | None = None,
     cap: int | None = None,
-) -> NDArray[np.float64]:
+) -> Array:
     """The paper's Gaussian cost (a score: larger is better) of matching one group, given all others.
 
     Parameters
     ----------
-    values : (L_j, D) array
+    values : array (L_j, D)
         The group's local parameters.
-    sums : (K, D) array
+    sums : array (K, D)
         Sums of the other groups' local parameters, per atom.
-    counts : (K,) array
+    counts : int array (K,)
         How many of the other groups hold each atom.
     J : int
         Number of groups, this one included.
@@ -190,7 +204,7 @@ def score_matrix(
 
     Returns
     -------
-    (L_j, K + L_j) array
+    array (L_j, K + L_j)
         K columns for the atoms there are, then one column for the first, second, ... new atom of the group
         (fewer with `cap`).
 

@@ -1,1 +1,4 @@
-"""Special functions and optimisers that families share."""
+"""Special functions and optimisers that families share.
+
+Internal: docs/public.md says what is not.
+"""

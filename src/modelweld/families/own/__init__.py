@@ -1,1 +1,4 @@
-"""Families from a user's log density."""
+"""Families from a user's log density.
+
+Internal: docs/public.md says what is not.
+"""

@@ -12,6 +12,8 @@ paths decide (`assignment`). Three things keep this fast and exact:
 
 Importing this package loads numba; `fuse` does so for large jobs only. Numba keeps compiled code on disk beside the
 sources, but does not notice when a function in *another* file changes: `make test` removes stale code.
+
+Internal: docs/public.md says what is not.
 """
 
 from modelweld.matching.compiled.board import CompiledBoard, pack

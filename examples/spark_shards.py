@@ -10,6 +10,9 @@ A partition is a shard, so all rows of a site must lie in one: ``values.repartit
 
 The second job fuses every partition again, which gives the same labels, and says which global atom they are. There is
 no polishing: between jobs nothing stays where it was. The objective after the merge is exact all the same.
+
+A pattern to start from, not a part of the library: it stands on internal modules, and is tested with pandas frames, not
+on a Spark cluster.
 """
 
 from __future__ import annotations
@@ -76,13 +79,13 @@ def merge(sums: Any, *, origin: Array, prior: Prior, seed: int = 0) -> Merged:
         Summary(np.arange(len(r)), frame["count"].to_numpy(), r, family)
         for r, frame in zip(rows, shards.values(), strict=True)
     ]
-    book = Centre(summaries, np.arange(len(shards)), family, prior, np.sort(sizes))
-    trace = [("shards", book.objective())]
-    book.release()
-    alternate(book, len(shards), np.random.default_rng(seed), MOST_SWEEPS)
-    trace.append(("merge", book.objective()))
-    places = dict(zip(shards, book.places, strict=True))
-    return Merged(book.family, book.prior, book.counts, book.sums[0], places, tuple(trace))
+    centre = Centre(summaries, np.arange(len(shards)), family, prior, np.sort(sizes))
+    trace = [("shards", centre.objective())]
+    centre.release()
+    alternate(centre, len(shards), np.random.default_rng(seed), MOST_SWEEPS)
+    trace.append(("merge", centre.objective()))
+    places = dict(zip(shards, centre.places, strict=True))
+    return Merged(centre.family, centre.prior, centre.counts, centre.sums[0], places, tuple(trace))
 
 
 def placed(frames: Iterable[Any], *, merged: Merged, origin: Array, prior: Prior, seed: int = 0) -> Iterator[Any]:

@@ -1,0 +1,129 @@
+"""What is public is said in docs/public.md, and the code, the documents and the examples keep to it."""
+
+import ast
+import re
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import modelweld
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "modelweld"
+LINE = re.compile(r"^\| `(modelweld[.\w]*)` \| [^|]* \| ([^|]*) \|$", re.MULTILINE)
+PUBLIC = {
+    module: set(re.findall(r"`(\w+)`", names))
+    for module, names in LINE.findall((ROOT / "docs" / "public.md").read_text(encoding="utf-8"))
+}
+INSIDE = ROOT / "examples" / "spark_shards.py"
+"""A pattern that stands on internal modules, and says so."""
+
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def home(module):
+    """Where a public module stands: some are known by a shorter name."""
+    first, _, rest = module.removeprefix("modelweld").removeprefix(".").partition(".")
+    return ".".join(part for part in ("modelweld", modelweld.MODULES.get(first, first), rest) if part)
+
+
+def tree(module):
+    path = ROOT / "src" / Path(*module.split("."))
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def defined(module):
+    """Names at the top of a module, without loading it: some need an extra."""
+    names = set()
+    for part in tree(module).body:
+        match part:
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Assign() | ast.AnnAssign() | ast.ImportFrom():
+                names |= {x.id for x in ast.walk(part) if isinstance(x, ast.Name)}
+                names |= {x.asname or x.name for x in ast.walk(part) if isinstance(x, ast.alias)}
+    return names
+
+
+def imported(code):
+    """What a program imports from here, as (module, name)."""
+    for part in ast.walk(ast.parse(code)):
+        if isinstance(part, ast.ImportFrom) and part.module and part.module.split(".")[0] == "modelweld":
+            yield from ((part.module, alias.name) for alias in part.names)
+
+
+def test_there_is_a_list():
+    assert {"modelweld", "modelweld.families", "modelweld.shards", "modelweld.simulate"} <= PUBLIC.keys()
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_modules_bring_what_is_listed(module):
+    if module == "modelweld":
+        assert set(modelweld.__all__) == PUBLIC[module]
+        return
+    place = home(module)
+    listed = [x for x in tree(place).body if isinstance(x, ast.Assign) and ast.unparse(x.targets[0]) == "__all__"]
+    if listed:
+        assert set(import_module(place).__all__) == PUBLIC[module]
+    else:
+        assert defined(place) >= PUBLIC[module]
+
+
+def test_the_package_shows_public_names_only():
+    rooms = {module.split(".")[1] for module in PUBLIC if module != "modelweld"}
+    assert set(dir(modelweld)) == {*modelweld.__all__, *rooms, "__version__"}
+    for name in dir(modelweld):
+        assert getattr(modelweld, name) is not None
+
+
+def test_every_other_room_says_that_it_is_internal():
+    for file in SOURCE.rglob("__init__.py"):
+        room = ".".join(("modelweld", *file.parent.relative_to(SOURCE).parts))
+        public = any(
+            home(module).startswith(room) for module in PUBLIC if home(module) != "modelweld.diagnostics.notes"
+        )
+        assert public or "Internal: docs/public.md" in file.read_text(encoding="utf-8"), room
+
+
+@pytest.mark.parametrize("file", ["README.md", "docs", "examples"])
+def test_documents_and_examples_import_public_names_only(file):
+    path = ROOT / file
+    texts = {path} if path.is_file() else {*path.rglob("*.md"), *path.rglob("*.py")} - {INSIDE}
+    codes = [c for p in texts for c in ([p.read_text()] if p.suffix == ".py" else PYTHON.findall(p.read_text()))]
+    assert codes
+    for module, name in (found for code in codes for found in imported(code)):
+        assert name in PUBLIC.get(module, ()) or f"{module}.{name}" in PUBLIC, (module, name)
+
+
+def test_type_checkers_see_what_the_interpreter_sees():
+    (block,) = [x for x in tree("modelweld").body if isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING"]
+    typed = {(p.module, a.name) for p in block.body if isinstance(p, ast.ImportFrom) for a in p.names}
+    loaded = {(f"modelweld.{module}", name) for module, names in modelweld.HOMES.items() for name in names}
+    aliases = {tuple(f"modelweld.{place}".rsplit(".", 1)) for name, place in modelweld.MODULES.items() if name != place}
+    assert typed == loaded | aliases | {("modelweld.families", "*")}
+
+
+def test_users_programs_are_typed(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import modelweld\n"
+        "from modelweld import simulate\n"
+        "K: int = modelweld.fuse(simulate.noisy().values, modelweld.Gaussian()).K\n"
+        "modelweld.fus\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", str(program)], cwd=ROOT, capture_output=True, text=True
+    )
+    assert re.findall(r"(program\.py:\d+): error", run.stdout) == ["program.py:4"], run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("name", ["Any", "sys", "gaussian", "_names_"])
+def test_what_is_not_there_is_said(name):
+    code = f"import modelweld; print({name!r} in dir(modelweld)); modelweld.{name}"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stdout.split() == ["False"]
+    assert name == "sys" or "has no attribute" in run.stderr
