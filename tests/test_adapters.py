@@ -44,7 +44,7 @@ def test_written_models_answer_like_those_read(case, rng):
     X = case.data(rng)
     model = case.fit(X)
     again = write(local(case, model, X))
-    assert np.allclose(case.answers(again, X), case.answers(model, X), rtol=1e-9, atol=1e-9)
+    assert np.allclose(case.answers(again, X), case.answers(model, X), rtol=case.exactly, atol=case.exactly)
 
 
 @pytest.mark.parametrize("case", cases(lambda case: case.itself is not None))
@@ -62,7 +62,7 @@ def test_order_of_sites_does_not_matter(case, rng):
     X = case.data(rng)
     expected = case.answers(fuse(locals_).model(), X)
     found = case.answers(fuse([locals_[j] for j in (2, 0, 3, 1)]).model(), X)
-    assert np.allclose(found, expected, rtol=1e-9, atol=1e-9)
+    assert np.allclose(found, expected, rtol=case.exactly, atol=case.exactly)
 
 
 def test_sizes_may_differ(case, rng):
