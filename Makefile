@@ -23,7 +23,7 @@ MARKERS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(
 demo: $(VENV)/.demo   ## four hospitals, one fused model
 	$(BIN)/python -m modelweld.demo
 
-test: $(VENV)/.dev $(VENV)/.kernels    ## style, types and the default test suite
+test: $(VENV)/.dev   ## style, types and the default test suite
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -34,18 +34,16 @@ test-all: $(ENVIRONMENTS:%=test-%)   ## the tests that need extras, each in an e
 test-%: .venv-%/.ready
 	.venv-$*/bin/pytest -m "$(subst $(comma), or ,$(EXTRAS_$*))"
 
-bench: $(VENV)/.dev $(VENV)/.kernels   ## speed against the textbook version, side by side, and scale (minutes)
+# numba does not notice changes in the other files a compiled function calls: so all is compiled anew
+bench: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/bench
+bench: $(VENV)/.dev   ## speed against the textbook version, side by side, and scale (minutes)
+	rm -rf $(NUMBA_CACHE_DIR)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/scale.py half
 	$(BIN)/python benchmarks/scale.py million
 
 picture: $(VENV)/.plot   ## redraw the README's picture
 	$(BIN)/python docs/picture.py
-
-# numba keeps compiled code beside the sources, but does not notice changes in the other files a function calls
-$(VENV)/.kernels: $(wildcard src/modelweld/compiled/*.py src/modelweld/hmm/*.py) | $(BIN)/python
-	find src -name '*.nb[ic]' -delete
-	touch $@
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
