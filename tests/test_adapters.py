@@ -1,5 +1,7 @@
 """The contract of every adapter, run over the table in adapted/."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
@@ -33,7 +35,19 @@ def rng():
 
 def sites(case, rng, sizes=(3, 3, 3, 3)):
     data = [case.data(rng) for _ in sizes]
-    return data, [case.fit(X, size) for X, size in zip(data, sizes, strict=True)]
+    return data, [fitted(case, X, size) for X, size in zip(data, sizes, strict=True)]
+
+
+FITTED = {}
+"""Models by case, data and size: most tests begin with the same data."""
+
+
+def fitted(case, X, size=3):
+    """A copy of the model fitted to the data, so that no test sees what another did to it."""
+    key = id(case), X.tobytes(), size
+    if key not in FITTED:
+        FITTED[key] = case.fit(X, size)
+    return deepcopy(FITTED[key])
 
 
 def local(case, model, X, **more):
@@ -42,7 +56,7 @@ def local(case, model, X, **more):
 
 def test_written_models_answer_like_those_read(case, rng):
     X = case.data(rng)
-    model = case.fit(X)
+    model = fitted(case, X)
     again = write(local(case, model, X))
     assert np.allclose(case.answers(again, X), case.answers(model, X), rtol=case.exactly, atol=case.exactly)
 
@@ -50,7 +64,7 @@ def test_written_models_answer_like_those_read(case, rng):
 @pytest.mark.parametrize("case", cases(lambda case: case.itself is not None))
 def test_a_model_and_its_shuffled_copies_fuse_into_itself(case, rng):
     X = case.data(rng)
-    model = case.fit(X)
+    model = fitted(case, X)
     copies = [local(case, case.shuffled(model, rng), X) for _ in range(3)]
     fused = fuse([local(case, model, X), *copies]).model(how=case.how)
     assert np.allclose(case.answers(fused, X), case.answers(model, X), rtol=case.itself, atol=case.itself)
@@ -73,7 +87,7 @@ def test_sizes_may_differ(case, rng):
 
 def test_nothing_as_long_as_the_training_data_leaves(case, rng):
     X = case.data(rng)
-    sent = local(case, case.fit(X), X)
+    sent = local(case, fitted(case, X), X)
     held = [*sent.arrays.values(), *sent.variance.values(), *sent.weight.values()]
     assert all(ROWS not in np.shape(a) for a in held)
     for fact in sent.facts.values():
