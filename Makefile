@@ -1,40 +1,51 @@
 # Every target sets up what it needs; the machine only has to have Python 3.11 or newer.
-PYTHON ?= python3.11
+CANDIDATES := python3.11 python3.12 python3.13 python3.14 python3 python
+NEW_ENOUGH = import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c "$(NEW_ENOUGH)" 2>/dev/null && echo $$p && break; done)
+NO_PYTHON = no Python 3.11 or newer with venv among $(CANDIDATES): install one, or say make PYTHON=/path/to/python
 VENV := .venv
 BIN := $(VENV)/bin
-# environments for the tests that need extras: name -> extras, separated by commas
-EXTRAS_hmm := hmm
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+# environments for the tests that need extras: name -> extras that get along in one, separated by commas
+EXTRAS_light := hmm,topics,dask,dp,studies,browser,plot
+EXTRAS_rounds := flower,nvflare
 EXTRAS_jax := jax,dynamax
 EXTRAS_torch := torch,gp
-EXTRAS_topics := topics
-EXTRAS_browser := browser,plot
-EXTRAS_studies := studies
-EXTRAS_flower := flower
-EXTRAS_nvflare := nvflare
-EXTRAS_dask := dask
-EXTRAS_dp := dp
-ENVIRONMENTS := hmm jax torch topics browser studies flower nvflare dask dp
+ENVIRONMENTS := light rounds jax torch
 comma := ,
 space := $() $()
 MARKERS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
 
-.PHONY: chromium demo test test-all lint bench picture clean
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint hooks test-all bench picture chromium clean
+
+help:   ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo   ## four hospitals, one fused model
 	$(BIN)/python -m modelweld.studies.demo
 
-test: $(VENV)/.dev $(VENV)/.kernels    ## style, types and the default test suite
+test: lint   ## style, types and the default test suite
+	$(BIN)/pytest -m "not ($(subst $(space), or ,$(MARKERS)))"
+
+lint: $(VENV)/.dev   ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -m "not ($(subst $(space), or ,$(MARKERS)))"
 
-test-all: $(ENVIRONMENTS:%=test-%)   ## the tests that need extras, each in an environment of its own
+hooks: $(VENV)/.dev   ## make lint before every commit
+	$(BIN)/python $(PIP_INSTALL) pre-commit
+	$(BIN)/pre-commit install
+
+test-all: $(ENVIRONMENTS:%=test-%)   ## the tests that need extras, in environments that have them
 
 test-%: .venv-%/.ready
 	.venv-$*/bin/pytest -m "$(subst $(comma), or ,$(EXTRAS_$*))"
 
-bench: $(VENV)/.dev $(VENV)/.kernels   ## speed against the textbook version, side by side, and scale (minutes)
+# numba does not notice changes in the other files a compiled function calls: so all is compiled anew
+bench: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/bench
+bench: $(VENV)/.dev   ## speed against the textbook version, side by side, and scale (minutes)
+	rm -rf $(NUMBA_CACHE_DIR)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/scale.py half
 	$(BIN)/python benchmarks/scale.py million
@@ -42,37 +53,31 @@ bench: $(VENV)/.dev $(VENV)/.kernels   ## speed against the textbook version, si
 picture: $(VENV)/.plot   ## redraw the README's picture
 	$(BIN)/python docs/picture.py
 
-# numba keeps compiled code beside the sources, but does not notice changes in the other files a function calls
-$(VENV)/.kernels: $(wildcard src/modelweld/compilers.py src/modelweld/matching/compiled/*.py src/modelweld/hmm/*.py) | $(BIN)/python
-	find src -name '*.nb[ic]' -delete
-	touch $@
+clean:   ## remove environments and caches
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+	$(or $(PYTHON),$(error $(NO_PYTHON))) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python $(PIP_INSTALL) -e .
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .[dev]
+	$(BIN)/python $(PIP_INSTALL) -e .[dev]
 	touch $@ $(VENV)/.demo
 
 $(VENV)/.plot: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .[plot]
+	$(BIN)/python $(PIP_INSTALL) -e .[plot]
 	touch $@
 
+.PRECIOUS: .venv-%/.ready
 .venv-%/.ready: pyproject.toml
-	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check -e .[dev,$(EXTRAS_$*)]
+	$(or $(PYTHON),$(error $(NO_PYTHON))) -m venv .venv-$*
+	.venv-$*/bin/python $(PIP_INSTALL) -e .[dev,$(EXTRAS_$*)]
 	touch $@
 
-test-browser: chromium
+test-light: chromium
 
 chromium:
 	command -v chromium chromedriver || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium chromium-driver)
-
-.PRECIOUS: .venv-%/.ready
-
-clean:
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,8 +1,50 @@
-"""Examples in docstrings that need an extra run where it is installed, like the tests that are marked so."""
+"""What holds for all tests: compiled code is that of the sources, examples run where their extra is installed."""
 
+import hashlib
+import os
+import shutil
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
+
+ROOT = Path(__file__).parent
+
+CACHES = ROOT / ".pytest_cache" / "numba"
+"""One folder of compiled code, named by a hash of the sources it was compiled from."""
+
+
+def compiled_sources() -> list[Path]:
+    """Every file in a folder where numba is called: compiled functions call each other across files."""
+    found = sorted((ROOT / "src").rglob("*.py"))
+    folders = {path.parent for path in found if b"njit" in path.read_bytes()}
+    return [path for path in found if path.parent in folders]
+
+
+def cache_of(sources: list[Path]) -> Path:
+    """Where code compiled from these sources is kept."""
+    mark = hashlib.blake2b(digest_size=8)
+    for path in sources:
+        mark.update(f"{path.name} {path.stat().st_size} ".encode() + path.read_bytes())
+    return CACHES / mark.hexdigest()
+
+
+def keep_compiled_code_in_step() -> None:
+    """Numba looks at the file of a function alone, not at those it calls; so when any changes, all code goes.
+
+    Programs that tests start inherit the variable. What was compiled outside tests lies beside the sources.
+    """
+    sources = compiled_sources()
+    folder = cache_of(sources)
+    if not folder.exists():
+        shutil.rmtree(CACHES, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        for stale in (ROOT / "src").rglob("__pycache__/*.nb[ic]"):
+            stale.unlink(missing_ok=True)
+    os.environ["NUMBA_CACHE_DIR"] = str(folder)
+
+
+keep_compiled_code_in_step()  # before anything imports numba, which reads the variable then
 
 ENGINES = {"federate/nvflare": "nvflare", "federate/flower*": "flwr", "shards/dask": "distributed"}
 """Modules -> the library they are made for, which must be there even to look for examples."""

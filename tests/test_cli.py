@@ -4,6 +4,7 @@ import contextlib
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -56,18 +57,18 @@ from sklearn.mixture import GaussianMixture
 import modelweld
 from modelweld.site.export import export
 
-rng = np.random.default_rng(int(sys.argv[1]))
-X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in ([0, 0], [9, 9], [-9, 5])])
-export(GaussianMixture(3, random_state=0).fit(X), sys.argv[2], site=sys.argv[2].split(".")[0], features=["x", "y"], X=X)
+for j, path in enumerate(sys.argv[1:]):
+    rng = np.random.default_rng(j)
+    X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in ([0, 0], [9, 9], [-9, 5])])
+    model = GaussianMixture(3, random_state=0).fit(X)
+    export(model, path, site=path.split(".")[0], features=["x", "y"], X=X)
 """
 
 
 def test_from_three_sites_to_labels(run, tmp_path):
-    for j, name in enumerate(("north", "south", "east")):
-        done = subprocess.run(
-            [sys.executable, "-c", EXPORT, str(j), f"{name}.safetensors"], cwd=tmp_path, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
+    command = [sys.executable, "-c", EXPORT, *(f"{name}.safetensors" for name in ("north", "south", "east"))]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     assert run("validate", "*.safetensors")[0] == 0
     code, said, complained = run("fuse", "*.safetensors", "--out", "fused.safetensors", "--report", "page.html")
     assert (code, complained) == (0, "")
@@ -198,9 +199,22 @@ MIXED_UP = [
 
 
 @pytest.fixture
-def shelf(run, tmp_path):
+def shelf(run, full_shelf, tmp_path):
+    """A copy of the shelf, in the folder where commands run."""
+    shutil.copytree(full_shelf, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def full_shelf(tmp_path_factory):
     """A folder with good, wrong, torn, changed, mixed-up and hostile files."""
-    run("adapters")  # goes to the folder
+    folder = tmp_path_factory.mktemp("shelf")
+    with contextlib.chdir(folder):
+        fill(folder)
+    return folder
+
+
+def fill(folder):
     site("good.safetensors", "good", [[0.0, 0.0], [9.0, 9.0]], ["x", "y"])
     site("twin.safetensors", "good", [[0.0, 0.0]], ["x", "y"])
     site("other.safetensors", "other", [[0.0, 0.0]], ["y", "z"])
@@ -212,7 +226,7 @@ def shelf(run, tmp_path):
     ones = np.ones((2, 2))
     chain = hmm(ones * 9, np.ones(2), ones[0] * 18, {"means": 9 * np.eye(2), "variances": ones}, counted=True)
     save(chain.with_(site="chain"), "chain.safetensors")
-    whole = (tmp_path / "good.safetensors").read_bytes()
+    whole = (folder / "good.safetensors").read_bytes()
     content = {
         "empty.safetensors": b"",
         "torn.safetensors": whole[:100],
@@ -230,8 +244,8 @@ def shelf(run, tmp_path):
         "points.csv": b"x,y\n0,0\n",
     }
     for name, data in content.items():
-        (tmp_path / name).write_bytes(data)
-    (tmp_path / "folder.safetensors").mkdir()
+        (folder / name).write_bytes(data)
+    (folder / "folder.safetensors").mkdir()
     strange = LocalModel(
         {"means": [1.0], "variances": [[1.0, 1.0]], "counts": [9.0]},
         {"means": ("component",), "variances": ("component", None), "counts": ("component",)},
@@ -239,8 +253,7 @@ def shelf(run, tmp_path):
         facts={"counted": True},
         site="strange",
     )
-    unchecked(tmp_path / "strange.safetensors", strange)
-    return tmp_path
+    unchecked(folder / "strange.safetensors", strange)
 
 
 @pytest.mark.parametrize(

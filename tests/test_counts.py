@@ -1,8 +1,6 @@
 """What is particular to Counts: sparse rows, vocabularies, starts, the density's normalisation, messages."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +16,7 @@ from modelweld.families.math.freedom import freedom, log_freedom
 from modelweld.families.math.simplex import Rows
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.studies.metrics import adjusted_rand
+from programs import printed_by
 
 
 def topics(D, base, between, seed, kind="probabilities", J=8, L=6, K=10):
@@ -251,10 +250,7 @@ def test_hyperparameters_are_checked(wrong):
 
 def test_experiment(tmp_path):
     script = Path(__file__).parents[1] / "experiments" / "newsgroups" / "run.py"
-    run = subprocess.run(
-        [sys.executable, str(script), "--smoke", "--out", str(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr + run.stdout
+    printed_by(script, "--smoke", "--out", tmp_path)
     (methods,) = json.loads((tmp_path / "results.json").read_text()).values()
     assert all(np.isfinite(row["perplexity"]) for row in methods.values())
     assert methods["Counts of probabilities, counts added"]["perplexity"] < methods["one silo, mean"]["perplexity"]

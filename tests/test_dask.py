@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -50,13 +51,27 @@ def here(shards):
     return fused
 
 
-@pytest.fixture(params=[2, 4], scope="module")
-def client(request):
+@contextmanager
+def cluster_of(workers):
     from distributed import Client, LocalCluster
 
     options = {"processes": True, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with LocalCluster(n_workers=request.param, **options) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
         yield client
+
+
+@pytest.fixture(params=[2, 4], scope="module")
+def cluster(request):
+    with cluster_of(request.param) as client:
+        yield client, request.param
+
+
+@pytest.fixture
+def client(cluster):
+    """All workers are there: one that was killed by an earlier test is on its way back for a while."""
+    client, workers = cluster
+    client.wait_for_workers(workers, timeout=60)
+    return client
 
 
 def brought(path, log):
@@ -156,16 +171,47 @@ def test_a_file_that_cannot_be_read_at_first_is_tried_again(client, here, stored
     assert fuse_on_dask(client, [moody, *sources[1:]]).trace == here.trace
 
 
+def holders(client, engine):
+    """Workers that hold a shard."""
+    return {address for who in client.who_has(engine.held).values() for address in who}
+
+
 def test_shards_are_spread_over_the_workers(client, shards, stored):
     engine = OnDask(client, stored[0])
     engine.ask(held_here, range(engine.shards), [()] * engine.shards)
-    holders = {address for who in client.who_has(engine.held).values() for address in who}
-    assert len(holders) == len(client.run(os.getpid))
+    assert holders(client, engine) == set(client.nthreads())
     assert all(len(load(shard).sites) >= 32 for shard in shards)
 
 
 def held_here(shard, labels):
     return len(shard.sites)
+
+
+class Growing(OnDask):
+    """Half of the workers join just before shards are asked for proposals for the first time."""
+
+    grown = False
+
+    def _changed(self, function, which, arguments):
+        if function is propose and not self.grown:
+            self.grown = True
+            self.client.cluster.scale(4)
+            self.client.wait_for_workers(4, timeout=60)
+        return super()._changed(function, which, arguments)
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_workers_that_join_late_get_their_share(here, stored, keep):
+    sources, log = stored
+    with cluster_of(2) as client:
+        engine = Growing(client, sources, keep)
+        fused = run(engine, None, "auto", seed=0, sweeps=3)
+        assert fused.trace == here.trace
+        assert np.array_equal(fused.atoms, here.atoms)
+        assert len(client.nthreads()) == 4
+        if keep:
+            assert holders(client, engine) == set(client.nthreads())
+            assert len(log.read_text().splitlines()) == len(sources)  # they moved, and were not read again
 
 
 def test_functions_for_map_in_pandas_give_the_merge_of_shards(shards):

@@ -2,26 +2,18 @@
 
 import doctest
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from programs import printed_by
+
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
-def printed_by(script, *options, **more):
-    """What a study prints."""
-    command = [sys.executable, str(EXPERIMENTS / script), *map(str, options)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, **more)
-    assert run.returncode == 0, run.stderr + run.stdout
-    return run.stdout
-
-
 def test_strength(tmp_path):
-    printed_by("strength/run.py", "--smoke", "--out", tmp_path)
+    printed_by(EXPERIMENTS / "strength/run.py", "--smoke", "--out", tmp_path)
     results = json.loads((tmp_path / "results.json").read_text())
     assert list(results) == ["tiny_sparse", "tiny_mixtures"]
     assert results["tiny_sparse"]["ours"]["ari"] == [1.0, None]
@@ -34,24 +26,24 @@ def test_strength(tmp_path):
 
 
 def test_real_sets(tmp_path):
-    printed_by("strength/real.py", "--smoke", "--out", tmp_path)
+    printed_by(EXPERIMENTS / "strength/real.py", "--smoke", "--out", tmp_path)
     (methods,) = json.loads((tmp_path / "real.json").read_text()).values()
     assert all(np.isfinite(row["ours"]) for rows in methods.values() for row in rows)
     assert all(f"| digits | {method} |" in (tmp_path / "real.md").read_text() for method in methods)
 
 
 def test_guard():
-    printed = printed_by("strength/guard.py", "--seeds", 1)
+    printed = printed_by(EXPERIMENTS / "strength/guard.py", "--seeds", 1)
     assert "| to a third | 0.99 to 1.0 |" in printed
 
 
 def test_mixtures(tmp_path):
-    printed = printed_by("mixtures/run.py", "--smoke", cwd=tmp_path)
+    printed = printed_by(EXPERIMENTS / "mixtures/run.py", "--smoke", folder=tmp_path)
     assert "density" in printed
 
 
 def test_families():
-    printed = printed_by("families/run.py", "--smoke")
+    printed = printed_by(EXPERIMENTS / "families/run.py", "--smoke")
     assert printed.count("±") == 12 * 4
     assert "left out" not in printed
 
@@ -79,5 +71,5 @@ def test_log_likelihood_is_that_of_scipy(mixtures):
 
 
 def test_calibration():
-    printed = printed_by("calibration/run.py", "--smoke")
+    printed = printed_by(EXPERIMENTS / "calibration/run.py", "--smoke")
     assert printed.count("| bin | stated | true | n |") == 4

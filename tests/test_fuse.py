@@ -59,7 +59,7 @@ def test_default_on_the_hard_golden_cases():
 DRAWS = {
     "easy": simulate.sparse(15, 8, 5, 0.5, 6.0, 1, 1, seed=1),
     "hard": simulate.sparse(30, 10, 3, 1.0, 3.0, 1, 1, seed=2),
-    "golden": simulate.sparse(50, 20, 50, 10.0, 7.0, 1, 1, seed=3),
+    "golden": simulate.sparse(40, 12, 50, 10.0, 7.0, 1, 1, seed=3),
 }
 
 

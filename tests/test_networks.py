@@ -1,8 +1,6 @@
 """Networks: what a refit and a union are, classes that sites lack, and what is refused."""
 
 import json
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from modelweld.kinds.network_polish import _slope
 from modelweld.kinds.network_refit import DRAWS, drawn
 from modelweld.libraries import write
 from modelweld.priors.beta_bernoulli import BetaBernoulli
+from programs import printed_by
 
 APART = {
     "families": Gaussian(noise=1e-6, spread=1.0, shape="scalar", learning="nothing"),
@@ -315,9 +314,7 @@ def test_networks_of_two_libraries_fuse_in_one_call(rng):
 
 def test_the_experiment_runs(tmp_path):
     script = Path(__file__).parents[1] / "experiments" / "networks" / "run.py"
-    command = [sys.executable, str(script), "--smoke", "--out", str(tmp_path)]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert run.returncode == 0, run.stderr + run.stdout
+    printed_by(script, "--smoke", "--out", tmp_path)
     for entry in json.loads((tmp_path / "results.json").read_text()).values():
         methods = entry["methods"]
         assert methods["ours, refit"]["units"] <= methods["class-weighted logit ensemble"]["units"]

@@ -67,8 +67,9 @@ MODULES = {
 
 def _names() -> list[str]:
     """The value of ``__all__``: families included, which are loaded for it."""
-    families: list[str] = import_module("modelweld.families").__all__
-    return sorted([*families, *(name for names in HOMES.values() for name in names)])
+    brought = vars(import_module("modelweld.families")).items()
+    families = [name for name, thing in brought if isinstance(thing, type)]
+    return sorted(["from_density", *families, *(name for names in HOMES.values() for name in names)])
 
 
 def _find(name: str) -> object:

@@ -28,6 +28,8 @@ class Adapted:
     """As in `fusion.model(how=...)`."""
     itself = 1e-6
     """How near `answers` are when a model fuses with its own shuffled copies; None where that adds evidence."""
+    exactly = 1e-9
+    """How near `answers` are when the same parameters went through other hands: rounding, no more."""
     refits = True
     """Whether a fit to features in another order is the same fit."""
     scales = True

@@ -94,16 +94,27 @@ class SymbolPosterior(Symbols):
 
 
 GAUSSIAN = ("means_", "_covars_")
+
+BOUND = {"full": (("covars_prior", np.eye(3)), ("covars_weight", 8.0))}
+"""Scatter that every covariance has before it sees data: else a state that shrinks onto few rows has one that is
+singular but for rounding, and whether that is positive definite depends on the processor."""
+
+MIXED = {
+    "full": (("covars_prior", np.eye(3)), ("covars_weight", 0.0)),  # scale and degrees of an inverse Wishart
+    "diag": (("covars_prior", 0.0), ("covars_weight", 0.5)),  # shape and scale of an inverse gamma
+}
+"""The same for mixtures, where hmmlearn's default is maximum likelihood."""
+
 ADAPTED = {
     **{
-        f"GaussianHMM {kind}": Chain("GaussianHMM", GAUSSIAN, (("covariance_type", kind),))
+        f"GaussianHMM {kind}": Chain("GaussianHMM", GAUSSIAN, (("covariance_type", kind), *BOUND.get(kind, ())))
         for kind in ("full", "tied", "diag", "spherical")
     },
     **{
         f"GMMHMM {kind}": Chain(
-            "GMMHMM", ("weights_", "means_", "covars_"), (("n_mix", 2), ("covariance_type", kind), ("min_covar", 0.1))
+            "GMMHMM", ("weights_", "means_", "covars_"), (("n_mix", 2), ("covariance_type", kind), *prior)
         )
-        for kind in ("full", "diag")
+        for kind, prior in MIXED.items()
     },
     "CategoricalHMM": Symbols("CategoricalHMM", ("emissionprob_",)),
     "MultinomialHMM": Trials("MultinomialHMM", ("emissionprob_",), (("n_trials", 5),)),

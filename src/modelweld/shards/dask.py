@@ -51,7 +51,7 @@ def fuse_on_dask(
     keep : bool
         Whether workers hold their shards in memory between steps. False: shards are read anew at each step, so that
         more can be fused than the cluster's memory holds, and values never move between workers either (with True,
-        Dask may move a shard from a busy worker to an idle one).
+        shards move to workers that join late, and Dask may move one from a busy worker to an idle one).
     retries : int
         How often a task that failed is tried again. Workers that die are another matter: Dask's
         ``distributed.scheduler.allowed-failures`` says how many a task may survive.
@@ -64,7 +64,8 @@ def fuse_on_dask(
 
     Notes
     -----
-    The answer is the same, bit for bit, for any number of workers. ``examples/dask_shards.py`` is a complete program::
+    The answer is the same, bit for bit, for any number of workers, also when some join or leave on the way: each step
+    is spread over those that are there when it begins. ``examples/dask_shards.py`` is a complete program::
 
         with LocalCluster(n_workers=4, threads_per_worker=1) as cluster, Client(cluster) as client:
             fused = fuse_on_dask(client, sorted(Path("shards").glob("*.safetensors")))
@@ -82,6 +83,7 @@ class OnDask(Engine):
         self.client, self.shards = client, len(sources)
         self.options = {"pure": False, "retries": retries}
         sources = [client.compute(x) if hasattr(x, "__dask_graph__") else x for x in sources]
+        self.holds = keep
         self.held = [client.submit(load, x, **self.options) if keep else x for x in sources]
         self.labels: list[Any] = [None] * self.shards
         self.proposed = list(self.labels)
@@ -96,14 +98,40 @@ class OnDask(Engine):
         return list(self.client.gather([self.client.submit(itemgetter(1), future, pure=False) for future in both]))
 
     def _submitted(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        if self.holds:
+            self._spread()
         return [
             self.client.submit(_at_work, function, self.held[s], self.labels[s], *a, **self.options)
             for s, a in zip(which, arguments, strict=True)
         ]
 
+    def _spread(self) -> None:
+        """Give workers that hold nothing, as those do that joined late, their share of the shards by threads.
+
+        Dask runs a task where its shard lies, so that without this a late worker would have next to nothing to do.
+        Shards that have yet to be read are Dask's to place.
+        """
+        holders = self.client.who_has(self.held)
+        if not all(holders.values()):
+            return
+        threads = self.client.nthreads()
+        homes: dict[str, list[int]] = {address: [] for address in threads}
+        for s, future in enumerate(self.held):
+            homes.setdefault(holders[future.key][0], []).append(s)
+        for late in [address for address in threads if not homes[address]]:
+            for _ in range(self.shards * threads[late] // sum(threads.values())):
+                s = max(homes.values(), key=len).pop()
+                there = {"workers": [late], "allow_other_workers": True}  # others, should it leave again
+                self.held[s] = self.client.submit(_same, self.held[s], **there, **self.options)
+
     def keep(self, s: int) -> None:
         """The labels last proposed for shard s are its labels now."""
         self.labels[s] = self.proposed[s]
+
+
+def _same(shard: Shard) -> Shard:
+    """What is submitted to a worker for a shard to lie there."""
+    return shard
 
 
 def _at_work(function: Function, held: Any, labels: Index | None, *arguments: Any) -> Any:
