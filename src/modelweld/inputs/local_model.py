@@ -86,6 +86,31 @@ class LocalModel:
 
     def __post_init__(self) -> None:
         where = f"site {self.site!r}" if self.site else "local model"
+        self._check_names(where)
+        arrays = {name: checked_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
+        coordinates = _checked_names(self.coordinates, self.partial, where)
+        named = {name: tuple(axes) for name, axes in self.axes.items()}
+        sizes = _checked_sizes(arrays, named, coordinates, where)
+        checked: dict[str, object] = {
+            "arrays": arrays,
+            "axes": {name: tuple(None if a in coordinates else a for a in axes) for name, axes in named.items()},
+            "along": {name: tuple(a if a in coordinates else None for a in axes) for name, axes in named.items()},
+            "variance": {
+                name: _beside(v, arrays[name], f"{where}, variance of {name!r}") for name, v in self.variance.items()
+            },
+            "weight": {
+                name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()
+            },
+            "riding": tuple(self.riding),
+            "coordinates": coordinates,
+            "partial": tuple(self.partial),
+            "sizes": {name: size for name, size in sizes.items() if name not in coordinates},
+        }
+        for attribute, value in checked.items():
+            object.__setattr__(self, attribute, value)
+
+    def _check_names(self, where: str) -> None:
+        """Arrays and axes, and what else names arrays, must speak of the same ones."""
         if set(self.arrays) != set(self.axes):
             odd = sorted(set(self.arrays) ^ set(self.axes))
             raise InputError(f"{where}: every array needs its axes and the reverse; {odd} has only one of the two.")
@@ -95,42 +120,6 @@ class LocalModel:
                 f"{where}: variance, weight and riding name arrays of the model, but there is no {unknown}; "
                 f"it has {sorted(self.arrays)}."
             )
-        arrays = {name: checked_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
-        coordinates = _checked_names(self.coordinates, self.partial, where)
-        axes = {name: tuple(names) for name, names in self.axes.items()}
-        sizes: dict[str, int] = {name: len(names) for name, names in coordinates.items()}
-        for name, values in arrays.items():
-            if values.ndim != len(axes[name]):
-                raise InputError(
-                    f"{where}: array {name!r} has {values.ndim} axes but {axes[name]} names {len(axes[name])}."
-                )
-            for axis, size in zip(axes[name], values.shape, strict=True):
-                if axis is not None and sizes.setdefault(axis, size) != size:
-                    what = (
-                        f"coordinate {axis!r} has {sizes[axis]} names"
-                        if axis in coordinates
-                        else (f"set {axis!r} has {sizes[axis]} members elsewhere")
-                    )
-                    raise InputError(f"{where}: {what} but {size} in array {name!r}.")
-        along = {name: tuple(a if a in coordinates else None for a in named) for name, named in axes.items()}
-        axes = {name: tuple(None if a in coordinates else a for a in named) for name, named in axes.items()}
-        sizes = {name: size for name, size in sizes.items() if name not in coordinates}
-        variance = {
-            name: _beside(v, arrays[name], f"{where}, variance of {name!r}") for name, v in self.variance.items()
-        }
-        weight = {name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()}
-        for attribute, value in {
-            "arrays": arrays,
-            "axes": axes,
-            "variance": variance,
-            "weight": weight,
-            "riding": tuple(self.riding),
-            "coordinates": coordinates,
-            "partial": tuple(self.partial),
-            "sizes": sizes,
-            "along": along,
-        }.items():
-            object.__setattr__(self, attribute, value)
 
     sizes: dict[str, int] = field(init=False, repr=False)
     along: dict[str, Axes] = field(init=False, repr=False)
@@ -150,6 +139,31 @@ class LocalModel:
             for name, named in self.axes.items()
         }
         return LocalModel(**{**mine, **changes})
+
+
+def _checked_sizes(
+    arrays: Mapping[str, Array],
+    axes: Mapping[str, Axes],
+    coordinates: Mapping[str, Sequence[str]],
+    where: str,
+) -> dict[str, int]:
+    """How many members each set, and names each coordinate, has: the same in all arrays."""
+    sizes = {name: len(names) for name, names in coordinates.items()}
+    for name, values in arrays.items():
+        if values.ndim != len(axes[name]):
+            raise InputError(
+                f"{where}: array {name!r} has {values.ndim} axes but {axes[name]} names {len(axes[name])}."
+            )
+        for axis, size in zip(axes[name], values.shape, strict=True):
+            if axis is not None and sizes.setdefault(axis, size) != size:
+                spelt = axis in coordinates
+                what = (
+                    f"coordinate {axis!r} has {sizes[axis]} names"
+                    if spelt
+                    else f"set {axis!r} has {sizes[axis]} members elsewhere"
+                )
+                raise InputError(f"{where}: {what} but {size} in array {name!r}.")
+    return sizes
 
 
 def _checked_names(

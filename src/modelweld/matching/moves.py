@@ -1,4 +1,4 @@
-"""Moves beyond one group at a time, each kept only if the objective rises.
+"""Moves beyond one group at a time, each kept only if the objective rises: unions, splits, groups matched afresh.
 
 Sweeps stop where no single group can do better. Three ways out:
 
@@ -25,6 +25,11 @@ PATIENCE = 8
 """Rounds in vain after which rematching ends: most of the gain is had in the first four rounds."""
 
 MOST_ROUNDS = 200
+"""Rounds after which moves end in any case: a bound, nothing that was tuned."""
+
+HOPELESS = 100.0
+"""Nats: what lowers the objective by more with either of two atoms is not scored again with their union, which is
+more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
 
 
 def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int) -> Progress:
@@ -123,11 +128,6 @@ def _partings(board: Board, members: Index) -> list[Index]:
     half = closeness[:, a] < closeness[:, b]
     half[[a, b]] = [False, True]
     return [members[[farthest]], members[half]]
-
-
-HOPELESS = 100.0
-"""Nats: what lowers the objective by more with either of two atoms is not scored again with their union, which is
-more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
 
 
 class Pairs:

@@ -43,92 +43,6 @@ class Effort:
     max_sweeps: int
 
 
-def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effort: Effort) -> tuple[AnyBoard, Progress]:
-    """Algorithm 1 from every start; the first of the best objectives."""
-    board, *others = boards
-    progress = alternate(board, J, rng, effort.max_sweeps)
-    for other in others:
-        attempt = alternate(other, J, rng, effort.max_sweeps)
-        if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
-            board, progress = other, attempt
-    if effort.rematch:
-        progress = rematch(board, J, rng, progress, effort.max_sweeps)
-    return board, progress
-
-
-def find_matching(
-    stacks: Sequence[Stack],
-    starts: Sequence[Sequence[Family]],
-    prior: Prior,
-    copies: bool,
-    rng: np.random.Generator,
-    effort: Effort,
-) -> tuple[Board, Progress]:
-    """The best matching found with the reference board; with copies only if they are there and believable."""
-    J = len(stacks[0].sizes)
-    if copies:
-        boards = [Board(stacks, families, prior, Copies()) for families in starts]
-        if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
-            boards = [max(map(agglomerated, boards), key=lambda board: board.objective())]
-        board, progress = _moved(best_run(boards, J, rng, effort), J, rng, effort)
-        if (board.pieces() > 1).any() and believable(board):
-            return board, progress
-    return _moved(best_run([Board(stacks, families, prior) for families in starts], J, rng, effort), J, rng, effort)
-
-
-def agglomerated(board: Board) -> Board:
-    """The board with every value an atom, the best pairs of atoms joined until none raises the objective.
-
-    Sweeps from nothing match pieces one group at a time, after the first of them have gathered elsewhere; this sees
-    all groups at once, and does not depend on their order.
-    """
-    board.labels = np.arange(len(board.labels))
-    board.recount()
-    merge(board)
-    board.learn()
-    return board
-
-
-def believable(board: Board) -> bool:
-    """Whether the pieces found are few, or at least unmistakable; if not, a warning says so."""
-    delta = board.copies.delta if board.copies is not None else 0.0
-    if delta <= LARGEST_SHARE or (delta <= COLLAPSE and certainty(board) >= CERTAIN):
-        return True
-    warn_user(
-        f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
-        "overlap too much to tell pieces from neighbours, so every site holds an atom once. Fewer components "
-        "there, or more restarts, would help.",
-        OverlapWarning,
-    )
-    return False
-
-
-def certainty(board: Board) -> float:
-    """How sure the most doubtful tenth of all pieces is of its atom, at most; 1 where nothing is in pieces.
-
-    A piece is taken out of its atom and compared with it and all other atoms, all equally probable beforehand.
-    """
-    from scipy.special import logsumexp
-
-    _, held, pieces = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
-    sure = []
-    for i in np.flatnonzero(pieces[held.ravel()] > 1):
-        gain = np.zeros(len(board.counts))
-        for family, own, sums in zip(board.families, board.rows, board.sums, strict=True):
-            rest = sums.copy()
-            rest[board.labels[i]] -= own[i]
-            gain += family.gain(own[[i]], rest)[0]
-        sure.append(np.exp(gain[board.labels[i]] - logsumexp(gain)))
-    return float(np.quantile(sure, DOUBTFUL_SHARE)) if sure else 1.0
-
-
-def _moved(run: tuple[AnyBoard, Progress], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Board, Progress]:
-    """Merge and split, if asked to."""
-    board, progress = run
-    assert isinstance(board, Board)
-    return board, merge_and_split(board, J, rng, progress, effort.max_sweeps) if effort.moves else progress
-
-
 def run(
     stacks: Sequence[Stack], families: Sequence[Family], plan: Plan, rng: np.random.Generator
 ) -> tuple[AnyBoard, Progress, Index]:
@@ -177,6 +91,95 @@ def compiled_boards(stack: Stack, family: Family, prior: Prior) -> tuple[list[An
     return [CompiledBoard(stack, start, prior) for start in family.starts(stack)], order
 
 
+def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effort: Effort) -> tuple[AnyBoard, Progress]:
+    """Algorithm 1 from every start; the first of the best objectives."""
+    board, *others = boards
+    progress = alternate(board, J, rng, effort.max_sweeps)
+    for other in others:
+        attempt = alternate(other, J, rng, effort.max_sweeps)
+        if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
+            board, progress = other, attempt
+    if effort.rematch:
+        progress = rematch(board, J, rng, progress, effort.max_sweeps)
+    return board, progress
+
+
+def find_matching(
+    stacks: Sequence[Stack],
+    starts: Sequence[Sequence[Family]],
+    prior: Prior,
+    copies: bool,
+    rng: np.random.Generator,
+    effort: Effort,
+) -> tuple[Board, Progress]:
+    """The best matching found with the reference board; with copies only if they are there and believable."""
+    J = len(stacks[0].sizes)
+    if copies:
+        boards = [Board(stacks, families, prior, Copies()) for families in starts]
+        if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
+            boards = [max(map(agglomerated, boards), key=lambda board: board.objective())]
+        board, progress = _moved(best_run(boards, J, rng, effort), J, rng, effort)
+        if (board.pieces() > 1).any() and believable(board):
+            return board, progress
+    return _moved(best_run([Board(stacks, families, prior) for families in starts], J, rng, effort), J, rng, effort)
+
+
+def agglomerated(board: Board) -> Board:
+    """The board with every value an atom, the best pairs of atoms joined until none raises the objective.
+
+    Sweeps from nothing match pieces one group at a time, after the first of them have gathered elsewhere; this sees
+    all groups at once, and does not depend on their order.
+    """
+    board.labels = np.arange(len(board.labels))
+    board.recount()
+    merge(board)
+    board.learn()
+    return board
+
+
+def believable(board: Board) -> bool:
+    """Whether the pieces found are few, or at least unmistakable; if not, a warning says so."""
+    delta = board.delta
+    if delta <= LARGEST_SHARE or (delta <= COLLAPSE and certainty(board) >= CERTAIN):
+        return True
+    warn_user(
+        f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
+        "overlap too much to tell pieces from neighbours, so every site holds an atom once. Fewer components "
+        "there, or more restarts, would help.",
+        OverlapWarning,
+    )
+    return False
+
+
+def certainty(board: Board) -> float:
+    """How sure the most doubtful tenth of all pieces is of its atom, at most; 1 where nothing is in pieces.
+
+    A piece is taken out of its atom and compared with it and all other atoms, all equally probable beforehand.
+    """
+    from scipy.special import logsumexp
+
+    _, held, pieces = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
+    sure = []
+    for i in np.flatnonzero(pieces[held.ravel()] > 1):
+        rest, one = board.copied(), np.array([i])
+        rest.take(one, counted=False)
+        gain = rest.gain(one, np.arange(len(board.counts)))[0]
+        sure.append(np.exp(gain[board.labels[i]] - logsumexp(gain)))
+    return float(np.quantile(sure, DOUBTFUL_SHARE)) if sure else 1.0
+
+
+def _moved(run: tuple[AnyBoard, Progress], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Board, Progress]:
+    """Merge and split, if asked to."""
+    board, progress = run
+    assert isinstance(board, Board)
+    return board, merge_and_split(board, J, rng, progress, effort.max_sweeps) if effort.moves else progress
+
+
+def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
+    """The first of each list, then the second, ...; a list that has ended goes on with its last."""
+    return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]
+
+
 def board_at(old: Matching, stacks: Sequence[Stack], labels: Index) -> tuple[AnyBoard, Index]:
     """A board of the kind that made a matching, at these labels (NEW: none yet), and where its values stood."""
     assert old.prior is not None
@@ -192,8 +195,3 @@ def board_at(old: Matching, stacks: Sequence[Stack], labels: Index) -> tuple[Any
         return compiled, order
     stacks, order = arranged(stacks)
     return Board(stacks, families, old.prior, old.copies, labels[order]), order
-
-
-def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
-    """The first of each list, then the second, ...; a list that has ended goes on with its last."""
-    return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]

@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
@@ -86,10 +87,30 @@ def side_by_side(stacks: Sequence[Stack]) -> Stack:
 
 def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
     """One array of all sites as rows of `set_name`, its other sets in global order (absent members: weight 0)."""
-    has_variance = any(name in m.variance for m in sites)
+    _check_weights(sites, name)
     axes = sites[0].axes[name]
     reordered = any(axis is not None and axis != set_name for axis in axes)
-    has_weight = reordered or any(name in m.weight for m in sites)
+
+    def members(parts: Sequence[ArrayLike]) -> list[Array]:
+        return [_as_members(np.asarray(x), j, axes, set_name, matchings) for j, x in enumerate(parts)]
+
+    values = members([m.arrays[name] for m in sites])
+    variance = weight = None
+    if any(name in m.variance for m in sites):
+        variance = members([m.variance.get(name, np.zeros(np.shape(m.arrays[name]))) for m in sites])
+    if reordered or any(name in m.weight for m in sites):
+        weight = members([m.weight.get(name, np.ones(np.shape(m.arrays[name]))) for m in sites])
+    stack = Stack(
+        np.concatenate(values),
+        offsets_of([len(v) for v in values]),
+        None if variance is None else np.concatenate(variance),
+        None if weight is None else np.concatenate(weight),
+    )
+    return stack.blind()
+
+
+def _check_weights(sites: Sequence[LocalModel], name: str) -> None:
+    """Refuse weights from some sites and not from others, unless they only say what was seen."""
     without = [m.site or str(j) for j, m in enumerate(sites) if name not in m.weight]
     sent = [np.asarray(m.weight[name]) for m in sites if name in m.weight]
     if without and any(((w != 0) & (w != 1)).any() for w in sent):
@@ -98,33 +119,20 @@ def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matching
             f"{f' and {len(without) - 3} others' if len(without) > 3 else ''}. What their values are worth is not "
             "known then: send weights from all sites, or from none."
         )
-    values, variance, weight = [], [], []
-    for j, m in enumerate(sites):
-        array = np.asarray(m.arrays[name])
 
-        def rows(x: Array, j: int = j, m: LocalModel = m) -> Array:
-            for position, axis in enumerate(m.axes[name]):
-                if axis is not None and axis != set_name:
-                    matching = matchings[axis]
-                    shape = (*x.shape[:position], len(matching.counts), *x.shape[position + 1 :])
-                    spread_out = np.zeros(shape)
-                    spread_out[(slice(None),) * position + (matching.labels[j],)] = x
-                    x = spread_out
-            x = np.moveaxis(x, m.axes[name].index(set_name), 0)
-            return x.reshape(len(x), int(np.prod(x.shape[1:])))
 
-        values.append(rows(array))
-        if has_variance:
-            variance.append(rows(np.asarray(m.variance.get(name, np.zeros(array.shape)))))
-        if has_weight:
-            weight.append(rows(np.asarray(m.weight.get(name, np.ones(array.shape)))))
-    stack = Stack(
-        np.concatenate(values),
-        offsets_of([len(v) for v in values]),
-        np.concatenate(variance) if has_variance else None,
-        np.concatenate(weight) if has_weight else None,
-    )
-    return stack.blind()
+def _as_members(
+    x: Array, j: int, axes: Sequence[str | None], set_name: str, matchings: Mapping[str, Matching]
+) -> Array:
+    """An array of site j with one row per member of a set, other sets in global order, zero what the site lacks."""
+    for position, axis in enumerate(axes):
+        if axis is not None and axis != set_name:
+            matching = matchings[axis]
+            wide = np.zeros((*x.shape[:position], len(matching.counts), *x.shape[position + 1 :]))
+            wide[(slice(None),) * position + (matching.labels[j],)] = x
+            x = wide
+    x = np.moveaxis(x, axes.index(set_name), 0)
+    return x.reshape(len(x), int(np.prod(x.shape[1:])))
 
 
 def columns_of(

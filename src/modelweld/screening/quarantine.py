@@ -22,6 +22,9 @@ from modelweld.progress import told
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, OutlierReport, set_aside
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 
+MOST_SHARED = 0.5
+"""Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""
+
 
 def without_outliers(
     stacks: Sequence[Stack],
@@ -75,10 +78,6 @@ def with_outliers(matching: Matching, report: OutlierReport | None, stacks: Sequ
         kept=report.keep,
         reasons=tuple(report.reasons),
     )
-
-
-MOST_SHARED = 0.5
-"""Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""
 
 
 def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
