@@ -11,8 +11,9 @@ import modelweld
 from cases.directions import CASES, about, unit
 from modelweld import InputError, LocalModel
 from modelweld.families.base import summed
-from modelweld.families.directions import CONCENTRATIONS, Directions
+from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import log_normaliser, slope, tilt
+from modelweld.families.math.von_mises_fisher import CONCENTRATIONS
 from modelweld.inputs.stack import stack_arrays
 from modelweld.studies.metrics import adjusted_rand
 

@@ -1243,7 +1243,7 @@ def test_fusions_and_sites_are_not_mixed_up(path):
         ({"matchings__0__prior__fields": {"alpha": 1}}, "has no 'alpha'"),
         ({"matchings__0__families__0__family__fields__noise": "much"}, "should be"),
         ({"matchings__0__families__0__family__fields__trust": {"float": "x"}}, "must be"),
-        ({"matchings__0__families__0__family__fields__noise": -1.0}, "must be positive"),
+        ({"matchings__0__families__0__family__fields__noise": -1.0}, "must be a positive number"),
         ({"matchings__0__labels": "matchings/0/history"}, "must not be"),
         ({"matchings__0__counts": "matchings/0/changes"}, "do not fit together"),
         ({"matchings__0__offsets": "matchings/0/changes"}, "must rise from 0"),

@@ -149,8 +149,8 @@ def test_as_many_dimensions_as_were_given():
     ("arguments", "words"),
     [
         ({"strength": 0.0}, "strength is a positive number"),
-        ({"mean": [np.inf]}, "mean is a finite number per dimension"),
-        ({"learning": "moments"}, "learning is one of"),
+        ({"mean": [np.inf]}, "mean must be a finite number or one per dimension"),
+        ({"learning": "moments"}, "learning is 'likelihood' or 'nothing'"),
         ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, "the scale must be a covariance"),
     ],
 )

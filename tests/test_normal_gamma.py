@@ -8,7 +8,8 @@ from scipy.stats import t
 import modelweld
 from cases.normal_gamma import CASES
 from modelweld.errors import InputError
-from modelweld.families.normal_gamma import Belief, NormalGamma, Statistics, log_evidence, slopes
+from modelweld.families.math.normal_gamma import Belief, Statistics, log_evidence, slopes
+from modelweld.families.normal_gamma import NormalGamma
 from modelweld.inputs.stack import Stack, offsets_of
 
 
@@ -91,9 +92,9 @@ def test_what_it_takes():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"shape": 0.0}, "shape must be positive"),
+        ({"shape": 0.0}, "shape must be a positive number"),
         ({"mean": [np.nan]}, "mean must be a finite number"),
-        ({"learning": "moments"}, "learning is one of"),
+        ({"learning": "moments"}, "learning is 'likelihood' or 'nothing'"),
     ],
 )
 def test_hyperparameters_are_checked(arguments, words):

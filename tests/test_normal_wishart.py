@@ -9,7 +9,7 @@ from cases.normal_wishart import CASES
 from cases.scatter import inverse_wishart, scattered
 from modelweld import LocalModel
 from modelweld.errors import InputError
-from modelweld.families.normal_wishart import NormalWishart
+from modelweld.families.wishart.normal_wishart import NormalWishart
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.studies.metrics import adjusted_rand
 
@@ -99,8 +99,8 @@ def test_layouts_are_told_by_the_field():
     ("arguments", "words"),
     [
         ({"strength": 0.0}, "strength is a positive number"),
-        ({"mean": [np.inf]}, "mean is a finite number per dimension"),
-        ({"learning": "moments"}, "learning is one of"),
+        ({"mean": [np.inf]}, "mean must be a finite number or one per dimension"),
+        ({"learning": "moments"}, "learning is 'likelihood' or 'nothing'"),
     ],
 )
 def test_hyperparameters_are_checked(arguments, words):

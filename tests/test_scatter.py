@@ -10,9 +10,9 @@ from scipy.stats import gamma, invgamma
 import modelweld
 from cases.scatter import CASES, inverse_wishart, scattered
 from modelweld.errors import InputError
-from modelweld.families.scatter import Scatter
 from modelweld.families.wishart.evidence import Sums, integral, log_evidence, log_normaliser, slopes
 from modelweld.families.wishart.learning import LARGEST_BETWEEN, Matched
+from modelweld.families.wishart.scatter import Scatter
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.studies.metrics import adjusted_rand
 
@@ -141,7 +141,7 @@ def test_gain_is_the_same_in_blocks(rng, monkeypatch):
     drawn = case.draw([4, 3], rng)
     rows, sums = drawn.rows(case.family), drawn.sums(case.family)
     whole = case.family.gain(rows, sums)
-    monkeypatch.setattr("modelweld.families.math.covariances.LARGEST_BLOCK", 1)
+    monkeypatch.setattr("modelweld.families.wishart.prior.LARGEST_BLOCK", 1)
     assert np.array_equal(case.family.gain(rows, sums), whole)
 
 
@@ -172,7 +172,7 @@ def test_what_is_not_seen_is_not_judged():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"learning": "moments"}, "learning is one of"),
+        ({"learning": "moments"}, "learning is 'likelihood' or 'nothing'"),
         ({"between": 0.0}, "between is a positive number"),
         ({"scale": np.ones(3)}, r"matrix \(D, D\)"),
         ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, "must be a covariance"),

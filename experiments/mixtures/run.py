@@ -25,8 +25,8 @@ from rivals import Mixture, barycentre, em, kmeans, refitted, transport
 from sets import SETS, Sites, digits, heart
 
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
-from modelweld.families.normal_wishart import NormalWishart
-from modelweld.families.scatter import Scatter
+from modelweld.families.wishart.normal_wishart import NormalWishart
+from modelweld.families.wishart.scatter import Scatter
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import merged, parameters, stacked
 from modelweld.kinds.mixture_density import log_likelihood

@@ -8,7 +8,7 @@ from scipy.stats import invwishart, multivariate_normal
 from cases import Drawn
 from cases.normal_wishart import NormalWishartCase
 from cases.scatter import SCALE, inverse_wishart, scattered
-from modelweld.families.moments import Moments
+from modelweld.families.wishart.moments import Moments
 
 
 @dataclass(frozen=True)

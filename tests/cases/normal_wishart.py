@@ -7,7 +7,7 @@ from scipy.stats import invwishart, multivariate_normal, wishart
 
 from cases import Drawn
 from cases.scatter import SCALE, CovarianceCase, drawn_counts, inverse_wishart, scattered
-from modelweld.families.normal_wishart import NormalWishart
+from modelweld.families.wishart.normal_wishart import NormalWishart
 
 
 @dataclass(frozen=True)

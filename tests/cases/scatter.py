@@ -7,7 +7,7 @@ from scipy.stats import invwishart, wishart
 
 from cases import Case, Drawn
 from modelweld.families.math.effective_size import effective_count
-from modelweld.families.scatter import Scatter
+from modelweld.families.wishart.scatter import Scatter
 
 
 def bartlett(freedom, D, rng):

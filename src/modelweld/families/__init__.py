@@ -7,12 +7,12 @@ from modelweld.families.base import Family as Family
 from modelweld.families.counts import Counts as Counts
 from modelweld.families.directions import Directions as Directions
 from modelweld.families.gaussian import Gaussian as Gaussian
-from modelweld.families.moments import Moments as Moments
 from modelweld.families.normal_gamma import NormalGamma as NormalGamma
-from modelweld.families.normal_wishart import NormalWishart as NormalWishart
 from modelweld.families.own.density import from_density as from_density
 from modelweld.families.proportions import Proportions as Proportions
 from modelweld.families.rates import Rates as Rates
 from modelweld.families.registry import FAMILIES as FAMILIES
 from modelweld.families.registry import register as register
-from modelweld.families.scatter import Scatter as Scatter
+from modelweld.families.wishart.moments import Moments as Moments
+from modelweld.families.wishart.normal_wishart import NormalWishart as NormalWishart
+from modelweld.families.wishart.scatter import Scatter as Scatter

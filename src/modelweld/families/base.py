@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Self
+from copy import copy
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,8 @@ from modelweld.inputs.stack import Index, Stack
 
 Learned = dict[str, ArrayLike | None]
 """Hyperparameters by name; None where one is not known yet."""
+
+Some = TypeVar("Some", bound="Family")
 
 
 class Family(ABC):
@@ -103,6 +106,14 @@ class Family(ABC):
         This is the paper's subtraction trick. Override it where there is something faster.
         """
         return self.log_evidence(own[:, None, :] + sums[None, :, :]) - self.log_evidence(sums)[None, :]
+
+
+def with_fields(family: Some, **fields: object) -> Some:
+    """The same family with other fields, which need not be checked again."""
+    result = copy(family)
+    for name, value in fields.items():
+        object.__setattr__(result, name, value)
+    return result
 
 
 def summed(rows: Array, labels: Index, K: int | None = None) -> Array:

@@ -21,6 +21,13 @@ def check_choice(family: Family, field: str, known: Sequence[str] = LEARNING) ->
         raise InputError(f"{type(family).__name__}: {field} is {names}; found {given!r}.")
 
 
+def check_number(family: Family, field: str, what: str = "a positive number") -> None:
+    """Refuse a field that is given and no positive finite number."""
+    given = getattr(family, field)
+    if given is not None and not 0 < given < np.inf:
+        raise InputError(f"{type(family).__name__}: {field} is {what}; found {given!r}.")
+
+
 def freeze_vectors(family: Family, *names: str, positive: bool = False, infinite: bool = False) -> None:
     """Make fields that are given arrays (1,) or (D,); refuse what is no number, or not positive where that is asked.
 

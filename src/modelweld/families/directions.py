@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, first_row
-from modelweld.families.math.bessel import log_uniform, slope, tilt, tilt_and_slope
+from modelweld.families.checks import check_choice
+from modelweld.families.math.bessel import log_uniform, tilt
 from modelweld.families.math.start import NOISE_SHARES, noise_shares, total_variance
+from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, At, Weights, concentration_at, maximise
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
 UNIT_TOLERANCE = 1e-6
 """How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""
-
-CONCENTRATIONS = (1e-3, 1e6)
-"""Bounds of a learned concentration of values of typical weight: below the first, a value is uniform for all purposes;
-the second, times the dimension, is an angle of a thousandth about the atom. Lengths of sums are exact to 1e-16 of
-themselves, so that at least nine digits of an evidence are left there."""
-
-MOST_ROUNDS, ENOUGH = 30, 1e-6
-"""Learning ends after this many rounds, or at the first that brings less than this many nats; after the next sweep it
-goes on from where it ended."""
 
 
 @register
@@ -76,8 +69,7 @@ class Directions(Family):
     learning: Literal["likelihood", "nothing"] = "likelihood"
 
     def __post_init__(self) -> None:
-        if self.learning not in ("likelihood", "nothing"):
-            raise InputError(f"Directions: learning is 'likelihood' or 'nothing'; found {self.learning!r}.")
+        check_choice(self, "learning")
         if self.mean is not None:
             mean = np.asarray(self.mean, dtype=np.float64)
             length = float(np.linalg.norm(mean))
@@ -199,16 +191,16 @@ class Directions(Family):
         """Maximum likelihood; of mean and base concentration only if there are weights other than zero and one."""
         if sums[:, 1].any():
             return self._learned(sums, None, 1.0)
-        return self._learned(sums, _Weights(np.ones(1), sums[:, 0].sum(keepdims=True)), 1.0)
+        return self._learned(sums, Weights(np.ones(1), sums[:, 0].sum(keepdims=True)), 1.0)
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """Maximum likelihood, whatever the weights."""
         if _even(stack) or stack.weight is None:
             return self.update(sums)
         weight, number = np.unique(stack.weight[:, 0], return_counts=True)
-        return self._learned(sums, _Weights(weight, number.astype(np.float64)), typical_weight(stack))
+        return self._learned(sums, Weights(weight, number.astype(np.float64)), typical_weight(stack))
 
-    def _learned(self, sums: Array, weights: _Weights | None, typical: float) -> Self:
+    def _learned(self, sums: Array, weights: Weights | None, typical: float) -> Self:
         """The family with hyperparameters at a maximum reached from the present ones.
 
         Where no atom has two values nothing tells noise from spread, and the concentration stays as it is.
@@ -223,8 +215,8 @@ class Directions(Family):
             min(CONCENTRATIONS[0] / typical, self._kappa),
             max(CONCENTRATIONS[1] * D / typical, self._kappa),
         )
-        at = _At(self._mean, self._kappa, self._base)
-        mean, kappa, base = _maximised(held, weights, at, bounds)
+        at = At(self._mean, self._kappa, self._base)
+        mean, kappa, base = maximise(held, weights, at, bounds)
         return replace(self, mean=mean, concentration=kappa, base_concentration=base)
 
     def _squares(self, rows: Array) -> Array:
@@ -246,107 +238,13 @@ class Directions(Family):
 
     @property
     def _kappa(self) -> float:
-        return float(self.concentration)  # type: ignore[arg-type]
+        assert self.concentration is not None
+        return float(self.concentration)
 
     @property
     def _base(self) -> float:
-        return float(self.base_concentration)  # type: ignore[arg-type]
-
-
-class _Weights(NamedTuple):
-    """Weights of values, each once, and how many values have it."""
-
-    weight: Array
-    number: Array
-
-
-class _At(NamedTuple):
-    """Hyperparameters: a point at which the likelihood is evaluated."""
-
-    mean: Array
-    kappa: float
-    base: float
-
-
-def _maximised(S: Array, weights: _Weights | None, at: _At, bounds: tuple[float, float]) -> _At:
-    """Turn the mean, then search both concentrations, until that helps no more; without `weights` kappa is held."""
-    across = np.einsum("kd,kd->k", S, S)
-
-    def log_likelihood(at: _At) -> float:
-        return _value_and_slopes(S @ at.mean, across, S.shape[1], weights, at.kappa, at.base)[0]
-
-    for _ in range(MOST_ROUNDS):
-        before = log_likelihood(at)
-        at = max((at, *_turned(S, at)), key=log_likelihood)
-        at = max((at, _concentrated(S, across, weights, at, bounds)), key=log_likelihood)
-        if log_likelihood(at) - before < ENOUGH:
-            break
-    return at
-
-
-def _value_and_slopes(
-    along: Array, across: Array, D: int, weights: _Weights | None, kappa: float, base: float
-) -> tuple[float, float, float]:
-    """Log likelihood but for constants, and its derivatives by kappa and base.
-
-    Of the atoms' weighted sums S of values only `along` = mean'S (K,) and `across` = |S|^2 (K,) are needed.
-    """
-    squares = np.maximum(base**2 + 2 * base * kappa * along + kappa**2 * across, 0.0)
-    tilts, a = tilt_and_slope(D, squares)
-    base_tilt, base_slope = tilt_and_slope(D, np.asarray(base**2))
-    value = tilts.sum() - len(along) * base_tilt
-    by_base = (a * (base + kappa * along)).sum() - len(along) * base * base_slope
-    by_kappa = (a * (base * along + kappa * across)).sum()
-    if weights is not None:
-        own_tilts, own_slopes = tilt_and_slope(D, (kappa * weights.weight) ** 2)
-        value -= weights.number @ own_tilts
-        by_kappa -= kappa * (weights.number * weights.weight**2) @ own_slopes
-    return float(value), float(by_kappa), float(by_base)
-
-
-def _turned(S: Array, at: _At) -> tuple[_At, _At]:
-    """The mean turned by expectation maximisation, which never lowers the likelihood, and further.
-
-    Expected atoms are a_k (kappa_0 mean + kappa S_k) with the slope a_k at their squared length; the new mean is the
-    direction of their sum. The part of it that only says where the mean was holds it back; without it the fixed points
-    are the same, but a step may go too far.
-    """
-    pull = at.base * at.mean + at.kappa * S
-    a = slope(S.shape[1], np.einsum("kd,kd->k", pull, pull))
-    return at._replace(mean=_direction(a @ pull, at.mean)), at._replace(mean=_direction(a @ S, at.mean))
-
-
-def _direction(vector: Array, otherwise: Array) -> Array:
-    length = float(np.linalg.norm(vector))
-    return vector / length if length > 0 else otherwise
-
-
-def _concentrated(S: Array, across: Array, weights: _Weights | None, at: _At, bounds: tuple[float, float]) -> _At:
-    """Both concentrations at a maximum, the mean held: a search in log kappa and log(1 + base / D)."""
-    from scipy.optimize import minimize
-
-    D = S.shape[1]
-    along = S @ at.mean
-
-    def cost(x: Array) -> tuple[float, Array]:
-        kappa, base = float(np.exp(x[0])), float(D * np.expm1(x[1]))
-        value, by_kappa, by_base = _value_and_slopes(along, across, D, weights, kappa, base)
-        return -value, -np.array([kappa * by_kappa, (D + base) * by_base])
-
-    start = np.array([np.log(at.kappa), np.log1p(at.base / D)])
-    kappas = (start[0], start[0]) if weights is None else (np.log(bounds[0]), np.log(bounds[1]))
-    bases = (0.0, max(float(np.log1p(CONCENTRATIONS[1])), start[1]))
-    best = minimize(cost, start, jac=True, method="L-BFGS-B", bounds=(kappas, bases))
-    kappa = at.kappa if weights is None else float(np.exp(best.x[0]))
-    return at._replace(kappa=kappa, base=float(D * np.expm1(best.x[1])))
-
-
-def concentration_at(D: int, scatter: float) -> float:
-    """Concentration at which the mean cosine r has about 1 - r^2 = scatter (within a tenth or so: for starts).
-
-    r (D - r^2) / (1 - r^2), the approximation of Banerjee, Dhillon, Ghosh and Sra (2005), exact at zero and one.
-    """
-    return float(np.sqrt(1 - scatter) * (D - 1 + scatter) / scatter)
+        assert self.base_concentration is not None
+        return float(self.base_concentration)
 
 
 def typical_weight(stack: Stack) -> float:

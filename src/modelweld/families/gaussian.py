@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, summed
+from modelweld.families.base import Family, Learned, summed, with_fields
+from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.location import Location, Variances
+from modelweld.families.math.blocks import blocks
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
-from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.math.start import NOISE_FLOOR as NOISE_FLOOR
+from modelweld.families.math.start import chosen, noise_shares, total_variance
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-NOISE_FLOOR = 1e-9
-"""Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
-above this floor at least six digits of the noise are left; below it values coincide for all purposes."""
-
-LEARNING = ("likelihood", "moments", "nothing")
 
 LARGEST_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
@@ -84,23 +80,13 @@ class Gaussian(Family):
     frame: Array | None = None
 
     def __post_init__(self) -> None:
-        if self.shape not in ("diagonal", "scalar", "full"):
-            raise InputError(f"Gaussian: shape is 'diagonal', 'scalar' or 'full'; found {self.shape!r}.")
-        if self.learning not in LEARNING:
-            raise InputError(f"Gaussian: learning is one of {LEARNING}; found {self.learning!r}.")
-        for name in ("mean", "noise", "spread", "origin", "floor"):
-            given = getattr(self, name)
-            if given is None:
-                continue
-            value = np.atleast_1d(np.asarray(given, dtype=np.float64))
-            if value.ndim > 1 or not np.isfinite(value).all():
-                raise InputError(f"Gaussian: {name} must be a finite number or one per dimension; found {given!r}.")
-            if name in ("noise", "spread"):
-                if (value <= 0).any():
-                    raise InputError(f"Gaussian: {name} is a variance and must be positive; found {value.min():g}.")
-                if self.shape == "scalar" and value.size > 1:
-                    raise InputError(f"Gaussian: shape 'scalar' takes one {name}; found {value.size}.")
-            object.__setattr__(self, name, value)
+        check_choice(self, "shape", ("diagonal", "scalar", "full"))
+        check_choice(self, "learning", ("likelihood", "moments", "nothing"))
+        freeze_vectors(self, "mean", "origin", "floor")
+        freeze_vectors(self, "noise", "spread", positive=True)
+        for name in ("noise", "spread"):
+            if self.shape == "scalar" and np.size(getattr(self, name)) > 1:
+                raise InputError(f"Gaussian: shape 'scalar' takes one {name}; found {np.size(getattr(self, name))}.")
 
     @property
     def hyperparameters(self) -> Hyperparameters:
@@ -125,26 +111,19 @@ class Gaussian(Family):
 
     def starts(self, stack: Stack) -> list[Self]:
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
-        D = stack.values.shape[1]
-        for name in ("mean", "noise", "spread"):
-            given = getattr(self, name)
-            if given is not None and given.size not in (1, D):
-                raise InputError(f"Gaussian: {name} has {given.size} entries but the values have {D} dimensions.")
+        check_sizes(self, ("mean", "noise", "spread"), stack.values.shape[1])
         origin, total = total_variance(stack, pooled=self.scalar)
-        shares = [0.5]
-        if self.noise is None or self.spread is None:
-            shares = noise_shares(stack, total)
-        per_dimension = np.zeros(1 if self.scalar else D)
+        known = self.noise is not None and self.spread is not None
         return [
             replace(
                 self,
                 origin=origin,
                 floor=NOISE_FLOOR * total,
-                mean=origin if self.mean is None else np.zeros(D) + np.asarray(self.mean),
-                noise=per_dimension + (share * total if self.noise is None else np.asarray(self.noise)),
-                spread=per_dimension + ((1 - share) * total if self.spread is None else np.asarray(self.spread)),
+                mean=chosen(self.mean, origin),
+                noise=chosen(self.noise, share * total),
+                spread=chosen(self.spread, (1 - share) * total),
             )
-            for share in shares
+            for share in ([0.5] if known else noise_shares(stack, total))
         ]
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
@@ -220,7 +199,7 @@ class Gaussian(Family):
         """Log density of the trust in standard errors."""
         return log_prior_of_trust(self.trust)
 
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> Learned:
         """Mean, noise, spread and the trust in standard errors."""
         return {"mean": self.mean, "noise": self.noise, "spread": self.spread, "trust": self.trust}
 
@@ -268,9 +247,7 @@ class Gaussian(Family):
         y = wy / np.where(w > 0, w, 1.0)
         own_variance = noise / np.where(w > 0, w, 1.0)
         result = np.empty((len(own), len(sums)))
-        block = max(1, LARGEST_BLOCK // max(1, sums.shape[0] * y.shape[1]))
-        for a in range(0, len(own), block):
-            part = slice(a, a + block)
+        for part in blocks(len(own), sums.shape[0] * y.shape[1], LARGEST_BLOCK):
             v = own_variance[part, None, :] + extra
             off = y[part, None, :] - mu
             terms = np.log(2 * np.pi * v) + off * off / v
@@ -279,19 +256,7 @@ class Gaussian(Family):
 
     def effects(self, sums: Array) -> Effects:
         """What the likelihood of the hyperparameters needs of the atoms' rows."""
-        n, W, S, Q, G = _parts(sums)
-        if (n == n[:, :1]).all() and (n == W).all():
-            return Effects.from_counts(n[:, 0].astype(np.int64), S, Q.sum(0))
-        y = S / np.where(W > 0, W, 1.0)
-        return Effects(
-            weight=W,
-            atoms=(W > 0).astype(np.float64),
-            averages=y,
-            squares=y * y,
-            within=np.maximum(Q - W * y * y, 0.0).sum(0),
-            seen=n.sum(0),
-            log_weight=G.sum(0),
-        )
+        return Effects.from_sums(*_parts(sums))
 
     def with_learned(self, effects: Effects) -> Self:
         """The same family with the hyperparameters that suit a matching."""
@@ -324,11 +289,7 @@ class Gaussian(Family):
 
     def with_hyperparameters(self, at: Hyperparameters) -> Self:
         """The same family with these hyperparameters (mean measured from the origin)."""
-        learned = copy(self)  # not dataclasses.replace: what was learned here need not be checked again
-        found = (self._located(at.mean), at.noise, at.spread)
-        for name, value in zip(("mean", "noise", "spread"), found, strict=True):
-            object.__setattr__(learned, name, value)
-        return learned
+        return with_fields(self, mean=self._located(at.mean), noise=at.noise, spread=at.spread)
 
 
 def _parts(rows: Array) -> list[Array]:

@@ -3,45 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import InputError
-from modelweld.families.base import Family
-from modelweld.families.gaussian import LARGEST_BLOCK, NOISE_FLOOR
-from modelweld.families.math.covariances import LEARNING, with_learned
-from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.base import Family, Learned, with_fields
+from modelweld.families.checks import check_choice, freeze_vectors
+from modelweld.families.gaussian import LARGEST_BLOCK
+from modelweld.families.math.blocks import blocks
+from modelweld.families.math.normal_gamma import Belief, log_evidence, maximise, squares, statistics_of
+from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance
 from modelweld.families.registry import register
-from modelweld.families.wishart.learning import LARGEST_LOG_STEP, MOST_STEPS, STRENGTHS, log_bounds
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
 
-SHAPES = (0.1, 1e4)
-"""Bounds of the shape: from noise that differs by orders of magnitude to noise that is the same within a percent."""
-
 FIRST_SHAPE = 2.0
 """Where the search begins: precisions that differ by a factor of two, give or take."""
-
-
-class Statistics(NamedTuple):
-    """Of atoms, per dimension (..., D): number, weight, weighted sum and squares, sum of log weights."""
-
-    n: Array
-    W: Array
-    S: Array
-    Q: Array
-    G: Array
-
-
-class Belief(NamedTuple):
-    """Hyperparameters per dimension (D,), the mean measured from the origin."""
-
-    mean: Array
-    strength: Array
-    shape: Array
-    rate: Array
 
 
 @register
@@ -89,18 +67,9 @@ class NormalGamma(Family):
     floor: ArrayLike = 0.0
 
     def __post_init__(self) -> None:
-        if self.learning not in LEARNING:
-            raise InputError(f"NormalGamma: learning is one of {LEARNING}; found {self.learning!r}.")
-        for name in ("mean", "strength", "shape", "rate", "origin", "floor"):
-            given = getattr(self, name)
-            if given is None:
-                continue
-            value = np.atleast_1d(np.array(given, dtype=np.float64))
-            if value.ndim > 1 or not np.isfinite(value).all():
-                raise InputError(f"NormalGamma: {name} must be a finite number or one per dimension; found {given!r}.")
-            if name in ("strength", "shape", "rate") and (value <= 0).any():
-                raise InputError(f"NormalGamma: {name} must be positive; found {value.min():g}.")
-            object.__setattr__(self, name, value)
+        check_choice(self, "learning")
+        freeze_vectors(self, "mean", "origin", "floor")
+        freeze_vectors(self, "strength", "shape", "rate", positive=True)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Any real values, without variance."""
@@ -115,20 +84,15 @@ class NormalGamma(Family):
 
     def starts(self, stack: Stack) -> list[Self]:
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
-        D = stack.values.shape[1]
         origin, total = total_variance(stack, pooled=False)
-
-        def chosen(given: ArrayLike | None, otherwise: Array | float) -> Array:
-            return np.zeros(D) + np.asarray(otherwise if given is None else given, dtype=np.float64)
-
-        shape = chosen(self.shape, FIRST_SHAPE)
+        shape = chosen(self.shape, FIRST_SHAPE + 0 * total)
         return [
-            with_learned(
+            with_fields(
                 self,
                 origin=origin,
                 floor=NOISE_FLOOR * total,
                 mean=chosen(self.mean, origin),
-                strength=chosen(self.strength, share / (1 - share)),
+                strength=chosen(self.strength, share / (1 - share) + 0 * total),
                 shape=shape,
                 rate=chosen(self.rate, shape * share * total),
             )
@@ -145,31 +109,29 @@ class NormalGamma(Family):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        return np.asarray(log_evidence(_statistics(rows), self.belief).sum(-1))
+        return np.asarray(log_evidence(statistics_of(rows), self.belief).sum(-1))
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of theta: origin + (strength m + S) / (strength + W)."""
-        of, at = _statistics(rows), self.belief
+        of, at = statistics_of(rows), self.belief
         return np.asarray(np.asarray(self.origin) + (at.strength * at.mean + of.S) / (at.strength + of.W))
 
     def noise(self, rows: Array) -> Array:
         """Noise (..., D) of the atoms' values: the inverse of the posterior mean of lambda."""
-        of, at = _statistics(rows), self.belief
-        return np.asarray((at.rate + _squares(of, at) / 2) / (at.shape + of.n / 2))
+        of, at = statistics_of(rows), self.belief
+        return np.asarray((at.rate + squares(of, at) / 2) / (at.shape + of.n / 2))
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities: Student's t, in blocks."""
         from scipy.special import gammaln
 
-        mine, of, at = _statistics(own), _statistics(sums), self.belief
+        mine, of, at = statistics_of(own), statistics_of(sums), self.belief
         strength, shape = at.strength + of.W, at.shape + of.n / 2
-        centre, rate = (at.strength * at.mean + of.S) / strength, at.rate + _squares(of, at) / 2
+        centre, rate = (at.strength * at.mean + of.S) / strength, at.rate + squares(of, at) / 2
         constant = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(2 * np.pi * rate)
         y = mine.S / np.where(mine.W > 0, mine.W, 1.0)
         result = np.empty((len(own), len(sums)))
-        block = max(1, LARGEST_BLOCK // max(1, of.n.size))
-        for a in range(0, len(own), block):
-            part = slice(a, a + block)
+        for part in blocks(len(own), of.n.size, LARGEST_BLOCK):
             w = mine.W[part, None, :]
             share = strength / (strength + w)
             off = y[part, None, :] - centre
@@ -181,14 +143,14 @@ class NormalGamma(Family):
         """Maximum likelihood; in dimensions in which nothing is matched, strength and shape stay."""
         if self.learning == "nothing":
             return self
-        at = maximise(_statistics(sums), self.belief, np.asarray(self.floor))
-        return with_learned(self, **at._replace(mean=at.mean + np.asarray(self.origin))._asdict())
+        at = maximise(statistics_of(sums), self.belief, np.asarray(self.floor))
+        return with_fields(self, **at._replace(mean=at.mean + np.asarray(self.origin))._asdict())
 
     def rows_change(self, stack: Stack) -> bool:
         """Never."""
         return False
 
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> Learned:
         """Mean, strength, shape and rate."""
         return {"mean": self.mean, "strength": self.strength, "shape": self.shape, "rate": self.rate}
 
@@ -199,91 +161,3 @@ class NormalGamma(Family):
             np.asarray(x, dtype=np.float64) for x in (self.mean, self.strength, self.shape, self.rate)
         )
         return Belief(np.asarray(mean - np.asarray(self.origin)), strength, shape, rate)
-
-
-def _statistics(rows: Array) -> Statistics:
-    """The five statistics that stand side by side in rows (..., 5 D)."""
-    D = rows.shape[-1] // 5
-    return Statistics(*(rows[..., i * D : (i + 1) * D] for i in range(5)))
-
-
-def _squares(of: Statistics, at: Belief) -> Array:
-    """R of the class's notes; not below zero by rounding."""
-    off = of.S - at.mean * of.W
-    squares = of.Q - at.mean * (2 * of.S - at.mean * of.W) - off * off / (at.strength + of.W)
-    return np.maximum(squares, 0.0)
-
-
-def log_evidence(of: Statistics, at: Belief) -> Array:
-    """Per dimension, (..., D)."""
-    from scipy.special import gammaln
-
-    shape = at.shape + of.n / 2
-    return np.asarray(
-        of.G / 2
-        - of.n / 2 * np.log(2 * np.pi * at.rate)
-        + 0.5 * np.log(at.strength / (at.strength + of.W))
-        + gammaln(shape)
-        - gammaln(at.shape)
-        - shape * np.log1p(_squares(of, at) / (2 * at.rate))
-    )
-
-
-def slopes(of: Statistics, at: Belief) -> Belief:
-    """Of the atoms' total log evidence in the hyperparameters, (D,) each."""
-    from scipy.special import digamma
-
-    strength, shape = at.strength + of.W, at.shape + of.n / 2
-    rate = at.rate + _squares(of, at) / 2
-    shift = (of.S - at.mean * of.W) / strength
-    return Belief(
-        mean=(shape / rate * at.strength * shift).sum(0),
-        strength=0.5 * (1 / at.strength - 1 / strength - shape / rate * shift * shift).sum(0),
-        shape=(digamma(shape) - digamma(at.shape) - np.log(rate / at.rate)).sum(0),
-        rate=(at.shape / at.rate - shape / rate).sum(0),
-    )
-
-
-def maximise(of: Statistics, old: Belief, floor: Array) -> Belief:
-    """The most likely hyperparameters of atoms; no dimension less likely than with the old ones.
-
-    The search is over the mean in units of the atoms' spread and the logarithms of strength, shape and typical noise,
-    rate / shape. In a dimension where no atom has two values nothing tells noise from spread: strength and shape stay.
-    """
-    from scipy.optimize import minimize
-
-    D = of.n.shape[1]
-    old = Belief(*(np.broadcast_to(x, D).astype(np.float64) for x in old))
-    noise = old.rate / old.shape
-    unit = np.sqrt(noise * (1 + 1 / old.strength))
-    start_value = log_evidence(of, old).sum(0)
-    K = max(1, len(of.n))
-
-    def at(x: Array) -> Belief:
-        shift, log_strength, log_shape, log_noise = x.reshape(4, D)
-        shape = old.shape * np.exp(log_shape)
-        return Belief(
-            old.mean + unit * shift, old.strength * np.exp(log_strength), shape, shape * noise * np.exp(log_noise)
-        )
-
-    def cost(x: Array) -> tuple[float, Array]:
-        here = at(x)
-        by = slopes(of, here)
-        rise = log_evidence(of, here).sum() - start_value.sum()
-        gradient = [
-            by.mean * unit,
-            by.strength * here.strength,
-            by.shape * here.shape + by.rate * here.rate,
-            by.rate * here.rate,
-        ]
-        return -float(rise) / K, -np.concatenate(gradient) / K
-
-    told, low = np.asarray(of.n).max(0, initial=0.0) > 1, np.maximum(np.broadcast_to(floor, D), np.finfo(float).tiny)
-    bounds: list[tuple[float | None, float | None]] = [(None, None)] * D
-    bounds += [log_bounds(bool(told[d]), old.strength[d], *STRENGTHS) for d in range(D)]
-    bounds += [log_bounds(bool(told[d]), old.shape[d], *SHAPES) for d in range(D)]
-    bounds += [log_bounds(True, noise[d], low[d], noise[d] * np.exp(LARGEST_LOG_STEP)) for d in range(D)]
-    found = minimize(cost, np.zeros(4 * D), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS})
-    new = at(found.x)
-    better = log_evidence(of, new).sum(0) > start_value
-    return Belief(*(np.where(better, a, b) for a, b in zip(new, old, strict=True)))

@@ -13,6 +13,9 @@ MOST_STEPS = 100
 """Of one climb. Learning is called after every sweep and goes on from where it was, so it need not end here."""
 
 
+LARGEST_LOG_STEP = 12.0
+"""How far one update may move a logarithm: a factor of 160,000 either way."""
+
 LogLikelihood = Callable[[Array], tuple[float, Array]]
 """Value and gradient at a vector of hyperparameters."""
 
@@ -52,6 +55,14 @@ def climbed(log_likelihood: LogLikelihood, start: Array, low: Array, high: Array
         options={"maxiter": MOST_STEPS, "ftol": 1e-12, "gtol": 1e-6 / scale},
     )
     return np.asarray((found.x if -found.fun * scale > before else start) / unit)
+
+
+def log_bounds(free: bool, now: float, low: float, high: float) -> tuple[float, float]:
+    """Of a logarithm measured from its present value, which is always allowed."""
+    if not free:
+        return 0.0, 0.0
+    lower, upper = np.log(low / now), np.log(high / now)
+    return float(np.clip(lower, -LARGEST_LOG_STEP, 0.0)), float(np.clip(upper, 0.0, LARGEST_LOG_STEP))
 
 
 class ByAtom:

@@ -76,6 +76,22 @@ class Effects:
             log_weight=np.zeros(D),
         )
 
+    @classmethod
+    def from_sums(cls, n: Array, W: Array, S: Array, Q: Array, G: Array) -> Effects:
+        """Of atoms with these numbers of values, and sums (K, D) of w, w y, w y^2 and log w."""
+        if (n == n[:, :1]).all() and (n == W).all():
+            return cls.from_counts(n[:, 0].astype(np.int64), S, Q.sum(0))
+        y = S / np.where(W > 0, W, 1.0)
+        return cls(
+            weight=W,
+            atoms=(W > 0).astype(np.float64),
+            averages=y,
+            squares=y * y,
+            within=np.maximum(Q - W * y * y, 0.0).sum(0),
+            seen=n.sum(0),
+            log_weight=G.sum(0),
+        )
+
     @property
     def free(self) -> Array:
         """Values beyond the first of their atom (D,): where there are none, the ratio cannot be learned."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.families.math.maximise import LARGEST_LOG_STEP as LARGEST_LOG_STEP
 from modelweld.families.math.random_effects import SMALLEST_RATIO, Hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -22,9 +23,6 @@ LOG_TRUST_DEVIATION = 2.0
 """Prior deviation of log c: standard errors are within a factor of e^2 in the squares, give or take."""
 
 LARGEST_LOG_TRUST = 5.0
-
-LARGEST_LOG_STEP = 12.0
-"""How far one update may move log noise or log spread: a factor of 160,000 either way."""
 
 
 class VaryingNoise:

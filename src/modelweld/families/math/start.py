@@ -44,6 +44,10 @@ UNKNOWN_SHARE = 0.1
 LARGEST_MATCHED = 1000
 """Groups with more rows are compared by nearest neighbours, because an optimal matching is cubic in the rows."""
 
+NOISE_FLOOR = 1e-9
+"""Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
+above this floor at least six digits of the noise are left; below it values coincide for all purposes."""
+
 SMALLEST_RANGE = 1e-120
 """Differences below this have squares that underflow."""
 

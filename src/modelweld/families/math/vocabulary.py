@@ -13,34 +13,9 @@ N = sum of n, U = sum of n (1 - log A_V), A = sum of n A_V / N,
     R(N, A)      = log Gamma(A) - log Gamma(A + N) + (A + N) log(A + N) - A log A - N.
 
 R makes up for the tangent where all rows know the same words, so that the evidence is then exact. Otherwise it is
-mostly too low, the more so the further an atom's share of V is from that of the mean atom. Errors in nats of what the
-sixth row adds to its atom and to a wrong one, against an integral by importance sampling; four draws each,
-pseudo-counts as 1 / rank, sites that lack a share of the words, rarer words more often:
-
-    words   pseudo-counts   observations   5 % lacking: largest, mean   30 % lacking: largest, mean
-       50              20            100            0.05         0.02             0.8          0.35
-       50              20          1,000             1.2         0.26             9.8           3.0
-      200              50            100            0.09         0.04             0.25         0.11
-      200              50          1,000             1.1         0.43             3.8          0.79
-    1,000             100            100            0.01         0.01             0.10         0.04
-    1,000             100          1,000            0.15         0.05             0.95         0.28
-
-So it is below a nat where words are many or observations few, and several nats for few words and many observations.
-(The evidence of four rows of 300 observations that know 70 % of six words is too low by 17.)
-
-Matching: 15 topics drawn so, at ten sites, are told apart with and without lacking words (adjusted Rand index 1.000).
-Topics that are hard to tell apart, in five clusters of three, suffer from lacking words; index over four draws:
-
-    words   observations   all words   5 % lacking   30 % lacking
-       50            100         .94           .93            .93
-       50          1,000         .99          1.00            .96
-      200            100         .96           .95            .93
-      200          1,000         .98           .99            .96
-    1,000            300         .97           .93            .81
-
-How much of that is words lost and how much the approximation is not known; with `between` held near the truth the last
-figure is .85. The learned `between` is up to a third lower with 30 % lacking. Confidences are less sure than they look.
-Tangents at each atom's own shares would need what its members are worth vocabulary by vocabulary.
+mostly too low, the more so the further an atom's share of V is from that of the mean atom: by less than a nat where
+words are many or observations few, by several nats for few words and many observations (tables in
+experiments/families). Tangents at each atom's own shares would need what its members are worth vocabulary by vocabulary.
 """
 
 from __future__ import annotations

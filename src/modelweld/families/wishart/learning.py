@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from modelweld.families.gaussian import NOISE_FLOOR
+from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
+from modelweld.families.math.normal_gamma import MOST_STEPS, STRENGTHS
+from modelweld.families.math.start import NOISE_FLOOR
 from modelweld.families.wishart.evidence import Belief, Points, Slopes, Sums, log_evidence, slopes
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
@@ -22,15 +24,6 @@ likelihood would have to be told from rounding."""
 
 FREEDOMS = (0.01, 1e6)
 """Bounds of freedom - (D - 1): from atoms with nothing in common to atoms that are all the same."""
-
-STRENGTHS = (1e-8, 1e8)
-"""Bounds of strength: the decades in which spread / noise of real values is searched."""
-
-LARGEST_LOG_STEP = 12.0
-"""How far one update may move a logarithm: a factor of 160,000 either way."""
-
-MOST_STEPS = 60
-"""Steps of one update. It starts from the last one's result, so what is left undone is done after the next sweep."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +137,3 @@ def maximise(
     if not found.fun < 0:
         return old, between
     return at(found.x)[:2]
-
-
-def log_bounds(free: bool, now: float, low: float, high: float) -> tuple[float, float]:
-    """Of a logarithm measured from its present value, which is always allowed."""
-    if not free:
-        return 0.0, 0.0
-    lower, upper = np.log(low / now), np.log(high / now)
-    return float(np.clip(lower, -LARGEST_LOG_STEP, 0.0)), float(np.clip(upper, 0.0, LARGEST_LOG_STEP))

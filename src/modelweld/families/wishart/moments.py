@@ -11,42 +11,29 @@ in which n may be any positive number: the n-th power of what one point would sa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.families.base import Family, first_row
-from modelweld.families.gaussian import NOISE_FLOOR
-from modelweld.families.math.covariances import (
-    belief_of,
-    check_covariance_prior,
-    check_freedom,
-    check_mean_prior,
-    counts,
-    gain_in_blocks,
-    misfit_beside,
-    with_learned,
-)
-from modelweld.families.math.start import usable_variance
+from modelweld.families.base import with_fields
+from modelweld.families.math.start import NOISE_FLOOR
 from modelweld.families.registry import register
-from modelweld.families.wishart.evidence import SPARE, Belief, Sums, log_evidence, posterior
+from modelweld.families.wishart.covariances import dimensions, misfit_beside
+from modelweld.families.wishart.evidence import SPARE, Sums, posterior
 from modelweld.families.wishart.learning import Free, maximise
+from modelweld.families.wishart.points import all_points, misfit_singular, not_negative, number_of_points, parts
+from modelweld.families.wishart.prior import NormalInverseWishart
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
 
 FIRST_SHARES = (0.01, 0.1)
 """Of the variance of all points, what is within an atom to begin with: both are tried, the better objective wins."""
 
-ROUNDING = 1e-6
-"""Of the deviations of all points: a covariance less symmetric, or more negative, than this has not been rounded (to
-single precision, at worst) but is wrong."""
-
 
 @register
 @dataclass(frozen=True, eq=False)
-class Moments(Family):
+class Moments(NormalInverseWishart):
     """Means and covariances under one key, such as ``("means", "covariances")``, worth as many points as they weigh.
 
     A value is a mean (D,) and a covariance (D, D) flattened, D + D D columns; its `weight`, the same in both arrays, is
@@ -85,7 +72,9 @@ class Moments(Family):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import ClassVar, Literal, Self
+
+    import numpy as np
     >>> family = Moments(mean=np.zeros(2), strength=0.5, freedom=4.0, scale=np.eye(2))
     >>> points = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 5.0]])
     >>> value = np.append(points.mean(0), np.cov(points.T, bias=True))
@@ -102,31 +91,26 @@ class Moments(Family):
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
 
-    between: ClassVar[None] = None  # numbers of points are believed
+    hyperparameters: ClassVar[tuple[str, ...]] = ("mean", "strength", "scale")
 
     def __post_init__(self) -> None:
-        check_covariance_prior("Moments", self)
-        check_mean_prior("Moments", self)
+        self.check_prior()
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """A covariance, possibly singular, of the mean's size beside the mean, with one number of points for both."""
         width = stack.values.shape[1]
-        D = _dimensions(width)
+        D = dimensions(width)
         if width != D + D * D:
             return 0, f"are D means and a covariance of D x D entries, side by side; found {width} columns"
-        for name, fitting in (("mean", (1, D)), ("scale", (D,))):
-            given = getattr(self, name)
-            if given is not None and len(given) not in fitting:
-                return 0, f"have as many dimensions as the {name} that was given, {len(given)}; found {D}"
-        return misfit_beside(stack) or _misfit_covariances(stack)
+        return self.misfit_sizes(D) or misfit_beside(stack) or misfit_singular(stack)
 
     def starts(self, stack: Stack) -> list[Self]:
         """Mean and variances of all points, shares of which are within atoms."""
-        origin, total = _all_points(stack)
+        origin, total = all_points(stack)
         D = len(origin)
-        check_freedom("Moments", self.freedom, D)
+        self.check_freedom(D)
         freedom = float(D + SPARE) if self.freedom is None else self.freedom
-        measured = with_learned(
+        measured = with_fields(
             self,
             mean=origin if self.mean is None else np.zeros(D) + np.asarray(self.mean),
             freedom=freedom,
@@ -136,7 +120,7 @@ class Moments(Family):
         if self.strength is not None and self.scale is not None:
             return [measured]
         return [
-            with_learned(
+            with_fields(
                 measured,
                 strength=share / (1 - share) if self.strength is None else self.strength,
                 scale=np.diag(freedom * share * total) if self.scale is None else self.scale,
@@ -146,105 +130,27 @@ class Moments(Family):
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n, n m, n (C + m m')] side by side, (L, 1 + D + D D)."""
-        n = _points(values, weight)[:, None]
-        means, covariances = _parts(values)
+        n = number_of_points(values, weight)[:, None]
+        means, covariances = parts(values)
         means = np.where(n > 0, means - np.asarray(self.origin), 0.0)
-        second = _not_negative(covariances) + means[:, :, None] * means[:, None, :]
+        second = not_negative(covariances) + means[:, :, None] * means[:, None, :]
         return np.concatenate([n, n * means, n * second.reshape(len(values), -1)], axis=1)
-
-    def log_evidence(self, rows: Array) -> Array:
-        """Log marginal density of the points behind summed rows."""
-        return log_evidence(_sums(rows), self.belief)
 
     def estimate(self, rows: Array) -> Array:
         """Mean of the points, and the covariance, flattened, beside it."""
         unlocated = self.belief._replace(strength=float(np.finfo(float).tiny))
-        at = posterior(_sums(rows), unlocated)
+        at = posterior(self.sums(rows), unlocated)
         return np.concatenate([at.shift + np.asarray(self.mean), at.covariance.reshape(*rows.shape[:-1], -1)], axis=-1)
-
-    def gain(self, own: Array, sums: Array) -> Array:
-        """Log predictive densities: a determinant per value and atom, in blocks."""
-        return gain_in_blocks(self, own, sums)
 
     def update(self, sums: Array) -> Self:
         """Mean, strength and scale by maximum likelihood."""
         if self.learning == "nothing":
             return self
-        at, _ = maximise(_sums(sums), self.belief, 1.0, Free(freedom=False, between=False), np.asarray(self.floor))
-        return with_learned(self, mean=at.mean + np.asarray(self.origin), strength=at.strength, scale=at.scale)
+        at, _ = maximise(self.sums(sums), self.belief, 1.0, Free(freedom=False, between=False), np.asarray(self.floor))
+        return with_fields(self, mean=at.mean + np.asarray(self.origin), strength=at.strength, scale=at.scale)
 
-    def learned(self) -> dict[str, Any]:
-        """Mean, strength and scale."""
-        return {"mean": self.mean, "strength": self.strength, "scale": self.scale}
-
-    @property
-    def belief(self) -> Belief:
-        """The hyperparameters, the mean measured from the origin."""
-        return belief_of(self)
-
-
-def _dimensions(width: int) -> int:
-    """D of D + D D."""
-    return (isqrt(1 + 4 * width) - 1) // 2
-
-
-def _parts(values: Array) -> tuple[Array, Array]:
-    """Means (L, D) and covariances (L, D, D), these made symmetric."""
-    D = _dimensions(values.shape[1])
-    matrices = values[:, D:].reshape(-1, D, D)
-    return values[:, :D], (matrices + np.swapaxes(matrices, 1, 2)) / 2
-
-
-def _points(values: Array, weight: Array | None) -> Array:
-    """Numbers of points (L,): one where none are given."""
-    return np.ones(len(values)) if weight is None else counts(weight, values)
-
-
-def _all_points(stack: Stack) -> tuple[Array, Array]:
-    """Mean (D,) and variances (D,) of all points of all values; positive even when they coincide."""
-    n = _points(stack.values, stack.weight)
-    share = n / max(n.sum(), np.finfo(float).tiny)
-    means, covariances = _parts(stack.values)
-    origin = share @ means
-    within = np.maximum(np.einsum("lii->li", covariances), 0.0)
-    return origin, usable_variance(origin, share @ (within + np.square(means - origin)), means, pooled=False)
-
-
-def _not_negative(matrices: Array) -> Array:
-    """The same symmetric matrices (L, D, D) with zero for eigenvalues that rounding has made negative.
-
-    Those of the correlations: channels in small units must not be lost beside those in large ones.
-    """
-    variances = np.einsum("lii->li", matrices)
-    deviations = np.sqrt(np.where(variances > 0, variances, 1.0))
-    unit = deviations[:, :, None] * deviations[:, None, :]
-    values, vectors = np.linalg.eigh(matrices / unit)
-    mended = unit * ((vectors * np.maximum(values, 0.0)[:, None, :]) @ np.swapaxes(vectors, 1, 2))
-    return np.where((values[:, 0] < 0)[:, None, None], mended, matrices)
-
-
-def _misfit_covariances(stack: Stack) -> tuple[int, str] | None:
-    """The first covariance that counts and is not symmetric, or negative in some direction."""
-    D = _dimensions(stack.values.shape[1])
-    seen = _points(stack.values, stack.weight) > 0
-    given, (_, matrices) = stack.values[:, D:].reshape(-1, D, D), _parts(stack.values)
-    deviations = np.sqrt(_all_points(stack)[1])
-    unit = np.outer(deviations, deviations)
-    skew = np.abs(given - np.swapaxes(given, 1, 2)) / unit
-    row = first_row(seen & (skew.max((1, 2)) > ROUNDING))
-    if row is not None:
-        i, j = sorted(map(int, np.unravel_index(skew[row].argmax(), (D, D))))
-        pair = f"{given[row, i, j]:g} at ({i}, {j}) and {given[row, j, i]:g} at ({j}, {i})"
-        return row, f"have a symmetric covariance beside the mean; found {pair}"
-    row = first_row(seen & (np.linalg.eigvalsh(matrices / unit)[:, 0] < -ROUNDING))
-    if row is not None:
-        lowest = float(np.linalg.eigvalsh(matrices[row])[0])
-        return row, f"have a covariance without negative eigenvalues beside the mean; found {lowest:g}"
-    return None
-
-
-def _sums(rows: Array) -> Sums:
-    """Power and weight are both n, and the carrier is in proportion."""
-    D, n = _dimensions(rows.shape[-1] - 1), rows[..., 0]
-    second = rows[..., 1 + D :].reshape(*rows.shape[:-1], D, D)
-    return Sums(n, n, -n * D / 2 * np.log(2 * np.pi), rows[..., 1 : 1 + D], second)
+    def sums(self, rows: Array) -> Sums:
+        """Power and weight are both n, and the carrier is in proportion."""
+        D, n = dimensions(rows.shape[-1] - 1), rows[..., 0]
+        second = rows[..., 1 + D :].reshape(*rows.shape[:-1], D, D)
+        return Sums(n, n, -n * D / 2 * np.log(2 * np.pi), rows[..., 1 : 1 + D], second)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.families.base import Family
-from modelweld.families.math.covariances import (
+from modelweld.families.base import with_fields
+from modelweld.families.checks import check_number
+from modelweld.families.registry import register
+from modelweld.families.wishart.covariances import (
     believed,
-    check_covariance_prior,
-    check_freedom,
     counts,
     covariance_points,
-    gain_in_blocks,
     misfit_beside,
     misfit_covariances,
-    with_learned,
 )
-from modelweld.families.registry import register
-from modelweld.families.wishart.evidence import Belief, Points, Sums, log_evidence, posterior
+from modelweld.families.wishart.evidence import Belief, Points, Sums, posterior
 from modelweld.families.wishart.learning import Free, Matched, maximise
+from modelweld.families.wishart.prior import InverseWishart
 from modelweld.families.wishart.start import first_belief, first_between
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -31,7 +29,7 @@ from modelweld.inputs.stack import Index, Stack
 
 @register
 @dataclass(frozen=True, eq=False)
-class Scatter(Family):
+class Scatter(InverseWishart):
     """Covariance matrices: of mixture components, of states, of sites.
 
     A value is a matrix (D, D), flattened; its `weight`, the same in all entries, is the number of points behind it.
@@ -60,7 +58,9 @@ class Scatter(Family):
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from typing import ClassVar, Literal, Self
+
+    import numpy as np
     >>> family = Scatter(freedom=4.0, scale=np.eye(2), between=20.0)
     >>> rows = family.rows(np.array([[2.0, 0.5, 0.5, 1.0]]))
     >>> family.estimate(rows.sum(0)).round(3)                 # (scale + 20 S) / 24
@@ -69,13 +69,16 @@ class Scatter(Family):
 
     specificity = 6
 
+    hyperparameters: ClassVar[tuple[str, ...]] = ("freedom", "scale", "between")
+
     freedom: float | None = None
     scale: ArrayLike | None = None
     between: float | None = None
     learning: Literal["likelihood", "nothing"] = "likelihood"
 
     def __post_init__(self) -> None:
-        check_covariance_prior("Scatter", self)
+        self.check_prior()
+        check_number(self, "between", "a positive number of points")
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Matrices that are symmetric and positive definite, with one number of points each."""
@@ -90,7 +93,7 @@ class Scatter(Family):
     def starts(self, stack: Stack) -> list[Self]:
         """`between` from the closest pairs; freedom and scale most likely if all values are of different atoms."""
         points = self.points(stack.values, stack.weight)
-        check_freedom("Scatter", self.freedom, points.D)
+        self.check_freedom(points.D)
         guesses = [self.between] if self.between is not None else first_between(points, stack)
         belief = first_belief(points, self.freedom, self.scale)
         apart = Matched.of(points, np.arange(len(stack.values)))
@@ -98,7 +101,7 @@ class Scatter(Family):
         result: list[Self] = []
         for guess in guesses:
             at = belief if self.scale is not None else maximise(apart, belief, guess, free)[0]
-            result.append(with_learned(self, freedom=at.freedom, scale=at.scale, between=guess))
+            result.append(with_fields(self, freedom=at.freedom, scale=at.scale, between=guess))
         return result
 
     def points(self, values: Array, weight: Array | None) -> Points:
@@ -113,22 +116,14 @@ class Scatter(Family):
         of = points.statistics(points.worth(self._between)[0])
         return np.column_stack([of.power, of.carrier, of.second.reshape(len(values), -1)])
 
-    def log_evidence(self, rows: Array) -> Array:
-        """Log marginal density of the covariances behind summed rows."""
-        return log_evidence(self._sums(rows), self.belief)
-
     def estimate(self, rows: Array) -> Array:
         """(scale + sum n S) / (freedom + sum n), flattened."""
-        covariance = posterior(self._sums(rows), self.belief).covariance
+        covariance = posterior(self.sums(rows), self.belief).covariance
         return covariance.reshape(*rows.shape[:-1], -1)
-
-    def gain(self, own: Array, sums: Array) -> Array:
-        """Log predictive densities: a determinant per value and atom, in blocks."""
-        return gain_in_blocks(self, own, sums)
 
     def update(self, sums: Array) -> Self:
         """Freedom and scale by maximum likelihood; `between` stays."""
-        return self._learned(self._sums(sums), between=False)
+        return self._learned(self.sums(sums), between=False)
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """All three by maximum likelihood; where nothing is matched, `between` stays."""
@@ -140,10 +135,6 @@ class Scatter(Family):
     def rows_change(self, stack: Stack) -> bool:
         """Always: they depend on `between`."""
         return True
-
-    def learned(self) -> dict[str, Any]:
-        """Freedom, scale and between."""
-        return {"freedom": self.freedom, "scale": self.scale, "between": self.between}
 
     @property
     def belief(self) -> Belief:
@@ -157,7 +148,8 @@ class Scatter(Family):
         assert self.between is not None
         return self.between
 
-    def _sums(self, rows: Array) -> Sums:
+    def sums(self, rows: Array) -> Sums:
+        """Without means."""
         D = isqrt(rows.shape[-1] - 2)
         second = rows[..., 2:].reshape(*rows.shape[:-1], D, D)
         return Sums(rows[..., 0], np.zeros(rows.shape[:-1]), rows[..., 1], np.zeros((*rows.shape[:-1], D)), second)
@@ -167,4 +159,4 @@ class Scatter(Family):
             return self
         free = Free(mean=False, strength=False, between=between)
         at, width = maximise(given, self.belief, self._between, free)
-        return with_learned(self, freedom=at.freedom, scale=at.scale, between=width)
+        return with_fields(self, freedom=at.freedom, scale=at.scale, between=width)

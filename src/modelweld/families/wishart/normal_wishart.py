@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isqrt
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.families.base import Family
-from modelweld.families.gaussian import NOISE_FLOOR
-from modelweld.families.math.covariances import (
-    belief_of,
+from modelweld.families.base import Learned, with_fields
+from modelweld.families.checks import check_number
+from modelweld.families.math.blocks import blocks
+from modelweld.families.math.start import NOISE_FLOOR, noise_shares, total_variance
+from modelweld.families.registry import register
+from modelweld.families.wishart.covariances import (
     believed,
-    check_covariance_prior,
-    check_freedom,
-    check_mean_prior,
     counts,
     covariance_points,
-    gain_in_blocks,
+    dimensions,
     misfit_beside,
     misfit_covariances,
-    with_learned,
 )
-from modelweld.families.math.start import noise_shares, total_variance
-from modelweld.families.registry import register
-from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, log_evidence, posterior
+from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, posterior
 from modelweld.families.wishart.evidence import Posterior as AtomPosterior
 from modelweld.families.wishart.learning import Free, Matched, maximise
+from modelweld.families.wishart.prior import NormalInverseWishart
 from modelweld.families.wishart.start import first_belief, first_between
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -39,7 +35,7 @@ LARGEST_BLOCK = 2_000_000
 
 @register
 @dataclass(frozen=True, eq=False)
-class NormalWishart(Family):
+class NormalWishart(NormalInverseWishart):
     """Real values whose noise, a full covariance, differs per atom; or means together with covariances.
 
     Parameters
@@ -87,8 +83,8 @@ class NormalWishart(Family):
     floor: ArrayLike = 0.0
 
     def __post_init__(self) -> None:
-        check_covariance_prior("NormalWishart", self)
-        check_mean_prior("NormalWishart", self)
+        self.check_prior()
+        check_number(self, "between", "a positive number of points")
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Any real values with one weight per row; pairs have a covariance of the mean's size beside the mean."""
@@ -96,11 +92,7 @@ class NormalWishart(Family):
         D = self._dimensions(width)
         if self.pair and width != D + D * D:
             return 0, f"are D means and a covariance of D x D entries, side by side; found {width} columns"
-        for name, fitting in (("mean", (1, D)), ("scale", (D,))):
-            given = getattr(self, name)
-            if given is not None and len(given) not in fitting:
-                return 0, f"have as many dimensions as the {name} that was given, {len(given)}; found {D}"
-        wrong = misfit_beside(stack)
+        wrong = self.misfit_sizes(D) or misfit_beside(stack)
         if wrong is not None or not self.pair:
             return wrong
         return misfit_covariances(stack.values[:, D:], self._known(stack.values, stack.weight))
@@ -108,7 +100,7 @@ class NormalWishart(Family):
     def starts(self, stack: Stack) -> list[Self]:
         """Pairs: `between` from the closest ones, the rest as if all were of different atoms; else as the Gaussian."""
         D = self._dimensions(stack.values.shape[1])
-        check_freedom("NormalWishart", self.freedom, D)
+        self.check_freedom(D)
         return self._pair_starts(stack, D) if self.pair else self._value_starts(stack, D)
 
     def _value_starts(self, stack: Stack, D: int) -> list[Self]:
@@ -122,14 +114,14 @@ class NormalWishart(Family):
                 freedom=freedom,
                 scale=np.diag(freedom * share * total) if self.scale is None else np.asarray(self.scale),
             )
-            result.append(with_learned(self, **at._asdict(), origin=origin, floor=NOISE_FLOOR * total))
+            result.append(with_fields(self, **at._asdict(), origin=origin, floor=NOISE_FLOOR * total))
         return result
 
     def _pair_starts(self, stack: Stack, D: int) -> list[Self]:
         mean = stack.values[:, :D]
         weight = None if stack.weight is None else stack.weight[:, :D]
         origin, _ = total_variance(Stack(mean, stack.offsets, None, weight), pooled=False)
-        measured = with_learned(self, origin=origin)
+        measured = with_fields(self, origin=origin)
         points = measured.points(stack.values, stack.weight)
         belief = first_belief(points, self.freedom, self.scale)
         if self.mean is not None:
@@ -161,10 +153,6 @@ class NormalWishart(Family):
         of = points.statistics(points.worth(self._between)[0] if self.pair else points.count)
         return np.column_stack([of.power, of.weight, of.carrier, of.first, of.second.reshape(len(values), -1)])
 
-    def log_evidence(self, rows: Array) -> Array:
-        """Log marginal density of the values behind summed rows."""
-        return log_evidence(self._sums(rows), self.belief)
-
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of theta; for pairs with the covariance, flattened, beside it."""
         at = self.posterior(rows)
@@ -179,15 +167,15 @@ class NormalWishart(Family):
 
     def posterior(self, rows: Array) -> AtomPosterior:
         """Of atoms, given summed rows."""
-        return posterior(self._sums(rows), self.belief)
+        return posterior(self.sums(rows), self.belief)
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities: a determinant per value and atom for pairs, matrix products for plain values."""
         if self.pair:
-            return gain_in_blocks(self, own, sums)
+            return super().gain(own, sums)
         from scipy.special import gammaln
 
-        mine, at = self._sums(own), self.posterior(sums)
+        mine, at = self.sums(own), self.posterior(sums)
         D, w, seen = mine.first.shape[1], mine.weight, mine.power
         y = mine.first / np.where(w > 0, w, 1.0)[:, None] - self.belief.mean
         root = np.linalg.inv(np.linalg.cholesky(at.scale))
@@ -195,9 +183,7 @@ class NormalWishart(Family):
         ratio = gammaln((at.freedom + 1) / 2) - gammaln((at.freedom + 1 - D) / 2)
         constant = ratio + D / 2 * np.log(2.0) - log_det(at.scale) / 2
         result = np.empty((len(own), len(sums)))
-        block = max(1, LARGEST_BLOCK // max(1, len(sums) * D))
-        for a in range(0, len(own), block):
-            part = slice(a, a + block)
+        for part in blocks(len(own), len(sums) * D, LARGEST_BLOCK):
             white = np.einsum("kij,lkj->lki", root, y[part, None, :] - at.shift)
             share = at.strength / (at.strength + w[part, None])
             spread = (at.freedom + 1) / 2 * np.log1p(share * w[part, None] * np.square(white).sum(-1))
@@ -206,7 +192,7 @@ class NormalWishart(Family):
 
     def update(self, sums: Array) -> Self:
         """All but `between` by maximum likelihood; of plain values of which none are matched, mean and scale only."""
-        atoms = self._sums(sums)
+        atoms = self.sums(sums)
         told = self.pair or bool((atoms.power > 1).any())
         return self._learned(atoms, Free(strength=told, freedom=told, between=False))
 
@@ -221,15 +207,10 @@ class NormalWishart(Family):
         """Those of pairs do: they depend on `between`."""
         return self.pair
 
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> Learned:
         """Mean, strength, freedom, scale, and of pairs between."""
         names = ("mean", "strength", "freedom", "scale") + ("between",) * self.pair
         return {name: getattr(self, name) for name in names}
-
-    @property
-    def belief(self) -> Belief:
-        """The hyperparameters, the mean measured from the origin."""
-        return belief_of(self)
 
     @property
     def _between(self) -> float:
@@ -237,14 +218,15 @@ class NormalWishart(Family):
         return self.between
 
     def _dimensions(self, width: int) -> int:
-        return (isqrt(1 + 4 * width) - 1) // 2 if self.pair else width
+        return dimensions(width) if self.pair else width
 
     def _known(self, values: Array, weight: Array | None) -> Array:
         D = self._dimensions(values.shape[1])
         return believed(weight, values, D)
 
-    def _sums(self, rows: Array) -> Sums:
-        D = (isqrt(1 + 4 * (rows.shape[-1] - 3)) - 1) // 2
+    def sums(self, rows: Array) -> Sums:
+        """As they stand side by side."""
+        D = dimensions(rows.shape[-1] - 3)
         second = rows[..., 3 + D :].reshape(*rows.shape[:-1], D, D)
         return Sums(rows[..., 0], rows[..., 1], rows[..., 2], rows[..., 3 : 3 + D], second)
 
@@ -256,4 +238,4 @@ class NormalWishart(Family):
     def _with(self, at: Belief, between: float) -> Self:
         """With these hyperparameters, the mean measured from the origin."""
         located = at._replace(mean=at.mean + np.asarray(self.origin))
-        return with_learned(self, **located._asdict(), between=between if self.pair else None)
+        return with_fields(self, **located._asdict(), between=between if self.pair else None)

@@ -1,0 +1,79 @@
+"""Covariances as values of a family: which of them count, and which are refused."""
+
+from __future__ import annotations
+
+from math import isqrt
+
+import numpy as np
+
+from modelweld.families.base import first_row
+from modelweld.families.wishart.evidence import SPARE, Points, log_det
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Stack
+
+ASYMMETRY = 1e-8
+"""Largest difference of S from its transpose, in units of the deviations: above it, it is no rounding."""
+
+
+def dimensions(width: int) -> int:
+    """D of D + D D columns, a mean and its covariance side by side."""
+    return (isqrt(1 + 4 * width) - 1) // 2
+
+
+def counts(weight: Array | None, values: Array) -> Array:
+    """Numbers of points (L,): infinite where they are not known, zero where any entry was not seen."""
+    return np.full(len(values), np.inf) if weight is None else np.asarray(weight.min(1))
+
+
+def believed(weight: Array | None, values: Array, D: int) -> Array:
+    """1 where a covariance of size D has enough points to count (L,)."""
+    return (counts(weight, values) >= D + SPARE).astype(np.float64)
+
+
+def covariance_points(mean: Array, flat: Array, known: Array, count: Array, located: bool) -> Points:
+    """Means (L, D) and flattened covariances, of which those count that are `known`."""
+    D = mean.shape[1]
+    matrices = flat.reshape(-1, D, D)
+    matrices = np.where(known[:, None, None] > 0, (matrices + np.swapaxes(matrices, 1, 2)) / 2, np.eye(D))
+    return Points(mean, matrices, log_det(matrices), known, count, located)
+
+
+def misfit_beside(stack: Stack) -> tuple[int, str] | None:
+    """Rows whose entries are known unequally well."""
+    if stack.variance is not None:
+        return 0, "come without variance; send `weight`, the number of points"
+    if stack.weight is None:
+        return None
+    low, high = stack.weight.min(1), stack.weight.max(1)
+    row = first_row((low != high) & (high > 0))
+    if row is None:
+        return None
+    return (
+        row,
+        f"have the same weight in all entries of a row, the number of points; found {low[row]:g} to {high[row]:g}",
+    )
+
+
+def misfit_covariances(flat: Array, known: Array) -> tuple[int, str] | None:
+    """The first of the covariances (L, D D) that count which is not symmetric, or not positive definite."""
+    D = isqrt(flat.shape[1])
+    counting = np.flatnonzero(known)
+    matrices = flat[counting].reshape(-1, D, D)
+    variances = np.einsum("lii->li", matrices)
+    bad = first_row((variances <= 0).any(1))
+    if bad is not None:
+        return int(counting[bad]), f"have a positive diagonal; found {variances[bad].min():g}"
+    deviations = np.sqrt(variances)
+    scaled = matrices / deviations[:, :, None] / deviations[:, None, :]
+    skew = np.abs(scaled - np.swapaxes(scaled, 1, 2)).max((1, 2), initial=0.0)
+    bad = first_row(skew > ASYMMETRY)
+    if bad is not None:
+        i, j = np.unravel_index(np.abs(scaled[bad] - scaled[bad].T).argmax(), (D, D))
+        pair = f"{matrices[bad, i, j]:g} at ({i}, {j}) and {matrices[bad, j, i]:g} at ({j}, {i})"
+        return int(counting[bad]), f"are symmetric matrices; found {pair}"
+    smallest = np.linalg.eigvalsh(scaled)[:, 0]
+    bad = first_row(smallest <= D * np.finfo(float).eps)
+    if bad is not None:
+        lowest = float(np.linalg.eigvalsh(matrices[bad])[0])
+        return int(counting[bad]), f"are positive definite matrices; found a smallest eigenvalue of {lowest:g}"
+    return None

@@ -1,0 +1,116 @@
+"""What families of atoms with a covariance share: the prior, its checks, and evidences from sums."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family, Learned
+from modelweld.families.checks import check_choice, check_number, freeze_vectors
+from modelweld.families.math.blocks import blocks
+from modelweld.families.wishart.covariances import misfit_covariances
+from modelweld.families.wishart.evidence import Belief, Sums, log_evidence
+from modelweld.inputs.local_model import Array
+
+LARGEST_BLOCK = 2_000_000
+"""Elements of the largest temporary (values x atoms x matrix entries) that `gain` makes."""
+
+
+class InverseWishart(Family):
+    """Atoms have Sigma ~ inverse Wishart(freedom, scale). Subclasses are dataclasses with these fields.
+
+    They write `sums`, what rows are in the terms of `modelweld.families.wishart.evidence`, and `belief`.
+    """
+
+    freedom: float | None
+    scale: ArrayLike | None
+    learning: Literal["likelihood", "nothing"]
+
+    hyperparameters: ClassVar[tuple[str, ...]] = ("freedom", "scale")
+    """Names of what is learned."""
+
+    @abstractmethod
+    def sums(self, rows: Array) -> Sums:
+        """Summed rows as summed statistics."""
+
+    @property
+    @abstractmethod
+    def belief(self) -> Belief:
+        """The hyperparameters, the mean measured from the origin."""
+
+    def log_evidence(self, rows: Array) -> Array:
+        """Log marginal density of what is behind summed rows."""
+        return log_evidence(self.sums(rows), self.belief)
+
+    def gain(self, own: Array, sums: Array) -> Array:
+        """Log predictive densities: a determinant per value and atom, in blocks."""
+        result = np.empty((len(own), len(sums)))
+        before = self.log_evidence(sums)
+        for part in blocks(len(own), sums.size, LARGEST_BLOCK):
+            result[part] = self.log_evidence(own[part, None, :] + sums) - before
+        return result
+
+    def learned(self) -> Learned:
+        """Hyperparameters by name."""
+        return {name: getattr(self, name) for name in self.hyperparameters}
+
+    def check_prior(self) -> None:
+        """Refuse hyperparameters that are none; freeze those that are."""
+        name = type(self).__name__
+        check_choice(self, "learning")
+        if self.freedom is not None and not np.isfinite(self.freedom):
+            raise InputError(f"{name}: freedom is a finite number; found {self.freedom!r}.")
+        if self.scale is None:
+            return
+        scale = np.array(self.scale, dtype=np.float64)
+        if scale.ndim != 2 or scale.shape[0] != scale.shape[1] or not np.isfinite(scale).all():
+            raise InputError(f"{name}: scale is a finite matrix (D, D); found shape {scale.shape}.")
+        found = misfit_covariances(scale.reshape(1, -1), np.ones(1))
+        if found is not None:
+            raise InputError(f"{name}: the scale must be a covariance; covariances {found[1]}.")
+        object.__setattr__(self, "scale", scale)
+        self.check_freedom(len(scale))
+
+    def check_freedom(self, D: int) -> None:
+        """Refuse an inverse Wishart of matrices (D, D) that is no distribution."""
+        if self.freedom is not None and not self.freedom > D - 1:
+            raise InputError(
+                f"{type(self).__name__}: freedom must exceed D - 1 = {D - 1} for matrices of size {D}; "
+                f"found {self.freedom!r}."
+            )
+
+
+class NormalInverseWishart(InverseWishart):
+    """Atoms also have theta ~ N(mean, Sigma / strength)."""
+
+    mean: ArrayLike | None
+    strength: float | None
+    origin: ArrayLike
+    floor: ArrayLike
+
+    def check_prior(self) -> None:
+        """The same for what a prior of means has besides."""
+        super().check_prior()
+        check_number(self, "strength")
+        freeze_vectors(self, "mean", "origin", "floor")
+
+    def misfit_sizes(self, D: int) -> tuple[int, str] | None:
+        """Values of other dimensions than what was given."""
+        for name, fitting in (("mean", (1, D)), ("scale", (D,))):
+            given = getattr(self, name)
+            if given is not None and len(given) not in fitting:
+                return 0, f"have as many dimensions as the {name} that was given, {len(given)}; found {D}"
+        return None
+
+    @property
+    def belief(self) -> Belief:
+        """The hyperparameters, the mean measured from the origin."""
+        scale = np.asarray(self.scale, dtype=np.float64)
+        assert self.strength is not None
+        assert self.freedom is not None
+        mean = np.zeros(len(scale)) + np.asarray(self.mean) - np.asarray(self.origin)
+        return Belief(mean, self.strength, self.freedom, scale)
