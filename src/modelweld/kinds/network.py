@@ -51,7 +51,7 @@ def network(
     biases: Sequence[ArrayLike],
     *,
     activation: str,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     counts: ArrayLike | None = None,
     inputs: ArrayLike | None = None,
     features: Sequence[str] | None = None,
@@ -242,7 +242,7 @@ def _knows(model: LocalModel) -> Array:
 def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Array]) -> LocalModel:
     """A network with these layers and all that the sites share, their classes and counts together."""
     first = models[0]
-    labels: dict[str, Any] = {}
+    labels: dict[str, object] = {}
     for j, model in enumerate(models):
         for name, label in model.facts["labels"].items():
             if labels.setdefault(name, label) != label:

@@ -9,7 +9,7 @@ has the points of all its members, and kernels with one row per member.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,7 @@ from modelweld.kinds.pictures import Points
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.matching.result import Key
 
 HOWS = {
     "natural": (
@@ -170,7 +171,7 @@ class SparseProcess(Kind):
             return list(models)
         return [_without_covariance(m) if "covariance" in m.arrays else m for m in models]
 
-    def families(self, models: Sequence[LocalModel]) -> dict[Any, Family]:
+    def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by inputs and values side by side, every column with a noise of its own."""
         return {("inputs", "values"): Gaussian()}
 
