@@ -11,7 +11,7 @@ import math
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from modelweld.errors import InputError
 from modelweld.files.file_errors import first_line, size_of
 from modelweld.files.limits import LARGEST_TABLE, MiB, in_words, most_expanded
 from modelweld.inputs.local_model import Array
+
+if TYPE_CHECKING:
+    from pyarrow import ChunkedArray
 
 NOT_SEEN = ("", "NA")
 COUNT, SITE = ("count", "counts"), "site"
@@ -156,15 +159,18 @@ def read_parquet(path: Path) -> list[dict[str, Any]]:
     columns = [name for name in schema.names if name != SITE]
     numbers = np.empty((table.num_rows, len(columns)))
     for i, name in enumerate(columns):
-        column = table.column(name)
-        missing = column.is_null().to_numpy()
-        numbers[:, i] = column.fill_null(0).to_numpy()
-        if not np.isfinite(numbers[:, i]).all():
-            row = int(np.argmin(np.isfinite(numbers[:, i])))
-            raise InputError(
-                f"row {row}, column {name!r}: {numbers[row, i]} is no number. Leave values empty (null) that were not "
-                "seen."
-            )
-        numbers[missing, i] = math.nan
+        numbers[:, i] = _filled(table.column(name), name)
     sites = [str(site) for site in table.column(SITE).to_pylist()] if SITE in schema.names else None
     return _sites(columns, numbers, sites)
+
+
+def _filled(column: ChunkedArray, name: str) -> Array:
+    """The numbers of a column, NaN where it is null."""
+    numbers = np.asarray(column.fill_null(0).to_numpy(), dtype=np.float64).copy()
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise InputError(
+            f"row {row}, column {name!r}: {numbers[row]} is no number. Leave values empty (null) that were not seen."
+        )
+    numbers[column.is_null().to_numpy()] = math.nan
+    return numbers

@@ -5,33 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, TypeGuard, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.gp.kernels import Kernel, Whitened, whitened
 from modelweld.inputs.local_model import Array
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 class _Predictor:
     """`predict` in the manner of scikit-learn, from means and variances of the function."""
 
     noise: float
-    n_features_in_: int
     feature_names_in_: tuple[str, ...] | None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        raise NotImplementedError
 
     def latent(self, X: Array) -> tuple[Array, Array]:
         """Means and variances of the function itself."""
         raise NotImplementedError
 
     @overload
-    def predict(self, X: Any, return_std: Literal[False] = False) -> Array: ...
+    def predict(self, X: ArrayLike | DataFrame, return_std: Literal[False] = False) -> Array: ...
 
     @overload
-    def predict(self, X: Any, return_std: Literal[True]) -> tuple[Array, Array]: ...
+    def predict(self, X: ArrayLike | DataFrame, return_std: Literal[True]) -> tuple[Array, Array]: ...
 
-    def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
+    def predict(self, X: ArrayLike | DataFrame, return_std: bool = False) -> Array | tuple[Array, Array]:
         """Expected responses and, if asked for, standard deviations of new responses, their noise included.
 
         Parameters
@@ -44,9 +52,9 @@ class _Predictor:
         mean, variance = self.latent(self._rows(X))
         return (mean, np.sqrt(variance + self.noise)) if return_std else mean
 
-    def _rows(self, X: Any) -> Array:
+    def _rows(self, X: ArrayLike | DataFrame) -> Array:
         names = self.feature_names_in_
-        if names is not None and hasattr(X, "columns"):
+        if names is not None and _has_columns(X):
             missing = [name for name in names if name not in X.columns]
             if missing:
                 raise InputError(f"X must have the columns {list(names)}; it lacks {missing}.")
@@ -55,6 +63,10 @@ class _Predictor:
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_:
             raise InputError(f"X must have {self.n_features_in_} columns; found shape {rows.shape}.")
         return rows
+
+
+def _has_columns(X: object) -> TypeGuard[DataFrame]:
+    return hasattr(X, "columns")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +115,7 @@ class SparseGP(_Predictor):
         return f"<SparseGP of {M} points, {D} features, {self.kernel.name}>"
 
     @property
-    def n_features_in_(self) -> int:  # type: ignore[override]
+    def n_features_in_(self) -> int:
         """Number of features."""
         return int(self.inputs.shape[1])
 
@@ -159,8 +171,12 @@ class Committee(_Predictor):
     def __init__(self, members: Sequence[SparseGP]) -> None:
         self.members = list(members)
         self.noise = float(np.mean([gp.noise for gp in members]))
-        self.n_features_in_ = members[0].n_features_in_
         self.feature_names_in_ = members[0].feature_names_in_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self.members[0].n_features_in_
 
     def __repr__(self) -> str:
         return f"<Committee of {len(self.members)} SparseGPs>"
@@ -181,4 +197,4 @@ class Committee(_Predictor):
 
 
 SMALLEST_VARIANCE = 1e-10
-"""Of a committee member's prior variance: below, it is rounding (see `gp_kernels.SMALLEST_EIGENVALUE`)."""
+"""Of a committee member's prior variance: below, it is rounding (see `modelweld.gp.kernels.SMALLEST_EIGENVALUE`)."""

@@ -23,6 +23,12 @@ SPARE_FREEDOM = 2
 
 LOG_2PI = float(np.log(2 * np.pi))
 
+LEARNING_STEPS = 500
+"""Steps in which the scale of the prior settles, statistics given; dozens are usual."""
+
+SETTLED = 1e-12
+"""Relative change of the scale at which that ends."""
+
 
 @dataclass(frozen=True, eq=False)
 class Prior:
@@ -146,6 +152,15 @@ def fitting_scale(emissions: Emissions, prior: Prior) -> Prior:
     trace = float(np.einsum("kii,i->", emissions.precision, prior.scale))
     K, D = emissions.mean.shape
     return Prior(prior.scale * (K * prior.freedom * D / trace), prior.precision)
+
+
+def learned_prior(sums: Array, prior: Prior) -> Prior:
+    """The scale and the posteriors that fit each other, given (tempered) sums."""
+    for _ in range(LEARNING_STEPS):
+        before, prior = prior, fitting_scale(Emissions.of(sums, prior), prior)
+        if abs(prior.scale[0] / before.scale[0] - 1) < SETTLED:
+            break
+    return prior
 
 
 def _log_normaliser(freedom: Array, log_det: Array, D: int) -> Array:

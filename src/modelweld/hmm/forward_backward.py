@@ -12,7 +12,7 @@ The compiled functions are the plain ones below, handed to numba; `reference` is
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -58,8 +58,10 @@ def forward_backward(log_start: Array, log_move: Array, log_density: Array, offs
     ([[0.9, 0.1], [0.9, 0.1]], [[0.81, 0.09], [0.09, 0.01]], 0.25)
     """
     start, move = (np.exp(np.maximum(x, LEAST_LOG)) for x in (log_start, log_move))
-    forward, arriving, states = (np.empty(log_density.shape) for _ in range(3))
-    log_sum = _passes(start, move, np.ascontiguousarray(log_density), offsets, forward, arriving, states)
+    density, forward, arriving, states = (np.empty(log_density.shape) for _ in range(4))
+    scale = np.empty(len(log_density))
+    log_sum = _forward(start, move, np.ascontiguousarray(log_density), offsets, density, forward, scale)
+    _backward(move, offsets, density, scale, forward, arriving, states)
     moves = move * (forward[:-1].T @ arriving[1:])
     return Paths(states, moves, states[offsets[:-1]].sum(axis=0), log_sum)
 
@@ -96,13 +98,10 @@ def reference(log_start: Array, log_move: Array, log_density: Array, offsets: In
     return Paths(states, moves, states[offsets[:-1]].sum(axis=0), log_sum)
 
 
-def _both_passes(
-    start: Any, move: Any, log_density: Any, offsets: Any, forward: Any, arriving: Any, states: Any
+def _forward_pass(
+    start: Array, move: Array, log_density: Array, offsets: Index, density: Array, forward: Array, scale: Array
 ) -> float:
-    K = len(start)
-    density, backward, towards = np.empty(log_density.shape), np.empty(K), np.empty(K)
-    scale = np.empty(len(log_density))
-    log_sum = 0.0
+    K, log_sum = len(start), 0.0
     for s in range(len(offsets) - 1):
         for t in range(offsets[s], offsets[s + 1]):
             highest = log_density[t].max()
@@ -124,6 +123,15 @@ def _both_passes(
                 forward[t, k] /= total
             scale[t] = total
             log_sum += np.log(total) + highest
+    return log_sum
+
+
+def _backward_pass(
+    move: Array, offsets: Index, density: Array, scale: Array, forward: Array, arriving: Array, states: Array
+) -> None:
+    K = len(move)
+    backward, towards = np.empty(K), np.empty(K)
+    for s in range(len(offsets) - 1):
         backward[:] = 1.0
         for t in range(offsets[s + 1] - 1, offsets[s] - 1, -1):
             for k in range(K):
@@ -140,10 +148,9 @@ def _both_passes(
                 for k in range(K):
                     total += move[i, k] * towards[k]
                 backward[i] = total
-    return log_sum
 
 
-def _best_paths(log_start: Any, log_move_to: Any, log_density: Any, offsets: Any, path: Any) -> None:
+def _best_paths(log_start: Array, log_move_to: Array, log_density: Array, offsets: Index, path: Index) -> None:
     T, K = log_density.shape
     came_from = np.empty((T, K), dtype=np.int64)
     best, before = np.empty(K), np.empty(K)
@@ -166,5 +173,6 @@ def _best_paths(log_start: Any, log_move_to: Any, log_density: Any, offsets: Any
             here = came_from[t, here]
 
 
-_passes = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")(_both_passes)
+_forward = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")(_forward_pass)
+_backward = njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")(_backward_pass)
 _viterbi = njit(cache=True, error_model="numpy")(_best_paths)

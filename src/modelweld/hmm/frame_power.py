@@ -1,4 +1,4 @@
-"""How much an autocorrelated frame counts: by the autocorrelation time of what is left within states.
+"""How much an autocorrelated frame counts (effective sample size): by the autocorrelation time within states.
 
 Frames of a movement are no independent draws: ten of them may say no more of a state than one. The evidence that takes
 them for independent makes a state of every bout. With residuals whitened by their state's covariance, within runs of

@@ -50,6 +50,16 @@ class Course:
         self.history: list[Step] = []
         self.converged = False
 
+    def run(self, most: int, least_gain: float) -> None:
+        """All the way up: climb, then sort, merge and delete states and climb again while there get fewer of them."""
+        self.climb(most, least_gain, "start")
+        before = 0
+        while before != self.point.K:
+            before = self.point.K
+            self.sort(least_gain)
+            self.reduce(least_gain)
+            self.climb(most, least_gain)
+
     def climb(self, most: int, least_gain: float, move: str = "") -> None:
         """Up to so many steps, until one gains less; states without frames are dropped on the way."""
         self.converged = False

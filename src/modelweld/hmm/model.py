@@ -12,27 +12,22 @@ from sklearn.utils.validation import check_is_fitted
 
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
 from modelweld.hmm.ascent import Point, Posterior, Problem
-from modelweld.hmm.emissions import Emissions, Prior, fitting_scale
+from modelweld.hmm.emissions import Prior, learned_prior
 from modelweld.hmm.forward_backward import forward_backward, most_probable
 from modelweld.hmm.frame_power import autocorrelation_time, power
 from modelweld.hmm.merge_delete import Course
 from modelweld.hmm.sequences import Sequences, checked_sequences
-from modelweld.hmm.statistics import Statistics, features
+from modelweld.hmm.settings import check_settings, is_number
+from modelweld.hmm.statistics import features
 from modelweld.hmm.sticks import Sticks
 from modelweld.hmm.summary import Summary
 from modelweld.hmm.transitions import Concentrations, seen
-from modelweld.hmm.windows import FIRST_SHARE, MEAN_PRECISION, pooled_windows, statistics_of
+from modelweld.hmm.windows import FIRST_SHARE, MEAN_PRECISION, drawn_statistics, pooled_statistics
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
 PAPER_MEAN_PRECISION = 1e-4
 """The paper does not say; this is what bnpy, its likely program, takes."""
-
-LEARNING_STEPS = 500
-"""Steps in which the scale of the prior settles, statistics given; dozens are usual."""
-
-SETTLED = 1e-12
-"""Relative change of the scale at which that ends."""
 
 
 class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
@@ -123,7 +118,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_states = n_states
         self.zeta = zeta
@@ -152,14 +147,8 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         >>> StickyHDPHMM.paper(random_state=3).prior_scale
         1.0
         """
-        setting = {
-            "n_states": 20,
-            "zeta": 1.0,
-            "prior_scale": 1.0,
-            "mean_precision": PAPER_MEAN_PRECISION,
-            "start": "random",
-        }
-        return cls(**{**setting, **changes})
+        setting = {"n_states": 20, "zeta": 1.0, "prior_scale": 1.0, "start": "random"}
+        return cls(**{**setting, "mean_precision": PAPER_MEAN_PRECISION, **changes})
 
     @classmethod
     def from_statistics(cls, statistics: Summary, *, share: float | None = None, **settings: Any) -> Self:
@@ -176,14 +165,14 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
             As for the class; zeta must be a number.
         """
         model = cls(**settings)
-        model._check()
+        check_settings(model)
         if model.zeta == "auto":
             raise InputError("statistics do not tell zeta: give a number.")
-        if share is not None and not (_number(share) and 0 < share < np.inf):
+        if share is not None and not (is_number(share) and 0 < share < np.inf):
             raise InputError(f"share is a positive number; found {share!r}.")
         return model._publish(statistics, float(model.zeta), share)
 
-    def fit(self, X: ArrayLike, lengths: Any = None) -> Self:
+    def fit(self, X: ArrayLike, lengths: ArrayLike | None = None) -> Self:
         """Find states and all their parameters.
 
         Parameters
@@ -193,17 +182,9 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         lengths : sequence of int, optional
             Frames of each sequence; default: X is one.
         """
-        self._check()
+        check_settings(self)
         given = checked_sequences(X, lengths).in_canonical_order()
-        T, D = given.frames.shape
-        if T < D + 2:
-            raise InputError(f"{T} frames are too few for states with {D} features: at least {D + 2} are needed.")
-        centre, unit = given.frames.mean(axis=0), given.frames.std(axis=0)
-        if (unit <= np.finfo(float).eps * np.abs(centre)).any():
-            constant = int(np.flatnonzero(unit <= np.finfo(float).eps * np.abs(centre))[0])
-            raise InputError(
-                f"feature {constant} is constant ({centre[constant]:g}): it tells no states apart, drop it."
-            )
+        centre, unit = given.units()
         scaled = Sequences((given.frames - centre) / unit, given.offsets)
         random = check_random_state(self.random_state)
         seeds = [int(random.randint(2**31 - 1)) for _ in range(self.n_init)]
@@ -218,25 +199,25 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         self._publish(
             Summary.of(statistics.taken(statistics.by_size), centre, unit), zeta, float(best.point.prior.scale[0])
         )
-        self.bound_ = best.point.bound - zeta * T * float(np.log(unit).sum())
+        self.bound_ = best.point.bound - zeta * len(given.frames) * float(np.log(unit).sum())
         self.history_ = tuple(best.history)
         self.converged_ = best.converged
         self._warn(best)
         return self
 
-    def predict(self, X: ArrayLike, lengths: Any = None) -> Index:
+    def predict(self, X: ArrayLike, lengths: ArrayLike | None = None) -> Index:
         """The most probable path (Viterbi), as in the fit: with tempered densities."""
         given = self._scaled(X, lengths)
         rows = self._posterior.rows
         return most_probable(rows.log_start, rows.log_move, self._log_density(given), given.offsets)
 
-    def predict_proba(self, X: ArrayLike, lengths: Any = None) -> Array:
+    def predict_proba(self, X: ArrayLike, lengths: ArrayLike | None = None) -> Array:
         """Posterior probabilities (T, K) of states, as in the fit: with tempered densities."""
         given = self._scaled(X, lengths)
         rows = self._posterior.rows
         return forward_backward(rows.log_start, rows.log_move, self._log_density(given), given.offsets).states
 
-    def score(self, X: ArrayLike, lengths: Any = None) -> float:
+    def score(self, X: ArrayLike, lengths: ArrayLike | None = None) -> float:
         """Log likelihood of sequences, all frames counting fully: Student-t predictive densities."""
         given = self._scaled(X, lengths)
         log_density = self._posterior.emissions.log_predictive(given.frames) - np.log(self._unit).sum()
@@ -250,29 +231,15 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         scale = np.full(len(unit), FIRST_SHARE) if learned else float(self.prior_scale) / unit**2
         prior, at = Prior(scale, self.mean_precision), self._concentrations
         problem = Problem(features(scaled.frames), scaled.offsets, zeta, at, learned)
-        statistics = self._first_statistics(problem, prior, np.random.default_rng(seed))
-        first = Point(statistics, Sticks.first(len(statistics.starts), at), prior)
-        course, least_gain = Course(problem, first), self.tol * len(scaled.frames)
-        course.climb(self.max_iter, least_gain, "start")
-        while True:
-            before = course.point.K
-            course.sort(least_gain)
-            course.reduce(least_gain)
-            course.climb(self.max_iter, least_gain)
-            if before == course.point.K:
-                return course
-
-    def _first_statistics(self, problem: Problem, prior: Prior, rng: np.random.Generator) -> Statistics:
-        phi, offsets = problem.features, problem.offsets
+        rng = np.random.default_rng(seed)
         if self.start == "random":
-            K = min(self.n_states, len(phi))
-            chosen = np.sort(rng.choice(len(phi), K, replace=False))
-            return Statistics(phi[chosen], np.zeros((K, K)), np.zeros(K))
-        phase = int(rng.integers(self.window))
-        labels = pooled_windows(
-            phi, offsets, self.n_states, window=self.window, phase=phase, zeta=problem.zeta, prior=prior
-        )
-        return statistics_of(labels, phi, offsets)
+            statistics = drawn_statistics(problem.features, self.n_states, rng)
+        else:
+            statistics = pooled_statistics(problem, self.n_states, self.window, prior, rng)
+        first = Point(statistics, Sticks.first(len(statistics.starts), at), prior)
+        course = Course(problem, first)
+        course.run(self.max_iter, self.tol * len(scaled.frames))
+        return course
 
     def _correlation_time(self, scaled: Sequences, unit: Array, seed: int) -> float:
         """The autocorrelation time within the states of a fit with zeta 1."""
@@ -291,7 +258,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         elif share is not None:
             prior = Prior(np.full(len(unit), share), self.mean_precision)
         else:
-            prior = _learned_prior(zeta * statistics.sums, Prior(np.full(len(unit), FIRST_SHARE), self.mean_precision))
+            prior = learned_prior(zeta * statistics.sums, Prior(np.full(len(unit), FIRST_SHARE), self.mean_precision))
         order = statistics.by_size  # sticks are for states by size, whatever order they are kept in
         back = np.append(np.argsort(order), len(order))
         sorted_ = statistics.taken(order)
@@ -306,7 +273,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         self.prior_scale_ = prior.scale * unit**2
         return self
 
-    def _scaled(self, X: ArrayLike, lengths: Any) -> Sequences:
+    def _scaled(self, X: ArrayLike, lengths: ArrayLike | None) -> Sequences:
         check_is_fitted(self, "means_")
         given = checked_sequences(X, lengths, features=self.n_features_in_)
         return Sequences((given.frames - self._centre) / self._unit, given.offsets)
@@ -317,24 +284,6 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
     @property
     def _concentrations(self) -> Concentrations:
         return Concentrations(float(self.eta), float(self.kappa), float(self.eta0), float(self.gamma))
-
-    def _check(self) -> None:
-        """Refuse settings that are none."""
-        for name in ("n_states", "window", "n_init", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or value < 1:
-                raise InputError(f"{name} is a whole number, at least 1; found {value!r}.")
-        for name in ("eta", "gamma", "eta0", "mean_precision", "tol"):
-            if not _number(getattr(self, name)) or not 0 < getattr(self, name) < np.inf:
-                raise InputError(f"{name} is a positive number; found {getattr(self, name)!r}.")
-        if not _number(self.kappa) or not 0 <= self.kappa < np.inf:
-            raise InputError(f"kappa is a number, not negative; found {self.kappa!r}.")
-        if self.zeta != "auto" and not (_number(self.zeta) and 0 < self.zeta <= 1):
-            raise InputError(f"zeta is 'auto' or a number above 0, at most 1; found {self.zeta!r}.")
-        if self.prior_scale != "learned" and not (_number(self.prior_scale) and 0 < self.prior_scale < np.inf):
-            raise InputError(f"prior_scale is 'learned' or a positive number; found {self.prior_scale!r}.")
-        if self.start not in ("windows", "random"):
-            raise InputError(f"start is 'windows' or 'random'; found {self.start!r}.")
 
     def _warn(self, best: Course) -> None:
         if not self.converged_:
@@ -347,16 +296,3 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
                 f"all {self.n_states} states are in use, so that there may be more of them: raise n_states.",
                 ModelweldWarning,
             )
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-
-
-def _learned_prior(sums: Array, prior: Prior) -> Prior:
-    """The scale and the posteriors that fit each other, given (tempered) sums."""
-    for _ in range(LEARNING_STEPS):
-        before, prior = prior, fitting_scale(Emissions.of(sums, prior), prior)
-        if abs(prior.scale[0] / before.scale[0] - 1) < SETTLED:
-            break
-    return prior

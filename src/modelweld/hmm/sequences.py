@@ -4,9 +4,10 @@ package.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LARGEST_VALUE, Array
@@ -27,8 +28,21 @@ class Sequences(NamedTuple):
         )
         return Sequences(np.concatenate(parts), offsets_of([len(part) for part in parts]))
 
+    def units(self) -> tuple[Array, Array]:
+        """Means and standard deviations of features (D,), or an `InputError` if they tell no states apart."""
+        T, D = self.frames.shape
+        if T < D + 2:
+            raise InputError(f"{T} frames are too few for states with {D} features: at least {D + 2} are needed.")
+        centre, unit = self.frames.mean(axis=0), self.frames.std(axis=0)
+        constant = np.flatnonzero(unit <= np.finfo(float).eps * np.abs(centre))
+        if constant.size:
+            raise InputError(
+                f"feature {constant[0]} is constant ({centre[constant[0]]:g}): it tells no states apart, drop it."
+            )
+        return centre, unit
 
-def checked_sequences(X: Any, lengths: Any = None, features: int | None = None) -> Sequences:
+
+def checked_sequences(X: ArrayLike, lengths: ArrayLike | None = None, features: int | None = None) -> Sequences:
     """Frames and offsets, or an `InputError` that says what is wrong.
 
     Parameters
@@ -59,7 +73,7 @@ def checked_sequences(X: Any, lengths: Any = None, features: int | None = None) 
     return Sequences(frames, _checked_offsets(lengths, len(frames)))
 
 
-def _checked_offsets(lengths: Any, frames: int) -> Index:
+def _checked_offsets(lengths: ArrayLike | None, frames: int) -> Index:
     if lengths is None:
         return offsets_of([frames])
     found = np.atleast_1d(np.asarray(lengths))

@@ -1,13 +1,13 @@
-"""What the data say of states: sums of features, moves between them, starts. All of it adds."""
+"""What the data say of states, their sufficient statistics: sums of features, moves between them, starts. All adds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 
 
 def features(x: Array) -> Array:
@@ -44,11 +44,11 @@ class Statistics:
         return np.asarray(self.sums[:, 0])
 
     @property
-    def by_size(self) -> Any:
+    def by_size(self) -> Index:
         """States by decreasing number of frames."""
         return np.argsort(-self.counts, kind="stable")
 
-    def taken(self, order: Any) -> Statistics:
+    def taken(self, order: Index) -> Statistics:
         """These states only, in this order."""
         return Statistics(self.sums[order], self.moves[np.ix_(order, order)], self.starts[order])
 

@@ -74,7 +74,7 @@ class Sticks:
         return float(linear.sum() + rows)
 
     def objective(self, numbers: Array, at: Concentrations) -> float:
-        """F; `numbers` are moves and starts as `rows.seen` makes them."""
+        """F; `numbers` are moves and starts as `transitions.seen` makes them."""
         t = theta(self.shares, numbers, at)
         return self.bound(at) + float(gammaln(t).sum() - gammaln(t.sum(axis=1)).sum())
 

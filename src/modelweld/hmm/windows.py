@@ -8,12 +8,13 @@ variational ascent.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
+from modelweld.hmm.ascent import Problem
 from modelweld.hmm.emissions import Emissions, Prior, log_evidence, pooling_gains
 from modelweld.hmm.sequences import checked_sequences
 from modelweld.hmm.statistics import Statistics, features
@@ -42,12 +43,12 @@ class WindowStart(NamedTuple):
 
 def window_start(
     X: ArrayLike,
-    lengths: Any = None,
+    lengths: ArrayLike | None = None,
     n_states: int = 10,
     *,
     window: int = 20,
     zeta: float = 1.0,
-    random_state: Any = None,
+    random_state: int | np.random.RandomState | None = None,
 ) -> WindowStart:
     """First states for a hidden Markov model of any library.
 
@@ -140,6 +141,22 @@ def statistics_of(labels: Index, phi: Array, offsets: Index) -> Statistics:
     return Statistics(sums, moves, np.bincount(labels[offsets[:-1]], minlength=K).astype(np.float64))
 
 
+def pooled_statistics(
+    problem: Problem, n_states: int, window: int, prior: Prior, rng: np.random.Generator
+) -> Statistics:
+    """The start by windows whose ends are drawn."""
+    phi, offsets, phase = problem.features, problem.offsets, int(rng.integers(window))
+    labels = pooled_windows(phi, offsets, n_states, window=window, phase=phase, zeta=problem.zeta, prior=prior)
+    return statistics_of(labels, phi, offsets)
+
+
+def drawn_statistics(phi: Array, n_states: int, rng: np.random.Generator) -> Statistics:
+    """Another start: one frame drawn for each state, which has not moved anywhere yet."""
+    K = min(n_states, len(phi))
+    chosen = np.sort(rng.choice(len(phi), K, replace=False))
+    return Statistics(phi[chosen], np.zeros((K, K)), np.zeros(K))
+
+
 def _pooled(sums: Array, n_states: int, prior: Prior) -> Index:
     """Greedily, any two."""
     sums, label = sums.copy(), np.arange(len(sums))
@@ -155,9 +172,9 @@ def _pooled(sums: Array, n_states: int, prior: Prior) -> Index:
     return np.asarray(np.unique(label, return_inverse=True)[1])
 
 
-def _neighbours_pooled(sums: Array, new_sequence: Any, n_pieces: int, prior: Prior) -> tuple[Index, Array]:
-    """Greedily, neighbours in time only."""
-    parts, begins = list(sums), list(new_sequence)
+def _neighbours_pooled(sums: Array, new: NDArray[np.bool_], n_pieces: int, prior: Prior) -> tuple[Index, Array]:
+    """Greedily, neighbours in time only; where a sequence begins, windows are `new`."""
+    parts, begins = list(sums), list(new)
     members = [[i] for i in range(len(parts))]
     alone = list(log_evidence(sums, prior))
 

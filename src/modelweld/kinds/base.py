@@ -97,6 +97,11 @@ def shared_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
     return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
 
 
+def named_axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
+    """Axes with the names of coordinates, as they were given."""
+    return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
+
+
 def check_counted(models: Sequence[LocalModel], message: str) -> None:
     """Refuse sites of which some send numbers and others shares; `message` names the first of these as {site}."""
     if len({bool(model.facts.get("counted")) for model in models}) > 1:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from modelweld.gp.kernels import Kernel
+from modelweld.gp.kernels import NAMES, Kernel
 from modelweld.gp.model import SparseGP
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import offsets_of
 from modelweld.kinds.base import Facts
+from modelweld.kinds.layout import whole
 
 
 def committee(sites: Sequence[SparseGP], facts: Facts) -> LocalModel:
@@ -68,3 +69,19 @@ def feature_names(model: LocalModel) -> tuple[str, ...] | None:
     """Names of the features, if the site spelt them out."""
     names = model.coordinates.get("feature")
     return None if names is None else tuple(names)
+
+
+def committee_facts(model: LocalModel) -> dict[str, Callable[[object], bool]]:
+    """What a committee must state, and how to tell whether it makes sense."""
+    points, scales = model.sizes.get("point", 0), np.shape(model.arrays.get("outputscale", ()))
+    given = model.facts["members"]
+
+    def sizes(fact: object) -> bool:
+        return isinstance(fact, (list, tuple)) and all(map(whole, fact)) and sum(fact) == points
+
+    def kernels(fact: object) -> bool:
+        if not isinstance(fact, (list, tuple)) or (len(fact),) != scales or len(fact) != len(given):
+            return False
+        return all(isinstance(name, str) and name in NAMES for name in fact)
+
+    return {"members": sizes, "kernels": kernels}

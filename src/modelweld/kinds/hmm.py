@@ -14,13 +14,14 @@ States are matched by emissions: means with their standard errors, symbols, or r
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture import FEWEST_POINTS
@@ -230,7 +231,7 @@ def shrunk(spreads: Array, counts: Array, share: float) -> Array:
     return np.asarray((1 - share) * spreads + share * pooled)
 
 
-def _fused_parts(models: Sequence[LocalModel], labels: Any, spread: str, shrink: float) -> dict[str, Array]:
+def _fused_parts(models: Sequence[LocalModel], labels: Index, spread: str, shrink: float) -> dict[str, Array]:
     """The parts of all states of an atom, merged down to as many as the sites' states have."""
     from modelweld.kinds.mixture_reduction import reduced
 

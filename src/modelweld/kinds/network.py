@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, shared_facts
+from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, mapping
 from modelweld.kinds.network_outputs import ACTIVATIONS, layers
 from modelweld.kinds.network_polish import STEPS
@@ -51,7 +51,7 @@ def network(
     biases: Sequence[ArrayLike],
     *,
     activation: str,
-    classes: Sequence[Any] | None = None,
+    classes: Sequence[object] | None = None,
     counts: ArrayLike | None = None,
     inputs: ArrayLike | None = None,
     features: Sequence[str] | None = None,
@@ -85,12 +85,9 @@ def network(
     >>> model.sizes
     {'h0': 2}
     """
-    if activation not in ACTIVATIONS:
-        raise InputError(f"activation is one of {list(ACTIVATIONS)}; found {activation!r}.")
     W, b = ([np.asarray(x, dtype=np.float64) for x in given] for given in (weights, biases))
     last = len(W) - 1
-    if last < 1:
-        raise InputError("a network without a hidden layer has no units to match: fuse it as a linear model.")
+    _check(activation, last)
     feature, out = None if features is None else "feature", None if classes is None else "class"
     sets = [feature, *[f"h{i}" for i in range(last)], out]
     arrays: dict[str, ArrayLike] = {}
@@ -116,6 +113,13 @@ def network(
         kind="network",
         facts={**(facts or {}), "activation": activation, "labels": labels},
     )
+
+
+def _check(activation: str, hidden: int) -> None:
+    if activation not in ACTIVATIONS:
+        raise InputError(f"activation is one of {list(ACTIVATIONS)}; found {activation!r}.")
+    if hidden < 1:
+        raise InputError("a network without a hidden layer has no units to match: fuse it as a linear model.")
 
 
 class Network(Kind):
@@ -160,7 +164,7 @@ class Network(Kind):
         return [
             m.with_(
                 arrays={n: a for n, a in m.arrays.items() if n not in extra},
-                axes={n: a for n, a in _axes(m).items() if n not in extra},
+                axes={n: a for n, a in named_axes(m).items() if n not in extra},
                 weight={} if "counts" in extra else m.weight,
             )
             for m in models
@@ -208,7 +212,7 @@ class Network(Kind):
         inputs = np.stack([mean * scale + offset, deviation * np.abs(scale)])
         return model.with_(
             arrays={**model.arrays, "W0": W, "b0": np.asarray(model.arrays["b0"]) - offset @ W, "inputs": inputs},
-            axes={**_axes(model), "inputs": (None, model.along["W0"][0])},
+            axes={**named_axes(model), "inputs": (None, model.along["W0"][0])},
         )
 
 
@@ -216,11 +220,6 @@ def moments(X: Array) -> Array:
     """Means and standard deviations of features, (2, features): what a site may send of its inputs."""
     X = X.reshape(len(X), -1)
     return np.stack([X.mean(axis=0), X.std(axis=0)])
-
-
-def _axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
-    """Axes with the names of coordinates, as they were given."""
-    return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
 
 
 def shares(models: Sequence[LocalModel]) -> Array:
@@ -242,7 +241,7 @@ def _knows(model: LocalModel) -> Array:
 def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Array]) -> LocalModel:
     """A network with these layers and all that the sites share, their classes and counts together."""
     first = models[0]
-    labels: dict[str, Any] = {}
+    labels: dict[str, object] = {}
     for j, model in enumerate(models):
         for name, label in model.facts["labels"].items():
             if labels.setdefault(name, label) != label:

@@ -8,8 +8,8 @@ has the points of all its members, and kernels with one row per member.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,16 +19,17 @@ from modelweld.families import Family, Gaussian
 from modelweld.gp.kernels import NAMES, Kernel
 from modelweld.gp.model import Committee, SparseGP
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, shared_facts
+from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
 from modelweld.kinds.gp_averages import agreed, averages, common
-from modelweld.kinds.gp_committee import committee, feature_names, members
+from modelweld.kinds.gp_committee import committee, committee_facts, feature_names, members
 from modelweld.kinds.gp_kernel_learning import LEAST_HEARD, learned
 from modelweld.kinds.gp_natural import completed, factor_of, observations, projected
-from modelweld.kinds.layout import Layout, whole
+from modelweld.kinds.layout import Layout
 from modelweld.kinds.pictures import Points
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.matching.result import Key
 
 HOWS = {
     "natural": (
@@ -94,9 +95,9 @@ def sparse_gp(
     [1.0, -1.0]
     """
     Z, u = np.asarray(inputs, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    S = None if covariance is None else np.asarray(covariance, dtype=np.float64)
     where = f"site {site!r}" if site else "sparse_gp"
-    if Z.ndim != 2 or u.shape != Z.shape[:1]:
-        raise InputError(f"{where}: inputs are (M, D) and values (M,); found {Z.shape} and {u.shape}.")
+    _check_shapes(Z, u, S, where)
     scales = np.broadcast_to(np.asarray(lengthscales, dtype=np.float64), Z.shape[1:])
     if not ((scales > 0).all() and outputscale > 0 and noise >= 0):
         raise InputError(f"{where}: lengthscales and outputscale must be positive, noise not negative.")
@@ -105,10 +106,7 @@ def sparse_gp(
     feature = None if features is None else "feature"
     arrays: dict[str, ArrayLike] = {"inputs": Z, "values": u}
     axes: dict[str, tuple[str | None, ...]] = {"inputs": ("point", feature), "values": ("point",)}
-    if covariance is not None:
-        S = np.asarray(covariance, dtype=np.float64)
-        if S.shape != (len(u), len(u)):
-            raise InputError(f"{where}: the covariance of {len(u)} values is ({len(u)}, {len(u)}); found {S.shape}.")
+    if S is not None:
         arrays["covariance"], axes["covariance"] = (S + S.T) / 2, ("point", "point")
     arrays |= {"lengthscales": scales, "outputscale": outputscale, "noise": noise, "mean": mean}
     return LocalModel(
@@ -120,6 +118,13 @@ def sparse_gp(
         kind="sparse-gp",
         facts={"class": WRITTEN, **(facts or {}), "kernel": kernel},
     )
+
+
+def _check_shapes(Z: Array, u: Array, S: Array | None, where: str) -> None:
+    if Z.ndim != 2 or u.shape != Z.shape[:1]:
+        raise InputError(f"{where}: inputs are (M, D) and values (M,); found {Z.shape} and {u.shape}.")
+    if S is not None and S.shape != (len(u), len(u)):
+        raise InputError(f"{where}: the covariance of {len(u)} values is ({len(u)}, {len(u)}); found {S.shape}.")
 
 
 class SparseProcess(Kind):
@@ -156,9 +161,7 @@ class SparseProcess(Kind):
             positive=("lengthscales", "outputscale"),
             not_negative=("noise",),
             spreads=("covariance",),
-            facts={"members": _sizes(model), "kernels": _kernels(model)}
-            if one
-            else {"kernel": lambda fact: fact in NAMES},
+            facts=committee_facts(model) if one else {"kernel": lambda fact: fact in NAMES},
         )
 
     def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
@@ -170,7 +173,7 @@ class SparseProcess(Kind):
             return list(models)
         return [_without_covariance(m) if "covariance" in m.arrays else m for m in models]
 
-    def families(self, models: Sequence[LocalModel]) -> dict[Any, Family]:
+    def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by inputs and values side by side, every column with a noise of its own."""
         return {("inputs", "values"): Gaussian()}
 
@@ -244,21 +247,6 @@ class SparseProcess(Kind):
         return ["inducing inputs must not be rows of the site's data. Give X=, and they are compared."]
 
 
-def _sizes(model: LocalModel) -> Callable[[object], bool]:
-    points = model.sizes.get("point", 0)
-    return lambda fact: isinstance(fact, (list, tuple)) and all(map(whole, fact)) and sum(fact) == points
-
-
-def _kernels(model: LocalModel) -> Callable[[object], bool]:
-    members, scales = model.facts["members"], np.shape(model.arrays.get("outputscale", ()))
-    return lambda fact: (
-        isinstance(fact, (list, tuple))
-        and len(fact) == len(members)
-        and scales == (len(members),)
-        and all(isinstance(name, str) and name in NAMES for name in fact)
-    )
-
-
 def process(model: LocalModel) -> SparseGP:
     """A site's process; values without covariance are taken as known."""
     arrays = {name: np.asarray(array) for name, array in model.arrays.items()}
@@ -296,9 +284,13 @@ def predictor(model: LocalModel) -> SparseGP | Committee:
 
 
 def _without_covariance(model: LocalModel) -> LocalModel:
-    kept = {name: array for name, array in model.arrays.items() if name != "covariance"}
-    axes = {n: tuple(c or a for c, a in zip(model.along[n], model.axes[n], strict=True)) for n in kept}
-    return model.with_(arrays=kept, axes=axes, riding=[name for name in model.riding if name != "covariance"])
+    axes = named_axes(model)
+    kept = [name for name in model.arrays if name != "covariance"]
+    return model.with_(
+        arrays={name: model.arrays[name] for name in kept},
+        axes={name: axes[name] for name in kept},
+        riding=[name for name in model.riding if name in kept],
+    )
 
 
 def _content(model: LocalModel) -> tuple[bytes, ...]:
