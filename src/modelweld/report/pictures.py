@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture import merged, stacked
+from modelweld.report.contents import Numbers
+from modelweld.report.rounding import short
 
 MOST_STATES = 40
 """States of a transition graph that can be told apart on a page: the most visited ones."""
@@ -22,8 +24,11 @@ MOST_FEATURES, MOST_LOCAL = 6, 2_000
 DIGITS = 5
 """Significant digits of what is drawn."""
 
+Picture: TypeAlias = dict[str, object]
+"""What the page draws; `type` says how."""
 
-def picture(fusion: Fusion, notes: list[str]) -> dict[str, Any] | None:
+
+def picture(fusion: Fusion, notes: list[str]) -> Picture | None:
     """What to draw for this kind of model; None if there is nothing particular."""
     draw = {"mixture": _mixture, "hmm": _hmm, "sparse-gp": _process}.get(fusion.models[0].kind)
     if draw is None:
@@ -35,7 +40,7 @@ def picture(fusion: Fusion, notes: list[str]) -> dict[str, Any] | None:
         return None
 
 
-def _mixture(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
+def _mixture(fusion: Fusion, notes: list[str]) -> Picture:
     parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
     means, spreads, counts = merged(*parts, labels)
     own_means, own_spreads, own_counts = parts
@@ -53,15 +58,15 @@ def _mixture(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
     }
 
 
-def _ellipses(means: Array, spreads: Array, counts: Array, chosen: Index) -> dict[str, Any]:
+def _ellipses(means: Array, spreads: Array, counts: Array, chosen: Index) -> Picture:
     if spreads.ndim == 2:
         covariances = spreads[:, chosen, None] * np.eye(len(chosen))
     else:
         covariances = spreads[:, chosen][:, :, chosen]
-    return {"means": _short(means[:, chosen]), "covariances": _short(covariances), "counts": _short(counts)}
+    return {"means": _drawn(means[:, chosen]), "covariances": _drawn(covariances), "counts": _drawn(counts)}
 
 
-def _hmm(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
+def _hmm(fusion: Fusion, notes: list[str]) -> Picture:
     K = fusion.K
     moves, visits = fusion.total("moves")[:K, :K], fusion.total("counts")[:K]
     states = np.sort(np.argsort(-visits, kind="stable")[:MOST_STATES])
@@ -71,13 +76,13 @@ def _hmm(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
     return {
         "type": "transitions",
         "states": states.tolist(),
-        "visits": _short(visits[states]),
-        "moves": _short(moves),
-        "starts": _short(starts),
+        "visits": _drawn(visits[states]),
+        "moves": _drawn(moves),
+        "starts": _drawn(starts),
     }
 
 
-def _process(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
+def _process(fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     inputs = np.concatenate([np.asarray(m.arrays["inputs"]) for m in fusion.models])
     values = np.concatenate([np.asarray(m.arrays["values"]) for m in fusion.models])
@@ -89,13 +94,13 @@ def _process(fusion: Fusion, notes: list[str]) -> dict[str, Any]:
         "features": names,
         "atoms": {
             "labels": list(range(K)),
-            "means": _short(atoms[:K, chosen]),
-            "values": _short(fusion.array("values")[:K]),
+            "means": _drawn(atoms[:K, chosen]),
+            "values": _drawn(fusion.array("values")[:K]),
         },
         "members": {
             "labels": labels[local].tolist(),
-            "means": _short(inputs[np.ix_(local, chosen)]),
-            "values": _short(values[local]),
+            "means": _drawn(inputs[np.ix_(local, chosen)]),
+            "values": _drawn(values[local]),
         },
     }
 
@@ -120,7 +125,5 @@ def _picked(labels: Index, K: int, notes: list[str]) -> Index:
     return rows[np.linspace(0, len(rows) - 1, MOST_LOCAL).astype(np.int64)]
 
 
-def _short(x: Array) -> Any:
-    if x.ndim:
-        return [_short(entry) for entry in x]
-    return float(f"{float(x):.{DIGITS}g}") if np.isfinite(x) else None
+def _drawn(x: Array) -> list[Numbers]:
+    return short(x, DIGITS)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from modelweld.fusion import Fusion
@@ -12,7 +10,7 @@ MOST_WORDS = 12
 """Words that are shown of a topic."""
 
 
-def words_of(fusion: Fusion, set_name: str) -> list[list[list[Any]]] | None:
+def words_of(fusion: Fusion, set_name: str) -> list[list[list[str | float]]] | None:
     """Per atom its most probable words with their probabilities; None if this is no topic model."""
     first = fusion.models[0]
     if first.kind != "topics" or set_name != "topic":
@@ -23,6 +21,6 @@ def words_of(fusion: Fusion, set_name: str) -> list[list[list[Any]]] | None:
     shares = numbers / np.maximum(numbers.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     best = np.argsort(-shares, axis=1, kind="stable")[:, :MOST_WORDS]
     return [
-        [[vocabulary[v], round(float(row[v]), 4)] for v in order if row[v] > 0]
+        [[str(vocabulary[v]), round(float(row[v]), 4)] for v in order if row[v] > 0]
         for row, order in zip(shares, best, strict=True)
     ]
