@@ -305,10 +305,14 @@ def test_a_file_is_written(tmp_path):
 
 
 def test_what_is_too_large_is_left_out_and_said(monkeypatch):
-    import modelweld.report.numbers as limits
-
-    for name, value in {"MOST_PAIRS": 1, "MOST_DIAGNOSED": 1, "MOST_VALUES": 1, "MOST_SITES": 3}.items():
-        monkeypatch.setattr(limits, name, value)
+    limits = {
+        "doubts.MOST_PAIRS": 1,
+        "verdicts.MOST_DIAGNOSED": 1,
+        "numbers.MOST_VALUES": 1,
+        "numbers.MOST_SITES": 3,
+    }
+    for name, value in limits.items():
+        monkeypatch.setattr(f"modelweld.report.{name}", value)
     fusion = plain()
     found = numbers_of(fusion)
     one = found["sets"][0]

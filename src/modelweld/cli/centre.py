@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
 
 import typer
 
@@ -12,8 +13,15 @@ from modelweld.cli.messages import result, result_json, say
 from modelweld.cli.site import Force, Json
 from modelweld.progress import shown
 
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+    from modelweld.revision.slim import SlimFusion
+
 FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
+Search: TypeAlias = Literal["auto", "plain", "thorough"]
+"""What `fuse` takes; it says so itself if it is given something else."""
+
 Seed = Annotated[int, typer.Option(help="Draws the order of sites in each sweep.")]
 
 
@@ -35,12 +43,11 @@ def fuse(
 ) -> None:
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
     from modelweld.cli.paths import expanded, free, sites_of
-    from modelweld.cli.tables import described, in_words
     from modelweld.errors import InputError
     from modelweld.files import save
     from modelweld.fuse import fuse as fuse_models
 
-    chosen = {"auto": "auto", "yes": True, "no": False}
+    chosen: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
     if copies not in chosen:
         raise InputError(f"--copies is auto, yes or no; found {copies!r}.")
     free(out, force)
@@ -49,15 +56,11 @@ def fuse(
     files = expanded(paths)
     with shown("fusing"):
         sites = sites_of(files)
-        fusion = fuse_models(sites, seed=seed, copies=chosen[copies], search=search)  # type: ignore[arg-type]
+        fusion = fuse_models(sites, seed=seed, copies=chosen[copies], search=cast(Search, search))
     save(fusion, out, force=force)
     if page is not None:
         _write_page(fusion, page)
-    content = described(fusion) | {"file": str(out)}
-    if json:
-        result_json(content)
-    else:
-        result(f"{in_words(content)}\nwritten to {out}" + (f", page {page}" if page else ""))
+    _tell_written(fusion, out, json, f", page {page}" if page else "")
 
 
 def report(
@@ -80,7 +83,7 @@ def report(
     result(f"written to {out}")
 
 
-def _write_page(fusion: Any, path: Path) -> None:
+def _write_page(fusion: Fusion, path: Path) -> None:
     from modelweld.report import write_report
 
     with shown("writing the page"):
@@ -96,15 +99,17 @@ def add(
     json: Json = False,
 ) -> None:
     """Add a site to a fusion, without the other sites' files."""
-    from modelweld.cli.paths import free, fusion_or_slim, sites_of
+    from modelweld.cli.paths import fusion_or_slim, sites_of
     from modelweld.fusion import Fusion
 
-    target = free(out or fusion, force)
-    found = fusion_or_slim(fusion)
-    for model in sites_of([site]):
-        with shown(f"adding {model.site}"):
-            found = found.add(model, seed=seed) if isinstance(found, Fusion) else found.add(model)
-    _save_and_tell(found, target, force, json)
+    def added() -> Fusion | SlimFusion:
+        found = fusion_or_slim(fusion)
+        for model in sites_of([site]):
+            with shown(f"adding {model.site}"):
+                found = found.add(model, seed=seed) if isinstance(found, Fusion) else found.add(model)
+        return found
+
+    _revise(added, out or fusion, force, json)
 
 
 def remove(
@@ -116,24 +121,35 @@ def remove(
     json: Json = False,
 ) -> None:
     """Take a site out of a fusion; nothing that it sent is left in it."""
-    from modelweld.cli.paths import free, fusion_of
+    from modelweld.cli.paths import fusion_of
 
-    target = free(out or fusion, force)
-    with shown(f"removing {site}"):
-        found = fusion_of(fusion).remove(site, seed=seed)
-    _save_and_tell(found, target, force, json)
+    def removed() -> Fusion:
+        with shown(f"removing {site}"):
+            return fusion_of(fusion).remove(site, seed=seed)
+
+    _revise(removed, out or fusion, force, json)
 
 
-def _save_and_tell(fusion: Any, target: Path, force: bool, json: bool) -> None:
-    from modelweld.cli.tables import described, in_words
+def _revise(revised: Callable[[], Fusion | SlimFusion], target: Path, force: bool, json: bool) -> None:
+    """Look whether there is room for the file, then make the fusion, write it and say what it is."""
+    from modelweld.cli.paths import free
     from modelweld.files import save
 
-    save(fusion, target, force=force)
-    content = described(fusion) | {"file": str(target)}
+    free(target, force)
+    found = revised()
+    save(found, target, force=force)
+    _tell_written(found, target, json)
+
+
+def _tell_written(fusion: Fusion | SlimFusion, path: Path, json: bool, more: str = "") -> None:
+    """What a fusion that was written has found, for people or for machines."""
+    from modelweld.cli.tables import described, in_words
+
+    content = described(fusion)
     if json:
-        result_json(content)
+        result_json({**content, "file": str(path)})
     else:
-        result(f"{in_words(content)}\nwritten to {target}")
+        result(f"{in_words(content)}\nwritten to {path}{more}")
 
 
 def apply(
@@ -168,7 +184,7 @@ def apply(
 def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:
     """Compare two fusions: do they put the same parameters of the same sites together?"""
     from modelweld.cli.paths import fusion_of
-    from modelweld.diagnostics.comparison import compared
+    from modelweld.report.comparison import compared
 
     content = compared(fusion_of(first), fusion_of(second))
     if json:

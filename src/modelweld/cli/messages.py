@@ -7,7 +7,6 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import typer
 
@@ -35,7 +34,7 @@ def result(text: str) -> None:
     typer.echo(printable(text))
 
 
-def result_json(content: Any) -> None:
+def result_json(content: object) -> None:
     """The result of a command, for machines."""
     typer.echo(json.dumps(content, indent=2, allow_nan=False, default=_plain))
 
@@ -49,7 +48,7 @@ def printable(text: str) -> str:
 def _warnings_in_words() -> Iterator[None]:
     from modelweld.errors import ModelweldWarning
 
-    def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
+    def show(message: Warning | str, category: type[Warning], *rest: object, **more: object) -> None:
         if issubclass(category, ModelweldWarning):
             say(f"warning: {_one_line(message)}")
 
@@ -59,12 +58,12 @@ def _warnings_in_words() -> Iterator[None]:
         yield
 
 
-def _one_line(message: Any) -> str:
+def _one_line(message: object) -> str:
     if isinstance(message, OSError) and message.filename is not None:
         return f"{message.filename}: {message.strerror or 'cannot be read or written'}."
     return " ".join(str(message).split())
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Numbers and arrays of numpy as numbers and lists."""
     return value.tolist() if hasattr(value, "tolist") else str(value)

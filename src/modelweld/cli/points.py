@@ -6,7 +6,6 @@ import csv
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -53,17 +52,17 @@ def rows_of(path: Path, features: Sequence[str] | None) -> Array:
     return values
 
 
-def answers(model: Any, X: Array) -> tuple[list[str], list[list[str]]]:
+def answers(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
     """What a model says of every row: header and lines."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # columns were chosen by name
         return _answers(model, X)
 
 
-def _answers(model: Any, X: Array) -> tuple[list[str], list[list[str]]]:
+def _answers(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
     if not hasattr(model, "predict"):
         raise InputError(f"a {type(model).__name__} has no predict: use it from Python, fusion.model().")
-    columns: dict[str, Any] = {}
+    columns: dict[str, Sequence[object]] = {}
     if hasattr(model, "predict_proba"):
         columns["label"] = model.predict(X)
         columns["probability"] = model.predict_proba(X).max(axis=1)

@@ -44,7 +44,7 @@ def export(
     from modelweld.files.skops_model import read_skops
     from modelweld.site.export import export as write
 
-    fitted: Any = read_skops(model) if model.suffix == ".skops" else read_any(model)
+    fitted: object = read_skops(model) if model.suffix == ".skops" else read_any(model)
     facts: dict[str, Any] = {} if n is None else {"n": n}
     free(out, force)
     with shown("looking at what leaves"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Literal, TypedDict
 
 import numpy as np
 
@@ -11,15 +12,76 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import arrays_of
 from modelweld.revision.slim import SlimFusion
 
+ArrayContent = TypedDict(
+    "ArrayContent", {"shape": list[int], "axes": list[str | None], "rides": bool, "with": list[str]}
+)
+"""One array of a site, and what it comes with."""
 
-def described(thing: LocalModel | Fusion | SlimFusion) -> dict[str, Any]:
+
+class SiteContent(TypedDict):
+    """What a site has sent."""
+
+    what: Literal["site"]
+    site: str
+    kind: str
+    sets: dict[str, int]
+    arrays: dict[str, ArrayContent]
+    coordinates: dict[str, list[str]]
+    facts: dict[str, object]
+
+
+SetContent = TypedDict(
+    "SetContent",
+    {
+        "K": int,
+        "parameters": int,
+        "set aside": int,
+        "sites at each atom": list[int],
+        "pieces": float,
+        "reasons": list[str],
+    },
+)
+"""One set of a fusion."""
+
+
+class FusionContent(TypedDict):
+    """What a fusion has found."""
+
+    what: Literal["fusion"]
+    sites: list[str]
+    objective: float
+    settings: Mapping[str, object]
+    converged: bool
+    sets: dict[str, SetContent]
+
+
+SlimContent = TypedDict(
+    "SlimContent",
+    {
+        "what": Literal["slim fusion"],
+        "sites": int,
+        "objective": float,
+        "set": str,
+        "K": int,
+        "parameters": int,
+        "sites at each atom": list[int],
+        "arrays": list[str],
+    },
+)
+"""What a slim fusion has kept."""
+
+Content = SiteContent | FusionContent | SlimContent
+"""Ready for JSON."""
+
+
+def described(thing: LocalModel | Fusion | SlimFusion) -> Content:
     """What is in a model or a fusion."""
     if isinstance(thing, SlimFusion):
         return _slim(thing)
     return _fusion(thing) if isinstance(thing, Fusion) else _model(thing)
 
 
-def _model(model: LocalModel) -> dict[str, Any]:
+def _model(model: LocalModel) -> SiteContent:
     return {
         "what": "site",
         "site": model.site,
@@ -39,7 +101,7 @@ def _model(model: LocalModel) -> dict[str, Any]:
     }
 
 
-def _fusion(fusion: Fusion) -> dict[str, Any]:
+def _fusion(fusion: Fusion) -> FusionContent:
     return {
         "what": "fusion",
         "sites": fusion.sites,
@@ -60,7 +122,7 @@ def _fusion(fusion: Fusion) -> dict[str, Any]:
     }
 
 
-def _slim(slim: SlimFusion) -> dict[str, Any]:
+def _slim(slim: SlimFusion) -> SlimContent:
     (set_name,) = slim.pattern.sizes
     return {
         "what": "slim fusion",
@@ -74,7 +136,7 @@ def _slim(slim: SlimFusion) -> dict[str, Any]:
     }
 
 
-def in_words(content: dict[str, Any]) -> str:
+def in_words(content: Content) -> str:
     """The same for people."""
     if content["what"] == "slim fusion":
         return (

@@ -29,7 +29,7 @@ from modelweld.kinds.pictures import Points
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-    from modelweld.matching.result import Key
+    from modelweld.inputs.stack import Key
 
 HOWS = {
     "natural": (

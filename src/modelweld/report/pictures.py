@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from modelweld.kinds.pictures import Ellipses, Points, Transitions
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+from modelweld.report.contents import Numbers
+from modelweld.report.rounding import short
 
 MOST_STATES = 40
 """States of a transition graph that can be told apart on a page: the most visited ones."""
@@ -26,8 +28,11 @@ MOST_FEATURES, MOST_LOCAL = 6, 2_000
 DIGITS = 5
 """Significant digits of what is drawn."""
 
+Picture: TypeAlias = dict[str, object]
+"""What the page draws; `type` says how."""
 
-def picture(fusion: Fusion, notes: list[str]) -> dict[str, Any] | None:
+
+def picture(fusion: Fusion, notes: list[str]) -> Picture | None:
     """What to draw for this kind of model; None if there is nothing particular."""
     kind = kind_named(fusion.models[0].kind)
     try:
@@ -43,28 +48,28 @@ def picture(fusion: Fusion, notes: list[str]) -> dict[str, Any] | None:
     return None
 
 
-def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str]) -> dict[str, Any]:
+def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     chosen, names = _features(found.atoms[0][: max(K, 1)], fusion.models[0])
     local = _picked(labels, K, notes)
     return {
         "type": "ellipses",
         "features": names,
-        "atoms": {"labels": list(range(K)), **_drawn(found.atoms, np.arange(K), chosen)},
-        "members": {"labels": labels[local].tolist(), **_drawn(found.members, local, chosen)},
+        "atoms": {"labels": list(range(K)), **_component_ellipses(found.atoms, np.arange(K), chosen)},
+        "members": {"labels": labels[local].tolist(), **_component_ellipses(found.members, local, chosen)},
     }
 
 
-def _drawn(components: Components, which: Index, chosen: Index) -> dict[str, Any]:
+def _component_ellipses(components: Components, which: Index, chosen: Index) -> Picture:
     means, spreads, counts = (part[which] for part in components)
     if spreads.ndim == 2:
         covariances = spreads[:, chosen, None] * np.eye(len(chosen))
     else:
         covariances = spreads[:, chosen][:, :, chosen]
-    return {"means": _short(means[:, chosen]), "covariances": _short(covariances), "counts": _short(counts)}
+    return {"means": _drawn(means[:, chosen]), "covariances": _drawn(covariances), "counts": _drawn(counts)}
 
 
-def _transitions(found: Transitions, K: int, notes: list[str]) -> dict[str, Any]:
+def _transitions(found: Transitions, K: int, notes: list[str]) -> Picture:
     moves, visits = found.moves[:K, :K], found.visits[:K]
     states = np.sort(np.argsort(-visits, kind="stable")[:MOST_STATES])
     if len(states) < K:
@@ -73,13 +78,13 @@ def _transitions(found: Transitions, K: int, notes: list[str]) -> dict[str, Any]
     return {
         "type": "transitions",
         "states": states.tolist(),
-        "visits": _short(visits[states]),
-        "moves": _short(moves),
-        "starts": _short(starts),
+        "visits": _drawn(visits[states]),
+        "moves": _drawn(moves),
+        "starts": _drawn(starts),
     }
 
 
-def _points(found: Points, fusion: Fusion, notes: list[str]) -> dict[str, Any]:
+def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     (atoms, at_atoms), (inputs, values) = found.atoms, found.members
     chosen, names = _features(atoms[: max(K, 1)], fusion.models[0])
@@ -89,13 +94,13 @@ def _points(found: Points, fusion: Fusion, notes: list[str]) -> dict[str, Any]:
         "features": names,
         "atoms": {
             "labels": list(range(K)),
-            "means": _short(atoms[:K, chosen]),
-            "values": _short(at_atoms[:K]),
+            "means": _drawn(atoms[:K, chosen]),
+            "values": _drawn(at_atoms[:K]),
         },
         "members": {
             "labels": labels[local].tolist(),
-            "means": _short(inputs[np.ix_(local, chosen)]),
-            "values": _short(values[local]),
+            "means": _drawn(inputs[np.ix_(local, chosen)]),
+            "values": _drawn(values[local]),
         },
     }
 
@@ -120,7 +125,5 @@ def _picked(labels: Index, K: int, notes: list[str]) -> Index:
     return rows[np.linspace(0, len(rows) - 1, MOST_LOCAL).astype(np.int64)]
 
 
-def _short(x: Array) -> Any:
-    if x.ndim:
-        return [_short(entry) for entry in x]
-    return float(f"{float(x):.{DIGITS}g}") if np.isfinite(x) else None
+def _drawn(x: Array) -> list[Numbers]:
+    return short(x, DIGITS)

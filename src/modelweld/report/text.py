@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from modelweld.report.contents import Report, SetNumbers
 
 MOST_WARNINGS = 5
 """Warnings that are spelt out."""
 
 
-def summary(found: Mapping[str, Any]) -> str:
+def summary(found: Report) -> str:
     """The numbers of `modelweld.report.numbers_of` in a few plain lines.
 
     Examples
@@ -37,7 +36,7 @@ def summary(found: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def headline(one: Mapping[str, Any]) -> str:
+def headline(one: SetNumbers) -> str:
     """How many of one set became how many, in words."""
     aside = one["set_aside_number"]["all"]
     return f"{several(one['N'], 'local ' + one['name'])}, {one['K']:,} global, {one['shared']:,} of these shared" + (

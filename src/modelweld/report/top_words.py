@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ MOST_WORDS = 12
 """Words that are shown of a topic."""
 
 
-def words_of(fusion: Fusion, set_name: str) -> list[list[list[Any]]] | None:
+def words_of(fusion: Fusion, set_name: str) -> list[list[list[str | float]]] | None:
     """Per atom its most probable words with their probabilities; None if they are known by none."""
     kind = kind_named(fusion.models[0].kind)
     known_by = None if kind is None else kind.words(fusion, set_name)
@@ -25,6 +25,6 @@ def words_of(fusion: Fusion, set_name: str) -> list[list[list[Any]]] | None:
     shares = numbers / np.maximum(numbers.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     best = np.argsort(-shares, axis=1, kind="stable")[:, :MOST_WORDS]
     return [
-        [[vocabulary[v], round(float(row[v]), 4)] for v in order if row[v] > 0]
+        [[str(vocabulary[v]), round(float(row[v]), 4)] for v in order if row[v] > 0]
         for row, order in zip(shares, best, strict=True)
     ]

@@ -9,130 +9,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import DisclosureWarning, InputError, warn_user
 from modelweld.files import save
-from modelweld.files.limits import in_words
-from modelweld.files.small_counts import cells_behind, counts_behind
+from modelweld.files.small_counts import counts_behind
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds import kind_named, kind_of
+from modelweld.kinds import kind_of
 from modelweld.libraries import asked_by_adapter, read
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-FEWEST_POINTS = 5
-"""Points a component must stand for: the usual smallest cell of statistical offices and data safe havens."""
-
-SAME_ROW = 1e-9
-"""Relative difference below which a parameter is a row of the data: rounding apart, the same numbers."""
-
-
-@dataclass(frozen=True)
-class Leaving:
-    """One array that leaves."""
-
-    name: str
-    axes: tuple[str, ...]
-    shape: tuple[int, ...]
-    beside: tuple[str, ...]
-    noise: str
-
-
-@dataclass(frozen=True)
-class Report:
-    """What leaves a site; ``print`` it, or hand it to rich.
-
-    Attributes
-    ----------
-    site, kind, source : str
-        Name of the site, kind of model, and class and version of the model that was read.
-    arrays : tuple of Leaving
-        Name, axes, shape, what stands beside it (variance, weight), noise.
-    names : dict of str to int
-        How many names of features, words or classes leave.
-    facts : tuple of str
-        What else does.
-    smallest : float or None
-        Points behind the smallest component; None if the site has not said.
-    bytes : int
-        Of the numbers.
-    concerns : tuple of str
-        What may give away too much.
-    path : Path or None
-        The file that was written.
-    """
-
-    site: str
-    kind: str
-    source: str
-    arrays: tuple[Leaving, ...]
-    names: Mapping[str, int]
-    facts: tuple[str, ...]
-    smallest: float | None
-    bytes: int
-    concerns: tuple[str, ...]
-    path: Path | None
-
-    def __str__(self) -> str:
-        rows = [("array", "axes", "shape", "beside", "noise"), *map(_cells, self.arrays)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([self._title, *lines, *self._sentences])
-
-    def __rich__(self) -> Table:
-        from rich.markup import escape
-        from rich.table import Table
-
-        table = Table("array", "axes", "shape", "beside", "noise", title=escape(self._title), title_justify="left")
-        for array in self.arrays:
-            table.add_row(*map(escape, _cells(array)))
-        table.caption, table.caption_justify = escape("\n".join(self._sentences)), "left"
-        return table
-
-    @property
-    def _title(self) -> str:
-        what = f"{self.kind or 'parameters'}{f' ({self.source})' if self.source else ''}"
-        return f"What leaves {self.site or 'the site'}: {what}, {in_words(self.bytes)}"
-
-    @property
-    def _sentences(self) -> list[str]:
-        found = [f"names of {number} {coordinate}s" for coordinate, number in self.names.items()]
-        points = "not said" if self.smallest is None else f"{self.smallest:g}"
-        return [
-            f"Also: {', '.join([*found, *self.facts]) or 'nothing'}.",
-            f"Points behind the smallest component: {points}.",
-            *(f"Take care: {concern}" for concern in self.concerns),
-            f"Written: {self.path}" if self.path is not None else "Nothing was written.",
-        ]
-
-
-def _cells(array: Leaving) -> tuple[str, ...]:
-    shape = " x ".join(map(str, array.shape)) or "1"
-    return array.name, ", ".join(array.axes), shape, ", ".join(array.beside), array.noise
+from modelweld.site.disclosure import check_counts, check_rows, drop_small_cells, find_concerns
+from modelweld.site.leaving import Report, describe_array
 
 
 def export(
-    model: Any,
+    model: object,
     path: str | os.PathLike[str] | None,
     *,
     site: str = "",
     features: Sequence[str] | None = None,
     counts: ArrayLike | None = None,
-    X: Any = None,
+    X: object = None,
     units: Mapping[str, str] | None = None,
     noise: float | Mapping[str, ArrayLike] | None = None,
     seed: int | None = None,
     allow_small: bool = False,
     drop_small: bool = False,
     force: bool = False,
-    **facts: Any,
+    **facts: object,
 ) -> Report:
     """Write what leaves a site, and say what it is.
 
@@ -201,19 +107,19 @@ def export(
     if scales:
         local = _noisy(local, scales, np.random.default_rng(seed))
     if drop_small:
-        local = _without_small_cells(local)
+        local = drop_small_cells(local)
     if not allow_small:
-        _check_counts(local)
+        check_counts(local)
     rows = getattr(model, "X_train_", None) if X is None else X
-    _check_rows(local, rows)
-    concerns = _concerns(local, compared=rows is not None)
+    check_rows(local, rows)
+    concerns = find_concerns(local, compared=rows is not None)
     for concern in concerns:
         warn_user(concern, DisclosureWarning)
     return Report(
         site=local.site,
         kind=local.kind,
         source=" ".join(str(local.facts[name]) for name in ("class", "version") if name in local.facts),
-        arrays=tuple(_leaving(local, name, scales) for name in local.arrays),
+        arrays=tuple(describe_array(local, name, scales) for name in local.arrays),
         names={coordinate: len(names) for coordinate, names in local.coordinates.items()},
         facts=tuple(name for name in local.facts if name not in ("class", "version")),
         smallest=min((float(n.min()) for n in counts_behind(local).values() if n.size), default=None),
@@ -223,7 +129,7 @@ def export(
     )
 
 
-def _loaded(model: Any) -> Any:
+def _loaded(model: object) -> object:
     """A fitted model; from a skops file, which is read here because this is the site."""
     if not isinstance(model, (str, os.PathLike)):
         return model
@@ -237,7 +143,7 @@ def _loaded(model: Any) -> Any:
     return read_skops(file)
 
 
-def _read(model: Any, site: str, features: Sequence[str] | None, facts: Mapping[str, Any]) -> LocalModel:
+def _read(model: object, site: str, features: Sequence[str] | None, facts: Mapping[str, object]) -> LocalModel:
     """The model's parameters, told what its adapter wants to know of what is known."""
     told = {name: fact for name, fact in facts.items() if fact is not None}
     if isinstance(model, LocalModel):
@@ -304,87 +210,3 @@ def _noisy(local: LocalModel, scales: Mapping[str, Array], rng: np.random.Genera
         arrays[name] = np.asarray(arrays[name]) + scale * rng.standard_normal(scale.shape)
         variance[name] = np.asarray(variance.get(name, 0.0)) + scale**2
     return local.with_(arrays=arrays, variance=variance, facts={**local.facts, "noisy": list(scales)})
-
-
-def _leaving(local: LocalModel, name: str, scales: Mapping[str, Array]) -> Leaving:
-    axes = tuple(c or a or "·" for c, a in zip(local.along[name], local.axes[name], strict=True))
-    beside = tuple(role for role, of in (("variance", local.variance), ("weight", local.weight)) if name in of)
-    noise = ""
-    if name in scales and scales[name].size:
-        low, high = float(scales[name].min()), float(scales[name].max())
-        noise = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-    return Leaving(name, axes, np.shape(local.arrays[name]), beside, noise)
-
-
-def _without_small_cells(local: LocalModel) -> LocalModel:
-    """The model with cells below the limit set to zero, and a fact that says so."""
-    tables = {name: np.asarray(local.arrays[name]) for name in cells_behind(local)}
-    dropped = {name: np.where(cells < FEWEST_POINTS, 0.0, cells) for name, cells in tables.items()}
-    return local.with_(arrays={**local.arrays, **dropped}, facts={**local.facts, "dropped": list(dropped)})
-
-
-def _check_counts(local: LocalModel) -> None:
-    """Refuse components and cells of tables that stand for few points."""
-    _refuse_small(
-        counts_behind(local),
-        "numbers of points",
-        "what stands for so few describes persons. Fit fewer components, so that they merge, drop the small ones, or",
-    )
-    _refuse_small(
-        cells_behind(local),
-        "cells that are not empty",
-        "so few moves or starts may be one person's. Set them to zero with drop_small=True (--drop-small), fit fewer "
-        "states, or",
-    )
-
-
-def _refuse_small(arrays: Mapping[str, Array], what: str, remedy: str) -> None:
-    for name, numbers in arrays.items():
-        small = int((numbers < FEWEST_POINTS).sum())
-        if small:
-            raise InputError(
-                f"array {name!r}: {small} of {numbers.size} {what} are below {FEWEST_POINTS} (smallest: "
-                f"{numbers.min():.3g}); {remedy} say allow_small=True (--allow-small) if that is no concern."
-            )
-
-
-def _check_rows(local: LocalModel, X: Any) -> None:
-    """Refuse parameters that are rows of the data, where the data is at hand."""
-    if X is None or not hasattr(X, "__array__"):
-        return
-    rows = np.asarray(X)
-    if rows.ndim != 2 or rows.dtype.kind not in "biuf" or not rows.size:
-        return
-    size = np.maximum(np.abs(rows).max(axis=0), np.finfo(float).tiny)
-    for name, values in local.arrays.items():
-        found = np.asarray(values)
-        if found.ndim < 2 or found.shape[-1] != rows.shape[1]:
-            continue
-        for parameter in found.reshape(-1, rows.shape[1]):
-            near = rows[np.abs(rows[:, 0] - parameter[0]) <= SAME_ROW * size[0]]
-            if parameter.any() and (np.abs(near - parameter) <= SAME_ROW * size).all(axis=1).any():
-                raise InputError(
-                    f"array {name!r} has a row of the data among its values: that row would leave. Fit fewer "
-                    "components, learn places instead of choosing points (inducing inputs), or add noise."
-                )
-
-
-def _concerns(local: LocalModel, compared: bool) -> list[str]:
-    """What may give away too much, but not for certain."""
-    found = []
-    counts, kind = counts_behind(local), kind_named(local.kind)
-    if kind is not None and kind.stands_for_points and not counts:
-        found.append(
-            "how many points stand behind each component is not known, so small ones cannot be refused. Say n=, "
-            "counts= or X=."
-        )
-    for name, values in local.arrays.items():
-        if name.endswith("covariances") and counts:
-            D = np.shape(values)[-1]
-            smallest = min(float(n.min()) for n in counts.values() if n.size)
-            if smallest <= D + 1:
-                found.append(
-                    f"full covariances of {D} features from {smallest:.3g} points span the rows they come from, and "
-                    "with means may rebuild them. Fit diagonal covariances, or fewer components."
-                )
-    return found if kind is None else found + kind.concerns(local, fewest=FEWEST_POINTS, compared=compared)

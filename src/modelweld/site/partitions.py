@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import Parameter, signature
-from typing import Any
 
 from modelweld.errors import InputError
 from modelweld.libraries import asked_by_adapter
 
 
-def named(partitions: Mapping[str, Any] | Iterable[Any], sites: Sequence[str] | None) -> dict[str, Any]:
+def named(partitions: Mapping[str, object] | Iterable[object], sites: Sequence[str] | None) -> dict[str, object]:
     """Data by site."""
     if hasattr(partitions, "shape") or isinstance(partitions, (str, bytes)):
         raise InputError(
@@ -33,7 +32,7 @@ def named(partitions: Mapping[str, Any] | Iterable[Any], sites: Sequence[str] | 
     return dict(zip(names, data, strict=True))
 
 
-def arguments(model: Any, data: Any) -> dict[str, Any]:
+def arguments(model: object, data: object) -> dict[str, object]:
     """A partition's data by the names that the model's `fit` has for them."""
     if isinstance(data, Mapping):
         return {str(name): value for name, value in data.items()}
@@ -48,14 +47,14 @@ def arguments(model: Any, data: Any) -> dict[str, Any]:
     return dict(zip(names, given, strict=False))
 
 
-def is_data(data: Any) -> bool:
+def is_data(data: object) -> bool:
     """Whether a partition is X, a pair (X, ...) or a dict with X, and not something only its function understands."""
     if isinstance(data, tuple):
         return len(data) == 2 and hasattr(data[0], "shape")
     return hasattr(data.get("X") if isinstance(data, Mapping) else data, "shape")
 
 
-def wanted(model: Any, facts: Mapping[str, Any]) -> dict[str, Any]:
+def wanted(model: object, facts: Mapping[str, object]) -> dict[str, object]:
     """Of what is known, that which the model's adapter wants to know."""
     asked = asked_by_adapter(model)
     return {name: fact for name, fact in facts.items() if name in asked and fact is not None}

@@ -13,9 +13,8 @@ person with several rows, who has the statement with epsilon times as many; othe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -107,8 +106,11 @@ def private_centres(
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
 
-    def noisy(scale: float) -> Any:
-        return dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale)), delta)
+    def noisy(scale: float) -> Callable[[list[int]], list[int]]:
+        release: Callable[[list[int]], list[int]] = dp.c.make_fix_delta(
+            dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*space, scale)), delta
+        )
+        return release
 
     bounds = SENSITIVITY / MOST_EPSILON, SENSITIVITY / LEAST_EPSILON**2
     scale = dp.binary_search_param(noisy, d_in=SENSITIVITY, d_out=(epsilon, delta), bounds=bounds)

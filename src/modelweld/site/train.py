@@ -7,7 +7,7 @@ a Dask or a Ray cluster within ``joblib.parallel_config(backend=...)``.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import Parameter, signature
 from typing import Any
 
@@ -51,8 +51,8 @@ class TrainedFusion(Fusion):
 
 
 def train_and_fuse(
-    estimator: Any,
-    partitions: Mapping[str, Any] | Iterable[Any],
+    estimator: object,
+    partitions: Mapping[str, object] | Iterable[object],
     *,
     n_jobs: int | None = None,
     sites: Sequence[str] | None = None,
@@ -123,10 +123,7 @@ def train_and_fuse(
     from sklearn.utils.parallel import delayed
 
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") or callable(estimator)):
-        raise InputError(
-            "estimator is an estimator with fit, such as KMeans(3), or a function of a partition that returns a fitted "
-            f"model; found {estimator!r}."
-        )
+        raise _refused(estimator)
     unknown = sorted(options.keys() - signature(fuse).parameters.keys())
     if unknown:  # said now, not after training
         raise InputError(f"neither train_and_fuse nor fuse has an option {unknown[0]!r}.")
@@ -145,7 +142,7 @@ def train_and_fuse(
 
 
 def trained(
-    estimator: Any, data: Any, *, site: str = "", features: Sequence[str] | None = None, seed: int = 0
+    estimator: object, data: object, *, site: str = "", features: Sequence[str] | None = None, seed: int = 0
 ) -> LocalModel:
     """What one partition sends: what `train_and_fuse` does at each of them.
 
@@ -175,6 +172,8 @@ def trained(
             model = _seeded(clone(estimator), own)
             facts = arguments(model, data)
             model.fit(**facts)
+        elif not callable(estimator):
+            raise _refused(estimator)
         else:
             model = estimator(data, **({"seed": own} if _wants_seed(estimator) else {}))
             if isinstance(model, LocalModel):
@@ -194,7 +193,7 @@ def seed_of(site: str, seed: int = 0) -> int:
     return int(np.random.SeedSequence([seed, *site.encode()]).generate_state(1)[0])
 
 
-def _answers(tasks: Sequence[Any], n_jobs: int | None) -> list[LocalModel | Failure]:
+def _answers(tasks: Sequence[object], n_jobs: int | None) -> list[LocalModel | Failure]:
     """What became of the partitions, in their order; told as they come, where the backend can say so."""
     from joblib.parallel import get_active_backend
     from sklearn.utils.parallel import Parallel
@@ -213,7 +212,7 @@ def _answers(tasks: Sequence[Any], n_jobs: int | None) -> list[LocalModel | Fail
 
 
 def _attempted(
-    j: int, estimator: Any, data: Any, site: str, features: Sequence[str] | None, seed: int
+    j: int, estimator: object, data: object, site: str, features: Sequence[str] | None, seed: int
 ) -> tuple[int, LocalModel | Failure]:
     """What a worker does: number of the partition, and its model or why there is none."""
     try:
@@ -234,6 +233,13 @@ def _seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict(zip(open_ones, numbers, strict=True)))
 
 
-def _wants_seed(function: Any) -> bool:
+def _refused(estimator: object) -> InputError:
+    return InputError(
+        "estimator is an estimator with fit, such as KMeans(3), or a function of a partition that returns a fitted "
+        f"model; found {estimator!r}."
+    )
+
+
+def _wants_seed(function: Callable[..., object]) -> bool:
     parameter = signature(function).parameters.get("seed")
     return parameter is not None and parameter.default is Parameter.empty

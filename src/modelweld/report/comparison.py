@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 
-def compared(a: Fusion, b: Fusion) -> dict[str, dict[str, Any]]:
+class Agreement(TypedDict):
+    """Both K, what both have, and the adjusted Rand index of their labels."""
+
+    K: list[int]
+    sites: int
+    parameters: int
+    ari: float
+
+
+def compared(a: Fusion, b: Fusion) -> dict[str, Agreement]:
     """Per set: both K, and how far they agree on the parameters of sites that are in both (adjusted Rand index).
 
     Examples
@@ -27,7 +36,7 @@ def compared(a: Fusion, b: Fusion) -> dict[str, dict[str, Any]]:
     sets = [name for name in a.matchings if name in b.matchings]
     if not both or not sets:
         raise InputError("these fusions have no site, or no set, in common: there is nothing to compare.")
-    result = {}
+    result: dict[str, Agreement] = {}
     for name in sets:
         labels = []
         for fusion in (a, b):

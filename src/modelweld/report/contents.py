@@ -1,0 +1,170 @@
+"""What a report holds, by name: the layout of `numbers_of`, which the page, the summary and the JSON share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias, TypedDict
+
+Number: TypeAlias = float | None
+"""None where there is none: JSON knows no NaN."""
+
+Numbers: TypeAlias = "Number | list[Numbers]"
+"""An array as nested lists."""
+
+
+class SiteGain(TypedDict):
+    """What fusing gains a site, in nats, and how many of its parameters it shares."""
+
+    gain: Number
+    shared: int
+
+
+class Verdict(TypedDict):
+    """Whether fusing is worth it."""
+
+    gain: Number
+    sentence: str
+    sites: list[SiteGain]
+
+
+class Doubt(TypedDict):
+    """A match that is not certain, or lies far from its atom, and the most probable other atom (None: a new one)."""
+
+    site: str
+    row: int
+    atom: int
+    distance: Numbers
+    confidence: Number
+    other: int | None
+    other_probability: Number
+
+
+class Excluded(TypedDict):
+    """A parameter that is set aside."""
+
+    site: str
+    row: int
+    atom: int
+    why: str
+    probability: Number
+    nearest: int | None
+
+
+class AsideNumber(TypedDict):
+    """How many parameters are set aside, and for which reason."""
+
+    outliers: int
+    artefacts: int
+    all: int
+
+
+class Aside(TypedDict):
+    """What is not counted, and why; what a site holds in pieces."""
+
+    set_aside: list[Excluded]
+    set_aside_number: AsideNumber
+    reasons: list[str]
+    pieces: list[str]
+    pieces_number: int
+    junk_probability: Number
+
+
+class Diagnosis(TypedDict):
+    """How a site gets on with the others."""
+
+    unshared: int
+    score: Number
+    surprise: Number
+    shift: Number
+    influence: Number
+    warning: str | None
+
+
+class Learned(TypedDict):
+    """A hyperparameter: the paper's symbol, in words, of which arrays, and its value or values by column."""
+
+    symbol: str
+    name: str
+    of: str
+    value: Number | list[Number]
+
+
+class Scattered(TypedDict):
+    """The family of some arrays."""
+
+    arrays: list[str]
+    family: str
+    shape: str | None
+
+
+class Fit(TypedDict):
+    """How the run went and what it learned."""
+
+    families: list[Scattered]
+    prior: str | None
+    engine: str
+    sweeps: int
+    changes: list[int]
+    converged: bool
+    objective: Number
+    history: list[Number]
+    learned: list[Learned]
+
+
+class Order(TypedDict):
+    """Sites and atoms in an order in which those that go together are neighbours."""
+
+    sites: list[int]
+    atoms: list[int]
+
+
+class Map(TypedDict):
+    """Members and atoms on two principal axes, and the share of variance these explain."""
+
+    explained: Numbers
+    members: Numbers
+    atoms: Numbers
+
+
+class SetNumbers(Aside):
+    """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
+
+    name: str
+    K: int
+    N: int
+    shared: int
+    sizes: list[int]
+    labels: list[int]
+    counts: list[int]
+    columns: list[str]
+    dimensions: int
+    atoms: Numbers
+    spread: Numbers
+    members: Numbers
+    distance: Numbers
+    confidence: Numbers
+    doubtful_number: int | None
+    doubtful: list[Doubt]
+    order: Order
+    map: Map
+    roots: bool
+    diagnostics: list[Diagnosis] | None
+    fit: Fit
+    words: list[list[list[str | float]]] | None
+
+
+class Report(TypedDict):
+    """All that a report shows."""
+
+    format: int
+    versions: dict[str, str]
+    kind: str
+    J: int
+    sites: list[str]
+    converged: bool
+    objective: Number
+    settings: Mapping[str, object]
+    verdict: Verdict | None
+    picture: dict[str, object] | None
+    sets: list[SetNumbers]
+    notes: list[str]

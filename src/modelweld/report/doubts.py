@@ -1,0 +1,117 @@
+"""What in a matching is not certain: doubtful matches, parameters set aside, atoms in pieces."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.diagnostics.notes import pieces, set_aside
+from modelweld.errors import InputError
+from modelweld.fusion import Fusion
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, group_of_rows
+from modelweld.matching.result import Matching
+from modelweld.posterior.conditional import conditional
+from modelweld.report.contents import Aside, Doubt
+from modelweld.report.rounding import exact, rounded
+
+MOST_PAIRS = 500_000
+"""Local parameters x atoms up to which confidences are computed: about five seconds at ten microseconds each."""
+
+MOST_DOUBTFUL, SURE = 50, 0.95
+"""Doubtful matches that are listed, and the confidence from which a match is not doubtful."""
+
+MOST_NOTES = 500
+"""Parameters set aside, or in pieces, that are listed one by one."""
+
+
+def stated_confidence(fusion: Fusion, name: str, notes: list[str]) -> Array | None:
+    """How sure each match is; None with a note if it cannot be said."""
+    matching = fusion.matchings[name]
+    if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
+        notes.append(
+            f"Beyond {MOST_PAIRS:,} pairs of local parameters and atoms confidences are left out, and matches far from "
+            "their atom are listed instead of doubtful ones: fusion.confidence() takes its time."
+        )
+        return None
+    try:
+        return np.concatenate(fusion.confidence(name))
+    except InputError as error:
+        notes.append(f"Confidences are left out: {error}")
+        return None
+
+
+def list_doubtful(fusion: Fusion, name: str, sure: Array | None, distance: Array) -> list[Doubt]:
+    """The least certain matches, with the most probable other atom (None: a new one); else the farthest ones."""
+    matching = fusion.matchings[name]
+    labels, offsets = matching.stacked_labels, matching.offsets
+    worst = _worst(matching, sure, distance)
+    held_by = group_of_rows(offsets)[worst].tolist()
+    found: list[Doubt] = [
+        {
+            "site": fusion.sites[j],
+            "row": i - int(offsets[j]),
+            "atom": int(labels[i]),
+            "distance": rounded(distance[i], 3),
+            "confidence": None if sure is None else exact(sure[i]),
+            "other": None,
+            "other_probability": None,
+        }
+        for i, j in zip(worst.tolist(), held_by, strict=True)
+    ]
+    if sure is not None and found:
+        _name_rivals(fusion, name, found, held_by)
+    return found
+
+
+def _worst(matching: Matching, sure: Array | None, distance: Array) -> Index:
+    """Which matches are listed, worst first."""
+    labels = matching.stacked_labels
+    counted = labels < matching.K
+    if sure is None:
+        candidates, score = np.flatnonzero(counted & (matching.counts[labels] > 1)), -distance
+    else:
+        candidates, score = np.flatnonzero(counted & (sure < SURE)), sure
+    return candidates[np.argsort(score[candidates], kind="stable")[:MOST_DOUBTFUL]]
+
+
+def _name_rivals(fusion: Fusion, name: str, found: list[Doubt], held_by: list[int]) -> None:
+    """Write the most probable other atom into each doubt of these sites."""
+    matching, board = fusion.matchings[name], fusion.board(name)
+    tables = {j: conditional(board, j) for j in dict.fromkeys(held_by)}
+    for doubt, j in zip(found, held_by, strict=True):
+        rival = tables[j][doubt["row"]].copy()
+        alone = matching.counts[doubt["atom"]] == 1
+        rival[-1 if alone else doubt["atom"]] = -1.0
+        best = int(rival.argmax())
+        doubt["other"] = best if best < len(matching.counts) else None
+        doubt["other_probability"] = exact(rival[best])
+
+
+def list_aside(fusion: Fusion, name: str, matching: Matching) -> Aside:
+    """What is not counted, and why."""
+    single = pieces(fusion, name)
+    outliers = 0 if matching.kept is None else int((~matching.kept).sum())
+    aside = set_aside(fusion, name) if len(matching.set_aside) <= MOST_NOTES else []
+    gross = set() if matching.kept is None else set(np.flatnonzero(~matching.kept).tolist())
+    return {
+        "set_aside": [
+            {
+                "site": one.site,
+                "row": one.row,
+                "atom": int(matching.stacked_labels[row]),
+                "why": "was an outlier and not fitted" if row in gross else one.why,
+                "probability": None if row in gross else exact(one.probability),
+                "nearest": one.nearest,
+            }
+            for row, one in zip(matching.set_aside.tolist(), aside, strict=False)
+        ],
+        "set_aside_number": {
+            "outliers": outliers,
+            "artefacts": int(np.isin(matching.stacked_labels, [a.atom for a in matching.artefacts]).sum()),
+            "all": len(matching.set_aside),
+        },
+        "reasons": list(matching.reasons[:MOST_NOTES]),
+        "pieces": [one.sentence for one in single[:MOST_NOTES]],
+        "pieces_number": len(single),
+        "junk_probability": exact(matching.junk_probability),
+    }

@@ -1,0 +1,111 @@
+"""What leaves a site, to be looked at by whoever answers for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modelweld.files.limits import in_words
+from modelweld.inputs.local_model import Array, LocalModel
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """One array that leaves."""
+
+    name: str
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    beside: tuple[str, ...]
+    noise: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What leaves a site; ``print`` it, or hand it to rich.
+
+    Attributes
+    ----------
+    site, kind, source : str
+        Name of the site, kind of model, and class and version of the model that was read.
+    arrays : tuple of Leaving
+        Name, axes, shape, what stands beside it (variance, weight), noise.
+    names : dict of str to int
+        How many names of features, words or classes leave.
+    facts : tuple of str
+        What else does.
+    smallest : float or None
+        Points behind the smallest component; None if the site has not said.
+    bytes : int
+        Of the numbers.
+    concerns : tuple of str
+        What may give away too much.
+    path : Path or None
+        The file that was written.
+    """
+
+    site: str
+    kind: str
+    source: str
+    arrays: tuple[Leaving, ...]
+    names: Mapping[str, int]
+    facts: tuple[str, ...]
+    smallest: float | None
+    bytes: int
+    concerns: tuple[str, ...]
+    path: Path | None
+
+    def __str__(self) -> str:
+        rows = [("array", "axes", "shape", "beside", "noise"), *map(_cells, self.arrays)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([self._title, *lines, *self._sentences])
+
+    def __rich__(self) -> Table:
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table("array", "axes", "shape", "beside", "noise", title=escape(self._title), title_justify="left")
+        for array in self.arrays:
+            table.add_row(*map(escape, _cells(array)))
+        table.caption, table.caption_justify = escape("\n".join(self._sentences)), "left"
+        return table
+
+    @property
+    def _title(self) -> str:
+        what = f"{self.kind or 'parameters'}{f' ({self.source})' if self.source else ''}"
+        return f"What leaves {self.site or 'the site'}: {what}, {in_words(self.bytes)}"
+
+    @property
+    def _sentences(self) -> list[str]:
+        found = [f"names of {number} {coordinate}s" for coordinate, number in self.names.items()]
+        points = "not said" if self.smallest is None else f"{self.smallest:g}"
+        return [
+            f"Also: {', '.join([*found, *self.facts]) or 'nothing'}.",
+            f"Points behind the smallest component: {points}.",
+            *(f"Take care: {concern}" for concern in self.concerns),
+            f"Written: {self.path}" if self.path is not None else "Nothing was written.",
+        ]
+
+
+def _cells(array: Leaving) -> tuple[str, ...]:
+    shape = " x ".join(map(str, array.shape)) or "1"
+    return array.name, ", ".join(array.axes), shape, ", ".join(array.beside), array.noise
+
+
+def describe_array(local: LocalModel, name: str, scales: Mapping[str, Array]) -> Leaving:
+    """One array, with the standard deviations of the noise that was added."""
+    axes = tuple(c or a or "·" for c, a in zip(local.along[name], local.axes[name], strict=True))
+    beside = tuple(role for role, of in (("variance", local.variance), ("weight", local.weight)) if name in of)
+    noise = ""
+    if name in scales and scales[name].size:
+        low, high = float(scales[name].min()), float(scales[name].max())
+        noise = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+    return Leaving(name, axes, np.shape(local.arrays[name]), beside, noise)
