@@ -178,7 +178,8 @@ def holders(client, engine):
 
 def test_shards_are_spread_over_the_workers(client, shards, stored):
     engine = OnDask(client, stored[0])
-    engine.ask(held_here, range(engine.shards), [()] * engine.shards)
+    for _ in range(2):  # Dask chooses who reads a shard, and may pass a worker over; from then on none is idle
+        engine.ask(held_here, range(engine.shards), [()] * engine.shards)
     assert holders(client, engine) == set(client.nthreads())
     assert all(len(load(shard).sites) >= 32 for shard in shards)
 

@@ -106,7 +106,7 @@ class OnDask(Engine):
         ]
 
     def _spread(self) -> None:
-        """Give workers that hold nothing, as those do that joined late, their share of the shards by threads.
+        """Give workers that hold nothing, as those that joined late, their share of the shards by threads.
 
         Dask runs a task where its shard lies, so that without this a late worker would have next to nothing to do.
         Shards that have yet to be read are Dask's to place.
