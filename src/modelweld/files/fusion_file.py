@@ -9,13 +9,22 @@ import os
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
+from modelweld.files.entries import (
+    FamilyEntry,
+    FusionContent,
+    FusionManifest,
+    GivenContent,
+    MatchingEntry,
+    SettingsContent,
+    Spelt,
+    Tensor,
+)
 from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.manifest import described, rebuilt
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
@@ -28,8 +37,6 @@ from modelweld.matching.result import Artefact, Matching
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
-Tensor = NDArray[Any]
-
 
 class FusionParts(NamedTuple):
     """What a Fusion is made of."""
@@ -37,7 +44,7 @@ class FusionParts(NamedTuple):
     given: list[LocalModel] | list[Array]
     sites: list[str]
     matchings: dict[str, Matching]
-    settings: dict[str, Any]
+    settings: dict[str, object]
 
 
 def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -49,35 +56,38 @@ def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) ->
     return where
 
 
-def _described(fusion: Fusion) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _described(fusion: Fusion) -> tuple[FusionContent, dict[str, Tensor]]:
     """What the manifest says of a fusion, and its tensors by name."""
-    tensors: dict[str, Tensor] = {}
     lists: dict[tuple[str, ...], int] = {}
-    content: dict[str, Any] = {"sites": list(fusion.sites), "lists": []}
-    if any(isinstance(model, LocalModel) for model in fusion.given):
-        content["models"] = []
-        for j, model in enumerate(fusion.models):
-            entry, own = described(model, f"sites/{j}/")
-            for coordinate in entry["coordinates"]:  # sites are aligned: almost all have the same names
-                coordinate["list"] = lists.setdefault(tuple(coordinate.pop("names")), len(lists))
-            content["models"].append(entry)
-            tensors |= own
-    else:
-        stack = stack_arrays(fusion.given)
-        content |= {"values": "sites/values", "offsets": "sites/offsets"}
-        tensors |= {"sites/values": storable(stack.values), "sites/offsets": storable(stack.offsets)}
-    content["lists"] = [list(names) for names in lists]
-    content["matchings"] = []
+    given, tensors = _given_described(fusion, lists)
+    matchings = []
     for i, (set_name, matching) in enumerate(fusion.matchings.items()):
         entry, own = _matching_described(set_name, matching, f"matchings/{i}/")
-        content["matchings"].append(entry)
+        matchings.append(entry)
         tensors |= own
-    if fusion.settings:
-        content["settings"] = fusion.settings
-    return content, tensors
+    names = [list(names) for names in lists]
+    asked: SettingsContent = {"settings": fusion.settings} if fusion.settings else {}
+    return {"sites": list(fusion.sites), "lists": names, **given, "matchings": matchings, **asked}, tensors
 
 
-def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _given_described(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple[GivenContent, dict[str, Tensor]]:
+    """The same of what the sites sent; names along their coordinates are entered into `lists`."""
+    if not any(isinstance(model, LocalModel) for model in fusion.given):
+        stack = stack_arrays(fusion.given)
+        content: GivenContent = {"values": "sites/values", "offsets": "sites/offsets"}
+        return content, {"sites/values": storable(stack.values), "sites/offsets": storable(stack.offsets)}
+    tensors: dict[str, Tensor] = {}
+    models = []
+    for j, model in enumerate(fusion.models):
+        entry, own = described(model, f"sites/{j}/")
+        for coordinate in entry["coordinates"]:  # sites are aligned: almost all have the same names
+            coordinate["list"] = lists.setdefault(tuple(coordinate.pop("names")), len(lists))
+        models.append(entry)
+        tensors |= own
+    return {"models": models}, tensors
+
+
+def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[MatchingEntry, dict[str, Tensor]]:
     tensors = {
         "labels": m.stacked_labels,
         "offsets": m.offsets,
@@ -88,9 +98,13 @@ def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[dict[s
         **{f"values/{i}": values for i, values in enumerate(m.values.values())},
     }
     families, own = families_described(m.families, f"{prefix}families/")
-    entry = {
+    entry: MatchingEntry = {
         "set": set_name,
-        **{name: prefix + name for name in ("labels", "offsets", "counts", "history", "changes")},
+        "labels": f"{prefix}labels",
+        "offsets": f"{prefix}offsets",
+        "counts": f"{prefix}counts",
+        "history": f"{prefix}history",
+        "changes": f"{prefix}changes",
         "families": families,
         "values": [{"key": _spelt(key), "tensor": f"{prefix}values/{i}"} for i, key in enumerate(m.values)],
         "prior": None if m.prior is None else in_fields(m.prior, PRIORS, lambda field, array: field),
@@ -108,10 +122,10 @@ def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[dict[s
     return entry, own | {prefix + name: storable(tensor) for name, tensor in tensors.items()}
 
 
-def families_described(families: Mapping[Key, Family], prefix: str) -> tuple[list[dict[str, Any]], dict[str, Tensor]]:
+def families_described(families: Mapping[Key, Family], prefix: str) -> tuple[list[FamilyEntry], dict[str, Tensor]]:
     """Families by array as class and fields, and their tensors by name."""
     tensors: dict[str, Tensor] = {}
-    entries = []
+    entries: list[FamilyEntry] = []
     for i, (key, family) in enumerate(families.items()):
 
         def keep(field: str, array: Tensor, i: int = i) -> str:
@@ -122,16 +136,16 @@ def families_described(families: Mapping[Key, Family], prefix: str) -> tuple[lis
     return entries, tensors
 
 
-def _spelt(key: Key) -> str | list[str]:
+def _spelt(key: Key) -> Spelt:
     return key if isinstance(key, str) else list(key)
 
 
-def key_of(spelt: str | list[str]) -> Key:
+def key_of(spelt: Spelt) -> Key:
     """The way back: an array, or several."""
     return spelt if isinstance(spelt, str) else tuple(spelt)
 
 
-def load_fusion(file: Tensors, manifest: dict[str, Any]) -> FusionParts:
+def load_fusion(file: Tensors, manifest: FusionManifest) -> FusionParts:
     """The parts of the fusion that was saved."""
     ledger = Ledger(file, manifest["sha256"])
     given = _given(manifest, ledger)
@@ -149,7 +163,7 @@ def load_fusion(file: Tensors, manifest: dict[str, Any]) -> FusionParts:
     return FusionParts(given, manifest["sites"], matchings, manifest.get("settings", {}))
 
 
-def _given(manifest: Mapping[str, Any], ledger: Ledger) -> list[LocalModel] | list[Array]:
+def _given(manifest: FusionManifest, ledger: Ledger) -> list[LocalModel] | list[Array]:
     """What the sites sent: models, or plain arrays."""
     if "models" in manifest:
         lists = manifest["lists"]
@@ -160,25 +174,25 @@ def _given(manifest: Mapping[str, Any], ledger: Ledger) -> list[LocalModel] | li
         return [rebuilt(entry, ledger) for entry in manifest["models"]]
     if not {"values", "offsets"} <= set(manifest):
         raise InputError(f"it holds neither the sites' models nor their arrays. {AGAIN}")
-    values = ledger.kind(manifest["values"], "f", 2)
+    values = ledger.reals(manifest["values"], 2)
     check_finite(values, "the sites' values")
     offsets = _offsets(ledger, manifest["offsets"], len(values))
     return [values[a:b] for a, b in pairwise(offsets.tolist())]
 
 
 def _offsets(ledger: Ledger, name: str, N: int) -> Index:
-    offsets = ledger.kind(name, "i", 1)
+    offsets = ledger.integers(name)
     if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != N or (np.diff(offsets) < 0).any():
         raise InputError(f"tensor {name!r} must rise from 0 to {N}. {AGAIN}")
     return offsets
 
 
-def _matching(entry: Mapping[str, Any], ledger: Ledger, J: int) -> Matching:
-    labels, counts = ledger.kind(entry["labels"], "i", 1), ledger.kind(entry["counts"], "i", 1)
+def _matching(entry: MatchingEntry, ledger: Ledger, J: int) -> Matching:
+    labels, counts = ledger.integers(entry["labels"]), ledger.integers(entry["counts"])
     N, K = len(labels), len(counts)
     offsets = _offsets(ledger, entry["offsets"], N)
-    values = {key_of(one["key"]): ledger.kind(one["tensor"], "f", 2) for one in entry["values"]}
-    kept = None if entry["kept"] is None else ledger.kind(entry["kept"], "b", 1)
+    values = {key_of(one["key"]): ledger.reals(one["tensor"], 2) for one in entry["values"]}
+    kept = None if entry["kept"] is None else ledger.truths(entry["kept"])
     artefacts = tuple(Artefact(a["atom"], tuple(a["made_of"]), back(a["log_odds"])) for a in entry["artefacts"])
     fits = (
         len(offsets) == J + 1
@@ -198,8 +212,8 @@ def _matching(entry: Mapping[str, Any], ledger: Ledger, J: int) -> Matching:
         values=values,
         prior=None if entry["prior"] is None else from_fields(entry["prior"], PRIORS, ledger),
         objective=float(back(entry["objective"])),
-        history=tuple(ledger.kind(entry["history"], "f", 1).tolist()),
-        changes=tuple(ledger.kind(entry["changes"], "i", 1).tolist()),
+        history=tuple(ledger.reals(entry["history"], 1).tolist()),
+        changes=tuple(ledger.integers(entry["changes"]).tolist()),
         converged=entry["converged"],
         engine=entry["engine"],
         delta=float(entry["delta"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import NoReturn
 
 from modelweld.errors import InputError
 
@@ -74,7 +74,7 @@ def checked_name(name: str, what: str, *, empty: bool = False) -> str:
     return name
 
 
-def parsed(text: bytes, what: str) -> Any:
+def parsed(text: bytes, what: str) -> object:
     """Strict JSON within limits: every key once, no NaN, not too deep.
 
     Examples
@@ -106,7 +106,7 @@ def parsed(text: bytes, what: str) -> Any:
     raise InputError(f"{what} is nested deeper than {DEEPEST} levels; no model is.")
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -115,5 +115,5 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refused(constant: str) -> Any:
+def _refused(constant: str) -> NoReturn:
     raise InputError(f"{constant} is no number of JSON. Leave out what is not known.")

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld.errors import InputError
+from modelweld.files.entries import ArrayEntry, ModelEntry, Tensor
 from modelweld.files.limits import checked_name
 from modelweld.files.small_counts import counts_behind
 from modelweld.files.tensors import storable
 from modelweld.inputs.local_model import Array, LocalModel
 
-Tensor = NDArray[Any]
 
-
-def described(model: LocalModel, prefix: str = "") -> tuple[dict[str, Any], dict[str, Tensor]]:
+def described(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str, Tensor]]:
     """What the manifest says of a model, and its tensors by name.
 
     Examples
@@ -37,15 +34,17 @@ def described(model: LocalModel, prefix: str = "") -> tuple[dict[str, Any], dict
         for axis in axes:
             if axis is not None:
                 checked_name(axis, "an axis")
-        entry: dict[str, Any] = {"name": name, "axes": axes, "tensor": f"{prefix}arrays/{name}"}
+        entry: ArrayEntry = {"name": name, "axes": axes, "tensor": f"{prefix}arrays/{name}"}
         tensors[entry["tensor"]] = storable(values)
-        for role, beside in (("variance", model.variance), ("weight", model.weight)):
-            if name in beside:
-                entry[role] = f"{prefix}{role}/{name}"
-                tensors[entry[role]] = storable(_leading(np.asarray(beside[name])))
+        if name in model.variance:
+            entry["variance"] = f"{prefix}variance/{name}"
+            tensors[entry["variance"]] = storable(_leading(np.asarray(model.variance[name])))
+        if name in model.weight:
+            entry["weight"] = f"{prefix}weight/{name}"
+            tensors[entry["weight"]] = storable(_leading(np.asarray(model.weight[name])))
         arrays.append(entry)
     smallest = {name: float(n.min()) for name, n in counts_behind(model).items() if n.size}
-    facts = plain(model.facts, "facts")
+    facts = {name: plain(fact, f"facts[{name!r}]") for name, fact in _worded(model.facts, "facts").items()}
     return {
         "site": checked_name(model.site, "a site", empty=True),
         "kind": checked_name(model.kind, "a kind", empty=True),
@@ -62,11 +61,12 @@ def described(model: LocalModel, prefix: str = "") -> tuple[dict[str, Any], dict
     }, tensors
 
 
-def rebuilt(entry: Mapping[str, Any], tensor: Callable[[str], Tensor]) -> LocalModel:
+def rebuilt(entry: ModelEntry, tensor: Callable[[str], Tensor]) -> LocalModel:
     """The model of an entry that follows the schema."""
     arrays = entry["arrays"]
-    for listed, what in ((arrays, "array"), (entry["coordinates"], "coordinate")):
-        names = [checked_name(one["name"], f"an {what}" if what == "array" else f"a {what}") for one in listed]
+    listed = {"array": [one["name"] for one in arrays], "coordinate": [one["name"] for one in entry["coordinates"]]}
+    for what, found in listed.items():
+        names = [checked_name(name, f"an {what}" if what == "array" else f"a {what}") for name in found]
         if len(set(names)) < len(names):
             raise InputError(f"the manifest names {what} {max(names, key=names.count)!r} twice.")
     for one in entry["coordinates"]:
@@ -95,7 +95,15 @@ def _leading(beside: Array) -> Array:
     return beside
 
 
-def plain(fact: Any, where: str) -> Any:
+def _worded(facts: Mapping[str, object], where: str) -> Mapping[str, object]:
+    """Facts whose keys are words."""
+    odd = next((name for name in facts if not isinstance(name, str)), None)
+    if odd is not None:
+        raise InputError(f"{where}: keys must be words to travel in a file; found {odd!r}. Write them as words.")
+    return facts
+
+
+def plain(fact: object, where: str) -> object:
     """A fact as JSON has it: numbers, words, truth values, None, lists and dicts of these.
 
     Examples
@@ -106,10 +114,7 @@ def plain(fact: Any, where: str) -> Any:
     if isinstance(fact, (np.generic, np.ndarray)):
         fact = fact.tolist()
     if isinstance(fact, Mapping):
-        odd = next((name for name in fact if not isinstance(name, str)), None)
-        if odd is not None:
-            raise InputError(f"{where}: keys must be words to travel in a file; found {odd!r}. Write them as words.")
-        return {str(name): plain(value, f"{where}[{name!r}]") for name, value in fact.items()}
+        return {name: plain(value, f"{where}[{name!r}]") for name, value in _worded(fact, where).items()}
     if isinstance(fact, (list, tuple)):
         return [plain(value, f"{where}[{i}]") for i, value in enumerate(fact)]
     if fact is None or isinstance(fact, (bool, int, str)):

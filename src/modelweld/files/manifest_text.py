@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
+from modelweld.files.entries import Manifest, Tensor
 from modelweld.files.file_errors import AGAIN
 from modelweld.files.limits import parsed
 from modelweld.files.schema import check
 from modelweld.files.tensors import KEY, Tensors, digest
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 
 MAJOR, MINOR = 1, 1
 """Version of the manifest: files of another major version are not read; a newer minor one may say more than is read."""
 
-SITE, FUSION, SLIM = "modelweld-site", "modelweld-fusion", "modelweld-slim"
+SITE: Final = "modelweld-site"
+FUSION: Final = "modelweld-fusion"
+SLIM: Final = "modelweld-slim"
 
 
-def as_text(form: str, content: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> str:
+def as_text(form: str, content: Mapping[str, object], tensors: Mapping[str, Tensor]) -> str:
     """A manifest with head and hashes; the same content gives the same text."""
     from modelweld import __version__
 
@@ -30,12 +35,13 @@ def as_text(form: str, content: Mapping[str, Any], tensors: Mapping[str, NDArray
     return json.dumps({**head, **content, "sha256": hashes}, allow_nan=False, separators=(",", ":"))
 
 
-def manifest_of(file: Tensors) -> dict[str, Any] | None:
+def manifest_of(file: Tensors) -> Manifest | None:
     """The manifest of a file, checked; None if it has none."""
     if KEY not in file.words:
         return None
-    manifest: dict[str, Any] = parsed(file.words[KEY].encode("utf-8", "surrogatepass"), "the manifest")
-    check(manifest, "head", "the manifest")
+    found = parsed(file.words[KEY].encode("utf-8", "surrogatepass"), "the manifest")
+    check(found, "head", "the manifest")
+    manifest = cast(Manifest, found)  # what follows makes sure of that
     major = int(manifest["version"].split(".")[0])
     if major != MAJOR:
         raise InputError(
@@ -58,7 +64,7 @@ class Ledger:
         self.hashes = hashes
         self.unread = set(hashes)
 
-    def __call__(self, name: str) -> NDArray[Any]:
+    def __call__(self, name: str) -> Tensor:
         """One tensor."""
         if name not in self.unread:
             what = "names tensor {!r} twice" if name in self.hashes else "names tensor {!r}, which is not there"
@@ -69,12 +75,23 @@ class Ledger:
             raise InputError(f"tensor {name!r} is not what was written: its SHA-256 differs. {AGAIN}")
         return tensor
 
-    def kind(self, name: str, kinds: str, ndim: int) -> NDArray[Any]:
-        """One tensor that must be of some of numpy's kinds and have so many axes."""
+    def reals(self, name: str, ndim: int) -> Array:
+        """One tensor that must hold real numbers and have so many axes."""
+        return np.asarray(self._checked(name, "f", ndim), dtype=np.float64)
+
+    def integers(self, name: str) -> Index:
+        """One list of whole numbers."""
+        return np.asarray(self._checked(name, "i", 1), dtype=np.int64)
+
+    def truths(self, name: str) -> NDArray[np.bool_]:
+        """One list of yes and no."""
+        return np.asarray(self._checked(name, "b", 1), dtype=np.bool_)
+
+    def _checked(self, name: str, kind: str, ndim: int) -> Tensor:
         tensor = self(name)
-        if tensor.dtype.kind not in kinds or tensor.ndim != ndim:
+        if tensor.dtype.kind != kind or tensor.ndim != ndim:
             raise InputError(f"tensor {name!r} must not be {tensor.dtype} of shape {tensor.shape}. {AGAIN}")
-        return np.asarray(tensor)
+        return tensor
 
     def check_all_read(self) -> None:
         """Refuse tensors that nothing speaks of."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.files.entries import NamedArrays
 from modelweld.files.limits import checked_name
-from modelweld.inputs.local_model import LocalModel, checked_values
+from modelweld.inputs.local_model import Array, LocalModel, checked_values
 
 VALUES = ("values", "centres", "centers", "means")
 """What one row per parameter may be called."""
@@ -20,7 +21,7 @@ SHARES_SUM = 1e-6
 """Counts whose sum is this close to one are shares of points, not numbers."""
 
 
-def model_of(given: Mapping[str, Any], site: str = "") -> LocalModel:
+def model_of(given: Mapping[str, ArrayLike], site: str = "") -> LocalModel:
     """The model that named arrays make.
 
     One row per parameter (`values`, or one array of any name) and, beside it, what is known: `counts` (rows),
@@ -67,7 +68,7 @@ def model_of(given: Mapping[str, Any], site: str = "") -> LocalModel:
     )
 
 
-def _features(given: Any, D: int) -> list[str] | None:
+def _features(given: ArrayLike | None, D: int) -> list[str] | None:
     if given is None:
         return None
     names = np.asarray(given).tolist()
@@ -76,7 +77,9 @@ def _features(given: Any, D: int) -> list[str] | None:
     return names
 
 
-def _mixture(values: Any, parts: dict[str, Any], counts: Any, features: Any, site: str) -> LocalModel:
+def _mixture(
+    values: Array, parts: NamedArrays, counts: Array | None, features: list[str] | None, site: str
+) -> LocalModel:
     from modelweld.kinds.mixture import mixture
 
     if len(parts) > 1 or counts is None:

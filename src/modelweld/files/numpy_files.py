@@ -7,13 +7,14 @@ import zipfile
 import zlib
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.files.entries import NamedArrays, Tensor
 from modelweld.files.file_errors import AGAIN, size_of
 from modelweld.files.limits import MOST_TENSORS, MiB, in_words, most_expanded
 
@@ -29,18 +30,18 @@ LARGEST_DIRECTORY = 8 * MiB
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-def read_npy(path: Path) -> dict[str, Any]:
+def read_npy(path: Path) -> NamedArrays:
     """The one array of an npy file."""
     size = size_of(path)
     with path.open("rb") as file:
         return {"values": _array(file, size, "it")}
 
 
-def read_npz(path: Path) -> dict[str, Any]:
+def read_npz(path: Path) -> NamedArrays:
     """The arrays of an npz file by name."""
     size = size_of(path)
     check_archive(path, size)
-    found: dict[str, Any] = {}
+    found: dict[str, Tensor] = {}
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
@@ -54,7 +55,7 @@ def read_npz(path: Path) -> dict[str, Any]:
     return {name: _named(array) for name, array in found.items()}
 
 
-def _named(array: NDArray[Any]) -> Any:
+def _named(array: Tensor) -> ArrayLike:
     """Names and a site's name as words."""
     return array.tolist() if array.dtype.kind == "U" else array
 
@@ -93,7 +94,7 @@ def check_archive(path: Path, size: int) -> None:
         )
 
 
-def _array(file: IO[bytes], size: int, what: str) -> NDArray[Any]:
+def _array(file: IO[bytes], size: int, what: str) -> Tensor:
     """An array whose header must claim exactly the bytes that follow it."""
     try:
         version = npy.read_magic(file)
@@ -117,9 +118,10 @@ def _array(file: IO[bytes], size: int, what: str) -> NDArray[Any]:
     flat = np.empty(count, dtype=dtype)
     view, at = flat.view(np.uint8).data if flat.nbytes else memoryview(b""), 0
     while at < len(view):
-        got = file.readinto(view[at : at + MiB])  # type: ignore[attr-defined]
-        if not got:
+        part = file.read(min(MiB, len(view) - at))
+        if not part:
             raise InputError(f"{what} ends too early. {AGAIN}")
-        at += got
+        view[at : at + len(part)] = part
+        at += len(part)
     file.read(1)  # the end of a member: only now its checksum is compared
     return flat.reshape(shape, order="F" if fortran else "C")

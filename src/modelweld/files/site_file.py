@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from modelweld.errors import InputError
+from modelweld.files.entries import SiteManifest, Tensor
 from modelweld.files.file_errors import naming
 from modelweld.files.kind_checks import check_kind
-from modelweld.files.manifest import Tensor, described, rebuilt
+from modelweld.files.manifest import described, rebuilt
 from modelweld.files.manifest_text import SITE, Ledger, as_text
 from modelweld.files.tensors import Tensors, as_bytes, write
 from modelweld.inputs.local_model import LocalModel
@@ -38,7 +38,7 @@ def _content(model: LocalModel) -> tuple[dict[str, Tensor], str]:
     return tensors, as_text(SITE, {"model": entry}, tensors)
 
 
-def load_site(file: Tensors, manifest: dict[str, Any]) -> LocalModel:
+def load_site(file: Tensors, manifest: SiteManifest) -> LocalModel:
     """What a site has sent."""
     ledger = Ledger(file, manifest["sha256"])
     model = rebuilt(manifest["model"], ledger)

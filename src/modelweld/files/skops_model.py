@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from modelweld.errors import InputError
 from modelweld.files.file_errors import first_line, naming, size_of
 from modelweld.files.numpy_files import check_archive
 
 
-def read_skops(path: Path) -> Any:
+def read_skops(path: Path) -> object:
     """A fitted model from a skops file, whose size is checked first: skops itself has no limit."""
     with naming(path):
         check_archive(path, size_of(path))

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
+from modelweld.files.entries import SlimContent, SlimManifest, Tensor
 from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.fusion_file import families_described, key_of
-from modelweld.files.manifest import Tensor, described, rebuilt
+from modelweld.files.manifest import described, rebuilt
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.tensors import Tensors, storable, write
-from modelweld.inputs.local_model import check_finite
+from modelweld.inputs.local_model import Array, check_finite
 from modelweld.inputs.stack import Key, arrays_of
 from modelweld.matching.sets import stack_of
 
 if TYPE_CHECKING:
     from modelweld.revision.slim import SlimFusion
-
-NUMBERS = ("counts", "sizes", "names")
 
 
 def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -35,38 +34,42 @@ def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) ->
     return where
 
 
-def _described(slim: SlimFusion) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _described(slim: SlimFusion) -> tuple[SlimContent, dict[str, Tensor]]:
     """What the manifest says of a slim fusion, and its tensors by name."""
     pattern, tensors = described(slim.pattern, "pattern/")
     families, own = families_described(slim.families, "families/")
     for i, entry in enumerate(families):
         entry["sums"] = f"sums/{i}"
-    numbers = {name: storable(getattr(slim, name)) for name in NUMBERS}
+    numbers = {"counts": storable(slim.counts), "sizes": storable(slim.sizes), "names": storable(slim.names)}
     tensors |= own | {f"sums/{i}": storable(sums) for i, sums in enumerate(slim.sums.values())} | numbers
-    content = {
+    content: SlimContent = {
         "pattern": pattern,
         "families": families,
         "prior": in_fields(slim.prior, PRIORS, lambda field, array: field),
-        **{name: name for name in NUMBERS},
+        "counts": "counts",
+        "sizes": "sizes",
+        "names": "names",
         "opened": slim.opened,
     }
     return content, tensors
 
 
-def load_slim(file: Tensors, manifest: dict[str, Any], made: type[SlimFusion]) -> SlimFusion:
+def load_slim(file: Tensors, manifest: SlimManifest, made: type[SlimFusion]) -> SlimFusion:
     """The slim fusion that was saved; `made` is its class, which this file must not import: it is saved from there."""
     ledger = Ledger(file, manifest["sha256"])
     families: dict[Key, Family] = {}
-    sums: dict[Key, Tensor] = {}
+    sums: dict[Key, Array] = {}
     for one in manifest["families"]:
         families[key_of(one["key"])] = from_fields(one["family"], FAMILIES, ledger)
-        sums[key_of(one["key"])] = ledger.kind(one["sums"], "f", 2)
+        sums[key_of(one["key"])] = ledger.reals(one["sums"], 2)
     slim = made(
         pattern=rebuilt(manifest["pattern"], ledger),
         families=families,
         sums=sums,
         prior=from_fields(manifest["prior"], PRIORS, ledger),
-        **{name: ledger.kind(manifest[name], "i", 1) for name in NUMBERS},
+        counts=ledger.integers(manifest["counts"]),
+        sizes=ledger.integers(manifest["sizes"]),
+        names=ledger.integers(manifest["names"]),
         opened=manifest["opened"],
     )
     ledger.check_all_read()

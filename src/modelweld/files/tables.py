@@ -11,11 +11,12 @@ import math
 from array import array
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.files.entries import NamedArrays
 from modelweld.files.file_errors import first_line, size_of
 from modelweld.files.limits import LARGEST_TABLE, MiB, in_words, most_expanded
 from modelweld.inputs.local_model import Array
@@ -29,7 +30,17 @@ DELIMITERS = ",;\t"
 LONGEST_LINE = 8 * MiB
 
 
-def read_csv(path: Path) -> list[dict[str, Any]]:
+class CsvLines(Protocol):
+    """What ``csv.reader`` gives."""
+
+    @property
+    def line_num(self) -> int:
+        """Lines read so far."""
+
+    def __iter__(self) -> Iterator[list[str]]: ...
+
+
+def read_csv(path: Path) -> list[NamedArrays]:
     """The sites of a table in text, each as named arrays."""
     size_of(path, LARGEST_TABLE)
     try:
@@ -54,16 +65,16 @@ def _lines(file: IO[str]) -> Iterator[str]:
         yield line
 
 
-def _cells(rows: Any, header: list[str]) -> tuple[list[str], Array, list[str] | None]:
+def _cells(lines: CsvLines, header: list[str]) -> tuple[list[str], Array, list[str] | None]:
     """Names of columns, numbers (rows, columns) with NaN for what was not seen, and the sites."""
     names = [name.strip() for name in header]
     _check_columns(names)
     at = names.index(SITE) if SITE in names else None
     numbers, sites = array("d"), []
-    for row in rows:
+    for row in lines:
         if not row:
             continue
-        line = rows.line_num + 1
+        line = lines.line_num + 1
         if len(row) != len(names):
             raise InputError(f"line {line} has {len(row)} cells, but there are {len(names)} columns.")
         for name, cell in zip(names, row, strict=True):
@@ -105,7 +116,7 @@ def _check_columns(names: list[str]) -> None:
     raise InputError("its first line has numbers only. The first line must name the columns.")
 
 
-def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[dict[str, Any]]:
+def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[NamedArrays]:
     """The rows of every site, as named arrays; sites in the order in which they appear."""
     counted = [name for name in columns if name in COUNT]
     if len(counted) > 1:
@@ -118,7 +129,7 @@ def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[
     for site in dict.fromkeys(sites) if sites is not None else [""]:
         own = numbers if sites is None else numbers[[s == site for s in sites]]
         values = own[:, at]
-        named: dict[str, Any] = {"values": np.nan_to_num(values, nan=0.0), "features": features, "site": site}
+        named: NamedArrays = {"values": np.nan_to_num(values, nan=0.0), "features": features, "site": site}
         if np.isnan(values).any():
             named["weight"] = 1.0 - np.isnan(values)
         if counted:
@@ -127,7 +138,7 @@ def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[
     return result
 
 
-def read_parquet(path: Path) -> list[dict[str, Any]]:
+def read_parquet(path: Path) -> list[NamedArrays]:
     """The sites of a Parquet table, each as named arrays; needs pyarrow."""
     size = size_of(path)
     try:

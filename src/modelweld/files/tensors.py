@@ -15,12 +15,13 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.files.entries import Tensor
 from modelweld.files.file_errors import AGAIN, first_line, looks_like, size_of
 from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, in_words, parsed
 
@@ -52,7 +53,7 @@ class Tensors:
     places: dict[str, Place]
     words: dict[str, str]
 
-    def read(self, name: str) -> NDArray[Any]:
+    def read(self, name: str) -> Tensor:
         """One tensor, read into an array of its own."""
         place = self.places[name]
         if isinstance(self.source, bytes):
@@ -78,6 +79,7 @@ def opened(source: Path | bytes) -> Tensors:
     if not text.startswith(b"{"):
         raise InputError(f"it is no safetensors file{_seeming(first)}. {AGAIN}")
     header = parsed(text, "its header")
+    assert isinstance(header, dict)  # it begins with a brace
     words = header.pop("__metadata__", {})
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
         raise InputError(f"the metadata of its header must be words. {AGAIN}")
@@ -88,7 +90,7 @@ def opened(source: Path | bytes) -> Tensors:
     return Tensors(source, 8 + length, places, words)
 
 
-def _place(name: str, entry: Any) -> Place:
+def _place(name: str, entry: object) -> Place:
     """One line of the header."""
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise InputError(f"its header says of tensor {name!r} something else than type, shape and place. {AGAIN}")
@@ -103,7 +105,7 @@ def _place(name: str, entry: Any) -> Place:
     return place
 
 
-def _naturals(given: Any) -> bool:
+def _naturals(given: object) -> TypeGuard[list[int]]:
     return isinstance(given, list) and all(type(n) is int and 0 <= n < 2**63 for n in given)
 
 
@@ -124,19 +126,19 @@ def _seeming(first: bytes) -> str:
     return "" if found is None else f"; it looks like {found[0]}"
 
 
-def digest(tensor: NDArray[Any]) -> str:
+def digest(tensor: Tensor) -> str:
     """SHA-256 of the bytes of a tensor."""
     return hashlib.sha256(tensor.data if tensor.size else b"").hexdigest()
 
 
-def storable(array: Any, dtype: str | None = None) -> NDArray[Any]:
+def storable(array: ArrayLike, dtype: str | None = None) -> Tensor:
     """The same numbers, little-endian and one after the other; not copied if they already are."""
     found = np.asarray(array)
     little = found.dtype.newbyteorder("<") if dtype is None else np.dtype(dtype)
     return np.asarray(found, dtype=little, order="C")
 
 
-def as_bytes(tensors: Mapping[str, NDArray[Any]], manifest: str) -> bytes:
+def as_bytes(tensors: Mapping[str, Tensor], manifest: str) -> bytes:
     """What `write` writes, to be sent."""
     from safetensors.numpy import save
 
@@ -145,7 +147,7 @@ def as_bytes(tensors: Mapping[str, NDArray[Any]], manifest: str) -> bytes:
     return data
 
 
-def write(path: Path, tensors: Mapping[str, NDArray[Any]], manifest: str, *, force: bool) -> None:
+def write(path: Path, tensors: Mapping[str, Tensor], manifest: str, *, force: bool) -> None:
     """Write a whole file or none: under another name first, which then becomes the file's."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
