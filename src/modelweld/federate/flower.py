@@ -36,7 +36,7 @@ NEUTRAL = "The site could not do what was asked; its own log says why."
 
 
 def client_app(
-    train: Callable[[Context], Any],
+    train: Callable[[Context], object],
     *,
     receive: Callable[[LocalModel, Context], None] | None = None,
     site: Callable[[Context], str] | None = None,

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 from nvflare import FedJob
 from nvflare import client as flare
@@ -30,6 +30,8 @@ from nvflare.job_config.script_runner import ScriptRunner
 from nvflare.recipe.spec import Recipe
 
 from modelweld.errors import InputError
+from modelweld.federate.outcome import FUSION, ROUND
+from modelweld.federate.outcome import PAGE as REPORT
 from modelweld.federate.payload import packed, unpacked
 from modelweld.federate.round import FEWEST_SITES, Answers, returned
 from modelweld.files import save
@@ -37,7 +39,6 @@ from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries import read
-from modelweld.report import write_report
 
 TRAIN, RETURN = "train", "fused"
 """Tasks: train and send a model; take the fused one."""
@@ -45,8 +46,8 @@ TRAIN, RETURN = "train", "fused"
 MODEL, FAILED, TAKEN = "model", "failed", "taken"
 """What a message holds: a packed model, the class of an error, or that the fused model has come."""
 
-FUSION, REPORT, ROUND = "fusion.safetensors", "report.html", "round.json"
-"""What the server writes into its folder of the job: the fusion, a page to look at, who took part."""
+Plain: TypeAlias = bool | int | float | str
+"""What a job's configuration can hold."""
 
 PATIENCE = 60
 """Seconds that sites have to fetch the fused model: it is small, and whoever is gone should not keep the server."""
@@ -94,7 +95,7 @@ class FuseRecipe(Recipe):
         train_args: str = "",
         launch_external_process: bool = False,
         how: str | None = None,
-        **options: Any,
+        **options: Plain,
     ) -> None:
         _check_options(options)
         job = FedJob(name=name, min_clients=minimum)
@@ -129,7 +130,7 @@ class FuseController(Controller):
         sites: Sequence[str] = (),
         timeout: int = 0,
         how: str | None = None,
-        options: Mapping[str, Any] | None = None,
+        options: Mapping[str, Plain] | None = None,
     ) -> None:
         super().__init__()
         self.minimum = minimum
@@ -190,7 +191,7 @@ class FuseController(Controller):
             self.answers.refuse(sender, f"its script sent no model ({code}); its log says why")
         client_task.result = None
 
-    def _accept(self, sender: str, payload: Any) -> None:
+    def _accept(self, sender: str, payload: bytes) -> None:
         """Take a model under the name by which FLARE knows its sender, and under no other."""
         try:
             named = unpacked(payload, sender).site
@@ -204,10 +205,10 @@ class FuseController(Controller):
     @staticmethod
     def _written(fusion: Fusion, folder: Path) -> None:
         save(fusion, folder / FUSION, force=True)
-        write_report(fusion, folder / REPORT)
+        fusion.report(folder / REPORT)
 
 
-def take_part(train: Callable[[str], Any]) -> LocalModel | None:
+def take_part(train: Callable[[str], object]) -> LocalModel | None:
     """What a site does, in the script that FLARE runs there: train, send parameters, wait for the fused model.
 
     Parameters
@@ -235,7 +236,7 @@ def take_part(train: Callable[[str], Any]) -> LocalModel | None:
     return None
 
 
-def _check_options(options: Mapping[str, Any]) -> None:
+def _check_options(options: Mapping[str, object]) -> None:
     """Refuse what `fuse` does not know, or what a job's configuration cannot hold, before anyone trains."""
     unknown = sorted(options.keys() - signature(fuse).parameters.keys())
     if unknown:
@@ -248,7 +249,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
         )
 
 
-def _answer(train: Callable[[str], Any], site: str) -> dict[str, Any]:
+def _answer(train: Callable[[str], object], site: str) -> dict[str, bytes | str]:
     try:
         return {MODEL: packed(read(train(site), site=site))}
     except Exception as wrong:
@@ -256,5 +257,5 @@ def _answer(train: Callable[[str], Any], site: str) -> dict[str, Any]:
         return {FAILED: type(wrong).__name__}  # its words may quote rows or paths
 
 
-def _message(params: Mapping[str, Any]) -> Shareable:
+def _message(params: Mapping[str, object]) -> Shareable:
     return FLModelUtils.to_shareable(FLModel(params={"round": 0, **params}))

@@ -12,6 +12,7 @@ from modelweld.files import save
 from modelweld.fusion import Fusion
 
 FUSION, PAGE, ROUND = "fusion.safetensors", "report.html", "round.json"
+"""What the folder holds: the fusion, a page to look at, who took part."""
 
 
 class Outcome:

@@ -152,7 +152,7 @@ site to send it again.)
         self._closed = True
         return fuse(self.models.values(), **options)
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> dict[str, list[str] | dict[str, str]]:
         """Who answered, who is missing or late, and what was refused, as JSON has it."""
         return {
             "answered": list(self.models),
@@ -172,7 +172,7 @@ site to send it again.)
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
 
 
-def returned(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
+def returned(fusion: Fusion, how: str | None = None, **options: object) -> bytes:
     """What goes back to the sites: the fused model, packed, and nothing of any one site's.
 
     Parameters
