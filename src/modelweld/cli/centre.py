@@ -184,7 +184,7 @@ def apply(
 def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:
     """Compare two fusions: do they put the same parameters of the same sites together?"""
     from modelweld.cli.paths import fusion_of
-    from modelweld.report.comparison import compared
+    from modelweld.studies.comparison import compared
 
     content = compared(fusion_of(first), fusion_of(second))
     if json:

@@ -19,6 +19,9 @@ Number = float | dict[str, str]
 Spelt = str | list[str]
 """The name of an array, or names of several."""
 
+Described = TypedDict("Described", {"class": str, "fields": dict[str, object]})
+"""A family or prior: its class by name, and its fields."""
+
 
 class ArrayEntry(TypedDict):
     """One array of a model, and where its values and what stands beside them are."""
@@ -56,7 +59,7 @@ class FamilyEntry(TypedDict):
     """The family of an array, or of several; in slim fusions, where its sums are."""
 
     key: Spelt
-    family: dict[str, object]
+    family: Described
     sums: NotRequired[str]
 
 
@@ -86,7 +89,7 @@ class MatchingEntry(TypedDict):
     changes: str
     families: list[FamilyEntry]
     values: list[ValuesEntry]
-    prior: dict[str, object] | None
+    prior: Described | None
     objective: Number
     converged: bool
     engine: str
@@ -144,7 +147,7 @@ class SlimContent(TypedDict):
 
     pattern: ModelEntry
     families: list[FamilyEntry]
-    prior: dict[str, object]
+    prior: Described
     counts: str
     sizes: str
     names: str

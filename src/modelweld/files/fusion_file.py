@@ -28,7 +28,7 @@ from modelweld.files.entries import (
 from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.manifest import described, rebuilt
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
-from modelweld.files.registry import FAMILIES, PRIORS, back, from_fields, in_fields, number
+from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
 from modelweld.files.tensors import Tensors, storable, write
 from modelweld.inputs.local_model import Array, LocalModel, check_finite
 from modelweld.inputs.stack import Index, Key, arrays_of, stack_arrays
@@ -108,12 +108,12 @@ def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[Matchi
         "families": families,
         "values": [{"key": _spelt(key), "tensor": f"{prefix}values/{i}"} for i, key in enumerate(m.values)],
         "prior": None if m.prior is None else in_fields(m.prior, PRIORS, lambda field, array: field),
-        "objective": number(float(m.objective), "objective"),
+        "objective": real(float(m.objective)),
         "converged": bool(m.converged),
         "engine": m.engine,
         "delta": float(m.delta),
         "artefacts": [
-            {"atom": int(a.atom), "made_of": [int(k) for k in a.made_of], "log_odds": number(a.log_odds, "log_odds")}
+            {"atom": int(a.atom), "made_of": [int(k) for k in a.made_of], "log_odds": real(float(a.log_odds))}
             for a in m.artefacts
         ],
         "kept": None if m.kept is None else f"{prefix}kept",
@@ -193,7 +193,7 @@ def _matching(entry: MatchingEntry, ledger: Ledger, J: int) -> Matching:
     offsets = _offsets(ledger, entry["offsets"], N)
     values = {key_of(one["key"]): ledger.reals(one["tensor"], 2) for one in entry["values"]}
     kept = None if entry["kept"] is None else ledger.truths(entry["kept"])
-    artefacts = tuple(Artefact(a["atom"], tuple(a["made_of"]), back(a["log_odds"])) for a in entry["artefacts"])
+    artefacts = tuple(Artefact(a["atom"], tuple(a["made_of"]), real_back(a["log_odds"])) for a in entry["artefacts"])
     fits = (
         len(offsets) == J + 1
         and (N == 0 or (labels.min() >= 0 and labels.max() < K))
@@ -211,7 +211,7 @@ def _matching(entry: MatchingEntry, ledger: Ledger, J: int) -> Matching:
         families={key_of(one["key"]): from_fields(one["family"], FAMILIES, ledger) for one in entry["families"]},
         values=values,
         prior=None if entry["prior"] is None else from_fields(entry["prior"], PRIORS, ledger),
-        objective=float(back(entry["objective"])),
+        objective=real_back(entry["objective"]),
         history=tuple(ledger.reals(entry["history"], 1).tolist()),
         changes=tuple(ledger.integers(entry["changes"]).tolist()),
         converged=entry["converged"],

@@ -5,20 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families import FAMILIES as FAMILIES
+from modelweld.files.entries import Described, Number
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import Spectrum
 
 PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, Spectrum)}
-
-Described = TypedDict("Described", {"class": str, "fields": dict[str, object]})
-"""A family or prior as manifests have it."""
 
 Made = TypeVar("Made")
 
@@ -81,13 +79,23 @@ def from_fields(
 def number(value: object, what: str) -> object:
     """A field as JSON has it; numbers that JSON lacks are spelt out."""
     value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": str(value)}
-    if value is None or isinstance(value, (bool, int, float, str)):
+    if isinstance(value, float):
+        return real(value)
+    if value is None or isinstance(value, (bool, int, str)):
         return value
     raise InputError(f"field {what!r} cannot be saved: found {value!r}.")
 
 
-def back(value: Made) -> Made | float:
+def back(value: object) -> object:
     """The way back of `number`."""
     return float(value["float"]) if isinstance(value, dict) else value
+
+
+def real(value: float) -> Number:
+    """A real number as JSON has it."""
+    return value if math.isfinite(value) else {"float": str(value)}
+
+
+def real_back(value: Number) -> float:
+    """The way back of `real`."""
+    return float(value["float"] if isinstance(value, dict) else value)

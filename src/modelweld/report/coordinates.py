@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.sets import columns_of, stack_of
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 ROUNDING = 1e-9
 """Rows that add up to one within this are shares."""

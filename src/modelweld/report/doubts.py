@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from modelweld.diagnostics.notes import pieces, set_aside
 from modelweld.errors import InputError
-from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_rows
 from modelweld.matching.result import Matching
 from modelweld.posterior.conditional import conditional
 from modelweld.report.contents import Aside, Doubt
 from modelweld.report.rounding import exact, rounded
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 MOST_PAIRS = 500_000
 """Local parameters x atoms up to which confidences are computed: about five seconds at ten microseconds each."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import platform
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import modelweld
 from modelweld.errors import InputError
-from modelweld.fusion import Fusion
 from modelweld.inputs.stack import Index, group_of_rows
 from modelweld.report.contents import Numbers, Report, SetNumbers
 from modelweld.report.coordinates import Values, deviations, likeness, plane, values_of
@@ -19,6 +19,9 @@ from modelweld.report.pictures import picture
 from modelweld.report.rounding import exact, short
 from modelweld.report.top_words import words_of
 from modelweld.report.verdicts import diagnose_sites, judge_gain
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 FORMAT = 1
 """Version of the layout of these numbers."""

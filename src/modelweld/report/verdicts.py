@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.report.contents import Diagnosis, Verdict
 from modelweld.report.rounding import exact
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 MOST_DIAGNOSED = 200_000
 """Local parameters up to which sites are diagnosed: about five seconds at twenty microseconds each, twice."""
