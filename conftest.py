@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,7 @@ CACHES = ROOT / ".pytest_cache" / "numba"
 def compiled_sources() -> list[Path]:
     """Every file in a folder where numba is called: compiled functions call each other across files."""
     found = sorted((ROOT / "src").rglob("*.py"))
-    folders = {path.parent for path in found if b"njit" in path.read_bytes()}
+    folders = {path.parent for path in found if re.search(rb"njit|modelweld.compilers import", path.read_bytes())}
     return [path for path in found if path.parent in folders]
 
 

@@ -9,22 +9,22 @@ import pytest
 from rich.console import Console
 
 import modelweld
-from modelweld.studies import demo, demo_page
+from modelweld.studies import demo, hospitals
 
 
 @pytest.fixture(scope="module")
 def result():
-    return demo.run()
+    return hospitals.run()
 
 
 def page(result, width=100):
     console = Console(width=width, file=StringIO())
-    demo_page.show(result, console)
+    demo.show(result, console)
     return console.file.getvalue()
 
 
 def test_same_result_twice(result):
-    again = demo.run()
+    again = hospitals.run()
     np.testing.assert_array_equal(again.fusion.matching.stacked_labels, result.fusion.matching.stacked_labels)
     np.testing.assert_array_equal(again.fusion.atoms, result.fusion.atoms)
     assert page(again) == page(result)
@@ -41,7 +41,7 @@ def test_what_is_sent_adds_up(result):
     assert result.patients == [303, 270, 117, 99]
     for model, patients in zip(result.models, result.patients, strict=True):
         assert model.arrays["counts"].sum() == pytest.approx(patients)
-        assert demo_page._patients(model).sum() == patients
+        assert demo._patients(model).sum() == patients
         assert (model.arrays["ill"] <= model.arrays["counts"] + 1e-9).all()
     components = sum(model.sizes["component"] for model in result.models)
     swiss = result.models[2].sizes["component"]
@@ -49,14 +49,14 @@ def test_what_is_sent_adds_up(result):
 
 
 def test_means_and_standard_errors_are_in_clinical_units():
-    measured, ill = demo.load_hospital("cleveland")
-    model = demo.train(measured, ill)
+    measured, ill = hospitals.load_hospital("cleveland")
+    model = hospitals.train(measured, ill)
     counts, means = model.arrays["counts"], model.arrays["means"]
     np.testing.assert_allclose(counts @ means / counts.sum(), measured.mean(axis=0), rtol=0.01)
     within = counts @ (model.variance["means"] * counts[:, None]) / counts.sum()
     between = counts @ (means - measured.mean(axis=0)) ** 2 / counts.sum()
     # a mixture's total variance is the data's, beyond the floor under its components
-    np.testing.assert_allclose(within + between, (1 + demo.ACCURACY) * measured.var(axis=0), rtol=0.01)
+    np.testing.assert_allclose(within + between, (1 + hospitals.ACCURACY) * measured.var(axis=0), rtol=0.01)
 
 
 def test_switzerland_sends_no_cholesterol_and_what_it_puts_there_has_no_influence(result):

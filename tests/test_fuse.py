@@ -79,6 +79,7 @@ def test_order_of_sites_and_rows_does_not_matter(draw, engine):
             assert np.array_equal(labels, base.labels[j][r])
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # among so few values some draws look shifted
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from modelweld.studies.demo import HOSPITALS
+from modelweld.studies.hospitals import HOSPITALS
 
 HERE = Path(__file__).resolve().parent
 PORT = 8400

@@ -4,7 +4,7 @@ from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
 from modelweld.federate.flower import one_round
-from modelweld.studies.demo import HOSPITALS
+from modelweld.studies.hospitals import HOSPITALS
 
 app = ServerApp()
 

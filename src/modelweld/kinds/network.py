@@ -21,6 +21,7 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, mapping
 from modelweld.kinds.network_outputs import ACTIVATIONS, layers
+from modelweld.kinds.network_outputs import outputs as outputs
 from modelweld.kinds.network_polish import STEPS
 from modelweld.kinds.network_refit import DEVIATION, refitted
 

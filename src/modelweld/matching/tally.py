@@ -64,7 +64,7 @@ class Tally:
     (array([1, 0, 1]), array([1, 2]))
     >>> taken = tally.take(slice(2, 3))
     >>> tally.counts, tally.gain(taken.values, np.array([0, 1])).round(1)
-    (array([1, 1]), array([[-6.1, -1.4]]))
+    (array([1, 1]), array([[-3.6, -1.3]]))
     """
 
     def __init__(

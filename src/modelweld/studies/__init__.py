@@ -1,4 +1,4 @@
 """For papers: simulated sites, rivals, measures, the textbook algorithm, the demo.
 
-Public are `simulate`, `metrics`, `baselines` and `demo`; the other files serve these.
+Public are `simulate`, `metrics`, `baselines` and `hospitals`; the other files serve these.
 """
