@@ -78,7 +78,7 @@ class Stack:
         span = slice(self.offsets[j], self.offsets[j + 1])
         return np.arange(span.start, span.stop) if self.rows is None else self.rows[span]
 
-    def take(self, rows: Index, offsets: Index) -> Stack:
+    def take(self, rows: Index | slice, offsets: Index) -> Stack:
         """These rows, cut into groups at `offsets`."""
         return replace(
             self,

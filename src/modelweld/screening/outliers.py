@@ -9,7 +9,7 @@ What most sites do is never an outlier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_rows
-
-FEWEST_SITES = 4
-"""Below this nothing is set aside. A median over sites needs an honest majority, and with three a site that merely
-differs makes two camps of one and two; from four on, the middle two are honest when one is not."""
+from modelweld.screening.site_medians import FEWEST_SITES as FEWEST_SITES
+from modelweld.screening.site_medians import any_seen, blocks_of_sites, centre_and_scale, median_over_sites, site_means
 
 BREAKDOWN = 0.4
 """Largest share of sites that may be set aside. Medians bear any share below one half; this is the largest that is
@@ -52,9 +50,6 @@ which goes if more than half of its values do."""
 
 LARGEST_LOG = 600.0
 """Of a distance: its exponential is still a number."""
-
-LARGEST_BLOCK = 100_000
-"""Numbers per block of sites: less than a megabyte stays near the processor."""
 
 Flags = NDArray[np.bool_]
 
@@ -135,7 +130,7 @@ def set_aside(
     N, J = int(offsets[-1]), len(offsets) - 1
     keep = np.ones(N, dtype=bool)
     site = group_of_rows(offsets)
-    seen = _any_seen(stacks, N)
+    seen = any_seen(stacks, N)
     sizes = np.bincount(site[seen], minlength=J)
     if np.count_nonzero(sizes) < FEWEST_SITES:
         return OutlierReport(keep, (), {}, [], (np.inf,) * len(stacks))
@@ -182,14 +177,14 @@ class _Distances:
         from scipy.special import chdtri, stdtrit
 
         N, D = stack.values.shape
-        centre, scale = _centre_and_scale(stack)
-        weight = None if stack.weight is None else _median_over_sites(_site_means(stack, lambda b: b.weight))
+        centre, scale = centre_and_scale(stack)
+        weight = None if stack.weight is None else median_over_sites(site_means(stack, lambda b: b.weight))
         self = cls(stack, centre, scale, weight, np.zeros(N), np.zeros(N), np.inf)
         if not np.isfinite(scale).any():
             return replace(self, limits=np.full(N, np.inf))
         furthest = []
         number = np.empty(N, dtype=np.int64)
-        for rows, offsets in _blocks(stack):
+        for rows, offsets in blocks_of_sites(stack):
             off, usable = self.deviations(rows)
             number[rows] = usable.sum(1)
             squares = np.einsum("ld,ld->l", off, off)
@@ -209,7 +204,7 @@ class _Distances:
         A value's own uncertainty excuses some: its variance is added to the square of the scale, and where it has less
         weight than is typical, that square is larger in proportion (it holds spread and the noise of a typical weight).
         """
-        part = self.stack.take(rows, self.stack.offsets)  # type: ignore[arg-type]
+        part = self.stack.take(rows, self.stack.offsets)
         measured = np.isfinite(self.scale)
         off = part.values - self.centre
         off *= np.where(measured, 1 / np.where(measured, self.scale, 1.0), 0.0)
@@ -275,65 +270,6 @@ def _reach(furthest: Array) -> float:
     typical = np.median(logs)
     deviation = MAD_TO_DEVIATION * np.median(np.abs(logs - typical))
     return float(np.exp(min(typical + max(np.log(REACH), REACH_DEVIATIONS * deviation), LARGEST_LOG)))
-
-
-def _any_seen(stacks: Sequence[Stack], N: int) -> Flags:
-    """Rows of which at least one entry is seen."""
-    if any(s.weight is None for s in stacks):
-        return np.ones(N, dtype=bool)
-    return np.asarray(np.logical_or.reduce([(s.weight > 0).any(1) for s in stacks if s.weight is not None]))
-
-
-def _blocks(stack: Stack) -> Iterator[tuple[slice, Index]]:
-    """Rows of some whole sites that have any, and where these sites begin among them: temporaries stay small."""
-    edges = np.unique(stack.offsets)
-    step = max(1, LARGEST_BLOCK // stack.values.shape[1])
-    first = 0
-    while first < len(edges) - 1:
-        last = max(first + 1, int(np.searchsorted(edges, edges[first] + step, side="right")) - 1)
-        yield slice(int(edges[first]), int(edges[last])), edges[first : last + 1] - edges[first]
-        first = last
-
-
-def _site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array:
-    """Means over each site's seen entries of some quantity, (sites that have rows, D); NaN where none is seen."""
-    means = []
-    for rows, offsets in _blocks(stack):
-        block = stack.take(rows, offsets)  # type: ignore[arg-type]
-        values = np.asarray(quantity(block))
-        if block.weight is None:
-            means.append(np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)[:, None])
-            continue
-        seen = block.weight > 0
-        number = np.add.reduceat(seen.astype(np.float64), offsets[:-1])
-        total = np.add.reduceat(np.where(seen, values, 0.0), offsets[:-1])
-        means.append(np.where(number > 0, total / np.maximum(number, 1.0), np.nan))
-    return np.concatenate(means)
-
-
-def _median_over_sites(x: Array) -> Array:
-    """Median of each column over the sites that have it; NaN where fewer than FEWEST_SITES have."""
-    if not np.isnan(x).any():
-        return np.asarray(np.median(x, axis=0)) if len(x) >= FEWEST_SITES else np.full(x.shape[1], np.nan)
-    enough = np.isfinite(x).sum(0) >= FEWEST_SITES
-    result = np.full(x.shape[1], np.nan)
-    if enough.any():
-        result[enough] = np.nanmedian(x[:, enough], axis=0)
-    return result
-
-
-def _centre_and_scale(stack: Stack) -> tuple[Array, Array]:
-    """Medians of means; the scale is NaN in a dimension where most sites' values coincide: it tells nobody apart."""
-    centre = _median_over_sites(_site_means(stack, lambda b: b.values))
-    centre = np.where(np.isfinite(centre), centre, 0.0)
-    scale = np.sqrt(_median_over_sites(_site_means(stack, lambda b: _squares(b.values - centre))))
-    rounding = np.finfo(float).eps * np.abs(centre) * stack.sizes.max()
-    return centre, np.where(scale > rounding, scale, np.nan)
-
-
-def _squares(x: Array) -> Array:
-    """Square in place."""
-    return np.square(x, out=x)
 
 
 def _reason(

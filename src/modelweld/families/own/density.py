@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from modelweld.errors import InputError
+from modelweld.families.own.jax_functions import Guess, LogDensity, LogPrior, Start
 from modelweld.families.own.laplace import GeneralDensity
 from modelweld.families.own.quadrature import FactorisingDensity
-from modelweld.families.own.user_density import Guess, LogDensity, LogPrior, Start, UserDensity
+from modelweld.families.own.user_density import UserDensity
 
 
 def from_density(
@@ -93,7 +94,7 @@ def from_density(
         if not callable(function):
             raise InputError(f"from_density: {name} is a function written with jax.numpy; found {function!r}.")
     names = _names(positive, "positive"), _names(fixed, "fixed")
-    given: Any = (log_density, log_prior, start, *names, guess, learning)
+    given = (log_density, log_prior, start, *names, guess, learning)
     return FactorisingDensity(*given) if factorises else replace(GeneralDensity(*given), draws=draws)
 
 

@@ -16,41 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
 from modelweld.errors import AccuracyWarning, InputError, warn_user
 from modelweld.families.base import summed
-from modelweld.families.own.user_density import (
-    Hyper,
-    LogDensity,
-    LogPrior,
-    UserDensity,
-    bounded,
-    compiled,
-    load_jax,
-    untransformed,
-)
+from modelweld.families.own.importance import Functions, Integral, base_draws, functions_of
+from modelweld.families.own.jax_functions import Hyper, returned_shapes
+from modelweld.families.own.user_density import UserDensity
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-TAIL = 5.0
-"""Degrees of freedom of the draws: tails heavier than those of any posterior with a normal prior, and still with a
-fourth moment, so that a normal posterior is sampled at 9/10 of its own efficiency in few dimensions."""
-
-PARTS = 0.5, 0.25, 0.25
-"""Shares of the draws about the first mode, about the second, and about the first but as wide as the prior."""
-
-NEWTON_STEPS = 60
-"""More than any mode took; a step that does not rise ends the search."""
-
-HALVINGS = 12
-"""Lengths tried along a Newton step: from the whole to 1/2048 of it."""
-
-FLATTEST = 1e-9
-"""Smallest curvature relative to the largest: a direction that flat is taken to be as wide as this allows."""
 
 WORST_ERROR = 0.1
 """Standard error of a log evidence, in nats, above which there is a warning."""
@@ -63,130 +39,6 @@ FEWEST_DRAWS = 64
 
 BATCH, PLACES = 32, 4
 """Atoms computed in one go, and steps of the number of their members (4, 16, 64, ...): few sizes are compiled."""
-
-
-class Integral(NamedTuple):
-    """Log evidence of an atom, its standard error, effective share of the draws, mode; nodes and their log weights."""
-
-    log_evidence: Any
-    error: Any
-    effect: Any
-    mode: Any
-    nodes: Any
-    log_weight: Any
-
-
-class Functions(NamedTuple):
-    """Steps of the integrals of a batch of atoms, compiled one by one because some are needed twice."""
-
-    heights: Callable[..., Any]
-    mode: Callable[..., Any]
-    root: Callable[..., Any]
-    excess: Callable[..., Any]
-    integral: Callable[..., Any]
-    ascent: Callable[..., Any]
-
-
-@lru_cache(maxsize=32)
-def functions_of(log_density: LogDensity, log_prior: LogPrior, positive: tuple[str, ...]) -> Functions:
-    """Compiled once for all families that share these functions, whatever their hyperparameters."""
-    jax = load_jax()
-    jnp = jax.numpy
-    lengths = jnp.exp2(-jnp.arange(HALVINGS, dtype=float))
-
-    def joint(theta: Any, values: Any, counts: Any, h: Any) -> Any:
-        logs = bounded(jax.vmap(log_density, in_axes=(0, None, None))(values, theta, h))
-        return (counts * logs).sum() + bounded(log_prior(theta, h))
-
-    def curved(theta: Any, *data: Any) -> Any:
-        """Eigenvectors and sizes of the curvature of the joint density, made positive."""
-        curvature, vectors = jnp.linalg.eigh(-jax.hessian(joint)(theta, *data))
-        sizes = jnp.abs(curvature)
-        return vectors, jnp.maximum(sizes, FLATTEST * sizes.max() + jnp.finfo(sizes.dtype).tiny)
-
-    def mode_from(theta: Any, *data: Any) -> Any:
-        """Uphill by Newton steps, shortened until they rise."""
-
-        def going_on(state: Any) -> Any:
-            _, _, rise, step = state
-            return (rise > 0) & (step < NEWTON_STEPS)
-
-        def onwards(state: Any) -> Any:
-            theta, value, _, step = state
-            vectors, sizes = curved(theta, *data)
-            direction = vectors @ ((vectors.T @ jax.grad(joint)(theta, *data)) / sizes)
-            tried = theta + lengths[:, None] * direction
-            found = jax.vmap(joint, in_axes=(0, None, None, None))(tried, *data)
-            best = jnp.nanargmax(jnp.where(jnp.isnan(found), -jnp.inf, found))
-            risen = found[best] > value
-            return (
-                jnp.where(risen, tried[best], theta),
-                jnp.where(risen, found[best], value),
-                jnp.where(risen, found[best] - value, 0.0),
-                step + 1,
-            )
-
-        theta, _, _, _ = jax.lax.while_loop(going_on, onwards, (theta, joint(theta, *data), jnp.inf, 0))
-        return theta
-
-    def student(theta: Any, mode: Any, root: Any) -> Any:
-        """Log density of draws about a mode, up to a constant, where root root' is the curvature."""
-        d = len(mode)
-        off = (theta - mode) @ root
-        return jnp.log(jnp.diag(root)).sum() - (TAIL + d) / 2 * jnp.log1p((off * off).sum(-1) / TAIL)
-
-    def heights(begin: Any, values: Any, counts: Any, h: Any) -> Any:
-        return jax.vmap(joint, in_axes=(0, None, None, None))(begin, values, counts, h)
-
-    def root_at(theta: Any, values: Any, counts: Any, h: Any) -> Any:
-        vectors, sizes = curved(theta, values, counts, h)
-        return jnp.linalg.cholesky((vectors * sizes) @ vectors.T)
-
-    def integral(
-        mode: Any, root: Any, other: Any, other_root: Any, wide: Any, draws: Any, values: Any, counts: Any, h: Any
-    ) -> Any:
-        d = draws.shape[1]
-        constant = jax.scipy.special.gammaln((TAIL + d) / 2) - jax.scipy.special.gammaln(TAIL / 2)
-        constant = constant - d / 2 * jnp.log(TAIL * jnp.pi)
-        ends = (np.cumsum([0.0, *PARTS]) * len(draws)).astype(int)
-        parts = list(zip((mode, other, mode), (root, other_root, wide), PARTS, strict=True))
-        nodes = jnp.concatenate([
-            centre + jax.scipy.linalg.solve_triangular(r.T, draws[a:b].T).T
-            for (centre, r, _), a, b in zip(parts, ends, ends[1:], strict=False)
-        ])  # fmt: skip
-        logs = jnp.stack([jnp.log(share) + student(nodes, centre, r) for centre, r, share in parts])
-        proposal = jax.nn.logsumexp(logs, axis=0) + constant
-        at_all = heights(jnp.concatenate([mode[None], nodes]), values, counts, h)
-        top, log_joint = at_all[0], at_all[1:]
-        off = (nodes - mode) @ root
-        log_normal = top - 0.5 * (off * off).sum(-1)
-        log_integral = top + d / 2 * jnp.log(2 * jnp.pi) - jnp.log(jnp.diag(root)).sum()
-        log_weight = log_integral - jax.nn.logsumexp(log_normal - proposal) - proposal
-        share, expected = jax.nn.softmax(log_joint - proposal), jax.nn.softmax(log_normal - proposal)
-        return Integral(
-            log_evidence=jax.nn.logsumexp(log_joint + log_weight),
-            error=jnp.sqrt(((share - expected) ** 2).sum()),
-            effect=1 / (share**2).sum() / len(draws),
-            mode=mode,
-            nodes=nodes,
-            log_weight=log_weight,
-        )
-
-    def evidence(free: Any, units: Any, others: Any, values: Any, counts: Any, nodes: Any, log_weight: Any) -> Any:
-        h = untransformed(free, units, others, positive)
-        at_all = jax.vmap(jax.vmap(joint, in_axes=(0, None, None, None)), in_axes=(0, 0, 0, None))
-        logs = jax.nn.logsumexp(at_all(nodes, values, counts, h) + log_weight, axis=1)
-        return jnp.where(counts.sum(1) > 0, logs, 0.0).sum()
-
-    each = (0, 0, 0, None)
-    return Functions(
-        heights=compiled(jax.vmap(heights, in_axes=each)),
-        mode=compiled(jax.vmap(mode_from, in_axes=each)),
-        root=compiled(jax.vmap(root_at, in_axes=each)),
-        excess=compiled(jax.vmap(lambda height, begin, mode, root: height - student(begin, mode, root))),
-        integral=compiled(jax.vmap(integral, in_axes=(0, 0, 0, 0, 0, None, *each[1:]))),
-        ascent=compiled(jax.value_and_grad(evidence)),
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,13 +74,7 @@ class GeneralDensity(UserDensity):
         """One number each."""
         v = stack.values[0]
         theta = self.guessed(stack.values[:1])[0]
-        jax = load_jax()
-        with jax.enable_x64(True):
-            shapes = [
-                jax.eval_shape(self.log_density, v, theta, self.hyper).shape,
-                jax.eval_shape(self.log_base, theta, self.hyper).shape,
-            ]
-        for name, shape in zip(("log_density", "log_prior"), shapes, strict=True):
+        for name, shape in returned_shapes(self.log_density, self.log_base, v, theta, self.hyper).items():
             if shape != ():
                 raise InputError(
                     f"from_density: with factorises=False {name} returns one number; found shape {shape}. Add up over "
@@ -338,7 +184,7 @@ class GeneralDensity(UserDensity):
             self.known.update({names[i]: Integral(*(x[b] for x in arrays)) for b, i in enumerate(part)})
         return [self.known[key] for key in keys]
 
-    def _integrated(self, values: Array, counts: Array, guesses: Array) -> Any:
+    def _integrated(self, values: Array, counts: Array, guesses: Array) -> Integral:
         """Integrals of a batch of atoms with members (BATCH, M, D), counts (BATCH, M) and guesses (BATCH, M, d)."""
         f, data = self.functions, (values, counts, self.hyper)
         centre = (counts[..., None] * guesses).sum(1) / np.maximum(counts.sum(1), 1.0)[:, None]
@@ -353,7 +199,7 @@ class GeneralDensity(UserDensity):
         # posteriors of few members can have shoulders as wide as the prior
         wide = f.root(mode, values, 0 * counts, self.hyper)
         draws = base_draws(self.draws, centre.shape[1])
-        return f.integral(mode, root, other, f.root(other, *data), wide, draws, *data)
+        return Integral(*f.integral(mode, root, other, f.root(other, *data), wide, draws, *data))
 
 
 def _key(row: Array) -> bytes:
@@ -382,16 +228,3 @@ def _padded(sums: list[Array], M: int) -> tuple[Index, Array]:
         members[k, : len(there)], counts[k, : len(there)] = there, row[there]
     members[len(sums) :] = members[len(sums) - 1]
     return members, counts
-
-
-@lru_cache(maxsize=8)
-def base_draws(number: int, d: int) -> Array:
-    """Points (number, d) of a Student distribution, evenly spread: the same in every run, all atoms share them."""
-    from scipy.special import gammaincinv, ndtri
-    from scipy.stats.qmc import Sobol
-
-    shift = np.random.default_rng(0).random(d + 1)
-    u = (Sobol(d + 1, scramble=False).random(number) + shift) % 1.0
-    u = np.clip(u, np.finfo(float).eps, 1 - np.finfo(float).eps)
-    chi2 = 2 * gammaincinv(TAIL / 2, u[:, d])
-    return np.asarray(ndtri(u[:, :d]) / np.sqrt(chi2 / TAIL)[:, None])

@@ -14,49 +14,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from modelweld.errors import AccuracyWarning, InputError, warn_user
 from modelweld.families.base import summed
-from modelweld.families.own.user_density import (
+from modelweld.families.own.grid import (
+    NODES,
+    block_size,
+    chosen_grid,
+    filled,
+    log_sum_exactly,
+    slices,
+    spread_of,
+    typical_values,
+)
+from modelweld.families.own.jax_functions import (
+    Compiled,
     Hyper,
     LogDensity,
     LogPrior,
-    UserDensity,
+    TracedHyper,
     bounded,
     compiled,
     load_jax,
     log_sum_exp,
+    returned_shapes,
     untransformed,
 )
+from modelweld.families.own.user_density import UserDensity
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
-LARGEST_ATOM = 16
-"""Members an atom may have at least before the step is too large; more if there are more groups."""
-
-NEGLIGIBLE = 24.0
-"""Nats below its maximum at which a posterior is cut off: what lies beyond is about 1e-10 of the whole."""
-
-HALF_A_NAT = 0.5
-"""Drop of a log density one standard deviation from its mode, where its width is measured."""
-
-TYPICAL_VALUES = 64
-"""Quantiles of the values, the extremes included, that range and step are chosen for."""
-
-OCTAVES = np.exp2(np.arange(-40, 20) / 2)
-"""Distances tried, in standard deviations of all values: from a millionth to a thousand."""
-
-FEW, MANY, NODES = 32, 1024, 128
-"""Values (few or many) and nodes that are computed in one go: of one size, so that functions are compiled once."""
-
-MOST_BLOCKS = 64
-"""Blocks of nodes at most: 8192 nodes, which resolve noise of a few thousandths of the range of the values."""
-
-LARGEST_TABLE = 100_000_000
-"""Numbers in the rows of all values, at most (800 MB)."""
+if TYPE_CHECKING:
+    from jax import Array as Traced
 
 WORST_ERROR = 0.01
 """Nats by which twice the step may change the evidence of an atom before there is a warning: matches are decided by
@@ -76,10 +68,10 @@ class Functions(NamedTuple):
     transformed hyperparameters.
     """
 
-    density: Callable[..., Any]
-    prior: Callable[..., Any]
-    density_slope: Callable[..., Any]
-    prior_slope: Callable[..., Any]
+    density: Compiled
+    prior: Compiled
+    density_slope: Compiled
+    prior_slope: Compiled
 
 
 @lru_cache(maxsize=32)
@@ -87,17 +79,21 @@ def functions_of(log_density: LogDensity, log_prior: LogPrior, positive: tuple[s
     """Compiled once for all families that share these functions, whatever their hyperparameters."""
     jax = load_jax()
 
-    def density(values: Any, points: Any, h: Any) -> Any:
+    def density(values: Traced, points: Traced, h: TracedHyper) -> Traced:
         own = jax.vmap(log_density, in_axes=(None, 0, None))
         return bounded(jax.vmap(own, in_axes=(0, 0, None))(values, points, h))
 
-    def prior(nodes: Any, h: Any) -> Any:
+    def prior(nodes: Traced, h: TracedHyper) -> Traced:
         return bounded(jax.vmap(log_prior, in_axes=(0, None))(nodes, h))
 
-    def weighted_density(free: Any, units: Any, others: Any, values: Any, points: Any, weight: Any) -> Any:
+    def weighted_density(
+        free: TracedHyper, units: TracedHyper, others: TracedHyper, values: Traced, points: Traced, weight: Traced
+    ) -> Traced:
         return (weight * density(values, points, untransformed(free, units, others, positive))).sum()
 
-    def weighted_prior(free: Any, units: Any, others: Any, nodes: Any, weight: Any) -> Any:
+    def weighted_prior(
+        free: TracedHyper, units: TracedHyper, others: TracedHyper, nodes: Traced, weight: Traced
+    ) -> Traced:
         return (weight * prior(nodes, untransformed(free, units, others, positive))).sum()
 
     return Functions(
@@ -123,20 +119,14 @@ class FactorisingDensity(UserDensity):
 
     def seeing(self, stack: Stack) -> Self:
         """With the grid that suits these values."""
-        return replace(self, nodes=self._grid(stack))
+        return replace(self, nodes=chosen_grid(self, stack))
 
     def check(self, stack: Stack) -> None:
         """One number per coordinate, each of its own coordinate alone; the prior a density."""
         D = stack.values.shape[1]
-        v = _typical(stack, 3)
+        v = typical_values(stack, 3)
         theta = self.guessed(v)
-        jax = load_jax()
-        with jax.enable_x64(True):
-            shapes = [
-                jax.eval_shape(self.log_density, v[1], theta[1], self.hyper).shape,
-                jax.eval_shape(self.log_base, theta[1], self.hyper).shape,
-            ]
-        for name, shape in zip(("log_density", "log_prior"), shapes, strict=True):
+        for name, shape in returned_shapes(self.log_density, self.log_base, v[1], theta[1], self.hyper).items():
             if shape != (D,):
                 raise InputError(
                     f"from_density: with factorises=True {name} returns one number per coordinate, shape ({D},); found "
@@ -145,7 +135,7 @@ class FactorisingDensity(UserDensity):
         for d in range(min(D, 2)):
             other, moved = v.copy(), theta.copy()
             other[1, d], moved[1, d] = v[2, d], theta[0, d]
-            change = self._densities(other[1:2], moved[1:2]) != self._densities(v[1:2], theta[1:2])
+            change = self.densities(other[1:2], moved[1:2]) != self.densities(v[1:2], theta[1:2])
             if np.delete(change[0, 0], d).any():
                 raise InputError(
                     "from_density: with factorises=True each number that log_density returns depends on its own "
@@ -156,11 +146,11 @@ class FactorisingDensity(UserDensity):
     def _check_integrals(self, stack: Stack, v: Array, theta: Array) -> None:
         """Warn of a prior, or of a density of values that are no counts, that does not integrate to one."""
         u = np.linspace(-16, 16, 8001)[:, None]
-        unit = self._spread_of(stack)
+        unit = spread_of(self, stack)
         stretched, log_width = unit * np.sinh(u), np.log(unit * np.cosh(u) * (u[1] - u[0]))
-        logs = {"log_prior": self._priors(theta + stretched)}
+        logs = {"log_prior": self.priors(theta + stretched)}
         if (stack.values != np.rint(stack.values)).any():
-            logs["log_density"] = self._densities(v + stretched, theta[None])[:, 0]
+            logs["log_density"] = self.densities(v + stretched, theta[None])[:, 0]
         for name, log_values in logs.items():
             integrals = np.exp(log_sum_exp((log_values + log_width).T))
             worst = integrals[np.abs(integrals - 1).argmax()]
@@ -174,7 +164,7 @@ class FactorisingDensity(UserDensity):
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen (D), log density at the nodes (D, G)] side by side."""
         N, D = values.shape
-        table = self._densities(values, self._nodes).transpose(0, 2, 1)
+        table = self.densities(values, self._nodes).transpose(0, 2, 1)
         seen = np.ones((N, D)) if weight is None else (weight > 0).astype(np.float64)
         return np.concatenate([seen, np.where(seen[:, :, None] > 0, table, 0.0).reshape(N, -1)], axis=1)
 
@@ -210,7 +200,7 @@ class FactorisingDensity(UserDensity):
             lost = product < SMALLEST_PRODUCT
             joint = np.log(np.where(lost, 1.0, product)) + tops[:, d, None] + peaks[:, d]
             if lost.any():
-                joint[lost] = _exactly(x, y, *np.nonzero(lost))
+                joint[lost] = log_sum_exactly(x, y, *np.nonzero(lost))
             result += np.where(seen[:, d, None] > 0, joint - before[:, d], 0.0)
         return result
 
@@ -244,13 +234,13 @@ class FactorisingDensity(UserDensity):
             logs = log_sum_exp(joint)
             posterior = (np.exp(joint - logs[..., None]) * (seen > 0)[..., None]).transpose(0, 2, 1)
             fixed = (self._split(x), units, others)
-            slopes = [f.prior_slope(*fixed, nodes[g], posterior[:, g].sum(0)) for g in _slices(len(nodes), NODES)]
-            size = _block(len(labels))
-            for n in _slices(len(labels), size):
-                values, weight = _filled(stack.values[n], size), posterior[labels[n]] * present[n, None, :]
-                weight = _filled(weight, size)
+            slopes = [f.prior_slope(*fixed, nodes[g], posterior[:, g].sum(0)) for g in slices(len(nodes), NODES)]
+            size = block_size(len(labels))
+            for n in slices(len(labels), size):
+                values, weight = filled(stack.values[n], size), posterior[labels[n]] * present[n, None, :]
+                weight = filled(weight, size)
                 weight[n.stop - n.start :] = 0.0
-                for g in _slices(len(nodes), NODES):
+                for g in slices(len(nodes), NODES):
                     points = np.broadcast_to(nodes[g], (size, *nodes[g].shape))
                     slopes.append(f.density_slope(*fixed, values, points, weight[:, g]))
             total = {name: np.sum([slope[name] for slope in slopes], axis=0) for name in self.free}
@@ -258,25 +248,25 @@ class FactorisingDensity(UserDensity):
 
         return ascent
 
-    def _densities(self, values: Array, nodes: Array) -> Array:
+    def densities(self, values: Array, nodes: Array) -> Array:
         """Log densities (N, G, D) of values (N, D) at nodes (G, D), or (N, G, D) if each value has its own."""
         G, D = nodes.shape[-2:]
         nodes = np.broadcast_to(nodes, (len(values), G, D))
         result = np.empty((len(values), G, D))
-        size = _block(len(values))
-        for n in _slices(len(values), size):
-            block = _filled(values[n], size)
-            for g in _slices(G, NODES):
-                points = _filled(_filled(nodes[n, g], size).transpose(1, 0, 2), NODES).transpose(1, 0, 2)
+        size = block_size(len(values))
+        for n in slices(len(values), size):
+            block = filled(values[n], size)
+            for g in slices(G, NODES):
+                points = filled(filled(nodes[n, g], size).transpose(1, 0, 2), NODES).transpose(1, 0, 2)
                 logs = np.asarray(self.functions.density(block, points, self.hyper))
                 result[n, g] = logs[: n.stop - n.start, : g.stop - g.start]
         return result
 
-    def _priors(self, nodes: Array) -> Array:
+    def priors(self, nodes: Array) -> Array:
         """Log prior densities (G, D) at nodes."""
         parts = [
-            np.asarray(self.functions.prior(_filled(nodes[g], NODES), self.hyper))[: g.stop - g.start]
-            for g in _slices(len(nodes), NODES)
+            np.asarray(self.functions.prior(filled(nodes[g], NODES), self.hyper))[: g.stop - g.start]
+            for g in slices(len(nodes), NODES)
         ]
         return np.concatenate(parts)
 
@@ -293,7 +283,7 @@ class FactorisingDensity(UserDensity):
     @cached_property
     def _log_mass(self) -> Array:
         """Log prior mass of every node (D, G)."""
-        return (self._priors(self._nodes) + self._log_step).T
+        return (self.priors(self._nodes) + self._log_step).T
 
     def _parts(self, rows: Array) -> tuple[Array, Array]:
         """Seen (..., D) and the table (..., D, G)."""
@@ -303,77 +293,3 @@ class FactorisingDensity(UserDensity):
     def _by_coordinate(self, seen: Array, table: Array) -> Array:
         """Log evidences of every coordinate (..., D); zero where nothing is seen."""
         return np.where(seen > 0, log_sum_exp(table + self._log_mass), 0.0)
-
-    def _spread_of(self, stack: Stack) -> Array:
-        """Standard deviations (D,) of the global values, positive."""
-        theta = self.guessed(_typical(stack, TYPICAL_VALUES))
-        each = theta.std(0)
-        typical = float(each.max()) if np.ptp(theta, axis=0).any() else float(np.abs(theta).max()) or 1.0
-        return np.where(np.ptp(theta, axis=0) > 0, each, typical)
-
-    def _grid(self, stack: Stack) -> Array:
-        """Nodes (G, D): range and step from the values and the density."""
-        v = _typical(stack, TYPICAL_VALUES)
-        theta, reach = self.guessed(v), OCTAVES[:, None] * self._spread_of(stack)
-        low, high = theta.min(0), theta.max(0)
-        points = np.concatenate([low - reach[::-1], theta, high + reach])
-        prior = self._priors(points)
-        joint = self._densities(v, points) + prior
-        alive = (joint > joint.max(1, keepdims=True) - NEGLIGIBLE).any(0)
-        P = len(points)
-        first = np.minimum(np.maximum(alive.argmax(0) - 1, 0), len(reach) - 1)
-        last = np.maximum(np.minimum(P - alive[::-1].argmax(0), P - 1), P - len(reach))
-        columns = np.arange(v.shape[1])
-        low, high = points[first, columns], points[last, columns]
-        members = max(LARGEST_ATOM, len(stack.sizes))
-        noise = _width(lambda at: self._densities(v, at), theta, reach)
-        likeliest = points[prior.argmax(0), columns]
-        spread = _width(lambda at: self._priors(at[0])[None], likeliest[None], reach)
-        step = 1 / np.sqrt(members / noise**2 + 1 / spread**2)
-        most = min(MOST_BLOCKS, max(1, LARGEST_TABLE // max(1, stack.values.size * NODES)))
-        blocks = int(np.ceil(min(((high - low) / step).max() / NODES, most)))
-        return np.linspace(low, high, max(1, blocks) * NODES)
-
-
-def _typical(stack: Stack, number: int) -> Array:
-    """Quantiles (number, D) of the seen values of every coordinate, the extremes included; zeros if there are none."""
-    result = np.zeros((number, stack.values.shape[1]))
-    for d, column in enumerate(stack.values.T):
-        values = np.sort(column if stack.weight is None else column[stack.weight[:, d] > 0])
-        if len(values):
-            result[:, d] = values[np.linspace(0, len(values) - 1, number).round().astype(np.int64)]
-    return result
-
-
-def _width(log_density: Callable[[Array], Array], centre: Array, reach: Array) -> Array:
-    """Smallest standard deviation (D,) of densities about their centres (M, D), from where they have dropped."""
-    D = centre.shape[1]
-    both = np.concatenate([np.zeros((1, D)), reach, -reach])
-    logs = log_density(centre[:, None] + both)
-    drop = (logs[:, :1] - logs[:, 1:]).reshape(len(centre), 2, len(reach), D)
-    distance = np.where(drop >= HALF_A_NAT, reach / np.sqrt(2 * np.maximum(drop, HALF_A_NAT)), np.inf)
-    nearest = (drop >= HALF_A_NAT).argmax(2)
-    at_nearest = np.take_along_axis(distance, nearest[:, :, None], axis=2)[:, :, 0]
-    return np.asarray(np.minimum(at_nearest.min((0, 1)), reach[-1]))
-
-
-def _slices(length: int, size: int) -> list[slice]:
-    """Consecutive pieces of at most `size`."""
-    return [slice(a, min(a + size, length)) for a in range(0, length, size)]
-
-
-def _block(length: int) -> int:
-    """In what blocks so many values are computed."""
-    return FEW if length <= MANY // 2 else MANY
-
-
-def _filled(x: Array, size: int) -> Array:
-    """Rows of x, the last one repeated until there are `size`."""
-    return x[np.minimum(np.arange(size), len(x) - 1)]
-
-
-def _exactly(x: Array, y: Array, rows: Index, columns: Index) -> Array:
-    """Log sums of exponentials of x[row] + y[column], in pieces of bounded size."""
-    piece = max(1, 2_000_000 // x.shape[1])
-    parts = [slice(a, a + piece) for a in range(0, len(rows), piece)]
-    return np.concatenate([log_sum_exp(x[rows[part]] + y[columns[part]]) for part in parts])

@@ -1,31 +1,31 @@
-"""What families made from a user's density share: jax in float64, hyperparameters, and how these are learned."""
+"""What families made from a user's density share: hyperparameters, and how these are learned."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import import_module
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, first_row, summed
+from modelweld.families.base import Family, Learned, first_row, summed
 from modelweld.families.math.start import noise_shares, total_variance
+from modelweld.families.own.jax_functions import (
+    Compiled,
+    Given,
+    Guess,
+    Hyper,
+    LogDensity,
+    LogPrior,
+    Start,
+    compiled,
+    load_jax,
+)
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-Hyper = dict[str, Array]
-LogDensity = Callable[[Any, Any, Any], Any]
-LogPrior = Callable[[Any, Any], Any]
-Guess = Callable[[Any], Any]
-Start = Mapping[str, Any] | Sequence[Mapping[str, Any]] | Callable[[Array, Array, Array], Mapping[str, Any]]
-
-LOWEST = -1e6
-"""Log densities are cut off here. Rows are added and subtracted, so infinities would leave NaN behind; at this size
-sums still keep ten digits after the point, and exp(-1e6) is nothing beside any other member of an atom."""
 
 LARGEST_FACTOR = 2.0
 """By how much a positive hyperparameter may change (others: by a standard deviation of the global values) before the
@@ -45,40 +45,6 @@ ENOUGH = 1e-4
 """Nats below which another round is not worth its time."""
 
 
-def load_jax() -> Any:
-    """The module jax, or an error that says how to get it."""
-    try:
-        return import_module("jax")
-    except ImportError:
-        raise ImportError(
-            'families from a density need jax, which is not installed; pip install "modelweld[jax]"'
-        ) from None
-
-
-def compiled(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-    """The function compiled by jax and run in float64, whatever the user's own setting."""
-    jax = load_jax()
-    jitted = jax.jit(function, **options)
-
-    def call(*args: Any) -> Any:
-        with jax.enable_x64(True):
-            return jitted(*args)
-
-    return call
-
-
-def bounded(log_density: Any) -> Any:
-    """Cut off at LOWEST; what is not a number has no density."""
-    jnp = load_jax().numpy
-    return jnp.maximum(jnp.where(jnp.isnan(log_density), LOWEST, log_density), LOWEST)
-
-
-def log_sum_exp(x: Array) -> Array:
-    """Log of the sum of exponentials over the last axis."""
-    top = x.max(-1)
-    return np.asarray(top + np.log(np.exp(x - top[..., None]).sum(-1)))
-
-
 @dataclass(frozen=True, eq=False)
 class UserDensity(Family):
     """A family given by log densities that were written with jax.numpy; see `from_density` for the parameters.
@@ -94,7 +60,7 @@ class UserDensity(Family):
     fixed: tuple[str, ...] = ()
     guess: Guess | None = None
     learning: Literal["likelihood", "nothing"] = "likelihood"
-    h: Mapping[str, Any] | None = None
+    h: Given | None = None
     warned: bool = False
 
     def __post_init__(self) -> None:
@@ -104,7 +70,7 @@ class UserDensity(Family):
         if h is not None:
             object.__setattr__(self, "h", self._checked(h))
 
-    def _checked(self, h: Mapping[str, Any]) -> Hyper:
+    def _checked(self, h: Given) -> Hyper:
         """Hyperparameters as arrays of float64, in an order that does not depend on how they were written."""
         try:
             arrays = {name: np.asarray(h[name], dtype=np.float64) for name in sorted(h)}
@@ -127,7 +93,7 @@ class UserDensity(Family):
         """The hyperparameters; an error if they are still to be read off values."""
         if self.h is None:
             raise InputError("from_density: hyperparameters are not known yet; family.starts(stack) reads them off.")
-        return dict(self.h)
+        return {name: np.asarray(x) for name, x in self.h.items()}
 
     def starts(self, stack: Stack) -> list[Self]:
         """The hyperparameters given, or what `start` makes of mean, noise and spread of the values."""
@@ -198,11 +164,11 @@ class UserDensity(Family):
     def held_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
         """Sum of log evidences with the present nodes, and its gradient, for transformed hyperparameters and units."""
 
-    def with_hyper(self, h: Mapping[str, Any]) -> Self:
+    def with_hyper(self, h: Given) -> Self:
         """The same family with these hyperparameters."""
         return replace(self, h=h)
 
-    def learned(self) -> dict[str, Any]:
+    def learned(self) -> Learned:
         """All hyperparameters by name."""
         return {name: float(x) if x.ndim == 0 else x for name, x in self.hyper.items()}
 
@@ -262,12 +228,6 @@ class UserDensity(Family):
         )
 
 
-def untransformed(free: Any, units: Any, others: Any, positive: tuple[str, ...]) -> Any:
-    """Hyperparameters from transformed ones, inside a compiled function."""
-    jnp = load_jax().numpy
-    return {**others, **{n: jnp.exp(x) if n in positive else x * units[n] for n, x in free.items()}}
-
-
 @lru_cache(maxsize=32)
-def _guesses(guess: Guess) -> Callable[..., Any]:
+def _guesses(guess: Guess) -> Compiled:
     return compiled(load_jax().vmap(guess))

@@ -8,8 +8,10 @@ their prior mean in units of the atoms' spread and log(strength), and log(betwee
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.families.math.normal_gamma import MOST_STEPS, STRENGTHS
@@ -74,6 +76,78 @@ class Free:
     between: bool = True
 
 
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Where the search runs: vectors x (D + 3 + D (D + 1) / 2,) measured from old hyperparameters, which are zero.
+
+    Shift of the mean, logarithms of strength, freedom and `between`, and the lower triangle of A.
+    """
+
+    old: Belief
+    between: float
+
+    @cached_property
+    def D(self) -> int:
+        """Number of dimensions."""
+        return len(self.old.mean)
+
+    @cached_property
+    def factor(self) -> Array:
+        """L."""
+        return np.asarray(np.linalg.cholesky(self.old.typical))
+
+    @cached_property
+    def unit(self) -> Array:
+        """Of the mean: the spread of atoms."""
+        return np.asarray(self.factor / np.sqrt(self.old.strength))
+
+    @cached_property
+    def below(self) -> tuple[Index, Index]:
+        """Rows and columns of the lower triangle."""
+        return np.tril_indices(self.D)
+
+    @cached_property
+    def diagonal(self) -> NDArray[np.bool_]:
+        """Which of these are on the diagonal."""
+        return np.asarray(self.below[0] == self.below[1])
+
+    def at(self, x: Array) -> tuple[Belief, float, Array]:
+        """Hyperparameters, `between` and A."""
+        D, old = self.D, self.old
+        shift, (log_strength, log_freedom, log_between), entries = x[:D], x[D : D + 3], x[D + 3 :]
+        A = np.zeros((D, D))
+        A[self.below] = np.where(self.diagonal, np.exp(np.where(self.diagonal, entries, 0.0)), entries)
+        root = self.factor @ A
+        freedom = D - 1 + (old.freedom - D + 1) * float(np.exp(log_freedom))
+        strength = old.strength * float(np.exp(log_strength))
+        belief = Belief(old.mean + self.unit @ shift, strength, freedom, freedom * (root @ root.T))
+        return belief, self.between * float(np.exp(log_between)), A
+
+    def gradient(self, by: Belief, by_between: float, belief: Belief, A: Array) -> Array:
+        """Slopes in x, from those in hyperparameters and in log(between)."""
+        by_factor = 2 * belief.freedom * (self.factor.T @ by.scale @ self.factor @ A)
+        entries = by_factor[self.below] * np.where(self.diagonal, A[self.below], 1.0)
+        by_freedom = (by.freedom + float((by.scale * belief.typical).sum())) * (belief.freedom - self.D + 1)
+        logs = [by.strength * belief.strength, by_freedom, by_between]
+        return np.concatenate([self.unit.T @ by.mean, logs, entries])
+
+    def bounds(self, free: Free, floor: Array | float) -> list[tuple[float | None, float | None]]:
+        """Of x."""
+        D, old = self.D, self.old
+        lowest = np.sqrt(np.maximum(floor, NOISE_FLOOR * np.diag(old.typical))) / np.diag(self.factor)
+        bounds: list[tuple[float | None, float | None]] = [(None, None) if free.mean else (0.0, 0.0)] * D
+        bounds += [
+            log_bounds(free.strength, old.strength, *STRENGTHS),
+            log_bounds(free.freedom, old.freedom - D + 1, *FREEDOMS),
+            log_bounds(free.between, self.between, D, LARGEST_BETWEEN),
+        ]
+        bounds += [
+            (float(np.clip(np.log(lowest[i]), -LARGEST_LOG_STEP, 0.0)), LARGEST_LOG_STEP) if i == j else (None, None)
+            for i, j in zip(*self.below, strict=True)
+        ]
+        return bounds
+
+
 def maximise(
     given: Matched | Sums, old: Belief, between: float, free: Free, floor: Array | float = 0.0
 ) -> tuple[Belief, float]:
@@ -85,55 +159,24 @@ def maximise(
     """
     from scipy.optimize import minimize
 
-    D = len(old.mean)
-    factor = np.linalg.cholesky(old.typical)
-    unit = factor / np.sqrt(old.strength)
-    below = np.tril_indices(D)
-    diagonal = below[0] == below[1]
-    T = len(diagonal)
-    moving = isinstance(given, Matched) and free.between
+    search = Coordinates(old, between)
+    matched = given if isinstance(given, Matched) and free.between else None
     fixed = given.sums(between) if isinstance(given, Matched) else given
-
-    def at(x: Array) -> tuple[Belief, float, Array]:
-        shift, (log_strength, log_freedom, log_between), entries = x[:D], x[D : D + 3], x[D + 3 :]
-        A = np.zeros((D, D))
-        A[below] = np.where(diagonal, np.exp(np.where(diagonal, entries, 0.0)), entries)
-        root = factor @ A
-        freedom = D - 1 + (old.freedom - D + 1) * float(np.exp(log_freedom))
-        strength = old.strength * float(np.exp(log_strength))
-        belief = Belief(old.mean + unit @ shift, strength, freedom, freedom * (root @ root.T))
-        return belief, between * float(np.exp(log_between)), A
-
     start_value = float(log_evidence(fixed, old).sum())
     K = max(1, len(fixed.power))
 
     def cost(x: Array) -> tuple[float, Array]:
-        belief, width, A = at(x)
-        sums = given.sums(width) if moving and isinstance(given, Matched) else fixed
+        belief, width, A = search.at(x)
+        sums = fixed if matched is None else matched.sums(width)
         rise = float(log_evidence(sums, belief).sum()) - start_value
         slope = slopes(sums, belief)
-        by = slope.belief
-        by_factor = 2 * belief.freedom * (factor.T @ by.scale @ factor @ A)
-        entries = by_factor[below] * np.where(diagonal, A[below], 1.0)
-        by_freedom = (by.freedom + float((by.scale * belief.typical).sum())) * (belief.freedom - D + 1)
-        by_between = given.slope(width, slope) if moving and isinstance(given, Matched) else 0.0
-        gradient = [unit.T @ by.mean, [by.strength * belief.strength, by_freedom, by_between], entries]
-        return -rise / K, -np.concatenate(gradient) / K
+        by_between = 0.0 if matched is None else matched.slope(width, slope)
+        return -rise / K, -search.gradient(slope.belief, by_between, belief, A) / K
 
-    lowest = np.sqrt(np.maximum(floor, NOISE_FLOOR * np.diag(old.typical))) / np.diag(factor)
-    bounds = [(None, None) if free.mean else (0.0, 0.0)] * D
-    bounds += [
-        log_bounds(free.strength, old.strength, *STRENGTHS),
-        log_bounds(free.freedom, old.freedom - D + 1, *FREEDOMS),
-        log_bounds(moving, between, D, LARGEST_BETWEEN),
-    ]
-    bounds += [
-        (float(np.clip(np.log(lowest[i]), -LARGEST_LOG_STEP, 0.0)), LARGEST_LOG_STEP) if i == j else (None, None)
-        for i, j in zip(*below, strict=True)
-    ]
+    bounds = search.bounds(replace(free, between=matched is not None), floor)
     found = minimize(
-        cost, np.zeros(D + 3 + T), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS}
+        cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS}
     )
     if not found.fun < 0:
         return old, between
-    return at(found.x)[:2]
+    return search.at(found.x)[:2]

@@ -1,0 +1,77 @@
+"""Centre and scale that no minority of sites can carry away: medians over sites of the sites' means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+
+FEWEST_SITES = 4
+"""Below this nothing is set aside. A median over sites needs an honest majority, and with three a site that merely
+differs makes two camps of one and two; from four on, the middle two are honest when one is not."""
+
+LARGEST_BLOCK = 100_000
+"""Numbers per block of sites: less than a megabyte stays near the processor."""
+
+
+def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:
+    """Rows of some whole sites that have any, and where these sites begin among them: temporaries stay small."""
+    edges = np.unique(stack.offsets)
+    step = max(1, LARGEST_BLOCK // stack.values.shape[1])
+    first = 0
+    while first < len(edges) - 1:
+        last = max(first + 1, int(np.searchsorted(edges, edges[first] + step, side="right")) - 1)
+        yield slice(int(edges[first]), int(edges[last])), edges[first : last + 1] - edges[first]
+        first = last
+
+
+def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array:
+    """Means over each site's seen entries of some quantity, (sites that have rows, D); NaN where none is seen."""
+    means = []
+    for rows, offsets in blocks_of_sites(stack):
+        block = stack.take(rows, offsets)
+        values = np.asarray(quantity(block))
+        if block.weight is None:
+            means.append(np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)[:, None])
+            continue
+        seen = block.weight > 0
+        number = np.add.reduceat(seen.astype(np.float64), offsets[:-1])
+        total = np.add.reduceat(np.where(seen, values, 0.0), offsets[:-1])
+        means.append(np.where(number > 0, total / np.maximum(number, 1.0), np.nan))
+    return np.concatenate(means)
+
+
+def median_over_sites(x: Array) -> Array:
+    """Median of each column over the sites that have it; NaN where fewer than FEWEST_SITES have."""
+    if not np.isnan(x).any():
+        return np.asarray(np.median(x, axis=0)) if len(x) >= FEWEST_SITES else np.full(x.shape[1], np.nan)
+    enough = np.isfinite(x).sum(0) >= FEWEST_SITES
+    result = np.full(x.shape[1], np.nan)
+    if enough.any():
+        result[enough] = np.nanmedian(x[:, enough], axis=0)
+    return result
+
+
+def centre_and_scale(stack: Stack) -> tuple[Array, Array]:
+    """Medians of means; the scale is NaN in a dimension where most sites' values coincide: it tells nobody apart."""
+    centre = median_over_sites(site_means(stack, lambda b: b.values))
+    centre = np.where(np.isfinite(centre), centre, 0.0)
+    scale = np.sqrt(median_over_sites(site_means(stack, lambda b: _squares(b.values - centre))))
+    rounding = np.finfo(float).eps * np.abs(centre) * stack.sizes.max()
+    return centre, np.where(scale > rounding, scale, np.nan)
+
+
+def _squares(x: Array) -> Array:
+    """Square in place."""
+    return np.square(x, out=x)
+
+
+def any_seen(stacks: Sequence[Stack], N: int) -> NDArray[np.bool_]:
+    """Rows of which at least one entry is seen."""
+    if any(s.weight is None for s in stacks):
+        return np.ones(N, dtype=bool)
+    return np.asarray(np.logical_or.reduce([(s.weight > 0).any(1) for s in stacks if s.weight is not None]))
