@@ -138,6 +138,11 @@ def test_concerns_of_a_kind_from_outside_are_told_before_a_model_leaves(tmp_path
         export(few, tmp_path / "few.safetensors")
 
 
+@pytest.mark.parametrize("name", kinds.KINDS)
+def test_kinds_of_the_table_are_called_what_they_are_entered_as(name):
+    assert kinds.kind_named(name).name == name
+
+
 def test_a_kind_is_entered_once():
     kinds.register(TariffKind())
     kinds.register(TariffKind())

@@ -1,6 +1,6 @@
 """One step of the ascent: all posteriors given statistics, then statistics given all posteriors, and the bound.
 
-Bound on the log evidence after a step (tempered: of p(x | z)^zeta), rows' and sticks' parts as in their files:
+Bound on the log evidence (ELBO) after a step (tempered: of p(x | z)^zeta), rows' and sticks' parts as in their files:
 
     ln Z - KL(emissions || prior) + rows + sticks
 

@@ -1,4 +1,4 @@
-"""Structural moves: states merged or deleted, as long as the bound rises.
+"""States merged or deleted (structural moves, not the chain's transitions), as long as the bound rises.
 
 A move is tried as a point with one state less, from which a few steps are made; it is accepted if the bound there is
 above the present one. Pairs are tried in the order of what the evidence of their frames gains when they are one.

@@ -57,7 +57,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
     n_init : int
         Starts; the fit with the best bound is kept.
     max_iter : int
-        Most steps between two moves, and after the last.
+        Most steps between two changes of the states, and after the last.
     tol : float
         The ascent ends when a step gains less than this per frame.
     random_state : int, RandomState or None
@@ -80,12 +80,13 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
     bound_ : float
         Lower bound of the log evidence of the (tempered) data, in the units of X.
     history_ : tuple of Step
-        Bound, number of states and move (merge, delete, drop, sort) of every step, in the units in which the ascent
-        works; between two moves it never falls.
+        Bound, number of states and change of these (merge, delete, drop, sort) of every step, in the units in which
+        the ascent works; between two changes it never falls.
     converged_ : bool
         Whether the last ascent ended by itself.
     statistics_ : Summary
-        Expected counts, moments, moves, starts and visits of the states: what fusion adds up.
+        Sufficient statistics of the states, expected counts, moments, moves (transitions), starts and visits: what
+        fusion adds up.
 
     Notes
     -----

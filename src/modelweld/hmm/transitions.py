@@ -1,4 +1,4 @@
-"""Rows of moves and starts: Dirichlet posteriors given the shares of states.
+"""Rows of transition probabilities (moves) and of starts: Dirichlet posteriors given the shares of states.
 
 Row k of K states has theta_kl = eta bbar_l + kappa [k = l] + N_kl for l <= K, and eta bbar_{K+1} for all states that
 are not there; the row of starts, the last one here, theta_0l = eta0 bbar_l + n_l. E ln pi_kl = psi(theta_kl) -

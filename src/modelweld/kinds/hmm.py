@@ -1,7 +1,7 @@
 """Hidden Markov models: states with Gaussian, mixed Gaussian, categorical or Poisson emissions.
 
 Arrays: `moves (state, state)`, `starts (state)` and `counts (state)`: expected numbers of transitions, of sequences
-that begin and of frames; they add. Emissions are one of
+that begin and of frames, the chain's sufficient statistics; they add. Emissions are one of
 
     means (state, feature), covariances (state, feature, feature) or variances (state, feature)
     the same of all parts of a state: part_means (state, ., feature), ..., part_counts (state, .)

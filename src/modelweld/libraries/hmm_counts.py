@@ -1,4 +1,4 @@
-"""How often a chain starts, moves and stays: what fitted hidden Markov models forget and fusion needs.
+"""How often a chain starts, moves and stays, its sufficient statistics: fitted models forget them, fusion needs them.
 
 From the sequences, at the site: posterior expectations. From their lengths alone: expectations under the model itself.
 From nothing: shares in the long run. What an adapter can be told of them is one group of facts, `ChainFacts`.
