@@ -18,7 +18,7 @@ import numpy as np
 
 from modelweld.errors import ConvergenceWarning, InputError, warn_user
 from modelweld.families import Family
-from modelweld.families.suggest import check_fit
+from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Progress, alternate
@@ -66,12 +66,14 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
         if stack.values.shape[1] == 0 and len(stack.values):
             raise InputError(f"array {name!r} has no columns: there is nothing to match by. Send values with features.")
         check_squares(stack.values)
-        check_fit(family, stack, sites, name)
+        found = family.misfit(stack)
+        if found is not None:
+            raise misfit_error(family, found, stack, sites, name)
 
 
 def finish(board: AnyBoard, progress: Progress, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
     """The matching a user sees, with atoms that are pieces or mixtures of others set aside."""
-    found = artefacts(board) if isinstance(board, Board) else []
+    found = artefacts(board) if isinstance(board, Board) and board.copies is not None else []
     return finished(board, progress, names, order, offsets, found)
 
 

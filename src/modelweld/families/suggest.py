@@ -10,17 +10,14 @@ from modelweld.families.registry import FAMILIES
 from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_rows
 
 
-def check_fit(family: Family, stack: Stack, sites: Sequence[str], key: Key) -> None:
-    """Refuse values that cannot be values of their family: where, why, and which family would take them."""
-    found = family.misfit(stack)
-    if found is None:
-        return
+def misfit_error(family: Family, found: tuple[int, str], stack: Stack, sites: Sequence[str], key: Key) -> InputError:
+    """What to raise where `Family.misfit` found something: where, why, and which family would take the values."""
     row, why = found
     j = int(group_of_rows(stack.offsets)[row])
     where = (
         f"site {sites[j]}, array {' and '.join(repr(name) for name in arrays_of(key))}, row {row - stack.offsets[j]}"
     )
-    raise InputError(
+    return InputError(
         f"{where}: {type(family).__name__} takes values that {why}."
         f" Families that take all values of this array: {', '.join(fitting(stack)) or 'none'}."
     )

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import ForgottenError, InputError
 from modelweld.families.base import Family, summed
-from modelweld.families.suggest import check_fit
+from modelweld.families.suggest import misfit_error
 from modelweld.inputs.alignment import checked_models
 from modelweld.inputs.local_model import Array, LocalModel, checked_values
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_rows
@@ -220,7 +220,9 @@ class SlimFusion(AtomSums):
         (set_name,) = self.pattern.sizes
         stacks = [stack_of([own], key, set_name, {}) for key in self.families]
         for (key, family), stack in zip(self.families.items(), stacks, strict=True):
-            check_fit(family, stack, [own.site], key)
+            found = family.misfit(stack)
+            if found is not None:
+                raise misfit_error(family, found, stack, [own.site], key)
             _check_sufficient(family, stack, key)
         return stacks
 
