@@ -16,7 +16,6 @@ here as in the fusion, and how many values each site sent is kept, sorted, becau
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -27,12 +26,12 @@ from numpy.typing import ArrayLike
 from modelweld.errors import ForgottenError, InputError
 from modelweld.families.base import Family, summed
 from modelweld.families.suggest import misfit_error
-from modelweld.inputs.alignment import checked_models
-from modelweld.inputs.local_model import Array, LocalModel, checked_values
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_rows
 from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.board import Board
 from modelweld.matching.sets import stack_of
+from modelweld.revision.pattern import conform, pattern_of
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -75,9 +74,6 @@ FORGOTTEN = frozenset(
     }
 )
 """What a Fusion has and a slim one has not, because it takes the sites' own values or labels."""
-
-NEW_SITE = "new"
-"""What messages call a site that has no name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,18 +201,7 @@ class SlimFusion(AtomSums):
 
     def _stacks(self, model: Any) -> list[Stack]:
         """One stack per family of what a site sends, checked against what the others sent."""
-        arrays = list(self.pattern.arrays)
-        own = _as_local(model, self.pattern)
-        absent = sorted(set(arrays) - set(own.arrays))
-        if absent:
-            raise InputError(f"the site must send {arrays}, like those before; {absent} is not there.")
-        _check_weights(own, self.pattern)
-        pattern, own = checked_models([self.pattern, _part(own, arrays)])
-        if pattern.coordinates != self.pattern.coordinates:
-            raise InputError(
-                "the site names coordinates that those before do not have, and sums cannot be widened: fuse all sites "
-                "again, or leave the new names out."
-            )
+        own = conform(model, self.pattern)
         (set_name,) = self.pattern.sizes
         stacks = [stack_of([own], key, set_name, {}) for key in self.families]
         for (key, family), stack in zip(self.families.items(), stacks, strict=True):
@@ -264,7 +249,7 @@ def slim(fusion: Fusion) -> SlimFusion:
     counts = matching.counts[: len(matching.counts) - int((~kept).sum())]
     labels = np.where(kept, matching.stacked_labels, -1)
     return SlimFusion(
-        pattern=_pattern(fusion.models, [name for key in matching.families for name in arrays_of(key)]),
+        pattern=pattern_of(fusion.models, [name for key in matching.families for name in arrays_of(key)]),
         families=dict(matching.families),
         sums={
             key: summed(family.rows(stack.values, stack.variance, stack.weight), labels, len(counts))
@@ -293,62 +278,3 @@ def _check_sufficient(family: Family, stack: Stack, key: Key) -> None:
         )
     if type(family).seeing is not Family.seeing:
         raise InputError(f"{what}it works on the values themselves and has no sums that tell all. Keep the fusion.")
-
-
-def _pattern(models: Sequence[LocalModel], names: Sequence[str]) -> LocalModel:
-    """These arrays of a site without members; with a weight where sites sent one that is not 0 or 1."""
-    empty = _part(models[0], names, empty=True)
-    weighted = [name for name in names if any(_weighted(model, name) for model in models)]
-    return empty.with_(site="", variance={}, weight={name: np.ones_like(empty.arrays[name]) for name in weighted})
-
-
-def _part(model: LocalModel, names: Sequence[str], empty: bool = False) -> LocalModel:
-    """These arrays of a model, all their members or none."""
-    axes = {n: tuple(c or a for c, a in zip(model.along[n], model.axes[n], strict=True)) for n in names}
-    used = {axis for named in axes.values() for axis in named}
-
-    def cut(values: ArrayLike, name: str) -> Array:
-        of = tuple(slice(0) if empty and axis is not None else slice(None) for axis in model.axes[name])
-        return np.array(values)[of].copy()
-
-    return LocalModel(
-        arrays={name: cut(model.arrays[name], name) for name in names},
-        axes=axes,
-        variance={name: cut(values, name) for name, values in model.variance.items() if name in names},
-        weight={name: cut(values, name) for name, values in model.weight.items() if name in names},
-        site=model.site or NEW_SITE,
-        coordinates={name: entries for name, entries in model.coordinates.items() if name in used},
-        partial=[name for name in model.partial if name in used],
-    )
-
-
-def _weighted(model: LocalModel, name: str) -> bool:
-    """Whether a weight other than 0 and 1 is sent."""
-    return name in model.weight and not np.isin(model.weight[name], (0.0, 1.0)).all()
-
-
-def _check_weights(own: LocalModel, pattern: LocalModel) -> None:
-    """A weight is sent by all sites or by none."""
-    for name in pattern.arrays:
-        if (name in pattern.weight and name not in own.weight) or (name not in pattern.weight and _weighted(own, name)):
-            sent = (
-                "the sites before sent one and this one does not"
-                if name in pattern.weight
-                else "only this site sends one"
-            )
-            raise InputError(f"array {name!r}: a weight is sent by all sites or by none; {sent}.")
-
-
-def _as_local(model: Any, pattern: LocalModel) -> LocalModel:
-    """A LocalModel of whatever `fuse` takes as a site."""
-    from modelweld.libraries import read
-
-    if isinstance(model, LocalModel):
-        return model
-    if not (isinstance(model, (list, tuple)) or hasattr(model, "__array__")):
-        return read(model)
-    if list(pattern.axes.values()) != [("atom", None)]:
-        raise InputError(f"the site must be a model with the arrays {list(pattern.arrays)}, like those before.")
-    values = checked_values(model, f"site {NEW_SITE}")
-    width = np.shape(pattern.arrays["values"])[1]
-    return LocalModel({"values": values if values.size else np.zeros((0, width))}, {"values": ("atom", None)})
