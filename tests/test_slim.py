@@ -195,7 +195,7 @@ def test_an_empty_site_counts_as_a_site():
 
 
 HAS = set(dir(SlimFusion)) | set(SlimFusion.__dataclass_fields__)
-LACKS = {name for name in vars(Fusion) if not name.startswith("_")} - HAS | {"given", "sites", "matchings"}
+LACKS = {name for name in dir(Fusion) if not name.startswith("_")} - HAS | {"given", "sites", "matchings"}
 
 
 @pytest.mark.parametrize("name", sorted(LACKS))

@@ -119,7 +119,7 @@ def relabelled(fusion: Fusion, labels: Index, engine: str) -> Fusion:
     ((name, matching),) = fusion.matchings.items()
     means, _, _ = merged(*_union_of(fusion), labels)
     found = by_labels(labels, matching.offsets, "means", means, engine)
-    return type(fusion)(fusion.given, fusion.sites, {name: found})
+    return fusion.with_(matchings={name: found}, settings={})
 
 
 def log_volumes(spreads: Array) -> Array:
