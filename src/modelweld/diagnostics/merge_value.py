@@ -12,7 +12,7 @@ from modelweld.matching.leave_one_out import Without, leave_out
 from modelweld.progress import told
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
+    from modelweld.diagnostics.questions import Questions
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class MergeVerdict:
     sites: tuple[SiteVerdict, ...]
 
 
-def worth_merging(fusion: Fusion, set_name: str | None = None) -> MergeVerdict:
+def worth_merging(fusion: Questions, set_name: str | None = None) -> MergeVerdict:
     """Compare the matching with keeping every site apart.
 
     Parameters

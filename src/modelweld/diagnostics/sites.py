@@ -19,7 +19,7 @@ from modelweld.screening.outliers import FEWEST_SITES, MAD_TO_DEVIATION, Flags
 from modelweld.screening.shift_estimate import Shift, Shiftable, shift_of, shiftable_arrays
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
+    from modelweld.diagnostics.questions import Questions
 
 __all__ = ["MergeVerdict", "SiteDiagnostics", "SiteVerdict", "diagnose", "worth_merging"]
 
@@ -84,7 +84,7 @@ class SiteDiagnostics:
         return self.unshared / self.parameters if self.parameters else 0.0
 
 
-def diagnose(fusion: Fusion, set_name: str | None = None) -> list[SiteDiagnostics]:
+def diagnose(fusion: Questions, set_name: str | None = None) -> list[SiteDiagnostics]:
     """How each site gets on with the others, at fixed labels and hyperparameters.
 
     Parameters
