@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Learned
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
+from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.counts_start import LEAST_SHARE, WORTH, first_rows, first_worths
@@ -78,6 +77,7 @@ class Counts(Observed):
     array([0.6, 0.1, 0.3])
     """
 
+    learns = ("base", "between")
     specificity = 4
 
     base: ArrayLike | None = None
@@ -127,8 +127,8 @@ class Counts(Observed):
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         self.refuse_variance(variance, "observations")
         rows = Rows.of(values, weight, self.counted)
-        n = rows.worth(self._between)
-        h = rows.coefficient() if self.exact else rows.carrier(self._between) + rows.measure
+        n = rows.worth(known(self.between))
+        h = rows.coefficient() if self.exact else rows.carrier(known(self.between)) + rows.measure
         plain = [n[:, None] * rows.p, n[:, None], h[:, None]]
         if rows.seen is None:
             return np.concatenate(plain, axis=1)
@@ -172,10 +172,6 @@ class Counts(Observed):
             return False
         return not self.exact or (stack.weight is not None and bool((stack.weight == 0).any()))
 
-    def learned(self) -> Learned:
-        """The atoms' pseudo-counts, and what a site's row is worth."""
-        return {"base": self.base, "between": self.between}
-
     def update(self, sums: Array) -> Self:
         """Maximum likelihood of `base`, given what rows are worth and where all sites know all words."""
         return super().update(sums) if sums.shape[1] == self._base.size + 2 else self
@@ -185,7 +181,7 @@ class Counts(Observed):
         if self.learning == "nothing" or self.tells(labels) or Rows.of_stack(stack, self.counted).seen is None:
             return super().learn(stack, labels, sums)
         matched = MatchedRows(Rows.of_stack(stack, self.counted), labels)
-        n = matched.rows.worth(self._between)
+        n = matched.rows.worth(known(self.between))
 
         def log_likelihood(x: Array) -> tuple[float, Array]:
             value, by_a, _ = matched.evidence(np.exp(x), n)
@@ -227,7 +223,7 @@ class Counts(Observed):
         low, high = (np.full(D, np.log(bound)) for bound in PSEUDO_COUNTS)
         if not between:
             return Search(start, low, high, unit)
-        ends = np.log([self._between, self.least, WORTH[1]])
+        ends = np.log([known(self.between), self.least, WORTH[1]])
         return Search(*map(np.append, (start, low, high, unit), (*ends, np.sqrt(1 + 0.5 * D * len(S)))))
 
     def at(self, logs: Array, between: bool) -> Self:
@@ -238,7 +234,7 @@ class Counts(Observed):
     def _with_first_base(self, stack: Stack, rows: Rows) -> Self:
         """Pseudo-counts that suit some rows, each an atom of its own; those of the values' mean to start from."""
         some = first_rows(stack, rows)
-        p, n, D = rows.p[some], rows.worth(self._between)[some], stack.values.shape[1]
+        p, n, D = rows.p[some], rows.worth(known(self.between))[some], stack.values.shape[1]
         mean = (p.sum(0) + 1 / D) / (len(p) + 1)
         start = replace(self, base=np.clip(mean * D, *PSEUDO_COUNTS), learning="likelihood")
         found = start.update(np.column_stack([n[:, None] * p, n, np.zeros(len(n))])) if len(p) else start
@@ -253,8 +249,3 @@ class Counts(Observed):
     @property
     def _base(self) -> Array:
         return np.asarray(self.base, dtype=np.float64)
-
-    @property
-    def _between(self) -> float:
-        assert self.between is not None
-        return self.between

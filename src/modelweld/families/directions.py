@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, first_row
-from modelweld.families.checks import check_choice
+from modelweld.families.checks import check_choice, known
 from modelweld.families.math.bessel import log_uniform, tilt
 from modelweld.families.math.start import NOISE_SHARES, noise_shares, total_variance
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, At, Weights, concentration_at, maximise
@@ -238,13 +238,11 @@ class Directions(Family):
 
     @property
     def _kappa(self) -> float:
-        assert self.concentration is not None
-        return float(self.concentration)
+        return known(self.concentration)
 
     @property
     def _base(self) -> float:
-        assert self.base_concentration is not None
-        return float(self.base_concentration)
+        return known(self.base_concentration)
 
 
 def typical_weight(stack: Stack) -> float:

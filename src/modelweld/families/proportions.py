@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Learned
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
+from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math.beta_binomial import carrier, fixed, over_atoms
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.effective_size import effective_count
@@ -75,6 +74,7 @@ class Proportions(Observed):
     array([0.625])
     """
 
+    learns = ("successes", "failures", "between")
     specificity = 3
 
     successes: ArrayLike | None = None
@@ -126,7 +126,7 @@ class Proportions(Observed):
         """[w v, w (1 - v)] side by side and the summed carrier, (L, 2 D + 1)."""
         self.refuse_variance(variance, "trials")
         v = values if weight is None else np.where(weight > 0, values, 0.0)
-        w = effective_count(_trials(values, weight), self._between)
+        w = effective_count(_trials(values, weight), known(self.between))
         h = np.where(w > 0, carrier(v, np.where(w > 0, w, 1.0))[0] + fixed(v, weight), 0.0)
         return np.concatenate([w * v, w * (1 - v), h.sum(-1, keepdims=True)], axis=-1)
 
@@ -163,10 +163,6 @@ class Proportions(Observed):
             result[part] = ends.sum(-1) - totals.sum(-1)
         return np.asarray(result + base + h)
 
-    def learned(self) -> Learned:
-        """The atoms' pseudo-counts, and what a site's value is worth."""
-        return {"successes": self.successes, "failures": self.failures, "between": self.between}
-
     def of_atoms(self, sums: Array) -> LogLikelihood:
         """Of logarithms of the pseudo-counts."""
         S, F, _ = parts(sums)
@@ -200,7 +196,7 @@ class Proportions(Observed):
         low, high = (np.full(2 * D, np.log(bound)) for bound in PSEUDO_COUNTS)
         if not between:
             return Search(start, low, high)
-        ends = np.log([self._between, *WORTH])
+        ends = np.log([known(self.between), *WORTH])
         return Search(*map(np.append, (start, low, high), ends))
 
     def at(self, logs: Array, between: bool) -> Self:
@@ -212,11 +208,6 @@ class Proportions(Observed):
     @property
     def _prior(self) -> tuple[Array, Array]:
         return np.asarray(self.successes), np.asarray(self.failures)
-
-    @property
-    def _between(self) -> float:
-        assert self.between is not None
-        return self.between
 
 
 def _trials(values: Array, weight: Array | None) -> Array:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Learned
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.event_densities import KINDS, Own, Poisson, over_atoms
@@ -92,6 +91,7 @@ class Rates(Observed):
     array([0.889])
     """
 
+    learns = ("mean", "concentration", "between")
     specificity = 2
 
     kind: Literal["poisson", "gamma"] = "poisson"
@@ -193,10 +193,6 @@ class Rates(Observed):
                 terms = (gammaln(shapes) - shapes * np.log(R + r[part, None, :])).sum(-1)
             result[part] = terms
         return np.asarray(result + base + h)
-
-    def learned(self) -> Learned:
-        """Mean and concentration of the atoms, and what a site's value is worth."""
-        return {"mean": self.mean, "concentration": self.concentration, "between": self.between}
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
         """Of logarithms (2, D) of mean and shape of the atoms' Gamma."""
