@@ -32,6 +32,8 @@ class Family(ABC):
 
     Attributes
     ----------
+    learns : tuple of str
+        Of the class: fields that are learned; if there are none here, those that are numbers or arrays of numbers.
     specificity : int
         Of the class: how special its values are, for the message that proposes families to values which belong to
         another (real values 1, rates 2, ..., covariances 6). Zero: it is not proposed.
@@ -39,6 +41,7 @@ class Family(ABC):
         Of the class: whether values are real numbers that scatter about a place, so that one can be far from others.
     """
 
+    learns: ClassVar[tuple[str, ...]] = ()
     specificity: ClassVar[int] = 0
     has_places: ClassVar[bool] = False
 
@@ -83,7 +86,9 @@ class Family(ABC):
         return 0.0
 
     def learned(self) -> Learned:
-        """Hyperparameters by name: the fields that are numbers or arrays of numbers."""
+        """Hyperparameters by name."""
+        if self.learns:
+            return {name: getattr(self, name) for name in self.learns}
         fields = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
         return {name: x for name, x in fields.items() if isinstance(x, (float, np.floating, np.ndarray))}
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
+
+Known = TypeVar("Known")
 
 LEARNING = ("likelihood", "nothing")
 """Hyperparameters are the most likely ones, or stay as they are."""
@@ -56,3 +59,10 @@ def check_sizes(family: Family, names: Sequence[str], D: int) -> None:
             raise InputError(
                 f"{type(family).__name__}: {name} has {np.size(given)} entries but the values have {D} dimensions."
             )
+
+
+def known(given: Known | None) -> Known:
+    """A hyperparameter after `starts`, which has read off the values what was not given."""
+    if given is None:
+        raise InputError("hyperparameters are not known yet; family.starts(stack) reads them off the values.")
+    return given

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Learned
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
+from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.counts_start import LEAST_SHARE, WORTH, first_rows, first_worths
-from modelweld.families.math.dirichlet import MatchedRows, over_atoms
+from modelweld.families.math.dirichlet import MatchedRows, likelihood_of_atoms
 from modelweld.families.math.log_rising import log_rising, log_rising_pairs
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.simplex import Rows, are_counted
@@ -78,6 +77,8 @@ class Counts(Observed):
     array([0.6, 0.1, 0.3])
     """
 
+    learns = ("base", "between")
+    bounds = (PSEUDO_COUNTS, WORTH)
     specificity = 4
 
     base: ArrayLike | None = None
@@ -127,8 +128,8 @@ class Counts(Observed):
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         self.refuse_variance(variance, "observations")
         rows = Rows.of(values, weight, self.counted)
-        n = rows.worth(self._between)
-        h = rows.coefficient() if self.exact else rows.carrier(self._between) + rows.measure
+        n = rows.worth(known(self.between))
+        h = rows.coefficient() if self.exact else rows.carrier(known(self.between)) + rows.measure
         plain = [n[:, None] * rows.p, n[:, None], h[:, None]]
         if rows.seen is None:
             return np.concatenate(plain, axis=1)
@@ -172,10 +173,6 @@ class Counts(Observed):
             return False
         return not self.exact or (stack.weight is not None and bool((stack.weight == 0).any()))
 
-    def learned(self) -> Learned:
-        """The atoms' pseudo-counts, and what a site's row is worth."""
-        return {"base": self.base, "between": self.between}
-
     def update(self, sums: Array) -> Self:
         """Maximum likelihood of `base`, given what rows are worth and where all sites know all words."""
         return super().update(sums) if sums.shape[1] == self._base.size + 2 else self
@@ -185,60 +182,38 @@ class Counts(Observed):
         if self.learning == "nothing" or self.tells(labels) or Rows.of_stack(stack, self.counted).seen is None:
             return super().learn(stack, labels, sums)
         matched = MatchedRows(Rows.of_stack(stack, self.counted), labels)
-        n = matched.rows.worth(self._between)
-
-        def log_likelihood(x: Array) -> tuple[float, Array]:
-            value, by_a, _ = matched.evidence(np.exp(x), n)
-            return value, np.exp(x) * by_a
-
-        return self.climbed(log_likelihood, sums, between=False)
+        return self.climbed(matched.likelihood_of_atoms(known(self.between)), sums, between=False)
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
         """Of logarithms of `base`."""
         D = self._base.size
-        S, N = sums[:, :D], sums[:, D]
-
-        def log_likelihood(x: Array) -> tuple[float, Array]:
-            value, by_a, _, _ = over_atoms(np.exp(x), S, N)
-            return value, np.exp(x) * by_a
-
-        return log_likelihood
+        return likelihood_of_atoms(sums[:, :D], sums[:, D])
 
     def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
         """Of those and of the logarithm of `between`."""
-        matched, D = MatchedRows(Rows.of_stack(stack, self.counted), labels), self._base.size
-
-        def log_likelihood(x: Array) -> tuple[float, Array]:
-            a, between = np.exp(x[:D]), float(np.exp(x[D]))
-            value, by_a, by_n = matched.evidence(a, matched.rows.worth(between))
-            carrier, slope = matched.rows.total_carrier(between)
-            return value + carrier, np.append(a * by_a, by_n / between + slope)
-
-        return log_likelihood
+        return MatchedRows(Rows.of_stack(stack, self.counted), labels).log_likelihood
 
     def search(self, sums: Array, between: bool) -> Search:
         """Between the bounds; in units in which curvatures are about one."""
         from scipy.special import polygamma
 
-        D = self._base.size
-        S, start = sums[:, :D], np.log(self._base)
-        a = np.exp(start)
-        unit = np.sqrt(1 + a * a * (len(S) * polygamma(1, a) - polygamma(1, a + S).sum(0)))
-        low, high = (np.full(D, np.log(bound)) for bound in PSEUDO_COUNTS)
+        D, K = self._base.size, len(sums)
+        found = super().search(sums, between)
+        a = np.exp(found.start[:D])
+        unit = np.sqrt(1 + a * a * (K * polygamma(1, a) - polygamma(1, a + sums[:, :D]).sum(0)))
         if not between:
-            return Search(start, low, high, unit)
-        ends = np.log([self._between, self.least, WORTH[1]])
-        return Search(*map(np.append, (start, low, high, unit), (*ends, np.sqrt(1 + 0.5 * D * len(S)))))
+            return found._replace(unit=unit)
+        found.low[-1] = np.log(self.least)
+        return found._replace(unit=np.append(unit, np.sqrt(1 + 0.5 * D * K)))
 
-    def at(self, logs: Array, between: bool) -> Self:
-        """The same family with hyperparameters of these logarithms."""
-        found, D = np.exp(logs), self._base.size
-        return replace(self, base=found[:D], between=float(found[D]) if between else self.between)
+    def width(self, sums: Array) -> int:
+        """Number of categories."""
+        return self._base.size
 
     def _with_first_base(self, stack: Stack, rows: Rows) -> Self:
         """Pseudo-counts that suit some rows, each an atom of its own; those of the values' mean to start from."""
         some = first_rows(stack, rows)
-        p, n, D = rows.p[some], rows.worth(self._between)[some], stack.values.shape[1]
+        p, n, D = rows.p[some], rows.worth(known(self.between))[some], stack.values.shape[1]
         mean = (p.sum(0) + 1 / D) / (len(p) + 1)
         start = replace(self, base=np.clip(mean * D, *PSEUDO_COUNTS), learning="likelihood")
         found = start.update(np.column_stack([n[:, None] * p, n, np.zeros(len(n))])) if len(p) else start
@@ -253,8 +228,3 @@ class Counts(Observed):
     @property
     def _base(self) -> Array:
         return np.asarray(self.base, dtype=np.float64)
-
-    @property
-    def _between(self) -> float:
-        assert self.between is not None
-        return self.between

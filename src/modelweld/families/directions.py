@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, first_row
-from modelweld.families.checks import check_choice
+from modelweld.families.base import Family
+from modelweld.families.checks import check_choice, known
 from modelweld.families.math.bessel import log_uniform, tilt
 from modelweld.families.math.start import NOISE_SHARES, noise_shares, total_variance
-from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, At, Weights, concentration_at, maximise
+from modelweld.families.math.unit_vectors import UNIT_TOLERANCE, even_weights, misfit_directions, typical_weight
+from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, At, Weights, first_concentrations, maximise
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-UNIT_TOLERANCE = 1e-6
-"""How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""
 
 
 @register
@@ -89,30 +87,7 @@ class Directions(Family):
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Rows whose length is not one, of which parts have different weights, or that come with a variance."""
-        seen = np.ones(len(stack.values), dtype=bool)
-        if stack.weight is not None:
-            seen = stack.weight[:, 0] > 0
-            uneven = first_row(np.any(stack.weight != stack.weight[:, :1], axis=1))
-            if uneven is not None:
-                low, high = stack.weight[uneven].min(), stack.weight[uneven].max()
-                return uneven, (
-                    f"have one weight per row, because a direction is seen whole or not at all; found weights from"
-                    f" {low:g} to {high:g} in one row: give each row one weight, or use Gaussian()"
-                )
-        if stack.variance is not None:
-            unsure = first_row(seen & np.any(stack.variance > 0, axis=1))
-            if unsure is not None:
-                return unsure, (
-                    "come without variance; found one: give a weight, which multiplies the concentration, or use"
-                    " Gaussian()"
-                )
-        lengths = np.sqrt(np.einsum("nd,nd->n", stack.values, stack.values))
-        off = first_row(seen & (np.abs(lengths - 1) > UNIT_TOLERANCE))
-        if off is None:
-            return None
-        if lengths[off] == 0:
-            return off, "have length one; found a row of zeros, which has no direction: mark it as not seen by weight 0"
-        return off, f"have length one; found {lengths[off]:.7g}: divide each row by its length, or use Gaussian()"
+        return misfit_directions(stack)
 
     def starts(self, stack: Stack) -> list[Self]:
         """Mean: that of the values. Concentration: from the closest pairs (`modelweld.families.math.start`)."""
@@ -124,24 +99,13 @@ class Directions(Family):
         mean = (centre / length if length > 0 else np.eye(D)[0]) if self.mean is None else self.mean
         shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, total)
         scatter = min(D * float(total[0]), 1.0)  # 1 - length^2
-        return [self._start(mean, scatter, share, typical_weight(stack)) for share in shares]
-
-    def _start(self, mean: ArrayLike, scatter: float, share: float, weight: float) -> Self:
-        """The start that takes this share of the scatter of the values for noise.
-
-        With A the mean cosine of values to their atom and A_0 that of atoms to their mean, two copies have mean cosine
-        A^2 = 1 - noise, and the mean of all values has squared length A_0^2 A^2 = 1 - scatter.
-        """
-        D = np.size(mean)
-        noise = share * scatter
-        kappa = concentration_at(D, noise) / weight
-        base = concentration_at(D, min((scatter - noise) / (1 - noise), 1.0))
-        return replace(
-            self,
-            mean=mean,
-            concentration=kappa if self.concentration is None else self.concentration,
-            base_concentration=base if self.base_concentration is None else self.base_concentration,
-        )
+        result = []
+        for share in shares:
+            kappa, base = first_concentrations(D, scatter, share)
+            kappa = kappa / typical_weight(stack) if self.concentration is None else self.concentration
+            base = base if self.base_concentration is None else self.base_concentration
+            result.append(replace(self, mean=mean, concentration=kappa, base_concentration=base))
+        return result
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, c, w v], (L, D + 2)."""
@@ -161,7 +125,7 @@ class Directions(Family):
 
     def rows_change(self, stack: Stack) -> bool:
         """With weights other than zero and one, rows depend on the concentration."""
-        return not _even(stack)
+        return not even_weights(stack)
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
@@ -195,7 +159,7 @@ class Directions(Family):
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """Maximum likelihood, whatever the weights."""
-        if _even(stack) or stack.weight is None:
+        if even_weights(stack) or stack.weight is None:
             return self.update(sums)
         weight, number = np.unique(stack.weight[:, 0], return_counts=True)
         return self._learned(sums, Weights(weight, number.astype(np.float64)), typical_weight(stack))
@@ -238,23 +202,8 @@ class Directions(Family):
 
     @property
     def _kappa(self) -> float:
-        assert self.concentration is not None
-        return float(self.concentration)
+        return known(self.concentration)
 
     @property
     def _base(self) -> float:
-        assert self.base_concentration is not None
-        return float(self.base_concentration)
-
-
-def typical_weight(stack: Stack) -> float:
-    """Mean weight of the rows that were seen."""
-    if stack.weight is None or not stack.weight.any():
-        return 1.0
-    weight = stack.weight[:, 0]
-    return float(weight[weight > 0].mean())
-
-
-def _even(stack: Stack) -> bool:
-    """Whether every row is seen with weight one or not at all."""
-    return stack.weight is None or bool(np.isin(stack.weight[:, 0], (0.0, 1.0)).all())
+        return known(self.base_concentration)

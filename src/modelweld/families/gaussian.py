@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, Learned, summed, with_fields
+from modelweld.families.base import Family, summed, with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.location import Location, Variances
 from modelweld.families.math.blocks import blocks
@@ -66,6 +66,7 @@ class Gaussian(Family):
     array([1.333])
     """
 
+    learns = ("mean", "noise", "spread", "trust")
     specificity = 1
     has_places = True
 
@@ -198,10 +199,6 @@ class Gaussian(Family):
     def log_prior(self) -> float:
         """Log density of the trust in standard errors."""
         return log_prior_of_trust(self.trust)
-
-    def learned(self) -> Learned:
-        """Mean, noise, spread and the trust in standard errors."""
-        return {"mean": self.mean, "noise": self.noise, "spread": self.spread, "trust": self.trust}
 
     @property
     def compilable(self) -> bool:

@@ -8,11 +8,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.families.base import Family, Learned, with_fields
+from modelweld.families.base import Family, with_fields
 from modelweld.families.checks import check_choice, freeze_vectors
-from modelweld.families.gaussian import LARGEST_BLOCK
-from modelweld.families.math.blocks import blocks
-from modelweld.families.math.normal_gamma import Belief, log_evidence, maximise, squares, statistics_of
+from modelweld.families.math.normal_gamma import Belief, log_evidence, maximise, predictive, squares, statistics_of
 from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
@@ -57,6 +55,8 @@ class NormalGamma(Family):
     >>> family.estimate(rows.sum(0)), family.noise(rows.sum(0)).round(3)  # 3 / (2 + 0.5); (1 + 1.4 / 2) / (2 + 2 / 2)
     (array([1.2]), array([0.567]))
     """
+
+    learns = ("mean", "strength", "shape", "rate")
 
     mean: ArrayLike | None = None
     strength: ArrayLike | None = None
@@ -123,21 +123,7 @@ class NormalGamma(Family):
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities: Student's t, in blocks."""
-        from scipy.special import gammaln
-
-        mine, of, at = statistics_of(own), statistics_of(sums), self.belief
-        strength, shape = at.strength + of.W, at.shape + of.n / 2
-        centre, rate = (at.strength * at.mean + of.S) / strength, at.rate + squares(of, at) / 2
-        constant = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(2 * np.pi * rate)
-        y = mine.S / np.where(mine.W > 0, mine.W, 1.0)
-        result = np.empty((len(own), len(sums)))
-        for part in blocks(len(own), of.n.size, LARGEST_BLOCK):
-            w = mine.W[part, None, :]
-            share = strength / (strength + w)
-            off = y[part, None, :] - centre
-            terms = constant + 0.5 * np.log(share) - (shape + 0.5) * np.log1p(share * w * off * off / (2 * rate))
-            result[part] = (mine.n[part, None, :] * terms).sum(-1)
-        return np.asarray(result + 0.5 * mine.G.sum(-1)[:, None])
+        return predictive(statistics_of(own), statistics_of(sums), self.belief)
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood; in dimensions in which nothing is matched, strength and shape stay."""
@@ -149,10 +135,6 @@ class NormalGamma(Family):
     def rows_change(self, stack: Stack) -> bool:
         """Never."""
         return False
-
-    def learned(self) -> Learned:
-        """Mean, strength, shape and rate."""
-        return {"mean": self.mean, "strength": self.strength, "shape": self.shape, "rate": self.rate}
 
     @property
     def belief(self) -> Belief:

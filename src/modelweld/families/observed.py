@@ -7,13 +7,14 @@ is learned from the values; the atoms' hyperparameters alone are learned from su
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family
+from modelweld.families.base import Family, with_fields
+from modelweld.families.checks import known
 from modelweld.families.math.maximise import LogLikelihood, climbed
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -35,11 +36,14 @@ class Observed(Family):
     """Values whose `weight` is a number of observations. Subclasses are dataclasses with the two fields below.
 
     They write, besides what every family does, the likelihood of logarithms of hyperparameters given sums of rows
-    (`of_atoms`) and given values (`of_values`, that of `between` last), where to `search`, and the family `at` a place.
+    (`of_atoms`) and given values (`of_values`, that of `between` last), and the `bounds` to search between.
     """
 
     between: ArrayLike | None
     learning: Literal["likelihood", "nothing"]
+
+    bounds: ClassVar[tuple[tuple[float, float], ...]]
+    """Of what it `learns`, which has `between` last."""
 
     @abstractmethod
     def of_atoms(self, sums: Array) -> LogLikelihood:
@@ -48,14 +52,6 @@ class Observed(Family):
     @abstractmethod
     def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
         """The same together with `between`."""
-
-    @abstractmethod
-    def search(self, sums: Array, between: bool) -> Search:
-        """Where to look for hyperparameters, `between` among them or not."""
-
-    @abstractmethod
-    def at(self, logs: Array, between: bool) -> Self:
-        """The same family with hyperparameters of these logarithms."""
 
     @property
     def exact(self) -> bool:
@@ -81,6 +77,29 @@ class Observed(Family):
     def tells(self, labels: Index) -> bool:
         """Whether a matching tells how much sites differ."""
         return not self.exact and len(np.unique(labels)) < len(labels)
+
+    def search(self, sums: Array, between: bool) -> Search:
+        """Where to look for hyperparameters, one per dimension, `between` (one number) last among them or not."""
+        D, *atoms = self.width(sums), *(np.asarray(getattr(self, name)) for name in self.learns[:-1])
+        start = np.concatenate([np.zeros(D) + np.log(x) for x in atoms])
+        low, high = (np.repeat(np.log([bound[i] for bound in self.bounds[:-1]]), D) for i in (0, 1))
+        if not between:
+            return Search(start, low, high)
+        return Search(
+            *map(np.append, (start, low, high), np.log([float(np.asarray(known(self.between))), *self.bounds[-1]]))
+        )
+
+    def at(self, logs: Array, between: bool) -> Self:
+        """The same family with hyperparameters of these logarithms."""
+        found = np.exp(logs)
+        atoms = np.split(found[: len(found) - between], len(self.learns) - 1)
+        return with_fields(
+            self, **dict(zip(self.learns, atoms, strict=False)), **({"between": float(found[-1])} if between else {})
+        )
+
+    def width(self, sums: Array) -> int:
+        """Number of dimensions of the values behind sums of two statistics each, and a carrier."""
+        return int(sums.shape[1] - 1) // 2
 
     def climbed(self, log_likelihood: LogLikelihood, sums: Array, between: bool) -> Self:
         """The family with hyperparameters from the top."""

@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Learned
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
-from modelweld.families.math.beta_binomial import carrier, fixed, over_atoms
-from modelweld.families.math.blocks import blocks
+from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
+from modelweld.families.math.beta_binomial import carrier, fixed, likelihood_of_atoms, likelihood_of_values, predictive
 from modelweld.families.math.effective_size import effective_count
-from modelweld.families.math.maximise import ByAtom, LogLikelihood
+from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
-from modelweld.families.observed import SMALLEST_SHARE, Observed, Search, freeze_between, parts, seen
+from modelweld.families.observed import SMALLEST_SHARE, Observed, freeze_between, parts, seen
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -26,9 +24,6 @@ PSEUDO_COUNTS = (1e-3, 1e6)
 
 WORTH = (1e-2, 1e8)
 """Bounds of `between`: values that tell nothing, or that coincide to four digits."""
-
-LARGEST_BLOCK = 1_000_000
-"""Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
 @register
@@ -75,6 +70,8 @@ class Proportions(Observed):
     array([0.625])
     """
 
+    learns = ("successes", "failures", "between")
+    bounds = (PSEUDO_COUNTS, PSEUDO_COUNTS, WORTH)
     specificity = 3
 
     successes: ArrayLike | None = None
@@ -126,7 +123,7 @@ class Proportions(Observed):
         """[w v, w (1 - v)] side by side and the summed carrier, (L, 2 D + 1)."""
         self.refuse_variance(variance, "trials")
         v = values if weight is None else np.where(weight > 0, values, 0.0)
-        w = effective_count(_trials(values, weight), self._between)
+        w = effective_count(_trials(values, weight), known(self.between))
         h = np.where(w > 0, carrier(v, np.where(w > 0, w, 1.0))[0] + fixed(v, weight), 0.0)
         return np.concatenate([w * v, w * (1 - v), h.sum(-1, keepdims=True)], axis=-1)
 
@@ -147,76 +144,22 @@ class Proportions(Observed):
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; totals are taken out where all values are worth the same."""
-        from scipy.special import gammaln
-
         s, f, h = parts(own)
         S, F, _ = parts(sums)
         a, b = self._prior
-        S, F = a + S, b + F
-        base = (gammaln(S + F) - gammaln(S) - gammaln(F)).sum(-1)
-        w = s + f
-        alike = np.allclose(w, w[:1], rtol=1e-14, atol=0.0)
-        result = np.empty((len(own), len(sums)))
-        for part in blocks(len(own), S.size, LARGEST_BLOCK):
-            totals = gammaln(S + F + (w[0] if alike else w[part, None, :]))
-            ends = gammaln(S + s[part, None, :]) + gammaln(F + f[part, None, :])
-            result[part] = ends.sum(-1) - totals.sum(-1)
-        return np.asarray(result + base + h)
-
-    def learned(self) -> Learned:
-        """The atoms' pseudo-counts, and what a site's value is worth."""
-        return {"successes": self.successes, "failures": self.failures, "between": self.between}
+        return predictive(s, f, a + S, b + F) + h
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
         """Of logarithms of the pseudo-counts."""
-        S, F, _ = parts(sums)
-
-        def log_likelihood(x: Array) -> tuple[float, Array]:
-            value, gradient, _, _ = over_atoms(x.reshape(2, -1), S, F)
-            return value, gradient.ravel()
-
-        return log_likelihood
+        return likelihood_of_atoms(*parts(sums)[:2])
 
     def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
         """Of those and of the logarithm of `between`."""
-        by_atom, n = ByAtom(labels), _trials(stack.values, stack.weight)
-        v = np.where(n > 0, stack.values, 0.0)
-
-        def log_likelihood(x: Array) -> tuple[float, Array]:
-            between = float(np.exp(x[-1]))
-            w = effective_count(n, between)
-            there, known = w > 0, np.where(w > 0, w, 1.0)
-            value, gradient, by_S, by_F = over_atoms(x[:-1].reshape(2, -1), by_atom(w * v), by_atom(w * (1 - v)))
-            h, slope = carrier(v, known)
-            slope = slope + v * by_S[labels] + (1 - v) * by_F[labels]
-            return value + float(h[there].sum()), np.append(gradient.ravel(), (slope * w * w).sum() / between)
-
-        return log_likelihood
-
-    def search(self, sums: Array, between: bool) -> Search:
-        """Between the bounds of pseudo-counts and of `between`."""
-        D = parts(sums)[0].shape[1]
-        start = np.concatenate([np.zeros(D) + np.log(x) for x in self._prior])
-        low, high = (np.full(2 * D, np.log(bound)) for bound in PSEUDO_COUNTS)
-        if not between:
-            return Search(start, low, high)
-        ends = np.log([self._between, *WORTH])
-        return Search(*map(np.append, (start, low, high), ends))
-
-    def at(self, logs: Array, between: bool) -> Self:
-        """The same family with hyperparameters of these logarithms."""
-        found = np.exp(logs)
-        a, b = found[: len(found) - between].reshape(2, -1)
-        return replace(self, successes=a, failures=b, between=float(found[-1]) if between else self.between)
+        return likelihood_of_values(stack.values, _trials(stack.values, stack.weight), labels)
 
     @property
     def _prior(self) -> tuple[Array, Array]:
         return np.asarray(self.successes), np.asarray(self.failures)
-
-    @property
-    def _between(self) -> float:
-        assert self.between is not None
-        return self.between
 
 
 def _trials(values: Array, weight: Array | None) -> Array:

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Learned
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
-from modelweld.families.math.blocks import blocks
-from modelweld.families.math.event_densities import KINDS, Own, Poisson, over_atoms
-from modelweld.families.math.maximise import ByAtom, LogLikelihood
+from modelweld.families.math.event_densities import KINDS, Own, Poisson, likelihood_of_atoms, likelihood_of_values
+from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
 from modelweld.families.observed import SMALLEST_SHARE, Observed, Search, parts, seen
 from modelweld.families.registry import register
@@ -30,9 +28,6 @@ CONCENTRATIONS = (1e-3, 1e8)
 UNSEEN_EVENTS = 1e-3
 """Where no event was ever seen the likelihood wants a mean of zero; at this many expected events it is as likely to a
 thousandth of a nat."""
-
-LARGEST_BLOCK = 1_000_000
-"""Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
 @register
@@ -92,6 +87,7 @@ class Rates(Observed):
     array([0.889])
     """
 
+    learns = ("mean", "concentration", "between")
     specificity = 2
 
     kind: Literal["poisson", "gamma"] = "poisson"
@@ -171,59 +167,18 @@ class Rates(Observed):
 
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; what depends on atoms only is taken out where all values are worth the same."""
-        from scipy.special import gammaln
-
         p, r, h = parts(own)
         P, R, _ = parts(sums)
         a, b = self._prior
-        P, R = a + P, b + R
-        base = (P * np.log(R) - gammaln(P)).sum(-1)
-        result = np.empty((len(own), len(sums)))
-        worth = r if self.kind == "poisson" else p
-        alike = bool((worth == worth[:1]).all())
-        for part in blocks(len(own), P.size, LARGEST_BLOCK):
-            if alike and self.kind == "poisson":
-                logs = np.log(R + r[0])
-                terms = gammaln(P + p[part, None, :]).sum(-1) - p[part] @ logs.T - (P * logs).sum(-1)
-            elif alike:
-                shapes = P + p[0]
-                terms = gammaln(shapes).sum(-1) - (shapes * np.log(R + r[part, None, :])).sum(-1)
-            else:
-                shapes = P + p[part, None, :]
-                terms = (gammaln(shapes) - shapes * np.log(R + r[part, None, :])).sum(-1)
-            result[part] = terms
-        return np.asarray(result + base + h)
-
-    def learned(self) -> Learned:
-        """Mean and concentration of the atoms, and what a site's value is worth."""
-        return {"mean": self.mean, "concentration": self.concentration, "between": self.between}
+        return self._density.predictive(p, r, a + P, b + R) + h
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
         """Of logarithms (2, D) of mean and shape of the atoms' Gamma."""
-        P, R, _ = parts(sums)
-
-        def log_likelihood(x: Array) -> tuple[float, Array]:
-            value, gradient, _, _ = over_atoms(x.reshape(2, -1), P, R)
-            return value, gradient.ravel()
-
-        return log_likelihood
+        return likelihood_of_atoms(*parts(sums)[:2])
 
     def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
         """Of those and of `between`, (3, D)."""
-        by_atom, values, of = ByAtom(labels), stack.values, self._density
-        own = self._own(values, stack.weight)
-
-        def log_likelihood(x: Array) -> tuple[float, Array]:
-            x = x.reshape(3, -1)
-            w = own.worth(np.exp(x[2]))
-            carrier, slope = of.carrier(values, w)
-            p, r = of.statistics(w, values)
-            value, gradient, by_P, by_R = over_atoms(x[:2], by_atom(p), by_atom(r))
-            slope = slope + of.along(by_P[labels], by_R[labels], values)
-            raised = (slope * w * w * own.scale).sum(0) * np.exp(-x[2])
-            return value + float(carrier.sum()), np.vstack([gradient, raised]).ravel()
-
-        return log_likelihood
+        return likelihood_of_values(self._density, stack.values, self._own(stack.values, stack.weight), labels)
 
     def search(self, sums: Array, between: bool) -> Search:
         """Means between those of single atoms, and events that values may be worth."""

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.families.math.blocks import blocks
+from modelweld.families.math.effective_size import effective_count
 from modelweld.families.math.few_events import log_carrier, slope_of_carrier
+from modelweld.families.math.maximise import ByAtom, LogLikelihood
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+
+LARGEST_BLOCK = 1_000_000
+"""Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
 
 
 def over_atoms(x: Array, S: Array, F: Array) -> tuple[float, Array, Array, Array]:
@@ -26,6 +33,50 @@ def over_atoms(x: Array, S: Array, F: Array) -> tuple[float, Array, Array, Array
     together = digamma(a + b)
     by_a, by_b = (by_S - digamma(a) + together).sum(0), (by_F - digamma(b) + together).sum(0)
     return float(value.sum()), np.stack([a * by_a, b * by_b]), by_S, by_F
+
+
+def likelihood_of_atoms(S: Array, F: Array) -> LogLikelihood:
+    """Of logarithms of pseudo-counts (2 D,), given successes and failures (K, D)."""
+
+    def log_likelihood(x: Array) -> tuple[float, Array]:
+        value, gradient, _, _ = over_atoms(x.reshape(2, -1), S, F)
+        return value, gradient.ravel()
+
+    return log_likelihood
+
+
+def likelihood_of_values(values: Array, n: Array, labels: Index) -> LogLikelihood:
+    """The same together with that of `between`, last, given values from n trials (N, D)."""
+    by_atom, v = ByAtom(labels), np.where(n > 0, values, 0.0)
+
+    def log_likelihood(x: Array) -> tuple[float, Array]:
+        between = float(np.exp(x[-1]))
+        w = effective_count(n, between)
+        seen, known = w > 0, np.where(w > 0, w, 1.0)
+        value, gradient, by_S, by_F = over_atoms(x[:-1].reshape(2, -1), by_atom(w * v), by_atom(w * (1 - v)))
+        h, slope = carrier(v, known)
+        slope = slope + v * by_S[labels] + (1 - v) * by_F[labels]
+        return value + float(h[seen].sum()), np.append(gradient.ravel(), (slope * w * w).sum() / between)
+
+    return log_likelihood
+
+
+def predictive(s: Array, f: Array, S: Array, F: Array) -> Array:
+    """Log densities (L, K), without carriers, of s and f at atoms of Beta(S, F).
+
+    Totals are taken out where all values are worth the same.
+    """
+    from scipy.special import gammaln
+
+    base = (gammaln(S + F) - gammaln(S) - gammaln(F)).sum(-1)
+    w = s + f
+    alike = np.allclose(w, w[:1], rtol=1e-14, atol=0.0)
+    result = np.empty((len(s), len(S)))
+    for part in blocks(len(s), S.size, LARGEST_BLOCK):
+        totals = gammaln(S + F + (w[0] if alike else w[part, None, :]))
+        ends = gammaln(S + s[part, None, :]) + gammaln(F + f[part, None, :])
+        result[part] = ends.sum(-1) - totals.sum(-1)
+    return np.asarray(result + base)
 
 
 def carrier(v: Array, w: Array) -> tuple[Array, Array]:

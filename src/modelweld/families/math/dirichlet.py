@@ -9,7 +9,7 @@ import numpy as np
 
 from modelweld.families.math import vocabulary
 from modelweld.families.math.log_rising import log_rising
-from modelweld.families.math.maximise import ByAtom
+from modelweld.families.math.maximise import ByAtom, LogLikelihood
 from modelweld.families.math.simplex import Rows
 from modelweld.families.math.vocabulary import Sums
 from modelweld.inputs.local_model import Array
@@ -44,6 +44,23 @@ class MatchedRows:
         value, by_a, by_s, by_N = over_atoms(a, self.added(n), self.by_atom(n))
         return value, by_a, float((by_s * self.added(n * n)).sum() + (by_N * self.by_atom(n * n)).sum())
 
+    def log_likelihood(self, x: Array) -> tuple[float, Array]:
+        """And its gradient, at logarithms of a and of `between`, last."""
+        a, between = np.exp(x[:-1]), float(np.exp(x[-1]))
+        value, by_a, by_n = self.evidence(a, self.rows.worth(between))
+        carrier, slope = self.rows.total_carrier(between)
+        return value + carrier, np.append(a * by_a, by_n / between + slope)
+
+    def likelihood_of_atoms(self, between: float) -> LogLikelihood:
+        """Of logarithms of a alone."""
+        n = self.rows.worth(between)
+
+        def log_likelihood(x: Array) -> tuple[float, Array]:
+            value, by_a, _ = self.evidence(np.exp(x), n)
+            return value, np.exp(x) * by_a
+
+        return log_likelihood
+
     def _of_vocabularies(self, seen: Array, a: Array, n: Array) -> tuple[float, Array, float]:
         of = vocabulary.statistics(self.rows.p, seen, n, a)
         atoms = Sums(*(self.by_atom(part) for part in of))
@@ -61,3 +78,13 @@ def over_atoms(a: Array, S: Array, N: Array) -> tuple[float, Array, Array, Array
     value = float(log_rising(S, a).sum() + (gammaln(A) - gammaln(A + N)).sum())
     by_a = by_S.sum(0) - K * digamma(a) + K * digamma(A) + by_N.sum()
     return value, by_a, by_S, by_N
+
+
+def likelihood_of_atoms(S: Array, N: Array) -> LogLikelihood:
+    """Of logarithms of pseudo-counts (D,), given sums of rows (K, D) and what they are worth (K,)."""
+
+    def log_likelihood(x: Array) -> tuple[float, Array]:
+        value, by_a, _, _ = over_atoms(np.exp(x), S, N)
+        return value, np.exp(x) * by_a
+
+    return log_likelihood

@@ -12,8 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.families.math.blocks import blocks
 from modelweld.families.math.few_events import log_carrier, slope_of_carrier
+from modelweld.families.math.maximise import ByAtom, LogLikelihood
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+
+LARGEST_BLOCK = 1_000_000
+"""Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
 
 
 class Own(NamedTuple):
@@ -84,6 +90,35 @@ class Poisson:
         y = known * values
         return np.asarray(xlogy(y, y) - y - gammaln(y + 1) - log_carrier(values, known))
 
+    def predictive(self, p: Array, r: Array, P: Array, R: Array) -> Array:
+        """Log densities (L, K), without carriers, of values at atoms of Gamma(P, R).
+
+        What depends on atoms only is taken out where all values are worth the same.
+        """
+        from scipy.special import gammaln
+
+        base = (P * np.log(R) - gammaln(P)).sum(-1)
+        alike = self.alike(p, r)
+        result = np.empty((len(p), len(P)))
+        for part in blocks(len(p), P.size, LARGEST_BLOCK):
+            if alike:
+                result[part] = self.of_alike(p[part], r[part], P, R)
+            else:
+                shapes = P + p[part, None, :]
+                result[part] = (gammaln(shapes) - shapes * np.log(R + r[part, None, :])).sum(-1)
+        return np.asarray(result + base)
+
+    def alike(self, p: Array, r: Array) -> bool:
+        """Whether values are worth the same."""
+        return bool((r == r[:1]).all())
+
+    def of_alike(self, p: Array, r: Array, P: Array, R: Array) -> Array:
+        """What depends on values, if they are."""
+        from scipy.special import gammaln
+
+        logs = np.log(R + r[0])
+        return np.asarray(gammaln(P + p[:, None, :]).sum(-1) - p @ logs.T - (P * logs).sum(-1))
+
     def value(self, rate: Array) -> Array:
         """The atom's value, and the way back."""
         return rate
@@ -134,6 +169,17 @@ class Gamma(Poisson):
         """Nothing."""
         return np.zeros_like(values)
 
+    def alike(self, p: Array, r: Array) -> bool:
+        """Whether values are worth the same."""
+        return bool((p == p[:1]).all())
+
+    def of_alike(self, p: Array, r: Array, P: Array, R: Array) -> Array:
+        """What depends on values, if they are."""
+        from scipy.special import gammaln
+
+        shapes = P + p[0]
+        return np.asarray(gammaln(shapes).sum(-1) - (shapes * np.log(R + r[:, None, :])).sum(-1))
+
     def value(self, rate: Array) -> Array:
         """Scales are inverse rates."""
         return 1 / rate
@@ -158,3 +204,30 @@ def over_atoms(x: Array, P: Array, R: Array) -> tuple[float, Array, Array, Array
     by_a = (by_P - digamma(a) + np.log(b)).sum(0)
     by_b = (a / b + by_R).sum(0)
     return float(value.sum()), np.stack([-b * by_b, a * by_a + b * by_b]), by_P, by_R
+
+
+def likelihood_of_atoms(P: Array, R: Array) -> LogLikelihood:
+    """Of logarithms (2 D,) of mean and shape of the atoms' Gamma, given sums (K, D)."""
+
+    def log_likelihood(x: Array) -> tuple[float, Array]:
+        value, gradient, _, _ = over_atoms(x.reshape(2, -1), P, R)
+        return value, gradient.ravel()
+
+    return log_likelihood
+
+
+def likelihood_of_values(of: Poisson, values: Array, own: Own, labels: Index) -> LogLikelihood:
+    """The same together with those of `between`, last, given values (N, D)."""
+    by_atom = ByAtom(labels)
+
+    def log_likelihood(x: Array) -> tuple[float, Array]:
+        x = x.reshape(3, -1)
+        w = own.worth(np.exp(x[2]))
+        carrier, slope = of.carrier(values, w)
+        p, r = of.statistics(w, values)
+        value, gradient, by_P, by_R = over_atoms(x[:2], by_atom(p), by_atom(r))
+        slope = slope + of.along(by_P[labels], by_R[labels], values)
+        raised = (slope * w * w * own.scale).sum(0) * np.exp(-x[2])
+        return value + float(carrier.sum()), np.vstack([gradient, raised]).ravel()
+
+    return log_likelihood

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modelweld.families.math.blocks import blocks
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.inputs.local_model import Array
 
@@ -17,6 +18,9 @@ STRENGTHS = (1e-8, 1e8)
 
 MOST_STEPS = 60
 """Steps of one update. It starts from the last one's result, so what is left undone is done after the next sweep."""
+
+LARGEST_BLOCK = 2_000_000
+"""Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
 
 SHAPES = (0.1, 1e4)
 """Bounds of the shape: from noise that differs by orders of magnitude to noise that is the same within a percent."""
@@ -67,6 +71,24 @@ def log_evidence(of: Statistics, at: Belief) -> Array:
         - gammaln(at.shape)
         - shape * np.log1p(squares(of, at) / (2 * at.rate))
     )
+
+
+def predictive(own: Statistics, of: Statistics, at: Belief) -> Array:
+    """Log densities of single values at atoms (L, K): Student's t."""
+    from scipy.special import gammaln
+
+    strength, shape = at.strength + of.W, at.shape + of.n / 2
+    centre, rate = (at.strength * at.mean + of.S) / strength, at.rate + squares(of, at) / 2
+    constant = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(2 * np.pi * rate)
+    y = own.S / np.where(own.W > 0, own.W, 1.0)
+    result = np.empty((len(y), len(of.n)))
+    for part in blocks(len(y), of.n.size, LARGEST_BLOCK):
+        w = own.W[part, None, :]
+        share = strength / (strength + w)
+        off = y[part, None, :] - centre
+        terms = constant + 0.5 * np.log(share) - (shape + 0.5) * np.log1p(share * w * off * off / (2 * rate))
+        result[part] = (own.n[part, None, :] * terms).sum(-1)
+    return np.asarray(result + 0.5 * own.G.sum(-1)[:, None])
 
 
 def slopes(of: Statistics, at: Belief) -> Belief:

@@ -117,3 +117,13 @@ def concentration_at(D: int, scatter: float) -> float:
     r (D - r^2) / (1 - r^2), the approximation of Banerjee, Dhillon, Ghosh and Sra (2005), exact at zero and one.
     """
     return float(np.sqrt(1 - scatter) * (D - 1 + scatter) / scatter)
+
+
+def first_concentrations(D: int, scatter: float, share: float) -> tuple[float, float]:
+    """Of values and of atoms, if this share of the values' scatter is noise.
+
+    With A the mean cosine of values to their atom and A_0 that of atoms to their mean, two copies have mean cosine A^2
+    = 1 - noise, and the mean of all values has squared length A_0^2 A^2 = 1 - scatter.
+    """
+    noise = share * scatter
+    return concentration_at(D, noise), concentration_at(D, min((scatter - noise) / (1 - noise), 1.0))

@@ -11,7 +11,7 @@ in which n may be any positive number: the n-th power of what one point would sa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -72,7 +72,7 @@ class Moments(NormalInverseWishart):
 
     Examples
     --------
-    >>> from typing import ClassVar, Literal, Self
+    >>> from typing import Literal, Self
 
     import numpy as np
     >>> family = Moments(mean=np.zeros(2), strength=0.5, freedom=4.0, scale=np.eye(2))
@@ -83,6 +83,8 @@ class Moments(NormalInverseWishart):
     array([2.   , 3.   , 0.429, 0.429, 0.429, 1.   ])
     """
 
+    learns = ("mean", "strength", "scale")
+
     mean: ArrayLike | None = None
     strength: float | None = None
     freedom: float | None = None
@@ -90,8 +92,6 @@ class Moments(NormalInverseWishart):
     learning: Literal["likelihood", "nothing"] = "likelihood"
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
-
-    hyperparameters: ClassVar[tuple[str, ...]] = ("mean", "strength", "scale")
 
     def __post_init__(self) -> None:
         self.check_prior()

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import Learned, with_fields
-from modelweld.families.checks import check_number
-from modelweld.families.math.blocks import blocks
+from modelweld.families.checks import check_number, known
 from modelweld.families.math.start import NOISE_FLOOR, noise_shares, total_variance
 from modelweld.families.registry import register
 from modelweld.families.wishart.covariances import (
@@ -21,16 +20,13 @@ from modelweld.families.wishart.covariances import (
     misfit_beside,
     misfit_covariances,
 )
-from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, posterior
+from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, posterior, predictive
 from modelweld.families.wishart.evidence import Posterior as AtomPosterior
 from modelweld.families.wishart.learning import Free, Matched, maximise
 from modelweld.families.wishart.prior import NormalInverseWishart
-from modelweld.families.wishart.start import first_belief, first_between
+from modelweld.families.wishart.start import first_belief, first_hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-LARGEST_BLOCK = 2_000_000
-"""Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
 @register
@@ -129,13 +125,8 @@ class NormalWishart(NormalInverseWishart):
         if self.strength is not None:
             belief = belief._replace(strength=self.strength)
         free = Free(self.mean is None, self.strength is None, self.freedom is None, between=False)
-        apart = Matched.of(points, np.arange(len(mean)))
-        guesses = [self.between] if self.between is not None else first_between(points, stack)
-        result: list[Self] = []
-        for guess in guesses:
-            at = belief if self.scale is not None else maximise(apart, belief, guess, free)[0]
-            result.append(measured._with(at, guess))
-        return result
+        found = first_hyperparameters(points, stack, belief, self.between, free, self.scale is not None)
+        return [measured._with(at, between) for at, between in found]
 
     def points(self, values: Array, weight: Array | None) -> Points:
         """Values as what sites sent, means measured from the origin."""
@@ -150,7 +141,7 @@ class NormalWishart(NormalInverseWishart):
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[power, weight, carrier, first, second] side by side, (L, 3 + D + D D)."""
         points = self.points(values, weight)
-        of = points.statistics(points.worth(self._between)[0] if self.pair else points.count)
+        of = points.statistics(points.worth(known(self.between))[0] if self.pair else points.count)
         return np.column_stack([of.power, of.weight, of.carrier, of.first, of.second.reshape(len(values), -1)])
 
     def estimate(self, rows: Array) -> Array:
@@ -173,22 +164,7 @@ class NormalWishart(NormalInverseWishart):
         """Log predictive densities: a determinant per value and atom for pairs, matrix products for plain values."""
         if self.pair:
             return super().gain(own, sums)
-        from scipy.special import gammaln
-
-        mine, at = self.sums(own), self.posterior(sums)
-        D, w, seen = mine.first.shape[1], mine.weight, mine.power
-        y = mine.first / np.where(w > 0, w, 1.0)[:, None] - self.belief.mean
-        root = np.linalg.inv(np.linalg.cholesky(at.scale))
-        # one value adds a matrix of rank one to the scale, and one to the freedom
-        ratio = gammaln((at.freedom + 1) / 2) - gammaln((at.freedom + 1 - D) / 2)
-        constant = ratio + D / 2 * np.log(2.0) - log_det(at.scale) / 2
-        result = np.empty((len(own), len(sums)))
-        for part in blocks(len(own), len(sums) * D, LARGEST_BLOCK):
-            white = np.einsum("kij,lkj->lki", root, y[part, None, :] - at.shift)
-            share = at.strength / (at.strength + w[part, None])
-            spread = (at.freedom + 1) / 2 * np.log1p(share * w[part, None] * np.square(white).sum(-1))
-            result[part] = seen[part, None] * (constant + D / 2 * np.log(share) - spread)
-        return result + mine.carrier[:, None]
+        return predictive(self.sums(own), self.posterior(sums), self.belief.mean)
 
     def update(self, sums: Array) -> Self:
         """All but `between` by maximum likelihood; of plain values of which none are matched, mean and scale only."""
@@ -211,11 +187,6 @@ class NormalWishart(NormalInverseWishart):
         """Mean, strength, freedom, scale, and of pairs between."""
         names = ("mean", "strength", "freedom", "scale") + ("between",) * self.pair
         return {name: getattr(self, name) for name in names}
-
-    @property
-    def _between(self) -> float:
-        assert self.between is not None
-        return self.between
 
     def _dimensions(self, width: int) -> int:
         return dimensions(width) if self.pair else width

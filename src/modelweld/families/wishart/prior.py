@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, Learned
-from modelweld.families.checks import check_choice, check_number, freeze_vectors
+from modelweld.families.base import Family
+from modelweld.families.checks import check_choice, check_number, freeze_vectors, known
 from modelweld.families.math.blocks import blocks
 from modelweld.families.wishart.covariances import misfit_covariances
-from modelweld.families.wishart.evidence import Belief, Sums, log_evidence
+from modelweld.families.wishart.evidence import LARGEST_BLOCK, Belief, Sums, log_evidence
 from modelweld.inputs.local_model import Array
-
-LARGEST_BLOCK = 2_000_000
-"""Elements of the largest temporary (values x atoms x matrix entries) that `gain` makes."""
 
 
 class InverseWishart(Family):
@@ -29,9 +26,6 @@ class InverseWishart(Family):
     freedom: float | None
     scale: ArrayLike | None
     learning: Literal["likelihood", "nothing"]
-
-    hyperparameters: ClassVar[tuple[str, ...]] = ("freedom", "scale")
-    """Names of what is learned."""
 
     @abstractmethod
     def sums(self, rows: Array) -> Sums:
@@ -53,10 +47,6 @@ class InverseWishart(Family):
         for part in blocks(len(own), sums.size, LARGEST_BLOCK):
             result[part] = self.log_evidence(own[part, None, :] + sums) - before
         return result
-
-    def learned(self) -> Learned:
-        """Hyperparameters by name."""
-        return {name: getattr(self, name) for name in self.hyperparameters}
 
     def check_prior(self) -> None:
         """Refuse hyperparameters that are none; freeze those that are."""
@@ -110,7 +100,5 @@ class NormalInverseWishart(InverseWishart):
     def belief(self) -> Belief:
         """The hyperparameters, the mean measured from the origin."""
         scale = np.asarray(self.scale, dtype=np.float64)
-        assert self.strength is not None
-        assert self.freedom is not None
         mean = np.zeros(len(scale)) + np.asarray(self.mean) - np.asarray(self.origin)
-        return Belief(mean, self.strength, self.freedom, scale)
+        return Belief(mean, known(self.strength), known(self.freedom), scale)

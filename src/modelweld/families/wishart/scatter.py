@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import with_fields
-from modelweld.families.checks import check_number
+from modelweld.families.checks import check_number, known
 from modelweld.families.registry import register
 from modelweld.families.wishart.covariances import (
     believed,
@@ -22,7 +22,7 @@ from modelweld.families.wishart.covariances import (
 from modelweld.families.wishart.evidence import Belief, Points, Sums, posterior
 from modelweld.families.wishart.learning import Free, Matched, maximise
 from modelweld.families.wishart.prior import InverseWishart
-from modelweld.families.wishart.start import first_belief, first_between
+from modelweld.families.wishart.start import first_belief, first_hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -58,7 +58,7 @@ class Scatter(InverseWishart):
 
     Examples
     --------
-    >>> from typing import ClassVar, Literal, Self
+    >>> from typing import Literal, Self
 
     import numpy as np
     >>> family = Scatter(freedom=4.0, scale=np.eye(2), between=20.0)
@@ -67,9 +67,8 @@ class Scatter(InverseWishart):
     array([1.708, 0.417, 0.417, 0.875])
     """
 
+    learns = ("freedom", "scale", "between")
     specificity = 6
-
-    hyperparameters: ClassVar[tuple[str, ...]] = ("freedom", "scale", "between")
 
     freedom: float | None = None
     scale: ArrayLike | None = None
@@ -94,15 +93,10 @@ class Scatter(InverseWishart):
         """`between` from the closest pairs; freedom and scale most likely if all values are of different atoms."""
         points = self.points(stack.values, stack.weight)
         self.check_freedom(points.D)
-        guesses = [self.between] if self.between is not None else first_between(points, stack)
         belief = first_belief(points, self.freedom, self.scale)
-        apart = Matched.of(points, np.arange(len(stack.values)))
         free = Free(mean=False, strength=False, freedom=self.freedom is None, between=False)
-        result: list[Self] = []
-        for guess in guesses:
-            at = belief if self.scale is not None else maximise(apart, belief, guess, free)[0]
-            result.append(with_fields(self, freedom=at.freedom, scale=at.scale, between=guess))
-        return result
+        found = first_hyperparameters(points, stack, belief, self.between, free, self.scale is not None)
+        return [with_fields(self, freedom=at.freedom, scale=at.scale, between=between) for at, between in found]
 
     def points(self, values: Array, weight: Array | None) -> Points:
         """Values as what sites sent."""
@@ -113,7 +107,7 @@ class Scatter(InverseWishart):
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n, carrier, n S] side by side, (L, 2 + D D)."""
         points = self.points(values, weight)
-        of = points.statistics(points.worth(self._between)[0])
+        of = points.statistics(points.worth(known(self.between))[0])
         return np.column_stack([of.power, of.carrier, of.second.reshape(len(values), -1)])
 
     def estimate(self, rows: Array) -> Array:
@@ -140,13 +134,7 @@ class Scatter(InverseWishart):
     def belief(self) -> Belief:
         """The hyperparameters; there are no means, so theirs say nothing."""
         scale = np.asarray(self.scale, dtype=np.float64)
-        assert self.freedom is not None
-        return Belief(np.zeros(len(scale)), 1.0, self.freedom, scale)
-
-    @property
-    def _between(self) -> float:
-        assert self.between is not None
-        return self.between
+        return Belief(np.zeros(len(scale)), 1.0, known(self.freedom), scale)
 
     def sums(self, rows: Array) -> Sums:
         """Without means."""
@@ -158,5 +146,5 @@ class Scatter(InverseWishart):
         if self.learning == "nothing":
             return self
         free = Free(mean=False, strength=False, between=between)
-        at, width = maximise(given, self.belief, self._between, free)
+        at, width = maximise(given, self.belief, known(self.between), free)
         return with_fields(self, freedom=at.freedom, scale=at.scale, between=width)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.families.math.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, log_det
-from modelweld.families.wishart.learning import LARGEST_BETWEEN
+from modelweld.families.wishart.learning import LARGEST_BETWEEN, Free, Matched, maximise
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -63,6 +63,15 @@ def discrepancies(points: Points, a: Index, b: Index) -> Array:
             off = points.mean[b] - points.mean[row]
             result[i] += np.einsum("li,li->l", off, np.linalg.solve(middle, off[..., None])[..., 0]) / 2
     return np.maximum(result, 0.0)
+
+
+def first_hyperparameters(
+    points: Points, stack: Stack, belief: Belief, between: float | None, free: Free, scale_given: bool
+) -> list[tuple[Belief, float]]:
+    """Starts: `between` from the closest pairs; the rest the most likely if all values are of different atoms."""
+    apart = Matched.of(points, np.arange(len(points.mean)))
+    guesses = [between] if between is not None else first_between(points, stack)
+    return [(belief if scale_given else maximise(apart, belief, guess, free)[0], guess) for guess in guesses]
 
 
 def first_belief(points: Points, freedom: float | None, scale: ArrayLike | None) -> Belief:

@@ -1,0 +1,51 @@
+"""Rows of length one: which are none, and what their weights are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.families.base import first_row
+from modelweld.inputs.stack import Stack
+
+UNIT_TOLERANCE = 1e-6
+"""How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""
+
+
+def misfit_directions(stack: Stack) -> tuple[int, str] | None:
+    """Rows whose length is not one, of which parts have different weights, or that come with a variance."""
+    seen = np.ones(len(stack.values), dtype=bool)
+    if stack.weight is not None:
+        seen = stack.weight[:, 0] > 0
+        uneven = first_row(np.any(stack.weight != stack.weight[:, :1], axis=1))
+        if uneven is not None:
+            low, high = stack.weight[uneven].min(), stack.weight[uneven].max()
+            return uneven, (
+                f"have one weight per row, because a direction is seen whole or not at all; found weights from"
+                f" {low:g} to {high:g} in one row: give each row one weight, or use Gaussian()"
+            )
+    if stack.variance is not None:
+        unsure = first_row(seen & np.any(stack.variance > 0, axis=1))
+        if unsure is not None:
+            return unsure, (
+                "come without variance; found one: give a weight, which multiplies the concentration, or use Gaussian()"
+            )
+    lengths = np.sqrt(np.einsum("nd,nd->n", stack.values, stack.values))
+    off = first_row(seen & (np.abs(lengths - 1) > UNIT_TOLERANCE))
+    if off is None:
+        return None
+    if lengths[off] == 0:
+        return off, "have length one; found a row of zeros, which has no direction: mark it as not seen by weight 0"
+    return off, f"have length one; found {lengths[off]:.7g}: divide each row by its length, or use Gaussian()"
+
+
+def typical_weight(stack: Stack) -> float:
+    """Mean weight of the rows that were seen."""
+    if stack.weight is None or not stack.weight.any():
+        return 1.0
+    weight = stack.weight[:, 0]
+    return float(weight[weight > 0].mean())
+
+
+def even_weights(stack: Stack) -> bool:
+    """Whether every row is seen with weight one or not at all."""
+    return stack.weight is None or bool(np.isin(stack.weight[:, 0], (0.0, 1.0)).all())
