@@ -52,3 +52,14 @@ def test_the_guide_to_models_runs():
     names = {}
     exec(compile(block, "docs/models.md", "exec"), names)
     assert names["fusion"].K == 3
+
+
+def test_the_map_has_every_room_in_the_order_of_imports():
+    root = Path(__file__).parents[1]
+    rooms = {file.parent.name for file in (root / "src" / "modelweld").glob("*/__init__.py")}
+    text = (root / "docs" / "design.md").read_text(encoding="utf-8")
+    table = text.split("| room | idea |")[1].split("\n\n")[0]
+    listed = [room for line in table.splitlines()[2:] for room in re.findall(r"`(\w+)`", line.split("|")[1])]
+    contract = (root / ".importlinter").read_text(encoding="utf-8").split("layers =\n")[1]
+    assert listed == re.findall(r"^    (\w+)$", contract, re.MULTILINE)[::-1]
+    assert set(listed) == rooms

@@ -101,16 +101,7 @@ def fit_kmeans(points: Array, origin: Index, L: int, *, seed: int = 0) -> LocalF
 
 
 def fit_mixture(points: Array, origin: Index, L: int, *, seed: int = 0) -> LocalFit:
-    """Gaussian mixture with full covariances, told its number of components.
-
-    Parameters
-    ----------
-    points, origin, L, seed
-        As for `fit_kmeans`.
-
-    Returns
-    -------
-    LocalFit
+    """Gaussian mixture with full covariances, told its number of components; arguments as for `fit_kmeans`.
 
     Examples
     --------
@@ -134,15 +125,7 @@ def fit_hmm(points: Array, origin: Index, L: int, *, seed: int = 0) -> LocalFit:
     Transitions have a Dirichlet prior of 1, plus 5 for staying; of three starts the most likely wins. Points
     are assigned by the most likely path.
     hmmlearn applies its least variance to the start only, so a state of few points can end singular.
-
-    Parameters
-    ----------
-    points, origin, L, seed
-        As for `fit_kmeans`; the points in their order in time.
-
-    Returns
-    -------
-    LocalFit
+    Arguments are those of `fit_kmeans`; the points in their order in time.
 
     Examples
     --------
