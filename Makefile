@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in $(CANDIDATES); do $$p -c "$(NEW_ENOUGH)" 2>/dev/null 
 NO_PYTHON = no Python 3.11 or newer with venv among $(CANDIDATES): install one, or say make PYTHON=/path/to/python
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # environments for the tests that need extras: name -> extras that get along in one, separated by commas
 EXTRAS_light := hmm,topics,dask,dp,studies,browser,plot
 EXTRAS_rounds := flower,nvflare
@@ -32,6 +32,7 @@ lint: $(VENV)/.dev   ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
 
 hooks: $(VENV)/.dev   ## make lint before every commit
 	$(BIN)/python $(PIP_INSTALL) pre-commit
