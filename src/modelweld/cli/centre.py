@@ -42,7 +42,7 @@ def fuse(
     json: Json = False,
 ) -> None:
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
-    from modelweld.cli.paths import expanded, free, sites_of
+    from modelweld.cli.paths import check_free, expand_patterns, sites_of
     from modelweld.errors import InputError
     from modelweld.files import save
     from modelweld.fuse import fuse as fuse_models
@@ -50,10 +50,10 @@ def fuse(
     chosen: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
     if copies not in chosen:
         raise InputError(f"--copies is auto, yes or no; found {copies!r}.")
-    free(out, force)
+    check_free(out, force)
     if page is not None:
-        free(page, force)
-    files = expanded(paths)
+        check_free(page, force)
+    files = expand_patterns(paths)
     with shown("fusing"):
         sites = sites_of(files)
         fusion = fuse_models(sites, seed=seed, copies=chosen[copies], search=cast(Search, search))
@@ -70,7 +70,7 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="Print the page's numbers instead of writing it.")] = False,
 ) -> None:
     """One page about a fusion, in a single file: open it in any browser, offline."""
-    from modelweld.cli.paths import free, fusion_of
+    from modelweld.cli.paths import check_free, fusion_of
     from modelweld.report.numbers import numbers_of
 
     found = fusion_of(fusion)
@@ -79,7 +79,7 @@ def report(
             numbers = numbers_of(found)
         result_json(numbers)
         return
-    _write_page(found, free(out, force))
+    _write_page(found, check_free(out, force))
     result(f"written to {out}")
 
 
@@ -132,10 +132,10 @@ def remove(
 
 def _revise(revised: Callable[[], Fusion | SlimFusion], target: Path, force: bool, json: bool) -> None:
     """Look whether there is room for the file, then make the fusion, write it and say what it is."""
-    from modelweld.cli.paths import free
+    from modelweld.cli.paths import check_free
     from modelweld.files import save
 
-    free(target, force)
+    check_free(target, force)
     found = revised()
     save(found, target, force=force)
     _tell_written(found, target, json)
@@ -143,9 +143,9 @@ def _revise(revised: Callable[[], Fusion | SlimFusion], target: Path, force: boo
 
 def _tell_written(fusion: Fusion | SlimFusion, path: Path, json: bool, more: str = "") -> None:
     """What a fusion that was written has found, for people or for machines."""
-    from modelweld.cli.tables import described, in_words
+    from modelweld.cli.tables import describe, in_words
 
-    content = described(fusion)
+    content = describe(fusion)
     if json:
         result_json({**content, "file": str(path)})
     else:
@@ -162,15 +162,15 @@ def apply(
     force: Force = False,
 ) -> None:
     """Use the fused model on a table: a label for each row, and a score where the model gives one."""
-    from modelweld.cli.paths import free, fusion_of
-    from modelweld.cli.points import answers, rows_of
+    from modelweld.cli.paths import check_free, fusion_of
+    from modelweld.cli.points import ask_model, read_points
 
     if out is not None:
-        free(out, force)
+        check_free(out, force)
     found = fusion_of(fusion)
     with shown("using the fused model"):
         model = found.model(how)
-        header, lines = answers(model, rows_of(data, found.models[0].coordinates.get("feature")))
+        header, lines = ask_model(model, read_points(data, found.models[0].coordinates.get("feature")))
     if out is None:
         result("\n".join(",".join(line) for line in [header, *lines]))
         return

@@ -14,7 +14,7 @@ from modelweld.progress import told
 from modelweld.revision.slim import SlimFusion
 
 
-def expanded(given: Sequence[str]) -> list[Path]:
+def expand_patterns(given: Sequence[str]) -> list[Path]:
     """Paths, with patterns that the shell has left alone filled in; each once, in the order of their names."""
     found: list[Path] = []
     for name in given:
@@ -68,7 +68,7 @@ def fusion_or_slim(path: Path) -> Fusion | SlimFusion:
     return found
 
 
-def free(path: Path, force: bool) -> Path:
+def check_free(path: Path, force: bool) -> Path:
     """A path that may be written."""
     if path.exists() and not force:
         raise InputError(f"{path}: is there already; choose another name, or --force to replace it.")

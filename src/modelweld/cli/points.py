@@ -15,7 +15,7 @@ from modelweld.files.limits import LARGEST_TABLE
 from modelweld.inputs.local_model import Array
 
 
-def rows_of(path: Path, features: Sequence[str] | None) -> Array:
+def read_points(path: Path, features: Sequence[str] | None) -> Array:
     """The columns of a csv file that the model needs, in its order."""
     with naming(path):
         size_of(path, LARGEST_TABLE)
@@ -52,14 +52,14 @@ def rows_of(path: Path, features: Sequence[str] | None) -> Array:
     return values
 
 
-def answers(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
+def ask_model(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
     """What a model says of every row: header and lines."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # columns were chosen by name
-        return _answers(model, X)
+        return _asked(model, X)
 
 
-def _answers(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
+def _asked(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
     if not hasattr(model, "predict"):
         raise InputError(f"a {type(model).__name__} has no predict: use it from Python, fusion.model().")
     columns: dict[str, Sequence[object]] = {}

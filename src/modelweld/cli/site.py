@@ -39,14 +39,14 @@ def export(
     json: Json = False,
 ) -> None:
     """Write what leaves a site: parameters and counts, nothing else. Shows what that is."""
-    from modelweld.cli.paths import free
+    from modelweld.cli.paths import check_free
     from modelweld.files import read_any
     from modelweld.files.skops_model import read_skops
     from modelweld.site.export import export as write
 
     fitted: object = read_skops(model) if model.suffix == ".skops" else read_any(model)
     facts: dict[str, Any] = {} if n is None else {"n": n}
-    free(out, force)
+    check_free(out, force)
     with shown("looking at what leaves"):
         report = write(
             fitted,
@@ -67,10 +67,10 @@ def export(
 
 def inspect(path: Annotated[Path, typer.Argument(help="A site's file, or a fusion.")], json: Json = False) -> None:
     """Show what is in a file: arrays, shapes, names, counts; or what a fusion has found."""
-    from modelweld.cli.tables import described, in_words
+    from modelweld.cli.tables import describe, in_words
     from modelweld.files import load
 
-    content = described(load(path))
+    content = describe(load(path))
     if json:
         result_json(content)
     else:
@@ -81,7 +81,7 @@ def validate(
     paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")], json: Json = False
 ) -> None:
     """Check files of sites: each for itself, and whether they describe the same things."""
-    from modelweld.cli.paths import check_once, expanded
+    from modelweld.cli.paths import check_once, expand_patterns
     from modelweld.errors import InputError
     from modelweld.files import read_sites
     from modelweld.inputs.alignment import checked_models
@@ -90,7 +90,7 @@ def validate(
 
     problems: dict[str, str] = {}
     good = []
-    files = expanded(paths)
+    files = expand_patterns(paths)
     with shown("checking files"):
         for path in told(files, "reading files", len(files)):
             try:

@@ -74,7 +74,7 @@ Content = SiteContent | FusionContent | SlimContent
 """Ready for JSON."""
 
 
-def described(thing: LocalModel | Fusion | SlimFusion) -> Content:
+def describe(thing: LocalModel | Fusion | SlimFusion) -> Content:
     """What is in a model or a fusion."""
     if isinstance(thing, SlimFusion):
         return _slim(thing)

@@ -9,7 +9,9 @@ from modelweld.errors import InputError
 from modelweld.libraries import asked_by_adapter
 
 
-def named(partitions: Mapping[str, object] | Iterable[object], sites: Sequence[str] | None) -> dict[str, object]:
+def name_partitions(
+    partitions: Mapping[str, object] | Iterable[object], sites: Sequence[str] | None
+) -> dict[str, object]:
     """Data by site."""
     if hasattr(partitions, "shape") or isinstance(partitions, (str, bytes)):
         raise InputError(
@@ -32,7 +34,7 @@ def named(partitions: Mapping[str, object] | Iterable[object], sites: Sequence[s
     return dict(zip(names, data, strict=True))
 
 
-def arguments(model: object, data: object) -> dict[str, object]:
+def name_arguments(model: object, data: object) -> dict[str, object]:
     """A partition's data by the names that the model's `fit` has for them."""
     if isinstance(data, Mapping):
         return {str(name): value for name, value in data.items()}
@@ -54,7 +56,7 @@ def is_data(data: object) -> bool:
     return hasattr(data.get("X") if isinstance(data, Mapping) else data, "shape")
 
 
-def wanted(model: object, facts: Mapping[str, object]) -> dict[str, object]:
+def keep_wanted(model: object, facts: Mapping[str, object]) -> dict[str, object]:
     """Of what is known, that which the model's adapter wants to know."""
     asked = asked_by_adapter(model)
     return {name: fact for name, fact in facts.items() if name in asked and fact is not None}

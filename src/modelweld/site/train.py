@@ -21,7 +21,7 @@ from modelweld.libraries import read
 from modelweld.matching.result import Matching
 from modelweld.progress import Progress, heard_by, is_heard, tell
 from modelweld.site.failures import Failure, check_enough
-from modelweld.site.partitions import arguments, is_data, named, wanted
+from modelweld.site.partitions import is_data, keep_wanted, name_arguments, name_partitions
 from modelweld.threads import check_n_jobs
 
 ONE_THREAD = 1
@@ -128,7 +128,7 @@ def train_and_fuse(
     if unknown:  # said now, not after training
         raise InputError(f"neither train_and_fuse nor fuse has an option {unknown[0]!r}.")
     check_n_jobs(n_jobs)
-    data = named(partitions, sites)
+    data = name_partitions(partitions, sites)
     tasks = [
         delayed(_attempted)(j, estimator, part, site, features, seed) for j, (site, part) in enumerate(data.items())
     ]
@@ -170,7 +170,7 @@ def trained(
             from sklearn.base import clone
 
             model = _seeded(clone(estimator), own)
-            facts = arguments(model, data)
+            facts = name_arguments(model, data)
             model.fit(**facts)
         elif not callable(estimator):
             raise _refused(estimator)
@@ -178,8 +178,8 @@ def trained(
             model = estimator(data, **({"seed": own} if _wants_seed(estimator) else {}))
             if isinstance(model, LocalModel):
                 return read(model, site=site)
-            facts = arguments(model, data) if is_data(data) else {}
-        return read(model, site=site, features=features, **wanted(model, facts))
+            facts = name_arguments(model, data) if is_data(data) else {}
+        return read(model, site=site, features=features, **keep_wanted(model, facts))
 
 
 def seed_of(site: str, seed: int = 0) -> int:
