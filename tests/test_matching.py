@@ -113,9 +113,10 @@ def test_the_paper_s_form_can_go_round_in_circles():
         board = Board([Stack(values, offsets_of([1, 3]))], [family], prior)
         board.sweep(np.array([0, 1]))
         group = slice(1, 4)
-        taken = board.take(group)
+        held = board.remember(group)
+        board.take(group)
         score = board.scores(group, np.flatnonzero(board.counts))[0, 0]
-        board.put_back(taken)
+        board.put_back(held)
         assert -np.log(3) < score < 0
         board.recount()
         found[form] = [board.sweep(np.array([0, 1])) for _ in range(6)]

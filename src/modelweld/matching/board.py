@@ -56,7 +56,13 @@ class Board(Tally):
         bound = [f.seeing(s) for f, s in zip(families, stacks, strict=True)]
         rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(bound, stacks, strict=True)]
         unplaced = np.full(self.offsets[-1], NEW, dtype=np.int64)
-        super().__init__(bound, rows, group_of_rows(self.offsets), unplaced if labels is None else labels)
+        super().__init__(
+            bound,
+            rows,
+            group_of_rows(self.offsets),
+            unplaced if labels is None else labels,
+            may_repeat=copies is not None,
+        )
         self._score_alone()
 
     def set_prior(self, prior: Prior, J: int) -> None:
@@ -116,13 +122,14 @@ class Board(Tally):
         if self.labels[group.start] == NEW:
             self.put(group, self.open(self._best_atoms(group)))
             return True
-        taken = self.take(group)
-        old, vacated = taken.atoms, self.counts[taken.atoms] == 0
+        held = self.remember(group)
+        self.take(group)
+        old, vacated = held.atoms, self.counts[held.atoms] == 0
         atoms = self._best_atoms(group)
         pieces_apart = self.copies is not None and len(np.unique(old[vacated])) < vacated.sum()
         same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not pieces_apart
         if same or self.worth(group, atoms) - self.worth(group, old) <= SMALLEST_RISE:
-            self.put_back(taken)
+            self.put_back(held)
             return False
         # a value that was alone and is new again keeps its own slot: that is no change
         first_there = np.zeros(len(old), dtype=bool)

@@ -20,8 +20,8 @@ from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import NEW
 
 
-class Taken(NamedTuple):
-    """Values that were taken out, and what `Tally.put_back` needs to undo that to the last bit."""
+class Held(NamedTuple):
+    """Where values are, and what `Tally.put_back` needs to bring them back there to the last bit."""
 
     values: Index | slice
     atoms: Index
@@ -44,6 +44,8 @@ class Tally:
         The atom of each value, by any number; NEW where it has none yet.
     holds : int array (N,), optional
         How many groups each value stands for, where it is itself a sum of values (an atom of a shard); default one.
+    may_repeat : bool
+        Whether values that are put or taken together may share an atom, as pieces of it.
     room : bool
         Whether to keep a slot for every value, so that opening atoms fills vacant slots instead of making more.
 
@@ -62,8 +64,8 @@ class Tally:
     >>> tally = Tally([family], [rows], np.array([0, 0, 1]), np.array([7, 3, 7]))
     >>> tally.labels, tally.counts
     (array([1, 0, 1]), array([1, 2]))
-    >>> taken = tally.take(slice(2, 3))
-    >>> tally.counts, tally.gain(taken.values, np.array([0, 1])).round(1)
+    >>> tally.take(slice(2, 3))
+    >>> tally.counts, tally.gain(slice(2, 3), np.array([0, 1])).round(1)
     (array([1, 1]), array([[-3.6, -1.3]]))
     """
 
@@ -75,10 +77,11 @@ class Tally:
         labels: Index,
         *,
         holds: Index | None = None,
+        may_repeat: bool = False,
         room: bool = False,
     ) -> None:
         self.families, self.rows = list(families), list(rows)
-        self.group, self.holds, self.room = group, holds, room
+        self.group, self.holds, self.may_repeat, self.room = group, holds, may_repeat, room
         self.labels = labels
         self.recount()
 
@@ -109,30 +112,33 @@ class Tally:
         other.sums = [sums.copy() for sums in self.sums]
         return other
 
-    def take(self, values: Index | slice, *, counted: bool = True) -> Taken:
+    def remember(self, values: Index | slice) -> Held:
+        """What it takes to undo `take` without a trace."""
+        atoms = self.labels[values].copy()
+        return Held(values, atoms, self.counts[atoms], [sums[atoms] for sums in self.sums])
+
+    def take(self, values: Index | slice, *, counted: bool = True) -> None:
         """Take values out of their atoms; their labels stay until they are put elsewhere.
 
         Not `counted` are pieces of atoms that their group still holds in others.
         """
-        atoms = self.labels[values].copy()
-        taken = Taken(values, atoms, self.counts[atoms], [sums[atoms] for sums in self.sums])
+        atoms = self.labels[values]
         self.shift(atoms, [rows[values] for rows in self.rows], -1, self._groups(values, counted))
         vacant = atoms[self.counts[atoms] == 0]
         for sums in self.sums:
             sums[vacant] = 0.0  # not even rounding is left
-        return taken
 
     def put(self, values: Index | slice, atoms: Index, *, counted: bool = True) -> None:
         """Add values that are in no atom to these; not `counted` as in `take`."""
         self.labels[values] = atoms
         self.shift(atoms, [rows[values] for rows in self.rows], +1, self._groups(values, counted))
 
-    def put_back(self, taken: Taken) -> None:
-        """Undo `take`."""
-        self.labels[taken.values] = taken.atoms
-        self.counts[taken.atoms] = taken.counts
-        for sums, before in zip(self.sums, taken.sums, strict=True):
-            sums[taken.atoms] = before
+    def put_back(self, held: Held) -> None:
+        """Undo `take` of values that were remembered before it."""
+        self.labels[held.values] = held.atoms
+        self.counts[held.atoms] = held.counts
+        for sums, before in zip(self.sums, held.sums, strict=True):
+            sums[held.atoms] = before
 
     def _groups(self, values: Index | slice, counted: bool) -> Index | int:
         """How many groups values stand for."""
@@ -140,13 +146,15 @@ class Tally:
 
     def shift(self, atoms: Index, rows: Sequence[Array], sign: int, groups: Index | int = 1) -> None:
         """Add rows, of one group or of so many `groups` each, to atoms, or take them away; labels do not follow."""
+        if not self.may_repeat:
+            self.counts[atoms] += sign * groups
+            for sums, own in zip(self.sums, rows, strict=True):
+                sums[atoms] += sign * own
+            return
         distinct, first = np.unique(atoms, return_index=True)
         self.counts[distinct] += sign * (groups if isinstance(groups, int) else groups[first])
         for sums, own in zip(self.sums, rows, strict=True):
-            if len(distinct) == len(atoms):
-                sums[atoms] += sign * own
-            else:  # pieces
-                np.add.at(sums, atoms, sign * own)
+            np.add.at(sums, atoms, sign * own)
 
     def open(self, atoms: Index) -> Index:
         """These atoms with vacant slots where they are NEW; without `room`, slots vacated before stay as they are."""

@@ -121,16 +121,18 @@ class Centre(Tally):
     def _step(self, s: int) -> bool:
         """Best places of one shard's atoms given all other shards; whether that raised the objective."""
         span = self.spans[s]
-        taken = None if (self.labels[span] == NEW).any() else self.take(span)
+        held = None if (self.labels[span] == NEW).any() else self.remember(span)
+        if held is not None:
+            self.take(span)
         atoms = np.flatnonzero(self.counts)
         scores = self._scores(s, atoms)
         L = len(scores)
         choice = best_assignment(scores, np.zeros(L), L)
-        if taken is not None:
+        if held is not None:
             column = np.full(len(self.counts), NEW)
             column[atoms] = np.arange(len(atoms))
-            if _worth(scores, choice) - _worth(scores, column[taken.atoms]) <= SMALLEST_RISE:
-                self.put_back(taken)
+            if _worth(scores, choice) - _worth(scores, column[held.atoms]) <= SMALLEST_RISE:
+                self.put_back(held)
                 return False
         best = np.full(L, NEW)
         best[choice != NEW] = atoms[choice[choice != NEW]]
