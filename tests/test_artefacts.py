@@ -21,11 +21,11 @@ from modelweld.studies import simulate
 D = 4
 
 
-def board_of(values, labels, delta=0.1):
+def board_of(values, labels, delta=0.1, family=Gaussian):
     """A board at given labels."""
     stack = Stack(np.concatenate(values), offsets_of([len(v) for v in values]))
-    family = Gaussian(mean=np.zeros(D), noise=np.full(D, 0.2), spread=np.full(D, 16.0))
-    board = Board([stack], [family], Spectrum(0.5, 1.0, 2.0), Copies(delta))
+    start = family(mean=np.zeros(D), noise=np.full(D, 0.2), spread=np.full(D, 16.0))
+    board = Board([stack], [start], Spectrum(0.5, 1.0, 2.0), Copies(delta))
     board.restore((np.concatenate(labels), *board.state()[1:]))
     return board
 
@@ -91,8 +91,8 @@ def test_true_atoms_are_not_artefacts(seed):
     assert artefacts(board_of(values, labels)) == []
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_a_shadow_is_found_with_its_atom(seed):
+def with_shadow(seed):
+    """An atom, values and labels; eight is a shadow of the atom at five of its holders."""
     rng, atoms, values, labels = drawn(seed)
     atom = int(np.bincount(np.concatenate(labels)).argmax())
     offset = rng.standard_normal(D)
@@ -100,7 +100,22 @@ def test_a_shadow_is_found_with_its_atom(seed):
     for j in [j for j in range(12) if atom in labels[j]][:5]:
         values[j] = np.vstack([values[j], atoms[atom] + offset + rng.normal(0, 0.4, D)])
         labels[j] = np.append(labels[j], 8)
+    return atom, values, labels
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_shadow_is_found_with_its_atom(seed):
+    atom, values, labels = with_shadow(seed)
     assert [(a.atom, a.made_of) for a in artefacts(board_of(values, labels))] == [(8, (atom,))]
+
+
+def test_nothing_is_looked_for_where_a_family_does_not_say_where_values_lie():
+    class Nowhere(Gaussian):
+        def located(self, rows, sums):
+            return None
+
+    _, values, labels = with_shadow(0)
+    assert artefacts(board_of(values, labels, family=Nowhere)) == []
 
 
 @pytest.mark.parametrize("seed", range(10))

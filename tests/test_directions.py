@@ -228,9 +228,9 @@ def test_rows_that_were_not_seen_may_have_any_length():
     [
         ({"mean": [1.0, 1.0]}, "length 1.41421"),
         ({"mean": [[1.0]]}, r"shape \(1, 1\)"),
-        ({"concentration": 0.0}, "positive; found 0"),
-        ({"concentration": np.ones(2)}, "one finite number"),
-        ({"base_concentration": -1.0}, "zero or positive; found -1"),
+        ({"concentration": 0.0}, "one positive number; found 0"),
+        ({"concentration": np.ones(2)}, "one positive number"),
+        ({"base_concentration": -1.0}, "zero or one positive number; found -1"),
         ({"learning": "moments"}, "'likelihood' or 'nothing'"),
     ],
 )

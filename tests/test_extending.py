@@ -85,6 +85,36 @@ def test_it_is_proposed_where_it_fits_once_it_says_how_special_it_is(family, mon
         modelweld.fuse(negative, modelweld.Proportions())
 
 
+class Somewhere(Gaussian):
+    """Values that are places, as its parent says."""
+
+
+class Nowhere(Gaussian):
+    """The same values, but what they are is not said: nobody can tell which of them are out of place."""
+
+    has_places = False
+
+    def variances(self):
+        return None
+
+    def located(self, rows, sums):
+        return None
+
+
+def test_values_are_screened_where_the_family_says_that_they_have_places():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 5, (5, 3))
+    values = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(6)]
+    values[2] = np.vstack([values[2], [1e4, 1e4, 1e4]])
+    with pytest.warns(modelweld.OutlierWarning, match="robust deviations"):
+        placed = modelweld.fuse(values, Somewhere())
+    assert np.flatnonzero(~placed.matching.kept).tolist() == [15]
+    anywhere = modelweld.fuse(values, Nowhere())
+    assert anywhere.matching.kept is None
+    assert np.isfinite(placed.diagnose()[0].shift).all()
+    assert anywhere.diagnose()[0].shift.size == 0
+
+
 def test_names_are_not_taken_twice():
     @dataclass(frozen=True, eq=False)
     class Gaussian2(Gaussian):

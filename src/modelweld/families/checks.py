@@ -24,11 +24,14 @@ def check_choice(family: Family, field: str, known: Sequence[str] = LEARNING) ->
         raise InputError(f"{type(family).__name__}: {field} is {names}; found {given!r}.")
 
 
-def check_number(family: Family, field: str, what: str = "a positive number") -> None:
-    """Refuse a field that is given and no positive finite number."""
+def freeze_number(family: Family, field: str, what: str = "a positive number", zero: bool = False) -> None:
+    """Make a field that is given a float; refuse what is no positive finite number, or zero where that is one."""
     given = getattr(family, field)
-    if given is not None and not 0 < given < np.inf:
+    if given is None:
+        return
+    if np.ndim(given) or not (0 < given < np.inf or (zero and given == 0)):
         raise InputError(f"{type(family).__name__}: {field} is {what}; found {given!r}.")
+    object.__setattr__(family, field, float(given))
 
 
 def freeze_vectors(family: Family, *names: str, positive: bool = False, infinite: bool = False) -> None:

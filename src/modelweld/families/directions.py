@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.families.checks import check_choice, known
-from modelweld.families.math.bessel import log_uniform, tilt
+from modelweld.families.checks import check_choice, freeze_number, known
+from modelweld.families.math.bessel import tilt
 from modelweld.families.math.start import NOISE_SHARES, noise_shares, total_variance
-from modelweld.families.math.unit_vectors import UNIT_TOLERANCE, even_weights, misfit_directions, typical_weight
-from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, At, Weights, first_concentrations, maximise
+from modelweld.families.math.unit_vectors import even_weights, misfit_directions, typical_weight, unit_vector
+from modelweld.families.math.von_mises_fisher import At, Weights, direction_of, first_concentrations
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -69,21 +69,9 @@ class Directions(Family):
     def __post_init__(self) -> None:
         check_choice(self, "learning")
         if self.mean is not None:
-            mean = np.asarray(self.mean, dtype=np.float64)
-            length = float(np.linalg.norm(mean))
-            if mean.ndim != 1 or not abs(length - 1) <= UNIT_TOLERANCE:
-                raise InputError(
-                    f"Directions: mean is one vector of length one; found shape {mean.shape}, length {length:g}."
-                    " Divide it by its length."
-                )
-            object.__setattr__(self, "mean", mean / length)
-        for name, smallest in (("concentration", "positive"), ("base_concentration", "zero or positive")):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            if np.ndim(value) or not np.isfinite(value) or value < 0 or (value == 0 and smallest == "positive"):
-                raise InputError(f"Directions: {name} is one finite number, {smallest}; found {value!r}.")
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, "mean", unit_vector(self.mean))
+        freeze_number(self, "concentration", "one positive number")
+        freeze_number(self, "base_concentration", "zero or one positive number", zero=True)
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Rows whose length is not one, of which parts have different weights, or that come with a variance."""
@@ -95,17 +83,15 @@ class Directions(Family):
         if self.mean is not None and np.size(self.mean) != D:
             raise InputError(f"Directions: mean has {np.size(self.mean)} entries but the values have {D} dimensions.")
         centre, total = total_variance(stack, pooled=True)
-        length = float(np.linalg.norm(centre))
-        mean = (centre / length if length > 0 else np.eye(D)[0]) if self.mean is None else self.mean
+        mean = direction_of(centre, np.eye(D)[0]) if self.mean is None else self.mean
         shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, total)
         scatter = min(D * float(total[0]), 1.0)  # 1 - length^2
-        result = []
-        for share in shares:
-            kappa, base = first_concentrations(D, scatter, share)
-            kappa = kappa / typical_weight(stack) if self.concentration is None else self.concentration
-            base = base if self.base_concentration is None else self.base_concentration
-            result.append(replace(self, mean=mean, concentration=kappa, base_concentration=base))
-        return result
+        first = [first_concentrations(D, scatter, share, typical_weight(stack)) for share in shares]
+        given, own = self.concentration, self.base_concentration
+        return [
+            replace(self, mean=mean, concentration=given or kappa, base_concentration=base if own is None else own)
+            for kappa, base in first
+        ]
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, c, w v], (L, D + 2)."""
@@ -116,10 +102,10 @@ class Directions(Family):
         if weight is None:
             np.divide(values, lengths[:, None], out=rows[:, 2:])
             return rows
-        w = weight[:, 0]
-        seen = w > 0
+        w, seen = weight[:, 0], weight[:, 0] > 0
         np.multiply(values, (w / np.where(seen, lengths, 1.0))[:, None], out=rows[:, 2:])
-        rows[:, 1] = tilt(D, np.asarray(self._kappa**2)) - tilt(D, (self._kappa * w) ** 2)
+        kappa = known(self.concentration)
+        rows[:, 1] = tilt(D, np.asarray(kappa**2)) - tilt(D, (kappa * w) ** 2)
         rows[~seen] = 0.0
         return rows
 
@@ -129,27 +115,15 @@ class Directions(Family):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        D = rows.shape[-1] - 2
-        return np.asarray(self._alone(rows) + tilt(D, self._squares(rows)) - tilt(D, np.asarray(self._base**2)))
+        return self._at.log_evidence(rows)
 
     def gain(self, own: Array, sums: Array) -> Array:
-        """Log predictive densities: one matrix product, and the tilt of squared lengths (L, K)."""
-        D = own.shape[1] - 2
-        ours, theirs = self._squares(own) - self._base**2, self._squares(sums)
-        lengths = own[:, 2:] @ sums[:, 2:].T
-        lengths *= 2 * self._kappa**2
-        lengths += ours[:, None]
-        lengths += theirs
-        result = tilt(D, np.maximum(lengths, 0.0, out=lengths))
-        result -= tilt(D, theirs)
-        result += self._alone(own)[:, None]
-        return result
+        """Log predictive densities."""
+        return self._at.predictive(own, sums)
 
     def estimate(self, rows: Array) -> Array:
-        """Mode (and mean direction) of the atom: that of kappa_0 mean + kappa S; the mean if there is none."""
-        pull = self._base * self._mean + self._kappa * rows[..., 2:]
-        length = np.linalg.norm(pull, axis=-1, keepdims=True)
-        return np.asarray(np.where(length > 0, pull / np.where(length > 0, length, 1.0), self._mean))
+        """Mode (and mean direction) of the atom."""
+        return self._at.mode(rows)
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood; of mean and base concentration only if there are weights other than zero and one."""
@@ -165,45 +139,11 @@ class Directions(Family):
         return self._learned(sums, Weights(weight, number.astype(np.float64)), typical_weight(stack))
 
     def _learned(self, sums: Array, weights: Weights | None, typical: float) -> Self:
-        """The family with hyperparameters at a maximum reached from the present ones.
-
-        Where no atom has two values nothing tells noise from spread, and the concentration stays as it is.
-        """
         if self.learning == "nothing" or not sums[:, 0].any():
             return self
-        if not (sums[:, 0] > 1).any():
-            weights = None
-        held = sums[sums[:, 0] > 0, 2:]
-        D = held.shape[1]
-        bounds = (
-            min(CONCENTRATIONS[0] / typical, self._kappa),
-            max(CONCENTRATIONS[1] * D / typical, self._kappa),
-        )
-        at = At(self._mean, self._kappa, self._base)
-        mean, kappa, base = maximise(held, weights, at, bounds)
+        mean, kappa, base = self._at.learned(sums, weights, typical)
         return replace(self, mean=mean, concentration=kappa, base_concentration=base)
 
-    def _squares(self, rows: Array) -> Array:
-        """Squared lengths of kappa_0 mean + kappa S; the same at zero to the last bit as kappa_0 squared."""
-        S = rows[..., 2:]
-        along = S @ self._mean
-        across = np.einsum("...d,...d->...", S, S)
-        squares = self._base**2 + 2 * self._base * self._kappa * along + self._kappa**2 * across
-        return np.asarray(np.maximum(squares, 0.0))
-
-    def _alone(self, rows: Array) -> Array:
-        """The part of the evidence that adds up over values: n (log C(0) - tilt(kappa)) + c."""
-        D = rows.shape[-1] - 2
-        return np.asarray(rows[..., 0] * (log_uniform(D) - float(tilt(D, np.asarray(self._kappa**2)))) + rows[..., 1])
-
     @property
-    def _mean(self) -> Array:
-        return np.asarray(self.mean, dtype=np.float64)
-
-    @property
-    def _kappa(self) -> float:
-        return known(self.concentration)
-
-    @property
-    def _base(self) -> float:
-        return known(self.base_concentration)
+    def _at(self) -> At:
+        return At(np.asarray(self.mean, dtype=np.float64), known(self.concentration), known(self.base_concentration))

@@ -19,9 +19,6 @@ from modelweld.families.math.maximise import LogLikelihood, climbed
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
-SMALLEST_SHARE = 0.1
-"""Of the first noise, put down to differences between sites even where sites' observations would explain all."""
-
 
 class Search(NamedTuple):
     """Logarithms of hyperparameters to climb from, their bounds, and units in which curvatures are about one."""

@@ -10,20 +10,14 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
-from modelweld.families.math.beta_binomial import carrier, fixed, likelihood_of_atoms, likelihood_of_values, predictive
+from modelweld.families.math import beta_binomial
 from modelweld.families.math.effective_size import effective_count
 from modelweld.families.math.maximise import LogLikelihood
-from modelweld.families.math.start import chosen, noise_shares, total_variance
-from modelweld.families.observed import SMALLEST_SHARE, Observed, freeze_between, parts, seen
+from modelweld.families.math.start import chosen
+from modelweld.families.observed import Observed, freeze_between, parts, seen
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-PSEUDO_COUNTS = (1e-3, 1e6)
-"""Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""
-
-WORTH = (1e-2, 1e8)
-"""Bounds of `between`: values that tell nothing, or that coincide to four digits."""
 
 
 @register
@@ -71,7 +65,7 @@ class Proportions(Observed):
     """
 
     learns = ("successes", "failures", "between")
-    bounds = (PSEUDO_COUNTS, PSEUDO_COUNTS, WORTH)
+    bounds = (beta_binomial.PSEUDO_COUNTS, beta_binomial.PSEUDO_COUNTS, beta_binomial.WORTH)
     specificity = 3
 
     successes: ArrayLike | None = None
@@ -100,31 +94,23 @@ class Proportions(Observed):
             raise InputError(
                 "Proportions: between=inf needs the number of trials behind each value; send it as weight."
             )
-        there = seen(stack)
-        stable = np.where(there, np.arcsin(np.sqrt(stack.values)), 0.0)
-        steady = replace(stack, values=stable, moments=None)
-        origin, total = total_variance(steady, pooled=False)
-        own = 0.0 if stack.weight is None or not there.any() else float((1 / stack.weight[there]).mean())
-        mean = np.clip(np.square(np.sin(origin)), 0.01, 0.99)
-        found = []
-        for share in [0.5] if self.exact else noise_shares(steady, total):
-            noise = 4 * share * float(total.mean())
-            number = np.clip(1 / (4 * (1 - share) * total), *PSEUDO_COUNTS)
-            first = replace(
+        first = beta_binomial.first_hyperparameters(stack, seen(stack), self.exact)
+        return [
+            replace(
                 self,
-                successes=chosen(self.successes, number * mean),
-                failures=chosen(self.failures, number * (1 - mean)),
-                between=1 / max(noise - own, SMALLEST_SHARE * noise) if self.between is None else self.between,
+                successes=chosen(self.successes, a),
+                failures=chosen(self.failures, b),
+                between=between if self.between is None else self.between,
             )
-            found.append(first)
-        return found
+            for a, b, between in first
+        ]
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[w v, w (1 - v)] side by side and the summed carrier, (L, 2 D + 1)."""
         self.refuse_variance(variance, "trials")
         v = values if weight is None else np.where(weight > 0, values, 0.0)
-        w = effective_count(_trials(values, weight), known(self.between))
-        h = np.where(w > 0, carrier(v, np.where(w > 0, w, 1.0))[0] + fixed(v, weight), 0.0)
+        w = effective_count(beta_binomial.trials(values, weight), known(self.between))
+        h = np.where(w > 0, beta_binomial.carrier(v, np.where(w > 0, w, 1.0))[0] + beta_binomial.fixed(v, weight), 0.0)
         return np.concatenate([w * v, w * (1 - v), h.sum(-1, keepdims=True)], axis=-1)
 
     def log_evidence(self, rows: Array) -> Array:
@@ -147,21 +133,17 @@ class Proportions(Observed):
         s, f, h = parts(own)
         S, F, _ = parts(sums)
         a, b = self._prior
-        return predictive(s, f, a + S, b + F) + h
+        return beta_binomial.predictive(s, f, a + S, b + F) + h
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
         """Of logarithms of the pseudo-counts."""
-        return likelihood_of_atoms(*parts(sums)[:2])
+        return beta_binomial.likelihood_of_atoms(*parts(sums)[:2])
 
     def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
         """Of those and of the logarithm of `between`."""
-        return likelihood_of_values(stack.values, _trials(stack.values, stack.weight), labels)
+        n = beta_binomial.trials(stack.values, stack.weight)
+        return beta_binomial.likelihood_of_values(stack.values, n, labels)
 
     @property
     def _prior(self) -> tuple[Array, Array]:
         return np.asarray(self.successes), np.asarray(self.failures)
-
-
-def _trials(values: Array, weight: Array | None) -> Array:
-    """Trials behind each value: infinite where not known."""
-    return np.full(values.shape, np.inf) if weight is None else weight

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
+from modelweld.families.math.effective_size import SMALLEST_SHARE
 from modelweld.families.math.event_densities import KINDS, Own, Poisson, likelihood_of_atoms, likelihood_of_values
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
-from modelweld.families.observed import SMALLEST_SHARE, Observed, Search, parts, seen
+from modelweld.families.observed import Observed, Search, parts, seen
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack

@@ -69,8 +69,7 @@ class OutlierReport:
     reasons : list of str
         One sentence for each of these sites, or one that says why nothing was set aside.
     limit : tuple of float
-        For each array, the distance in robust deviations beyond which a row seen in full is an outlier; infinite where
-        there is nothing to measure it by.
+        For each array, robust deviations beyond which a row seen in full is an outlier; infinite where nothing varies.
     """
 
     keep: Flags

@@ -6,17 +6,46 @@ h is here in two parts, one that depends on what values are worth and one that d
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.families.math.blocks import blocks
-from modelweld.families.math.effective_size import effective_count
+from modelweld.families.math.effective_size import SMALLEST_SHARE, effective_count
 from modelweld.families.math.few_events import log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, LogLikelihood
+from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
+from modelweld.inputs.stack import Index, Stack
+
+PSEUDO_COUNTS = (1e-3, 1e6)
+"""Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""
+
+WORTH = (1e-2, 1e8)
+"""Bounds of `between`: values that tell nothing, or that coincide to four digits."""
 
 LARGEST_BLOCK = 1_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
+
+
+def trials(values: Array, weight: Array | None) -> Array:
+    """Trials behind each value: infinite where not known."""
+    return np.full(values.shape, np.inf) if weight is None else weight
+
+
+def first_hyperparameters(stack: Stack, seen: NDArray[np.bool_], exact: bool) -> list[tuple[Array, Array, float]]:
+    """Pseudo-counts and `between`, read off arcsines of roots: their variance is 1 / (4 w), whatever p."""
+    steady = replace(stack, values=np.where(seen, np.arcsin(np.sqrt(stack.values)), 0.0), moments=None)
+    origin, total = total_variance(steady, pooled=False)
+    own = 0.0 if stack.weight is None or not seen.any() else float((1 / stack.weight[seen]).mean())
+    mean = np.clip(np.square(np.sin(origin)), 0.01, 0.99)
+    found = []
+    for share in [0.5] if exact else noise_shares(steady, total):
+        noise = 4 * share * float(total.mean())
+        number = np.clip(1 / (4 * (1 - share) * total), *PSEUDO_COUNTS)
+        found.append((number * mean, number * (1 - mean), 1 / max(noise - own, SMALLEST_SHARE * noise)))
+    return found
 
 
 def over_atoms(x: Array, S: Array, F: Array) -> tuple[float, Array, Array, Array]:

@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
+from modelweld.families.math.effective_size import SMALLEST_SHARE
 from modelweld.families.math.freedom import SEEN_ONCE, freedom
 from modelweld.families.math.simplex import ZERO, Rows
 from modelweld.families.math.start import (
@@ -27,9 +28,6 @@ from modelweld.inputs.stack import Index, Stack
 
 WORTH = (1e-2, 1e7)
 """Bounds of `between`: rows that tell nothing, or that coincide to three digits."""
-
-SMALLEST_SHARE = 0.1
-"""Of the first noise that is put down to differences between sites, even where sites' counts would explain all."""
 
 UNKNOWN_WORTH = 100.0
 """`between` when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""

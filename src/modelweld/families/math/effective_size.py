@@ -15,6 +15,9 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array
 
+SMALLEST_SHARE = 0.1
+"""Of the first noise, put down to differences between sites even where sites' observations would explain all."""
+
 
 def effective_count(n: Array, between: float | Array) -> Array:
     """Observations that values from n of them are worth; n may be infinite, and zero stays zero."""

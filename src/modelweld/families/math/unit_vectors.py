@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from modelweld.errors import InputError
 from modelweld.families.base import first_row
+from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
 
 UNIT_TOLERANCE = 1e-6
 """How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""
+
+
+def unit_vector(given: ArrayLike) -> Array:
+    """A mean direction, its length exactly one; refuse what is none."""
+    mean = np.asarray(given, dtype=np.float64)
+    length = float(np.linalg.norm(mean))
+    if mean.ndim != 1 or not abs(length - 1) <= UNIT_TOLERANCE:
+        raise InputError(
+            f"Directions: mean is one vector of length one; found shape {mean.shape}, length {length:g}. Divide it by "
+            "its length."
+        )
+    return np.asarray(mean / length)
 
 
 def misfit_directions(stack: Stack) -> tuple[int, str] | None:

@@ -1,7 +1,7 @@
-"""Concentrations and mean of directions: the most likely ones, given the sums of directions at atoms.
+"""Directions about a mean: evidence, and the most likely mean and concentrations given sums at atoms.
 
-Equations: `modelweld.families.Directions`. The mean is turned by expectation maximisation, the concentrations are
-climbed, in turn.
+Equations: `modelweld.families.Directions`. In learning the mean is turned by expectation maximisation, and the
+concentrations are climbed, in turn.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.families.math.bessel import slope, tilt_and_slope
+from modelweld.families.math.bessel import log_uniform, slope, tilt, tilt_and_slope
 from modelweld.inputs.local_model import Array
 
 CONCENTRATIONS = (1e-3, 1e6)
@@ -31,11 +31,59 @@ class Weights(NamedTuple):
 
 
 class At(NamedTuple):
-    """Hyperparameters: a point at which the likelihood is evaluated."""
+    """Hyperparameters: mean direction and concentration of atoms (`base`), concentration of values about theirs."""
 
     mean: Array
     kappa: float
     base: float
+
+    def log_evidence(self, rows: Array) -> Array:
+        """Log marginal density of the values behind summed rows [n, c, S]."""
+        D = rows.shape[-1] - 2
+        return np.asarray(self.alone(rows) + tilt(D, self.squares(rows)) - tilt(D, np.asarray(self.base**2)))
+
+    def predictive(self, own: Array, sums: Array) -> Array:
+        """Log densities of values at atoms (L, K): one matrix product, and the tilt of squared lengths."""
+        D = own.shape[1] - 2
+        ours, theirs = self.squares(own) - self.base**2, self.squares(sums)
+        lengths = own[:, 2:] @ sums[:, 2:].T
+        lengths *= 2 * self.kappa**2
+        lengths += ours[:, None]
+        lengths += theirs
+        result = tilt(D, np.maximum(lengths, 0.0, out=lengths))
+        result -= tilt(D, theirs)
+        result += self.alone(own)[:, None]
+        return result
+
+    def mode(self, rows: Array) -> Array:
+        """Direction of kappa_0 mean + kappa S; the mean if there is none."""
+        pull = self.base * self.mean + self.kappa * rows[..., 2:]
+        length = np.linalg.norm(pull, axis=-1, keepdims=True)
+        return np.asarray(np.where(length > 0, pull / np.where(length > 0, length, 1.0), self.mean))
+
+    def squares(self, rows: Array) -> Array:
+        """Squared lengths of kappa_0 mean + kappa S; the same at zero to the last bit as kappa_0 squared."""
+        S = rows[..., 2:]
+        along = S @ self.mean
+        across = np.einsum("...d,...d->...", S, S)
+        squares = self.base**2 + 2 * self.base * self.kappa * along + self.kappa**2 * across
+        return np.asarray(np.maximum(squares, 0.0))
+
+    def alone(self, rows: Array) -> Array:
+        """The part of the evidence that adds up over values: n (log C(0) - tilt(kappa)) + c."""
+        D = rows.shape[-1] - 2
+        return np.asarray(rows[..., 0] * (log_uniform(D) - float(tilt(D, np.asarray(self.kappa**2)))) + rows[..., 1])
+
+    def learned(self, sums: Array, weights: Weights | None, typical: float) -> At:
+        """Hyperparameters at a maximum reached from the present ones, given atoms' rows.
+
+        Where no atom has two values nothing tells noise from spread, and kappa stays as it is.
+        """
+        if not (sums[:, 0] > 1).any():
+            weights = None
+        held = sums[sums[:, 0] > 0, 2:]
+        low, high = CONCENTRATIONS[0] / typical, CONCENTRATIONS[1] * held.shape[1] / typical
+        return maximise(held, weights, self, (min(low, self.kappa), max(high, self.kappa)))
 
 
 def maximise(S: Array, weights: Weights | None, at: At, bounds: tuple[float, float]) -> At:
@@ -83,10 +131,11 @@ def _turned(S: Array, at: At) -> tuple[At, At]:
     """
     pull = at.base * at.mean + at.kappa * S
     a = slope(S.shape[1], np.einsum("kd,kd->k", pull, pull))
-    return at._replace(mean=_direction(a @ pull, at.mean)), at._replace(mean=_direction(a @ S, at.mean))
+    return at._replace(mean=direction_of(a @ pull, at.mean)), at._replace(mean=direction_of(a @ S, at.mean))
 
 
-def _direction(vector: Array, otherwise: Array) -> Array:
+def direction_of(vector: Array, otherwise: Array) -> Array:
+    """Of length one."""
     length = float(np.linalg.norm(vector))
     return vector / length if length > 0 else otherwise
 
@@ -119,11 +168,11 @@ def concentration_at(D: int, scatter: float) -> float:
     return float(np.sqrt(1 - scatter) * (D - 1 + scatter) / scatter)
 
 
-def first_concentrations(D: int, scatter: float, share: float) -> tuple[float, float]:
-    """Of values and of atoms, if this share of the values' scatter is noise.
+def first_concentrations(D: int, scatter: float, share: float, weight: float) -> tuple[float, float]:
+    """Of values of weight one and of atoms, if this share of the scatter of values of typical weight is noise.
 
     With A the mean cosine of values to their atom and A_0 that of atoms to their mean, two copies have mean cosine A^2
     = 1 - noise, and the mean of all values has squared length A_0^2 A^2 = 1 - scatter.
     """
     noise = share * scatter
-    return concentration_at(D, noise), concentration_at(D, min((scatter - noise) / (1 - noise), 1.0))
+    return concentration_at(D, noise) / weight, concentration_at(D, min((scatter - noise) / (1 - noise), 1.0))

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import with_fields
-from modelweld.families.math.start import NOISE_FLOOR
+from modelweld.families.math.start import NOISE_FLOOR, chosen
 from modelweld.families.registry import register
 from modelweld.families.wishart.covariances import dimensions, misfit_beside
 from modelweld.families.wishart.evidence import SPARE, Sums, posterior
@@ -93,9 +93,6 @@ class Moments(NormalInverseWishart):
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
 
-    def __post_init__(self) -> None:
-        self.check_prior()
-
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """A covariance, possibly singular, of the mean's size beside the mean, with one number of points for both."""
         width = stack.values.shape[1]
@@ -110,22 +107,18 @@ class Moments(NormalInverseWishart):
         D = len(origin)
         self.check_freedom(D)
         freedom = float(D + SPARE) if self.freedom is None else self.freedom
-        measured = with_fields(
-            self,
-            mean=origin if self.mean is None else np.zeros(D) + np.asarray(self.mean),
-            freedom=freedom,
-            origin=origin,
-            floor=NOISE_FLOOR * total,
-        )
-        if self.strength is not None and self.scale is not None:
-            return [measured]
+        known = self.strength is not None and self.scale is not None
         return [
             with_fields(
-                measured,
+                self,
+                mean=chosen(self.mean, origin),
                 strength=share / (1 - share) if self.strength is None else self.strength,
+                freedom=freedom,
                 scale=np.diag(freedom * share * total) if self.scale is None else self.scale,
+                origin=origin,
+                floor=NOISE_FLOOR * total,
             )
-            for share in FIRST_SHARES
+            for share in FIRST_SHARES[: 1 if known else None]
         ]
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:

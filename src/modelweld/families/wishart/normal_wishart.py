@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import Learned, with_fields
-from modelweld.families.checks import check_number, known
+from modelweld.families.checks import freeze_number, known
 from modelweld.families.math.start import NOISE_FLOOR, noise_shares, total_variance
 from modelweld.families.registry import register
 from modelweld.families.wishart.covariances import (
@@ -79,8 +79,8 @@ class NormalWishart(NormalInverseWishart):
     floor: ArrayLike = 0.0
 
     def __post_init__(self) -> None:
-        self.check_prior()
-        check_number(self, "between", "a positive number of points")
+        super().__post_init__()
+        freeze_number(self, "between", "a positive number of points")
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Any real values with one weight per row; pairs have a covariance of the mean's size beside the mean."""

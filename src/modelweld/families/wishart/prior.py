@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.families.checks import check_choice, check_number, freeze_vectors, known
+from modelweld.families.checks import check_choice, freeze_number, freeze_vectors, known
 from modelweld.families.math.blocks import blocks
 from modelweld.families.wishart.covariances import misfit_covariances
 from modelweld.families.wishart.evidence import LARGEST_BLOCK, Belief, Sums, log_evidence
@@ -48,8 +48,7 @@ class InverseWishart(Family):
             result[part] = self.log_evidence(own[part, None, :] + sums) - before
         return result
 
-    def check_prior(self) -> None:
-        """Refuse hyperparameters that are none; freeze those that are."""
+    def __post_init__(self) -> None:
         name = type(self).__name__
         check_choice(self, "learning")
         if self.freedom is not None and not np.isfinite(self.freedom):
@@ -82,10 +81,9 @@ class NormalInverseWishart(InverseWishart):
     origin: ArrayLike
     floor: ArrayLike
 
-    def check_prior(self) -> None:
-        """The same for what a prior of means has besides."""
-        super().check_prior()
-        check_number(self, "strength")
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        freeze_number(self, "strength")
         freeze_vectors(self, "mean", "origin", "floor")
 
     def misfit_sizes(self, D: int) -> tuple[int, str] | None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import with_fields
-from modelweld.families.checks import check_number, known
+from modelweld.families.checks import freeze_number, known
 from modelweld.families.registry import register
 from modelweld.families.wishart.covariances import (
     believed,
@@ -76,8 +76,8 @@ class Scatter(InverseWishart):
     learning: Literal["likelihood", "nothing"] = "likelihood"
 
     def __post_init__(self) -> None:
-        self.check_prior()
-        check_number(self, "between", "a positive number of points")
+        super().__post_init__()
+        freeze_number(self, "between", "a positive number of points")
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Matrices that are symmetric and positive definite, with one number of points each."""
@@ -117,7 +117,7 @@ class Scatter(InverseWishart):
 
     def update(self, sums: Array) -> Self:
         """Freedom and scale by maximum likelihood; `between` stays."""
-        return self._learned(self.sums(sums), between=False)
+        return self if self.learning == "nothing" else self._learned(self.sums(sums), between=False)
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """All three by maximum likelihood; where nothing is matched, `between` stays."""
@@ -143,8 +143,6 @@ class Scatter(InverseWishart):
         return Sums(rows[..., 0], np.zeros(rows.shape[:-1]), rows[..., 1], np.zeros((*rows.shape[:-1], D)), second)
 
     def _learned(self, given: Matched | Sums, between: bool) -> Self:
-        if self.learning == "nothing":
-            return self
         free = Free(mean=False, strength=False, between=between)
         at, width = maximise(given, self.belief, known(self.between), free)
         return with_fields(self, freedom=at.freedom, scale=at.scale, between=width)
