@@ -13,7 +13,7 @@ from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
 from modelweld.matching.result import Artefact
 from modelweld.posterior.draws import number_of_atoms
-from modelweld.priors.pieces import Copies
+from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
 from modelweld.screening.artefacts import _as_shadows, _between, _pieces_apart, artefacts
 from modelweld.studies import simulate
@@ -25,7 +25,7 @@ def board_of(values, labels, delta=0.1, family=Gaussian):
     """A board at given labels."""
     stack = Stack(np.concatenate(values), offsets_of([len(v) for v in values]))
     start = family(mean=np.zeros(D), noise=np.full(D, 0.2), spread=np.full(D, 16.0))
-    board = Board([stack], [start], Spectrum(0.5, 1.0, 2.0), Copies(delta))
+    board = Board([stack], [start], Spectrum(0.5, 1.0, 2.0), Pieces(delta))
     board.restore((np.concatenate(labels), *board.state()[1:]))
     return board
 

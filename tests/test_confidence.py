@@ -107,7 +107,7 @@ def test_conditional_is_that_of_the_objective(seed):
     matching = fusion.matching
     atoms = len(matching.counts)
     for j, held in enumerate(fusion.labels):
-        board = fusion.board().copied()
+        board = fusion.board().copy()
         group = slice(board.offsets[j], board.offsets[j + 1])
         others = [k for k in range(atoms) if matching.counts[k] > (k in held)]
         choices = [c for c in product([*others, -1], repeat=len(held)) if all(c.count(k) <= 1 for k in c if k >= 0)]
@@ -149,7 +149,7 @@ def two_sets(rng, J=4):
 def test_several_sets_with_variance_and_weight(copies):
     fusion = modelweld.fuse(two_sets(np.random.default_rng(0)), copies=copies)
     for name, matching in fusion.matchings.items():
-        board = fusion.board(name).copied()
+        board = fusion.board(name).copy()
         assert board.objective() == pytest.approx(matching.objective, abs=1e-6)
         confidence = fusion.confidence(name)
         assert [len(c) for c in confidence] == [len(held) for held in matching.labels]
@@ -174,16 +174,16 @@ def test_pieces_are_judged_one_at_a_time():
     fusion = modelweld.fuse(given, family, modelweld.BetaBernoulli(), copies=False)
     labels, counts = np.array([0, 0, 1, 2, 0, 0, 1, 3, 0, 2, 1, 2, 4, 4, 1, 2]), np.array([3, 4, 3, 1, 1])
     fusion.matchings["atom"] = replace(fusion.matching, stacked_labels=labels, counts=counts, delta=0.1)
-    board = fusion.board().copied()
+    board = fusion.board().copy()
     K = len(counts)
     for j in (0, 1, 2, 3):
         table, stated = fusion.conditional(j), fusion.confidence()[j]
         for n, k in enumerate(fusion.labels[j]):
             row = int(board.offsets[j]) + n
-            fusion_board = fusion.board().copied()
+            fusion_board = fusion.board().copy()
             alone = np.count_nonzero(fusion_board.labels == k) == 1
             options = [atom for atom in range(K) if not (alone and atom == k)]
-            objective = np.array([objective_with(fusion.board().copied(), row, at) for at in [*options, 100]])
+            objective = np.array([objective_with(fusion.board().copy(), row, at) for at in [*options, 100]])
             expected = np.zeros(K + 1)
             expected[[*options, K]] = np.exp(objective - objective.max())
             np.testing.assert_allclose(table[n], expected / expected.sum(), atol=1e-5)

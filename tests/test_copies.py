@@ -12,7 +12,7 @@ from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import Pairs, merge, merge_and_split, split
 from modelweld.matching.search import believable, certainty
-from modelweld.priors.pieces import Copies
+from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
 from modelweld.studies import simulate
 
@@ -35,7 +35,7 @@ def doubled_board(seed, share=0.3, J=8, copies=None, prior=None, noise=0.3):
 def objective_of(board):
     """From the definition."""
     family, stack = board.families[0], board.stacks[0]
-    value = board.copies.log_prob(board.pieces()) if board.copies else 0.0
+    value = board.pieces.log_prob(board.pieces_held()) if board.pieces else 0.0
     counts = []
     rows = family.rows(stack.values, stack.variance, stack.weight)
     for k in np.unique(board.labels):
@@ -48,7 +48,7 @@ def objective_of(board):
 @pytest.mark.parametrize("prior", [BetaBernoulli(), Spectrum()])
 @pytest.mark.parametrize("seed", range(8))
 def test_no_step_and_no_update_lowers_the_objective(seed, prior):
-    board, _ = doubled_board(seed, copies=Copies(), prior=prior, noise=1.0)
+    board, _ = doubled_board(seed, copies=Pieces(), prior=prior, noise=1.0)
     rng = np.random.default_rng(seed)
     board.sweep(rng.permutation(8))
     now = board.objective()
@@ -66,7 +66,7 @@ def test_no_step_and_no_update_lowers_the_objective(seed, prior):
         now = after
 
 
-@pytest.mark.parametrize("copies", [None, Copies(0.1)])
+@pytest.mark.parametrize("copies", [None, Pieces(0.1)])
 @pytest.mark.parametrize("seed", range(6))
 def test_worth_is_the_difference_of_objectives(seed, copies):
     board, _ = doubled_board(seed, copies=copies, share=0.3 if copies else 0.0)
@@ -86,25 +86,25 @@ def test_worth_is_the_difference_of_objectives(seed, copies):
 
 def test_pieces_come_together():
     for seed in range(5):
-        board, truth = doubled_board(seed, copies=Copies())
+        board, truth = doubled_board(seed, copies=Pieces())
         rng = np.random.default_rng(0)
         progress = merge_and_split(board, 8, rng, alternate(board, 8, rng, 100), 100)
         assert progress.converged
         assert (np.diff(progress.history) >= -1e-9).all()
         assert len(board.counts) == len(np.unique(truth))
         assert len(np.unique(np.stack([board.labels, truth]), axis=1).T) == len(board.counts)
-        extra = len(truth) - len(board.pieces())
-        assert board.copies.delta == pytest.approx((extra + 0.5) / (len(truth) + 10))
+        extra = len(truth) - len(board.pieces_held())
+        assert board.pieces.delta == pytest.approx((extra + 0.5) / (len(truth) + 10))
 
 
 def test_without_copies_a_group_holds_an_atom_once():
     board, _ = doubled_board(0)
     rng = np.random.default_rng(0)
     merge_and_split(board, 8, rng, alternate(board, 8, rng, 100), 100)
-    assert (board.pieces() == 1).all()
+    assert (board.pieces_held() == 1).all()
 
 
-@pytest.mark.parametrize("copies", [None, Copies(0.1)])
+@pytest.mark.parametrize("copies", [None, Pieces(0.1)])
 def test_merge_rises_are_differences_of_objectives(copies):
     board, _ = doubled_board(1, copies=copies, noise=1.5, share=0.3 if copies else 0.0)
     board.sweep(np.arange(8))
@@ -127,7 +127,7 @@ def test_merge_rises_are_differences_of_objectives(copies):
 @pytest.mark.parametrize("move", [merge, split])
 @pytest.mark.parametrize("seed", range(5))
 def test_moves_never_lower_the_objective(seed, move):
-    board, _ = doubled_board(seed, copies=Copies(), noise=1.5)
+    board, _ = doubled_board(seed, copies=Pieces(), noise=1.5)
     board.sweep(np.arange(8))
     before = board.objective()
     done = move(board)
@@ -176,7 +176,7 @@ def test_many_pieces_are_believed_only_where_they_are_unmistakable():
 
 def test_pieces_are_sure_of_their_atom_or_not():
     for noise, expected in ((0.1, True), (3.0, False)):
-        board, truth = doubled_board(0, copies=Copies(), noise=noise)
+        board, truth = doubled_board(0, copies=Pieces(), noise=noise)
         board.labels = truth.copy()
         board.recount()
         for _ in range(3):
@@ -188,7 +188,7 @@ def test_pieces_are_sure_of_their_atom_or_not():
     ("share", "noise", "believed"), [(0.3, 0.1, True), (0.3, 3.0, False), (1.0, 0.1, False), (0.05, 3.0, True)]
 )
 def test_many_or_mistakable_pieces_are_not_believed(share, noise, believed):
-    board, truth = doubled_board(0, share=share, copies=Copies(), noise=noise)
+    board, truth = doubled_board(0, share=share, copies=Pieces(), noise=noise)
     board.restore((truth.copy(), *board.state()[1:]))
     board.learn()
     with nullcontext() if believed else pytest.warns(OverlapWarning):
@@ -196,7 +196,7 @@ def test_many_or_mistakable_pieces_are_not_believed(share, noise, believed):
 
 
 def test_certainty_is_that_of_the_most_doubtful_tenth():
-    board, truth = doubled_board(1, copies=Copies(), noise=1.0)
+    board, truth = doubled_board(1, copies=Pieces(), noise=1.0)
     board.restore((truth.copy(), *board.state()[1:]))
     family, rows, sure = board.families[0], board.rows[0], []
     for i, (atom, group) in enumerate(zip(board.labels, board.group, strict=True)):
@@ -210,7 +210,7 @@ def test_certainty_is_that_of_the_most_doubtful_tenth():
     assert certainty(board) == 1.0
 
 
-@pytest.mark.parametrize("copies", [None, Copies(0.1)])
+@pytest.mark.parametrize("copies", [None, Pieces(0.1)])
 @pytest.mark.parametrize("seed", range(4))
 def test_rises_are_kept_up_to_date(seed, copies):
     """After every union the table is that of a board at the joined labels."""

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 from scipy.special import digamma, gammaln
 
 from modelweld import InputError, LocalModel, fuse
-from modelweld.families.base import Family, summed
+from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.counts import Counts
 from modelweld.families.math import log_rising as rising
 from modelweld.families.math.freedom import freedom, log_freedom
@@ -53,7 +53,7 @@ def test_what_a_row_is_worth_is_learned_where_the_matching_is_known(D, base, bet
     stack = Stack(g / g.sum(1, keepdims=True), offsets_of([len(g)]))
     family = Counts(base=np.full(D, base), between=between / 3)
     for _ in range(10):
-        family = family.learn(stack, labels, summed(family.rows(stack.values), labels))
+        family = family.learn(stack, labels, sum_by_atom(family.rows(stack.values), labels))
     assert between / 1.5 < family.between < between * 1.5
 
 
@@ -189,7 +189,7 @@ def test_learning_with_different_vocabularies_never_lowers_the_evidence():
         family = start
         history = []
         for _ in range(6):
-            sums = summed(family.rows(x, None, weight), labels)
+            sums = sum_by_atom(family.rows(x, None, weight), labels)
             history.append(float(family.log_evidence(sums).sum()))
             family = family.learn(stack, labels, sums)
         assert (np.diff(history) >= -1e-9).all()

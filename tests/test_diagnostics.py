@@ -8,7 +8,7 @@ from modelweld.diagnostics.merge_value import gain_of_site, gain_over_apart
 from modelweld.diagnostics.sites import diagnose, worth_merging
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
-from modelweld.priors.pieces import Copies
+from modelweld.priors.pieces import Pieces
 from modelweld.studies import simulate
 from modelweld.studies.baselines import kmeans_matching
 
@@ -38,7 +38,7 @@ def rich(seed=0):
 
 
 def board_at(fusion, labels):
-    board = fusion.board(next(iter(fusion.matchings))).copied()
+    board = fusion.board(next(iter(fusion.matchings))).copy()
     board.restore((labels.copy(), *board.state()[1:]))
     return board
 
@@ -50,7 +50,7 @@ FITS = {"plain": plain, "rich": rich}
 @pytest.mark.parametrize("fit", FITS)
 def test_the_board_is_the_one_the_fit_ended_with(fit, seed):
     fusion = FITS[fit](seed)
-    board = fusion.board(next(iter(fusion.matchings))).copied()
+    board = fusion.board(next(iter(fusion.matchings))).copy()
     assert board.objective() == pytest.approx(fusion.objective, rel=1e-9)
     for estimate, values in zip(board.estimates(), fusion.matching.values.values(), strict=True):
         assert np.allclose(estimate, values)
@@ -78,7 +78,7 @@ def test_gains_with_atoms_in_pieces_are_differences_too():
     drawn = simulate.over_segmented(0.4, seed=1)
     family = Gaussian(mean=0.0, noise=0.16, spread=6.25)
     stacks = fuse(drawn.values).board().stacks
-    board = Board(stacks, [family], BetaBernoulli(), Copies(0.2))
+    board = Board(stacks, [family], BetaBernoulli(), Pieces(0.2))
 
     def objective(labels):
         board.restore((labels.copy(), *board.state()[1:]))
@@ -122,7 +122,7 @@ def test_influence_is_the_move_in_a_refit_without_the_site(fit, seed):
 def test_scores_are_predictive_densities_given_the_others(fit, seed):
     fusion = FITS[fit](seed)
     labels, offsets = fusion.matching.stacked_labels, fusion.matching.offsets
-    board = fusion.board(next(iter(fusion.matchings))).copied()
+    board = fusion.board(next(iter(fusion.matchings))).copy()
     for j, found in enumerate(diagnose(fusion)):
         total, unshared = 0.0, 0
         for row in range(offsets[j], offsets[j + 1]):

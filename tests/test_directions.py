@@ -10,7 +10,7 @@ from scipy.stats import vonmises_fisher
 import modelweld
 from cases.directions import CASES, about, unit
 from modelweld import InputError, LocalModel
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import log_normaliser, slope, tilt
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS
@@ -92,7 +92,7 @@ def test_turning_all_directions_turns_the_answer():
     case, rng = CASES["many dimensions"], np.random.default_rng(2)
     drawn, turn = case.draw([3, 2, 4], rng), np.linalg.qr(rng.normal(size=(60, 60)))[0]
     turned = replace(case.family, mean=case.family.mean @ turn)
-    sums, turned_sums = drawn.sums(case.family), summed(turned.rows(drawn.values @ turn), drawn.labels)
+    sums, turned_sums = drawn.sums(case.family), sum_by_atom(turned.rows(drawn.values @ turn), drawn.labels)
     assert np.allclose(case.family.log_evidence(sums), turned.log_evidence(turned_sums))
     assert np.allclose(case.family.estimate(sums) @ turn, turned.estimate(turned_sums))
     before, after = case.family.update(sums), turned.update(turned_sums)
@@ -147,7 +147,7 @@ def test_without_two_values_at_an_atom_the_concentration_stays():
 def test_values_that_coincide_have_a_largest_concentration():
     values = np.repeat(unit(np.random.default_rng(7).normal(size=(5, 4))), 3, axis=0)
     family = Directions(unit(np.ones(4)), 10.0, 0.0)
-    learned = family.update(summed(family.rows(values), np.repeat(np.arange(5), 3)))
+    learned = family.update(sum_by_atom(family.rows(values), np.repeat(np.arange(5), 3)))
     assert learned.concentration == pytest.approx(4 * CONCENTRATIONS[1], rel=1e-6)
 
 

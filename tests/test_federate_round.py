@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import modelweld
 from modelweld import InputError, LocalModel
 from modelweld.federate import Answers, packed, returned, unpacked
-from modelweld.federate.agreement import disagreeing
+from modelweld.federate.agreement import find_disagreeing
 from modelweld.federate.outcome import Outcome
 from modelweld.files import save
 from modelweld.kinds.mixture import mixture
@@ -185,7 +185,7 @@ def test_a_site_that_describes_something_else_is_refused(odd):
 
 
 def test_sites_that_agree_stay():
-    assert disagreeing([site(name) for name in NAMES]) == {}
+    assert find_disagreeing([site(name) for name in NAMES]) == {}
 
 
 def test_sites_get_the_fused_model_and_nothing_of_each_other():

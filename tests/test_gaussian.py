@@ -5,7 +5,7 @@ import pytest
 
 from cases.gaussian import CASES, GaussianCase, gaussian
 from modelweld import Gaussian, InputError
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.math import random_effects
 from modelweld.families.math.random_effects import Effects
 from modelweld.families.math.standard_errors import VaryingNoise
@@ -42,7 +42,7 @@ def test_fixed_hyperparameters_stay(rng):
 def test_coinciding_values_meet_the_floor(rng):
     family = Gaussian().starts(Stack(np.repeat(rng.normal(size=(4, 2)), 3, axis=0), offsets_of([12])))[0]
     values = np.repeat(rng.normal(size=(4, 2)), 3, axis=0)
-    found = family.update(summed(family.rows(values), np.repeat(np.arange(4), 3)))
+    found = family.update(sum_by_atom(family.rows(values), np.repeat(np.arange(4), 3)))
     assert np.allclose(found.noise, family.floor)
     assert (found.spread > 0.01).all()
 
@@ -55,7 +55,7 @@ def test_compiled_likelihood_is_the_plain_one(rng, scalar, counts):
     counts = rng.integers(1, 9, 30) if counts == "many" else np.asarray(counts)
     labels = np.repeat(np.arange(len(counts)), counts)
     values = rng.normal(0, 2, (len(counts), 4))[labels] + rng.normal(size=(len(labels), 4))
-    sums, squares = summed(values, labels), (values**2).sum(0)
+    sums, squares = sum_by_atom(values, labels), (values**2).sum(0)
     effects, lines = Effects.from_counts(counts, sums, squares), likelihood.lines_of(counts, sums, squares)
     H = 1 if scalar else 4
     for start in (0.1, 1.0, 10.0):
@@ -115,7 +115,7 @@ def test_places_are_those_of_the_model(rng):
     labels = np.array([0, 0, 0, 1, 1, 2])
     family = Gaussian(mean=[2.0, 4.0], noise=[0.5, 1.5], spread=[4.0, 9.0], trust=1.7, origin=[1.0, -1.0])
     rows = family.rows(values, variance, weight)
-    sums = summed(rows, labels)
+    sums = sum_by_atom(rows, labels)
     at = family.located(rows, sums)
     seen = weight > 0
     own = np.where(seen, np.array([0.5, 1.5]) / np.where(seen, weight, 1.0) + 1.7 * variance, np.inf)
@@ -124,7 +124,7 @@ def test_places_are_those_of_the_model(rng):
     np.testing.assert_allclose(np.where(seen, at.values + family.origin, values), values)
     np.testing.assert_allclose(at.peak, -0.5 * np.where(seen, np.log(2 * np.pi * own), 0.0).sum(1))
     np.testing.assert_allclose(at.places + family.origin, family.estimate(sums))
-    np.testing.assert_allclose(1 / at.uncertain, 1 / family.spread + summed(1 / own, labels))
+    np.testing.assert_allclose(1 / at.uncertain, 1 / family.spread + sum_by_atom(1 / own, labels))
     moved = Gaussian(mean=[5.0, 6.0], noise=[0.5, 1.5], spread=[0.3, 0.2], trust=1.7, origin=[1.0, -1.0])
     about = at.about(np.array([4.0, 7.0]), np.array([0.3, 0.2]))
     np.testing.assert_allclose(about.log_evidence(sums), moved.log_evidence(sums))

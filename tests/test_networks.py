@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from modelweld import InputError, fuse, read
 from modelweld.families import Gaussian
 from modelweld.kinds.network import network, shares
-from modelweld.kinds.network_outputs import activated, outputs
+from modelweld.kinds.network_outputs import activate, outputs
 from modelweld.kinds.network_polish import _slope
-from modelweld.kinds.network_refit import DRAWS, drawn
+from modelweld.kinds.network_refit import DRAWS, draw_inputs
 from modelweld.libraries import write
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from programs import printed_by
@@ -73,7 +73,7 @@ def test_a_refit_with_all_units_kept_is_the_ensemble_too(rng, hidden, activation
 @pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
 def test_polishing_only_brings_outputs_nearer(rng, activation):
     fusion = fuse([some_network(rng, [3, 4, 3, 2], activation=activation, counts=5) for _ in range(3)])
-    X = drawn(fusion.models, DRAWS, 0)
+    X = draw_inputs(fusion.models, DRAWS, 0)
     off = [np.square(outputs(fusion.fused("polish", steps=n), X) - ensemble(fusion, X)).sum() for n in (0, 1, 5, 100)]
     assert all(after <= before * (1 + 1e-9) for before, after in pairwise(off))
     refit = fusion.fused("refit")
@@ -83,8 +83,8 @@ def test_polishing_only_brings_outputs_nearer(rng, activation):
 @pytest.mark.parametrize("activation", ["tanh", "logistic", "identity"])
 def test_slopes_of_activations(activation):
     x, step = np.linspace(-2, 2, 9), 1e-6
-    rise = (activated(x + step, activation) - activated(x - step, activation)) / (2 * step)
-    assert np.allclose(_slope(activated(x, activation), activation), rise, atol=1e-8)
+    rise = (activate(x + step, activation) - activate(x - step, activation)) / (2 * step)
+    assert np.allclose(_slope(activate(x, activation), activation), rise, atol=1e-8)
 
 
 def test_polishing_does_not_depend_on_the_order_of_sites(rng):

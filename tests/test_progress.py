@@ -12,7 +12,7 @@ from rich.progress import Progress
 import modelweld
 from modelweld import InputError, LocalModel
 from modelweld.files import save
-from modelweld.progress import SHORTEST, Steps, heard_by, tell, told
+from modelweld.progress import SHORTEST, Steps, listen, tell, track
 from modelweld.shards import fuse_shards, grouped
 from modelweld.studies.simulate import sparse
 
@@ -100,12 +100,12 @@ def test_a_sweep_is_told_site_by_site():
 
 def test_the_inner_listener_hears_and_the_outer_one_is_back_afterwards():
     inner, outer = [], []
-    with heard_by(lambda *step: outer.append(step)):
-        with contextlib.suppress(ZeroDivisionError), heard_by(lambda *step: inner.append(step)):
+    with listen(lambda *step: outer.append(step)):
+        with contextlib.suppress(ZeroDivisionError), listen(lambda *step: inner.append(step)):
             tell("a", 1, 2)
             raise ZeroDivisionError
-        with heard_by(None):
-            assert list(told("xy", "b", 2)) == ["x", "y"]
+        with listen(None):
+            assert list(track("xy", "b", 2)) == ["x", "y"]
     tell("nobody", 0)
     assert inner == [("a", 1, 2)]
     assert outer == [("b", 0, 2), ("b", 1, 2), ("b", 2, 2)]
@@ -114,7 +114,7 @@ def test_the_inner_listener_hears_and_the_outer_one_is_back_afterwards():
 def test_confidences_and_diagnostics_tell_too():
     heard = set()
     fusion = modelweld.fuse(VALUES)
-    with heard_by(lambda what, done, total: heard.add(what)):
+    with listen(lambda what, done, total: heard.add(what)):
         fusion.confidence()
         fusion.diagnose()
         fusion.worth_merging()

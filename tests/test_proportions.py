@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import betabinom
 
 from modelweld import InputError, LocalModel, fuse
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.proportions import Proportions
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.studies import metrics
@@ -36,7 +36,7 @@ def test_what_values_are_worth_is_learned(a, b, sent):
     stack = Stack(values, offsets_of([len(labels)]), None, weight)
     family = Proportions().starts(stack)[0]
     for _ in range(10):
-        family = family.learn(stack, labels, summed(family.rows(stack.values, weight=stack.weight), labels))
+        family = family.learn(stack, labels, sum_by_atom(family.rows(stack.values, weight=stack.weight), labels))
     assert 0.8 < family.between / 20.0 < 1.3
 
 

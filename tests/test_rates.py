@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import nbinom
 
 from modelweld import InputError, LocalModel, fuse
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.rates import Rates
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.studies import metrics
@@ -40,7 +40,7 @@ def test_what_values_are_worth_is_learned_also_from_few_events(mean, sent):
     stack = Stack(values, offsets_of([len(labels)]), None, weight)
     family = Rates().starts(stack)[0]
     for _ in range(10):
-        family = family.learn(stack, labels, summed(family.rows(stack.values, weight=stack.weight), labels))
+        family = family.learn(stack, labels, sum_by_atom(family.rows(stack.values, weight=stack.weight), labels))
     assert 0.8 < family.between[0] / 8.0 < 1.25
 
 

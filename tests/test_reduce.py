@@ -5,9 +5,9 @@ import pytest
 
 from modelweld import InputError, fuse
 from modelweld.kinds.mixture import densest, mixture
-from modelweld.kinds.mixture_components import merged, stacked
-from modelweld.kinds.mixture_density import drawn, log_likelihood, nearest, softened, statistics
-from modelweld.kinds.mixture_reduction import log_volumes, reduced
+from modelweld.kinds.mixture_components import merge_components, stack_components
+from modelweld.kinds.mixture_density import draw_points, log_likelihood, nearest, soften, statistics
+from modelweld.kinds.mixture_reduction import log_volumes, reduce_to
 
 
 def sites(rng, diagonal, J=5, L=4, D=3):
@@ -24,7 +24,7 @@ def sites(rng, diagonal, J=5, L=4, D=3):
 
 
 def cost(parts, labels):
-    _, spreads, mass = merged(*parts, np.unique(labels, return_inverse=True)[1])
+    _, spreads, mass = merge_components(*parts, np.unique(labels, return_inverse=True)[1])
     return 0.5 * float((mass * log_volumes(spreads)).sum())
 
 
@@ -34,7 +34,7 @@ def fusion(request):
 
 
 def test_reduction_is_greedy_at_every_step(fusion):
-    parts = stacked(fusion.models)
+    parts = stack_components(fusion.models)
     N = len(parts[0])
     path = fusion.reduction()
     total = float(parts[2].sum())
@@ -67,15 +67,15 @@ def test_reduce_has_k_components_and_keeps_the_points(fusion):
 
 def likelihood(parts, mixture, seed=1):
     """Of many points of the union, which none but the test has seen."""
-    return log_likelihood(mixture, *drawn(parts, np.random.default_rng(seed), 100))
+    return log_likelihood(mixture, *draw_points(parts, np.random.default_rng(seed), 100))
 
 
 def test_density_is_nearer_to_the_union_than_the_reduction_and_the_matching(fusion):
-    parts = stacked(fusion.models)
+    parts = stack_components(fusion.models)
     K = len(fusion.counts)
     found = likelihood(parts, densest(*parts, fusion.matching.stacked_labels, K))
-    assert found > likelihood(parts, merged(*parts, fusion.reduction().labels(K))) - 1e-3
-    assert found > likelihood(parts, merged(*parts, fusion.matching.stacked_labels)) - 1e-3
+    assert found > likelihood(parts, merge_components(*parts, fusion.reduction().labels(K))) - 1e-3
+    assert found > likelihood(parts, merge_components(*parts, fusion.matching.stacked_labels)) - 1e-3
     assert fusion.fused("density").sizes == fusion.fused("moments").sizes
 
 
@@ -85,8 +85,8 @@ def test_softening_comes_near_to_em_on_very_many_points(diagonal):
     wide = np.where(np.arange(40) % 2, 0.02, 1.0)  # wide ones lie across narrow ones
     spreads = wide[:, None] * np.ones(2) if diagonal else wide[:, None, None] * np.array([[1.0, 0.8], [0.8, 1.0]])
     parts = rng.uniform(0, 3, (40, 2)), spreads, np.ones(40)
-    start = merged(*parts, reduced(*parts, 4))
-    points, weight = drawn(parts, np.random.default_rng(2), 40)
+    start = merge_components(*parts, reduce_to(*parts, 4))
+    points, weight = draw_points(parts, np.random.default_rng(2), 40)
     now = start
     for _ in range(20):
         mass, first, second = statistics(now, points, weight)
@@ -106,8 +106,8 @@ def test_components_that_are_not_shared_arrive_without_noise():
         A @ np.swapaxes(A, 1, 2),
         np.ones(4),
     )
-    start = merged(*parts, np.array([0, 0, 1, 1]))
-    for now, before in zip(softened(parts, start, rng), start, strict=True):
+    start = merge_components(*parts, np.array([0, 0, 1, 1]))
+    for now, before in zip(soften(parts, start, rng), start, strict=True):
         assert np.allclose(now, before, rtol=1e-6)
 
 
@@ -126,11 +126,13 @@ def test_any_number_of_components(fusion, how):
         assert small.arrays["counts"].sum() == pytest.approx(total)
     assert fusion.fused("density", K=20).sizes == {"component": 20}
     one = fusion.fused(how, K=1)
-    assert np.allclose(one.arrays["means"], merged(*stacked(fusion.models), np.zeros(20, int))[0], atol=1e-6)
+    assert np.allclose(
+        one.arrays["means"], merge_components(*stack_components(fusion.models), np.zeros(20, int))[0], atol=1e-6
+    )
 
 
 def test_moments_with_k_merges_atoms_and_leaves_none_out(fusion):
-    atoms = merged(*stacked(fusion.models), fusion.matching.stacked_labels)
+    atoms = merge_components(*stack_components(fusion.models), fusion.matching.stacked_labels)
     K = len(atoms[0])
     ways = [cost(atoms, np.where(np.arange(K) == b, a, np.arange(K))) for b in range(K) for a in range(b)]
     small = fusion.fused("moments", K=K - 1)

@@ -10,11 +10,11 @@ import modelweld
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import merged, stacked
+from modelweld.kinds.mixture_components import merge_components, stack_components
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
 from modelweld.report import numbers_of, page_of, summary, write_report
-from modelweld.report.coordinates import deviations, likeness, plane, values_of
+from modelweld.report.coordinates import deviations, gather_values, order_by_likeness, plane
 from modelweld.studies.baselines import kmeans_matching
 from modelweld.studies.simulate import over_segmented, poisoned, sparse
 
@@ -156,7 +156,7 @@ def test_numbers_are_the_fusions(fusion, found):
         assert one["sizes"] == np.diff(matching.offsets).tolist()
         assert one["set_aside_number"]["all"] == len(matching.set_aside)
         assert one["fit"]["history"] == list(matching.history)
-        values = values_of(fusion, one["name"])
+        values = gather_values(fusion, one["name"])
         columns = [values.columns.index(name) for name in one["columns"]]
         assert np.allclose(np.array(one["atoms"]), values.atoms[:, columns], rtol=1e-5, atol=0)
         assert sorted(one["order"]["sites"]) == list(range(len(fusion.sites)))
@@ -330,7 +330,7 @@ def test_what_is_too_large_is_left_out_and_said(monkeypatch):
 def test_a_mixtures_ellipses_are_those_of_merged_components():
     fusion = hostile()
     drawn = numbers_of(fusion)["picture"]
-    means, spreads, counts = merged(*stacked(fusion.models), fusion.matching.stacked_labels)
+    means, spreads, counts = merge_components(*stack_components(fusion.models), fusion.matching.stacked_labels)
     assert np.allclose(drawn["atoms"]["means"], means, rtol=1e-4)
     assert np.allclose(np.diagonal(drawn["atoms"]["covariances"], axis1=1, axis2=2), spreads, rtol=1e-4)
     assert np.allclose(drawn["atoms"]["counts"], counts, rtol=1e-4)
@@ -365,7 +365,7 @@ def test_blocks_are_found_by_likeness():
     presence = block[:, None] == np.repeat([0, 1], 5)[None, :]
     presence[0, 5] = True  # so that the two are one piece, and there is an order
     rows, columns = rng.permutation(12), rng.permutation(10)
-    sites, atoms = likeness(presence[np.ix_(rows, columns)], 10)
+    sites, atoms = order_by_likeness(presence[np.ix_(rows, columns)], 10)
     ordered = block[rows][sites]
     assert (np.diff(ordered) != 0).sum() == 1
     assert (np.diff((columns[atoms] >= 5).astype(int)) != 0).sum() == 1
@@ -373,7 +373,7 @@ def test_blocks_are_found_by_likeness():
 
 def test_unshared_atoms_and_those_set_aside_come_last():
     presence = np.array([[1, 1, 0, 0, 1], [1, 1, 1, 0, 0], [1, 1, 0, 1, 0]], dtype=bool)
-    _, atoms = likeness(presence, 4)
+    _, atoms = order_by_likeness(presence, 4)
     assert set(atoms[:2]) == {0, 1}
     assert set(atoms[2:4]) == {2, 3}
     assert atoms[4] == 4
@@ -382,7 +382,7 @@ def test_unshared_atoms_and_those_set_aside_come_last():
 def test_a_typical_distance_is_one():
     fusion = plain()
     matching = fusion.matching
-    distance, spread = deviations(values_of(fusion, "atom"), matching.stacked_labels, matching.counts)
+    distance, spread = deviations(gather_values(fusion, "atom"), matching.stacked_labels, matching.counts)
     shared = matching.counts[matching.stacked_labels] > 1
     assert np.isclose((distance[shared] ** 2).mean(), 1)
     first = np.concatenate(fusion.given)[matching.stacked_labels == 0] - fusion.atoms[0]
@@ -392,7 +392,7 @@ def test_a_typical_distance_is_one():
 
 def test_in_two_dimensions_the_map_keeps_distances_up_to_units():
     fusion = modelweld.fuse(sparse(8, 5, 2, 0.1, 3.0, 1.0, 1.0, seed=2).values)
-    values = values_of(fusion, "atom")
+    values = gather_values(fusion, "atom")
     local, atoms, explained = plane(values, fusion.matching.stacked_labels, len(fusion.counts))
     assert np.isclose(explained.sum(), 1)
     unit = values.local.std(axis=0)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, set_aside
+from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, find_outliers
 from modelweld.studies.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}
@@ -29,7 +29,7 @@ def honest_sites(rng, J=9, D=3, L=12, noise=0.1):
 def test_clean_sets_lose_nothing(name, seed):
     drawn = SETS[name](seed=seed)
     for variance in (None, drawn.variance):
-        report = set_aside([stack_of(drawn.values, variance)])
+        report = find_outliers([stack_of(drawn.values, variance)])
         assert report.clean
         assert (report.sites, report.rows, report.reasons) == ((), {}, [])
 
@@ -39,7 +39,7 @@ def test_clean_sets_lose_nothing(name, seed):
 def test_poisoned_sets_lose_the_bad_site_and_nothing_else(name, seed):
     drawn = SETS[name](seed=seed)
     for variance in (None, drawn.variance):
-        report = set_aside([stack_of(drawn.values, variance)], [f"s{j}" for j in range(13)])
+        report = find_outliers([stack_of(drawn.values, variance)], [f"s{j}" for j in range(13)])
         assert report.sites == (12,)
         assert np.array_equal(report.keep, np.repeat(drawn.honest, [len(v) for v in drawn.values]))
         assert len(report.reasons) == 1
@@ -60,7 +60,7 @@ def test_atoms_of_any_shape_that_sites_share_are_kept(shape):
             "far atom": np.vstack([rng.normal(size=(29, 4)), np.full((1, 4), 500.0)]),
         }[shape]
         held = [rng.random(30) < 0.6 for _ in range(10)]
-        report = set_aside([stack_arrays([atoms[h] + rng.normal(0, 0.1, (h.sum(), 4)) for h in held])])
+        report = find_outliers([stack_arrays([atoms[h] + rng.normal(0, 0.1, (h.sum(), 4)) for h in held])])
         assert report.clean
 
 
@@ -69,7 +69,7 @@ def test_atoms_of_any_shape_that_sites_share_are_kept(shape):
 def test_few_values_raise_no_alarm(J, L):
     rng = np.random.default_rng(J * 100 + L)
     for D in (1, 3, 10):
-        assert all(set_aside([stack_arrays(list(rng.normal(size=(J, L, D))))]).clean for _ in range(50))
+        assert all(find_outliers([stack_arrays(list(rng.normal(size=(J, L, D))))]).clean for _ in range(50))
 
 
 @pytest.mark.parametrize("D", [1, 2, 3])
@@ -77,7 +77,7 @@ def test_in_few_dimensions_what_is_outside_goes(D):
     for seed in range(10):
         rng = np.random.default_rng(seed)
         sites = [*honest_sites(rng, D=D), rng.normal(0, 10, (10, D))]
-        report = set_aside([stack_arrays(sites)])
+        report = find_outliers([stack_arrays(sites)])
         bad = np.repeat(np.arange(10) == 9, [len(s) for s in sites])
         assert report.keep[~bad].all()
         size = np.sqrt(np.square(sites[-1]).mean(1))
@@ -88,7 +88,7 @@ def test_in_few_dimensions_what_is_outside_goes(D):
 
 def test_one_site_with_very_many_values_has_one_vote():
     rng = np.random.default_rng(0)
-    report = set_aside([stack_arrays([*honest_sites(rng), rng.normal(0, 1000, (2000, 3))])])
+    report = find_outliers([stack_arrays([*honest_sites(rng), rng.normal(0, 1000, (2000, 3))])])
     assert report.sites == (9,)
     assert report.keep[:-2000].all()
 
@@ -97,7 +97,7 @@ def test_one_site_with_very_many_values_has_one_vote():
 def test_up_to_the_breakdown_bad_sites_go_beyond_it_nothing_does(bad):
     rng = np.random.default_rng(bad)
     sites = [*honest_sites(rng, 10 - bad, 10), *(rng.normal(0, 1000, (10, 10)) for _ in range(bad))]
-    report = set_aside([stack_arrays(sites)])
+    report = find_outliers([stack_arrays(sites)])
     if bad <= BREAKDOWN * 10:
         assert report.sites == tuple(range(10 - bad, 10))
     else:
@@ -107,7 +107,7 @@ def test_up_to_the_breakdown_bad_sites_go_beyond_it_nothing_does(bad):
 def test_when_too_many_would_go_it_says_so():
     rng = np.random.default_rng(0)  # both halves are tight, and the median is in one of them
     sites = [rng.normal(0, 1, (10, 2)) for _ in range(6)] + [rng.normal(0, 1, (10, 2)) + 10.0**j for j in range(3, 8)]
-    report = set_aside([stack_arrays(sites)], list("abcdefghijk"))
+    report = find_outliers([stack_arrays(sites)], list("abcdefghijk"))
     assert report.clean
     assert report.reasons == [
         "5 of 11 sites ('g', 'h', 'i', 'j', 'k') lie far from the others: which of them are honest cannot be told, so "
@@ -118,8 +118,8 @@ def test_when_too_many_would_go_it_says_so():
 def test_fewer_than_four_sites_are_left_alone():
     rng = np.random.default_rng(0)
     sites = [*honest_sites(rng, FEWEST_SITES - 2), rng.normal(0, 1e6, (5, 3))]
-    assert set_aside([stack_arrays(sites)]).clean
-    assert set_aside(
+    assert find_outliers([stack_arrays(sites)]).clean
+    assert find_outliers(
         [stack_arrays([*sites, np.zeros((0, 3)), np.zeros((0, 3))])]
     ).clean  # who sends nothing has no vote
 
@@ -127,7 +127,7 @@ def test_fewer_than_four_sites_are_left_alone():
 def test_a_single_bad_value_goes_alone_and_the_reason_names_it():
     sites = honest_sites(np.random.default_rng(0))
     sites[4][2, 1] = 5123.0
-    report = set_aside([stack_arrays(sites)], [f"s{j}" for j in range(9)])
+    report = find_outliers([stack_arrays(sites)], [f"s{j}" for j in range(9)])
     assert report.sites == ()
     assert {j: rows.tolist() for j, rows in report.rows.items()} == {4: [2]}
     assert int((~report.keep).sum()) == 1
@@ -139,16 +139,16 @@ def test_a_single_bad_value_goes_alone_and_the_reason_names_it():
 def test_a_far_value_that_two_sites_send_is_an_atom_but_a_repeat_is_not():
     sites = honest_sites(np.random.default_rng(0))
     sites[0][0] = sites[1][0] = [300.0, -200.0, 100.0]
-    assert sorted(set_aside([stack_arrays(sites)]).rows) == [0, 1]
+    assert sorted(find_outliers([stack_arrays(sites)]).rows) == [0, 1]
     sites[1][0] += 0.1
-    assert set_aside([stack_arrays(sites)]).clean
+    assert find_outliers([stack_arrays(sites)]).clean
 
 
 @pytest.mark.parametrize("D", [1, 2, 5])
 def test_sites_of_junk_do_not_confirm_each_other(D):
     rng = np.random.default_rng(0)
     sites = [*honest_sites(rng, D=D), *(rng.normal(0, 1000, (1000, D)) for _ in range(3))]
-    assert set_aside([stack_arrays(sites)]).sites == (9, 10, 11)
+    assert find_outliers([stack_arrays(sites)]).sites == (9, 10, 11)
 
 
 @settings(max_examples=40, deadline=None)
@@ -157,11 +157,11 @@ def test_order_and_units_do_not_matter(seed, scale, offset):
     rng = np.random.default_rng(seed)
     sites = [*honest_sites(rng), rng.normal(0, 30, (8, 3))]
     sites[0][0] *= 1000
-    plain = set_aside([stack_arrays(sites)])
+    plain = find_outliers([stack_arrays(sites)])
     kept = np.split(plain.keep, np.cumsum([len(s) for s in sites])[:-1])
     order, rows = rng.permutation(10), [rng.permutation(len(s)) for s in sites]
     units = scale * np.array([1.0, 100.0, 0.01])
-    other = set_aside([stack_arrays([(sites[j][rows[j]] + offset) * units for j in order])])
+    other = find_outliers([stack_arrays([(sites[j][rows[j]] + offset) * units for j in order])])
     assert np.array_equal(other.keep, np.concatenate([kept[j][rows[j]] for j in order]))
     assert other.limit == pytest.approx(plain.limit, rel=1e-6)
 
@@ -173,11 +173,11 @@ def test_what_was_not_seen_is_ignored():
     weight[0][0] = 0.0
     plain = stack_of(sites, weight=weight)
     wild = stack_of([np.where(w > 0, s, 1e9) for s, w in zip(sites, weight, strict=True)], weight=weight)
-    assert set_aside([plain]).clean
-    assert set_aside([wild]).clean
-    assert set_aside([wild]).limit == set_aside([plain]).limit
+    assert find_outliers([plain]).clean
+    assert find_outliers([wild]).clean
+    assert find_outliers([wild]).limit == find_outliers([plain]).limit
     sites[3] = sites[3] * 1e4
-    assert set_aside([stack_of(sites, weight=weight)]).sites == (3,)
+    assert find_outliers([stack_of(sites, weight=weight)]).sites == (3,)
 
 
 def test_uncertainty_excuses_distance():
@@ -186,12 +186,12 @@ def test_uncertainty_excuses_distance():
     small = [np.full(s.shape, 1e-2) for s in sites]
     large = [v.copy() for v in small]
     large[2][0] = 100.0**2
-    assert list(set_aside([stack_of(sites, variance=small)]).rows) == [2]
-    assert set_aside([stack_of(sites, variance=large)]).clean
+    assert list(find_outliers([stack_of(sites, variance=small)]).rows) == [2]
+    assert find_outliers([stack_of(sites, variance=large)]).clean
     counts = [np.full(s.shape, 1e5) for s in sites]
-    assert list(set_aside([stack_of(sites, weight=counts)]).rows) == [2]
+    assert list(find_outliers([stack_of(sites, weight=counts)]).rows) == [2]
     counts[2][0] = 1.0
-    assert set_aside([stack_of(sites, weight=counts)]).clean
+    assert find_outliers([stack_of(sites, weight=counts)]).clean
 
 
 def test_a_small_array_is_not_hidden_behind_a_large_one():
@@ -199,7 +199,7 @@ def test_a_small_array_is_not_hidden_behind_a_large_one():
     large, small = honest_sites(rng, D=200), []
     small = [rng.normal(size=(len(s), 1)) for s in large]
     small[5][:] = 1e4 * rng.normal(size=small[5].shape)
-    report = set_aside([stack_arrays(large), stack_arrays(small)], arrays=["W", "b"])
+    report = find_outliers([stack_arrays(large), stack_arrays(small)], arrays=["W", "b"])
     assert report.sites == (5,)
     assert "array 'b', dimension 0" in report.reasons[0]
     assert len(report.limit) == 2
@@ -209,8 +209,8 @@ def test_a_dimension_where_values_coincide_tells_nobody_apart():
     sites = honest_sites(np.random.default_rng(0))
     constant = [np.column_stack([s, np.full(len(s), 0.1)]) for s in sites]
     constant[0][0, 3] = 1.0
-    assert set_aside([stack_arrays(constant)]).clean
-    same = set_aside([stack_arrays([np.full((2, 1), 0.3)] * 6)])
+    assert find_outliers([stack_arrays(constant)]).clean
+    same = find_outliers([stack_arrays([np.full((2, 1), 0.3)] * 6)])
     assert same.clean
     assert same.limit == (np.inf,)
 
@@ -218,4 +218,4 @@ def test_a_dimension_where_values_coincide_tells_nobody_apart():
 def test_sites_may_be_empty():
     drawn = sparse(20, 8, 4, 0.1, 2.0, 1.0, 1.0, seed=0)
     sites = [np.zeros((0, 4)), *drawn.values, np.zeros((0, 4)), np.random.default_rng(0).normal(0, 1e4, (3, 4))]
-    assert set_aside([stack_arrays(sites)]).sites == (10,)
+    assert find_outliers([stack_arrays(sites)]).sites == (10,)

@@ -10,7 +10,7 @@ from modelweld.matching.board import Board
 from modelweld.posterior.convergence import effective_size, split_r_hat
 from modelweld.posterior.pair_moves import draw_pair, redraw
 from modelweld.posterior.sampler import Chain, sample
-from modelweld.priors.pieces import Copies
+from modelweld.priors.pieces import Pieces
 
 PROBLEMS = {"two and two": (2, 2), "two, one, two": (2, 1, 2), "three of two": (2, 2, 2), "four of one": (1, 1, 1, 1)}
 
@@ -40,7 +40,7 @@ def all_matchings(board):
             (*p, k)
             for p in partitions
             for k in range(max(p, default=-1) + 2)
-            if board.copies or not any(p[i] == k and group[i] == group[n] for i in range(n))
+            if board.pieces or not any(p[i] == k and group[i] == group[n] for i in range(n))
         ]
     objective = []
     for p in partitions:
@@ -55,7 +55,7 @@ def group_move(chain):
 
 
 def pieces_move(chain):
-    chain.redraw_pieces(int(chain.rng.integers(len(chain.offsets) - 1)), chain.copies.delta)
+    chain.redraw_pieces(int(chain.rng.integers(len(chain.offsets) - 1)), chain.pieces.delta)
 
 
 def atoms_move(chain):
@@ -64,7 +64,7 @@ def atoms_move(chain):
 
 @pytest.mark.parametrize(
     ("move", "copies"),
-    [(group_move, None), (atoms_move, None), (pieces_move, Copies(0.3)), (atoms_move, Copies(0.3))],
+    [(group_move, None), (atoms_move, None), (pieces_move, Pieces(0.3)), (atoms_move, Pieces(0.3))],
 )
 @pytest.mark.parametrize("problem", ["two, one, two", "four of one"])
 def test_every_move_is_in_detailed_balance(problem, move, copies):
@@ -87,7 +87,7 @@ def test_every_move_is_in_detailed_balance(problem, move, copies):
 
 
 @pytest.mark.parametrize(
-    ("problem", "copies"), [("two, one, two", None), ("three of two", None), ("two, one, two", Copies(0.3))]
+    ("problem", "copies"), [("two, one, two", None), ("three of two", None), ("two, one, two", Pieces(0.3))]
 )
 def test_chains_visit_matchings_as_often_as_they_are_probable(problem, copies):
     board = tiny_board(PROBLEMS[problem], seed=3, copies=copies)
@@ -190,7 +190,7 @@ def test_order_of_sites_and_rows_does_not_matter():
 
 def test_chains_start_dispersed():
     fusion = modelweld.fuse(sites())
-    board = fusion.board().copied()
+    board = fusion.board().copy()
     starts = []
     for number in range(4):
         chain = Chain(board, np.random.default_rng(0))

@@ -10,7 +10,7 @@ import pytest
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, LocalModel
 from modelweld.errors import InputError, SmallShardWarning
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.math.standard_errors import VaryingNoise, maximise_with_variance
 from modelweld.files import save
 from modelweld.inputs.stack import stack_arrays
@@ -131,7 +131,7 @@ def test_merging_two_shards_is_the_best_of_all_merges(seed):
         values = [rng.normal(0, 1.5, (len(h), 2)) for h in held]
         sites += [v for v, h in zip(values, held, strict=True) if h]
         numbers += [np.array(h) + 3 * s for h in held if h]
-        rows = summed(family.rows(np.concatenate(values)), np.concatenate(held).astype(np.int64), 3)
+        rows = sum_by_atom(family.rows(np.concatenate(values)), np.concatenate(held).astype(np.int64), 3)
         summaries.append(Summary(np.arange(3), counts, rows, family))
     stack, prior, labels = stack_arrays(sites), BetaBernoulli(), np.concatenate(numbers)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelweld.families import Gaussian
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.inputs.stack import group_of_rows, offsets_of
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.tally import Tally
@@ -71,7 +71,7 @@ def test_pieces_count_a_group_once():
     tally.take(slice(0, 3))
     tally.put(slice(0, 3), tally.labels[[3, 3, 4]])
     assert_counted(tally)
-    assert sorted(tally.pieces().tolist()) == [1, 1, 1, 2]
+    assert sorted(tally.pieces_held().tolist()) == [1, 1, 1, 2]
     one = np.array([0])
     tally.take(one, counted=False)  # its twin stays
     assert tally.counts[tally.labels[3]] == 2
@@ -104,7 +104,7 @@ def test_values_that_are_new_are_in_no_sum():
     tally.recount()
     assert tally.labels.tolist() == [NEW, 0, 0, NEW]
     assert tally.counts.tolist() == [2]
-    np.testing.assert_array_equal(tally.sums[0], summed(tally.rows[0], np.array([-1, 0, 0, -1])))
+    np.testing.assert_array_equal(tally.sums[0], sum_by_atom(tally.rows[0], np.array([-1, 0, 0, -1])))
 
 
 def test_gain_is_the_difference_of_evidences():

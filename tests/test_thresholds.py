@@ -11,14 +11,14 @@ import pytest
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
 from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import stack_arrays
-from modelweld.matching.algorithm1 import Progress
+from modelweld.matching.algorithm1 import Run
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.moves import rematch
-from modelweld.matching.result import by_labels
+from modelweld.matching.result import matching_by_labels
 from modelweld.matching.search import believable, certainty
-from modelweld.priors.pieces import Copies
-from modelweld.screening.outliers import set_aside
+from modelweld.priors.pieces import Pieces
+from modelweld.screening.outliers import find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 from modelweld.studies.metrics import adjusted_rand
 
@@ -30,7 +30,7 @@ def test_many_pieces_are_believed_from_nine_tenths_of_certainty_on(apart, sure, 
     """Ten sites send either of two atoms in two pieces; the nearer the atoms, the less sure a piece is of its own."""
     site = np.array([[0.0], [0.0], [apart], [apart]])
     family = Gaussian(mean=[apart / 2], noise=[1.0], spread=[4.0])
-    board = Board([stack_arrays([site] * 10)], [family], BetaBernoulli(), Copies(0.25))
+    board = Board([stack_arrays([site] * 10)], [family], BetaBernoulli(), Pieces(0.25))
     board.restore((np.tile([0, 0, 1, 1], 10), *board.state()[1:]))
     assert certainty(board) == pytest.approx(sure, abs=0.02)
     with nullcontext() if believed else pytest.warns(OverlapWarning):
@@ -42,7 +42,9 @@ def test_many_pieces_are_believed_from_nine_tenths_of_certainty_on(apart, sure, 
 
 def has_outlier(sites, value):
     """Whether a value is set aside when the first of these sites sends it too, and none of the others is."""
-    report = set_aside([stack_arrays([np.append(sites[0], value)[:, None], *(site[:, None] for site in sites[1:])])])
+    report = find_outliers(
+        [stack_arrays([np.append(sites[0], value)[:, None], *(site[:, None] for site in sites[1:])])]
+    )
     assert report.keep.sum() >= sum(map(len, sites))
     return not report.clean
 
@@ -150,7 +152,7 @@ class LateBoard:
 
 @pytest.mark.parametrize(("late", "found"), [(6, True), (11, False)])
 def test_rematching_is_patient_but_not_forever(late, found):
-    progress = rematch(LateBoard(late), 3, np.random.default_rng(0), Progress([0.0], [0], True), 10)
+    progress = rematch(LateBoard(late), 3, np.random.default_rng(0), Run([0.0], [0], True), 10)
     assert progress.history == ([0.0, 1.0] if found else [0.0])
 
 
@@ -172,6 +174,6 @@ def test_atoms_are_numbered_alike_in_whatever_order_they_come_even_where_first_c
     labels, offsets = np.array([0, 1, 2, 3, 0, 1, 2]), np.array([0, 4, 7])
     for seed in range(6):
         order = np.random.default_rng(seed).permutation(4)
-        matching = by_labels(np.argsort(order)[labels], offsets, "values", values[order], "none")
+        matching = matching_by_labels(np.argsort(order)[labels], offsets, "values", values[order], "none")
         assert matching.values["values"].tolist() == values[[2, 1, 0, 3]].tolist()
         assert matching.stacked_labels.tolist() == [2, 1, 0, 3, 2, 1, 0]

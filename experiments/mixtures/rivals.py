@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from modelweld.kinds.mixture_components import merged
+from modelweld.kinds.mixture_components import merge_components
 
 Mixture = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -17,7 +17,7 @@ CTD_STARTS = 5
 
 def kmeans(parts: Mixture, K: int, seed: int) -> Mixture:
     """Means clustered, each worth its count; moments of what falls together."""
-    return merged(*parts, _kmeans_labels(parts, K, seed))
+    return merge_components(*parts, _kmeans_labels(parts, K, seed))
 
 
 def _kmeans_labels(parts: Mixture, K: int, seed: int, starts: int = 10) -> np.ndarray:
@@ -37,7 +37,7 @@ def transport(parts: Mixture, K: int, seed: int) -> Mixture:
     for start in range(CTD_STARTS):
         labels = _kmeans_labels(parts, K, seed + start, starts=1)
         while True:
-            found = merged(*parts, labels)
+            found = merge_components(*parts, labels)
             cost = divergences(parts, found)
             new = np.unique(cost.argmin(axis=1), return_inverse=True)[1]
             if np.array_equal(new, labels):

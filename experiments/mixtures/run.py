@@ -27,9 +27,9 @@ from sets import SETS, Sites, digits, heart
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
 from modelweld.families import NormalWishart, Scatter
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import merged, parameters, stacked
+from modelweld.kinds.mixture_components import merge_components, parameters, stack_components
 from modelweld.kinds.mixture_density import log_likelihood
-from modelweld.kinds.mixture_reduction import reduced
+from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.studies.local_fits import fit_mixture
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.simulate_estimated import estimated_sites, independent
@@ -100,7 +100,7 @@ def score(mixture: Mixture, rows: np.ndarray) -> float:
 
 def at_its_own_size(sites: Sites, seed: int) -> tuple[Rows, dict[str, Fusion]]:
     """Every matching at the K it finds, with rivals of that size; and our fusions."""
-    parts, rows, ours = stacked(sites.models), {}, {}
+    parts, rows, ours = stack_components(sites.models), {}, {}
     for name, call in (SPAHM | OURS).items():
         began = time.process_time()
         fusion = call(sites.models)
@@ -108,11 +108,11 @@ def at_its_own_size(sites: Sites, seed: int) -> tuple[Rows, dict[str, Fusion]]:
         labels = np.unique(fusion.matching.stacked_labels, return_inverse=True)[1]
         K = int(labels.max()) + 1
         row = {"K": fusion.K, "size": K, "union": len(labels), "seconds": seconds}
-        row["moments"] = score(merged(*parts, labels), sites.held_out)
+        row["moments"] = score(merge_components(*parts, labels), sites.held_out)
         if name in OURS:
             ours[name] = fusion
             row["density"] = score(parameters(fusion.fused("density")), sites.held_out)
-        row["Runnalls"] = score(merged(*parts, reduced(*parts, K)), sites.held_out)
+        row["Runnalls"] = score(merge_components(*parts, reduce_to(*parts, K)), sites.held_out)
         row["k-means"] = score(kmeans(parts, K, seed), sites.held_out)
         row["transport"] = score(transport(parts, K, seed), sites.held_out)
         if sites.truth is not None:
@@ -123,7 +123,7 @@ def at_its_own_size(sites: Sites, seed: int) -> tuple[Rows, dict[str, Fusion]]:
 
 def at_equal_size(sites: Sites, ours: dict[str, Fusion], K: int, seed: int, size: str) -> dict[str, float]:
     """Every method, told K; our moments where the matching has at least as many atoms."""
-    parts, out = stacked(sites.models), sites.held_out
+    parts, out = stack_components(sites.models), sites.held_out
     began = time.process_time()
     density = parameters(next(iter(ours.values())).fused("density", K=K))
     seconds = time.process_time() - began
@@ -131,7 +131,7 @@ def at_equal_size(sites: Sites, ours: dict[str, Fusion], K: int, seed: int, size
     for name, fusion in ours.items():
         if len(fusion.counts) >= K:
             result[f"ours, {name}, moments"] = score(parameters(fusion.fused("moments", K=K)), out)
-    result["Runnalls"] = score(merged(*parts, reduced(*parts, K)), out)
+    result["Runnalls"] = score(merge_components(*parts, reduce_to(*parts, K)), out)
     began = time.process_time()
     result["draws + EM"] = score(refitted(parts, K, seed), out)
     result["seconds, draws + EM"], result["seconds, density"] = time.process_time() - began, seconds
@@ -147,7 +147,7 @@ def at_equal_size(sites: Sites, ours: dict[str, Fusion], K: int, seed: int, size
 def references(sites: Sites) -> dict[str, float]:
     """Local models and their union."""
     local = [score(parameters(m), sites.held_out) for m in sites.models]
-    whole = score(stacked(sites.models), sites.held_out)
+    whole = score(stack_components(sites.models), sites.held_out)
     return {"mean local": float(np.mean(local)), "best local": max(local), "union": whole}
 
 
@@ -175,7 +175,8 @@ def identities(seed: int, J: int) -> Rows:
             "ARI": adjusted_rand(truth, fusion.labels),
             "error in K": fusion.K - found,
             "moments": score(
-                merged(*stacked(models), np.unique(labels, return_inverse=True)[1]), np.concatenate(fresh)
+                merge_components(*stack_components(models), np.unique(labels, return_inverse=True)[1]),
+                np.concatenate(fresh),
             ),
         }
     return rows

@@ -14,7 +14,7 @@ from modelweld import fuse, read
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
-from modelweld.inputs.alignment import aligned
+from modelweld.inputs.alignment import align
 from modelweld.kinds.network import like_sites, shares
 from modelweld.kinds.network_outputs import layers, outputs
 from modelweld.priors.beta_bernoulli import BetaBernoulli
@@ -61,7 +61,7 @@ def measured(setting, seed, mnist=None, smoke=False):
         ones = Gaussian(mean=0.0, noise=1.0, spread=1.0, shape="scalar", learning="nothing")
         pfnm = fuse(sent, ones, BetaBernoulli(), search="plain")
     models = fusion.models
-    told = Fusion(aligned(with_inputs), fusion.sites, fusion.matchings)
+    told = Fusion(align(with_inputs), fusion.sites, fusion.matchings)
     classes = np.array([models[0].facts["labels"].get(c, int(c)) for c in models[0].coordinates["class"]])
 
     def scored(network):

@@ -72,12 +72,12 @@ def outcome(share: float, noise: float, seed: int) -> Outcome | None:
     """Of one set; None where pieces are so few that nobody asks how certain they are."""
     values, truth = doubled(share, noise, seed)
     believed, board = fused(values, True)
-    if board is None or board.copies is None or board.copies.delta <= LARGEST_SHARE:
+    if board is None or board.pieces is None or board.pieces.delta <= LARGEST_SHARE:
         return None
     found = (believed, fused(values, False)[0])
     ari = tuple(adjusted_rand(truth, fusion.matching.stacked_labels) for fusion in found)
     errors = tuple(fusion.K - len(np.unique(truth)) for fusion in found)
-    return Outcome(board.copies.delta, search.certainty(board), ari, errors)
+    return Outcome(board.pieces.delta, search.certainty(board), ari, errors)
 
 
 def table(outcomes: list[Outcome]) -> str:

@@ -31,7 +31,7 @@ import numpy as np
 from mixtures import Mixture, log_likelihood, merged, union
 
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
-from modelweld.kinds.mixture_reduction import reduced
+from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.matching import search
 from modelweld.matching.board import Board
 from modelweld.priors import spectrum
@@ -205,7 +205,7 @@ def measured(sites: Sites, settings: list[str]) -> dict[str, dict[str, Any]]:
                 **({"certainty": seen[-1]} if seen else {}),
                 "warnings": sorted({w.category.__name__ for w in caught if issubclass(w.category, ModelweldWarning)}),
             }
-    greedy = {K: reduced(*parts, K) for K in {row["size"] for row in rows.values()}}
+    greedy = {K: reduce_to(*parts, K) for K in {row["size"] for row in rows.values()}}
     score = lambda fused: float(log_likelihood(fused, sites.held_out).mean())  # noqa: E731
     for name, row in rows.items():
         kmeans = kmeans_matching([m.means for m in sites.models], row["size"]).matching.stacked_labels

@@ -12,7 +12,7 @@ from trainer import centres, trained
 
 from modelweld import BetaBernoulli, fuse, read
 from modelweld.gp.model import SparseGP
-from modelweld.kinds.gp_natural import Factor, completed, factor_of, projected
+from modelweld.kinds.gp_natural import Factor, complete, factor_of, project
 
 GAMMA0 = 50.0  # the paper's
 NEIGHBOURS = 3  # nearest states whose models are asked about a station, for the map
@@ -50,7 +50,7 @@ def pooled_model(data: Split, points: int, steps: int) -> SparseGP:
 
 def on(inputs: Array, factors: list[Factor], like: SparseGP) -> SparseGP:
     """Natural fusion at these inputs, with a kernel, mean and noise found already."""
-    found = projected(factors, like.kernel, like.mean, inputs)
+    found = project(factors, like.kernel, like.mean, inputs)
     return SparseGP(inputs, *found, like.kernel, like.mean, like.noise)
 
 
@@ -84,7 +84,7 @@ def repeat(seed: int, size: Size) -> dict[str, Any]:
         "poe": Experts(sites, "poe"),
         "rbcm": fusion.model(how="rbcm"),
         "natural": natural,
-        "natural, learned": on(completed(learned.array("inputs"), points, natural.kernel), factors, natural),
+        "natural, learned": on(complete(learned.array("inputs"), points, natural.kernel), factors, natural),
         "natural, k-means": on(centres(points / scales, len(natural.inputs)) * scales, factors, natural),
         "natural, medians": fusion.model(kernel="median"),
         "pooled": pooled,

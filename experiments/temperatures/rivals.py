@@ -10,7 +10,7 @@ from data import Array
 from trainer import posterior
 
 from modelweld import Fusion
-from modelweld.gp.kernels import Kernel, whitened
+from modelweld.gp.kernels import Kernel, whiten
 from modelweld.gp.model import SparseGP
 
 SMALLEST_SHARE = 1e-10
@@ -72,7 +72,7 @@ def passed_back(fusion: Fusion, sites: Sequence[SparseGP]) -> list[SparseGP]:
 
 def regressed(inputs: Array, values: Array, variance: Array, kernel: Kernel, noise: float) -> SparseGP:
     """The process with this kernel that saw `values` at `inputs`, each with its own variance."""
-    basis = whitened(kernel(inputs, inputs))
+    basis = whiten(kernel(inputs, inputs))
     seen = basis.colour.T / np.sqrt(variance)
     precision, vectors = np.linalg.eigh(np.eye(len(seen)) + seen @ seen.T)
     root = basis.colour @ (vectors / np.sqrt(precision))

@@ -14,7 +14,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
-from modelweld.gp.kernels import Kernel, whitened
+from modelweld.gp.kernels import Kernel, whiten
 from modelweld.gp.model import SparseGP
 
 Array = NDArray[np.float64]
@@ -128,7 +128,7 @@ def bound(X: Array, y: Array, inputs: Array, kernel: Kernel, noise: float) -> tu
 
 def posterior(X: Array, y: Array, inputs: Array, kernel: Kernel, noise: float) -> SparseGP:
     """What the rows say of the values at the inducing inputs."""
-    basis = whitened(kernel(inputs, inputs))
+    basis = whiten(kernel(inputs, inputs))
     A = basis.white.T @ kernel(inputs, X) / np.sqrt(noise)
     values, vectors = np.linalg.eigh(np.eye(len(A)) + A @ A.T)
     root = basis.colour @ (vectors / np.sqrt(values))

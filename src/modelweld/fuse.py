@@ -12,7 +12,7 @@ import numpy as np
 from modelweld.errors import InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion
-from modelweld.inputs.alignment import check_units, checked_models, local_models
+from modelweld.inputs.alignment import check_models, check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds import kind_of
@@ -22,7 +22,7 @@ from modelweld.matching.plan import Auto, Engine, Plan, Preset, Search, in_words
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.progress import Progress, heard_by
+from modelweld.progress import Progress, listen
 from modelweld.threads import blas_threads, processors
 
 
@@ -124,7 +124,7 @@ def fuse(
         engine=engine,
     )
     rng = np.random.default_rng(seed)
-    with blas_threads(processors(n_jobs)), heard_by(progress, "fusing"):
+    with blas_threads(processors(n_jobs)), listen(progress, "fusing"):
         if any(isinstance(m, LocalModel) for m in given):
             return _fuse_models(given, families, plan, rng, settings)
         return _fuse_arrays(given, families, plan, rng, settings)
@@ -174,7 +174,7 @@ def _fuse_models(
     models = local_models(given)
     check_units(models)
     kind = kind_of(models)
-    sites = checked_models(kind.harmonised(models))
+    sites = check_models(kind.harmonise(models))
     if families is None:
         families = kind.families(sites)
     if plan.screen == "auto":

@@ -21,14 +21,14 @@ from modelweld.families import Family
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
-from modelweld.matching.algorithm1 import AnyBoard, Progress, alternate
+from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.plan import MOST_SWEEPS, Plan
-from modelweld.matching.result import Matching, finished
+from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
 from modelweld.progress import tell
 from modelweld.screening.artefacts import artefacts
-from modelweld.screening.quarantine import with_outliers, without_outliers, without_shifted
+from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, set_shifted_aside
 
 Parts = Mapping[Key, tuple[Stack, Family]]
 """The arrays that decide a set's matching: their values of all sites, and their families."""
@@ -48,7 +48,7 @@ def match(
     stacks, report = given, None
     if plan.screen:
         tell("looking for outliers", 0)
-        stacks, report = without_outliers(given, families, sites, names, columns)
+        stacks, report = set_outliers_aside(given, families, sites, names, columns)
     board, progress, order = run(stacks, families, plan, rng)
     if plan.warn and not progress.converged:
         warn_user(
@@ -56,7 +56,7 @@ def match(
             "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2).",
             ConvergenceWarning,
         )
-    matching = with_outliers(finish(board, progress, names, order, stacks[0].offsets), report, given)
+    matching = put_outliers_back(finish(board, progress, names, order, stacks[0].offsets), report, given)
     return set_aside_shifted(matching, given, sites, rng) if plan.screen else matching
 
 
@@ -71,10 +71,10 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
             raise misfit_error(family, found, stack, sites, name)
 
 
-def finish(board: AnyBoard, progress: Progress, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
+def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
     """The matching a user sees, with atoms that are pieces or mixtures of others set aside."""
-    found = artefacts(board) if isinstance(board, Board) and board.copies is not None else []
-    return finished(board, progress, names, order, offsets, found)
+    found = artefacts(board) if isinstance(board, Board) and board.pieces is not None else []
+    return make_matching(board, progress, names, order, offsets, found)
 
 
 def set_aside_shifted(
@@ -85,7 +85,7 @@ def set_aside_shifted(
     def fitted_on(stacks: Sequence[Stack], labels: Index) -> Matching:
         return refit(matching, stacks, labels, rng)
 
-    return without_shifted(matching, stacks, sites, fitted_on)
+    return set_shifted_aside(matching, stacks, sites, fitted_on)
 
 
 def refit(
@@ -94,7 +94,7 @@ def refit(
     """The matching of these stacks that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
     board, order = board_at(old, stacks, labels)
     board.place_new()
-    progress = Progress([board.objective()], [], True)
+    progress = Run([board.objective()], [], True)
     if learn:
         board.learn()
         progress = alternate(board, len(stacks[0].sizes), rng, MOST_SWEEPS)

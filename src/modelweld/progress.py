@@ -29,7 +29,7 @@ _listener: ContextVar[Listener | None] = ContextVar("modelweld_progress", defaul
 
 
 @contextmanager
-def heard_by(progress: Progress, what: str = "working") -> Iterator[None]:
+def listen(progress: Progress, what: str = "working") -> Iterator[None]:
     """Within, `tell` reaches who was asked for; with None or False, whoever listens already.
 
     Parameters
@@ -41,13 +41,13 @@ def heard_by(progress: Progress, what: str = "working") -> Iterator[None]:
 
     Examples
     --------
-    >>> with heard_by(lambda what, done, total: print(what, done, total)):
+    >>> with listen(lambda what, done, total: print(what, done, total)):
     ...     tell("sweep 1", 3, 10)
     sweep 1 3 10
     >>> tell("sweep 2", 3, 10)
     """
     if progress is True:
-        with shown(what):
+        with show_progress(what):
             yield
     elif not progress:
         yield
@@ -73,13 +73,13 @@ def tell(what: str, done: int, total: int | None = None) -> None:
         listener(what, done, total)
 
 
-def told(things: Iterable[Thing], what: str, total: int | None = None) -> Iterator[Thing]:
+def track(things: Iterable[Thing], what: str, total: int | None = None) -> Iterator[Thing]:
     """The same things, telling before each one how many are done, and at the end that all are.
 
     Examples
     --------
-    >>> with heard_by(lambda what, done, total: print(what, done, total)):
-    ...     sum(told([5, 6], "adding", 2))
+    >>> with listen(lambda what, done, total: print(what, done, total)):
+    ...     sum(track([5, 6], "adding", 2))
     adding 0 2
     adding 1 2
     adding 2 2
@@ -94,7 +94,7 @@ def told(things: Iterable[Thing], what: str, total: int | None = None) -> Iterat
 
 
 @contextmanager
-def shown(what: str) -> Iterator[None]:
+def show_progress(what: str) -> Iterator[None]:
     """Show on a terminal what is being done within; say nothing where standard error is a file or a pipe."""
     if not sys.stderr.isatty():
         yield
@@ -112,7 +112,7 @@ def shown(what: str) -> Iterator[None]:
     left = TextColumn("{task.fields[left]}")
     with Progress(*columns, left, console=Console(stderr=True), transient=True) as display:
         display.add_task(what, total=None, left="")
-        with heard_by(Steps(display)):
+        with listen(Steps(display)):
             yield
 
 

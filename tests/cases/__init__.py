@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from modelweld.families.base import Family, summed
+from modelweld.families.base import Family, sum_by_atom
 from modelweld.inputs.stack import Stack, offsets_of
 
 
@@ -37,7 +37,7 @@ class Drawn:
         return self.seen_by(family).rows(self.values, *self.beside)
 
     def sums(self, family):
-        return summed(self.rows(family), self.labels)
+        return sum_by_atom(self.rows(family), self.labels)
 
     def evidence(self, family):
         """What learning must not lower."""

@@ -11,7 +11,7 @@ import typer
 
 from modelweld.cli.messages import result, result_json, say
 from modelweld.cli.site import Force, Json
-from modelweld.progress import shown
+from modelweld.progress import show_progress
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -54,7 +54,7 @@ def fuse(
     if page is not None:
         check_free(page, force)
     files = expand_patterns(paths)
-    with shown("fusing"):
+    with show_progress("fusing"):
         sites = sites_of(files)
         fusion = fuse_models(sites, seed=seed, copies=chosen[copies], search=cast(Search, search))
     save(fusion, out, force=force)
@@ -75,7 +75,7 @@ def report(
 
     found = fusion_of(fusion)
     if json:
-        with shown("computing the numbers"):
+        with show_progress("computing the numbers"):
             numbers = numbers_of(found)
         result_json(numbers)
         return
@@ -86,7 +86,7 @@ def report(
 def _write_page(fusion: Fusion, path: Path) -> None:
     from modelweld.report import write_report
 
-    with shown("writing the page"):
+    with show_progress("writing the page"):
         write_report(fusion, path)
 
 
@@ -105,7 +105,7 @@ def add(
     def added() -> Fusion | SlimFusion:
         found = fusion_or_slim(fusion)
         for model in sites_of([site]):
-            with shown(f"adding {model.site}"):
+            with show_progress(f"adding {model.site}"):
                 found = found.add(model, seed=seed) if isinstance(found, Fusion) else found.add(model)
         return found
 
@@ -124,7 +124,7 @@ def remove(
     from modelweld.cli.paths import fusion_of
 
     def removed() -> Fusion:
-        with shown(f"removing {site}"):
+        with show_progress(f"removing {site}"):
             return fusion_of(fusion).remove(site, seed=seed)
 
     _revise(removed, out or fusion, force, json)
@@ -168,7 +168,7 @@ def apply(
     if out is not None:
         check_free(out, force)
     found = fusion_of(fusion)
-    with shown("using the fused model"):
+    with show_progress("using the fused model"):
         model = found.model(how)
         header, lines = ask_model(model, read_points(data, found.models[0].coordinates.get("feature")))
     if out is None:
@@ -184,9 +184,9 @@ def apply(
 def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:
     """Compare two fusions: do they put the same parameters of the same sites together?"""
     from modelweld.cli.paths import fusion_of
-    from modelweld.studies.comparison import compared
+    from modelweld.studies.comparison import compare
 
-    content = compared(fusion_of(first), fusion_of(second))
+    content = compare(fusion_of(first), fusion_of(second))
     if json:
         result_json(content)
         return

@@ -10,7 +10,7 @@ from pathlib import Path
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.progress import told
+from modelweld.progress import track
 from modelweld.revision.slim import SlimFusion
 
 
@@ -32,7 +32,7 @@ def sites_of(paths: Sequence[Path]) -> list[LocalModel]:
     """The sites' models in these files, each site once."""
     from modelweld.files import read_sites
 
-    found = [model for path in told(paths, "reading files", len(paths)) for model in read_sites(path)]
+    found = [model for path in track(paths, "reading files", len(paths)) for model in read_sites(path)]
     check_once(found)
     return found
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from modelweld.cli.messages import result, result_json, say
-from modelweld.progress import shown
+from modelweld.progress import show_progress
 
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
@@ -47,7 +47,7 @@ def export(
     fitted: object = read_skops(model) if model.suffix == ".skops" else read_any(model)
     facts: dict[str, Any] = {} if n is None else {"n": n}
     check_free(out, force)
-    with shown("looking at what leaves"):
+    with show_progress("looking at what leaves"):
         report = write(
             fitted,
             out,
@@ -84,15 +84,15 @@ def validate(
     from modelweld.cli.paths import check_once, expand_patterns
     from modelweld.errors import InputError
     from modelweld.files import read_sites
-    from modelweld.inputs.alignment import checked_models
+    from modelweld.inputs.alignment import check_models
     from modelweld.kinds import kind_of
-    from modelweld.progress import told
+    from modelweld.progress import track
 
     problems: dict[str, str] = {}
     good = []
     files = expand_patterns(paths)
-    with shown("checking files"):
-        for path in told(files, "reading files", len(files)):
+    with show_progress("checking files"):
+        for path in track(files, "reading files", len(files)):
             try:
                 good += read_sites(path)
             except (InputError, OSError) as wrong:
@@ -100,7 +100,7 @@ def validate(
     if len(good) > 1:
         try:
             check_once(good)
-            checked_models(kind_of(good).harmonised(good))
+            check_models(kind_of(good).harmonise(good))
         except InputError as wrong:
             problems["together"] = " ".join(str(wrong).split())
     if json:

@@ -9,7 +9,7 @@ import numpy as np
 
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without, leave_out
-from modelweld.progress import told
+from modelweld.progress import track
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.questions import Questions
@@ -68,7 +68,7 @@ def worth_merging(fusion: Questions, set_name: str | None = None) -> MergeVerdic
     for name in fusion.matchings if set_name is None else [set_name]:
         board = fusion.board(name)
         total += gain_over_apart(board)
-        for j in told(range(J), "weighing sites", J):
+        for j in track(range(J), "weighing sites", J):
             out = leave_out(board, j)
             gains[j] += gain_of_site(board, out)
             parameters[j] += len(out.rows)
@@ -87,8 +87,8 @@ def gain_over_apart(board: Board) -> float:
     gain = board.prior.log_prob(board.counts, board.sizes) - board.prior.log_prob(ones, board.sizes)
     for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):
         gain += float(family.log_evidence(sums).sum()) - float(family.log_evidence(rows[placed]).sum())
-    if board.copies is not None:
-        gain += board.copies.log_prob(board.pieces()) - board.copies.log_prob(ones)
+    if board.pieces is not None:
+        gain += board.pieces.log_prob(board.pieces_held()) - board.pieces.log_prob(ones)
     return gain
 
 
@@ -102,8 +102,8 @@ def gain_of_site(board: Board, out: Without) -> float:
     for family, rows, own, rest in zip(board.families, board.rows, out.own, out.rest, strict=True):
         gain += float((family.log_evidence(rest + own) - family.log_evidence(rest)).sum())
         gain -= float(family.log_evidence(rows[out.rows]).sum())
-    if board.copies is not None:
-        gain += board.copies.log_prob(np.bincount(out.where)) - board.copies.log_prob(ones)
+    if board.pieces is not None:
+        gain += board.pieces.log_prob(np.bincount(out.where)) - board.pieces.log_prob(ones)
     return gain
 
 

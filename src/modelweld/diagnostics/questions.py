@@ -11,11 +11,11 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, arranged, stack_arrays
+from modelweld.inputs.stack import Index, arrange, stack_arrays
 from modelweld.matching.board import Board
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import stack_of
-from modelweld.progress import told
+from modelweld.progress import track
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
@@ -95,7 +95,7 @@ class Questions:
         from modelweld.posterior.conditional import confidence
 
         board, J = self.board(set_name), len(self.sites)
-        return [confidence(board, j) for j in told(range(J), "computing confidences", J)]
+        return [confidence(board, j) for j in track(range(J), "computing confidences", J)]
 
     def conditional(self, site: int | str, set_name: str | None = None) -> Array:
         """Conditional probabilities (L_j, K + 1) of every atom for every local parameter of one site.
@@ -222,9 +222,9 @@ class Questions:
         stacks = [stack_of(self.models, key, name, self.matchings) for key in matching.families]
         order = np.arange(len(matching.stacked_labels))
         if canonical:
-            stacks, order = arranged(stacks)
+            stacks, order = arrange(stacks)
         families, prior = list(matching.families.values()), matching.prior.as_probability()
-        return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
+        return Board(stacks, families, prior, matching.pieces, matching.stacked_labels[order]), order
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "_boards": {}}  # made again where they are asked for

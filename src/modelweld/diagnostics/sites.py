@@ -14,7 +14,7 @@ from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without, leave_out
 from modelweld.matching.sets import columns_of
-from modelweld.progress import told
+from modelweld.progress import track
 from modelweld.screening.outliers import FEWEST_SITES, MAD_TO_DEVIATION, Flags
 from modelweld.screening.shift_estimate import Shift, Shiftable, shift_of, shiftable_arrays
 
@@ -114,7 +114,7 @@ def diagnose(fusion: Questions, set_name: str | None = None) -> list[SiteDiagnos
     places = shiftable_arrays(board)
     units = _units(board, places)
     J = len(fusion.sites)
-    outs = [leave_out(board, j) for j in told(range(J), "comparing sites", J)]
+    outs = [leave_out(board, j) for j in track(range(J), "comparing sites", J)]
     parameters = np.array([len(out.rows) for out in outs])
     unshared = np.array([int((~out.shared).sum()) for out in outs])
     score = np.array([score_of(board, out) for out in outs])

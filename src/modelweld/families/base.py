@@ -121,12 +121,12 @@ def with_fields(family: Some, **fields: object) -> Some:
     return result
 
 
-def summed(rows: Array, labels: Index, K: int | None = None) -> Array:
+def sum_by_atom(rows: Array, labels: Index, K: int | None = None) -> Array:
     """Rows (N, k) added up by atom: (K, k); rows whose label is negative belong to none.
 
     Examples
     --------
-    >>> summed(np.array([[1.0], [2.0], [4.0]]), np.array([1, -1, 1]), 3).tolist()
+    >>> sum_by_atom(np.array([[1.0], [2.0], [4.0]]), np.array([1, -1, 1]), 3).tolist()
     [[0.0], [5.0], [0.0]]
     """
     from scipy.sparse import csr_array

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, summed, with_fields
+from modelweld.families.base import Family, sum_by_atom, with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.location import Location, Variances
 from modelweld.families.math.blocks import blocks
@@ -188,7 +188,7 @@ class Gaussian(Family):
         frame = frame_of(*pooled_covariances(y, labels))
         D = len(frame)
         moved = replace(here, frame=frame, noise=np.ones(D), spread=np.ones(D), floor=NOISE_FLOOR * (y @ frame).var(0))
-        atoms = summed(moved.rows(stack.values), labels)
+        atoms = sum_by_atom(moved.rows(stack.values), labels)
         moved = moved.update(atoms)
         return moved if moved.log_evidence(atoms).sum() > here.log_evidence(sums).sum() else here
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from modelweld.errors import InputError
 from modelweld.families.base import Family, with_fields
 from modelweld.families.checks import known
-from modelweld.families.math.maximise import LogLikelihood, climbed
+from modelweld.families.math.maximise import LogLikelihood, climb
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -100,7 +100,7 @@ class Observed(Family):
 
     def climbed(self, log_likelihood: LogLikelihood, sums: Array, between: bool) -> Self:
         """The family with hyperparameters from the top."""
-        return self.at(climbed(log_likelihood, *self.search(sums, between)), between)
+        return self.at(climb(log_likelihood, *self.search(sums, between)), between)
 
     def refuse_variance(self, variance: Array | None, observations: str) -> None:
         """What a value is worth is known by its weight alone."""

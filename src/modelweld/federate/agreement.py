@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import check_units, checked_models
+from modelweld.inputs.alignment import check_models, check_units
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_of
 
 
-def disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:
+def find_disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:
     """Sites that cannot be fused with what more than half of all sites sent, and why; empty if all can.
 
     Raises
@@ -22,7 +22,7 @@ def disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:
     --------
     >>> axes = {"v": ("atom", None)}
     >>> sites = [LocalModel({"v": v}, axes, site=s) for s, v in (("a", [[1.0]]), ("b", [[2.0]]), ("c", [[3.0, 4.0]]))]
-    >>> list(disagreeing(sites))
+    >>> list(find_disagreeing(sites))
     ['c']
     """
     wrong = difference(models)
@@ -46,7 +46,7 @@ def difference(models: Sequence[LocalModel]) -> str | None:
     """Why these models cannot be fused, as `fuse` would say it; None if they can."""
     try:
         check_units(models)
-        checked_models(kind_of(models).harmonised(models))
+        check_models(kind_of(models).harmonise(models))
     except InputError as wrong:
         return str(wrong)
     return None

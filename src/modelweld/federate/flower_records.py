@@ -5,7 +5,7 @@ from __future__ import annotations
 from flwr.app import Array, ArrayRecord, ConfigRecord, RecordDict
 
 from modelweld.errors import InputError
-from modelweld.files.limits import checked_name
+from modelweld.files.limits import check_name
 
 RECORD, MODEL = "model", "safetensors"
 """Names of the record and of the only array in it: the bytes of a file, which Flower passes on in pieces."""
@@ -33,6 +33,6 @@ def name_in(content: RecordDict) -> str:
     record = content.get("site")
     name = record.get("name") if isinstance(record, ConfigRecord) else None
     try:
-        return checked_name(name, "a site") if isinstance(name, str) else ""
+        return check_name(name, "a site") if isinstance(name, str) else ""
     except InputError:
         return ""

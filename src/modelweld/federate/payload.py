@@ -7,7 +7,7 @@ from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.limits import LARGEST_FILE, in_words
 from modelweld.files.manifest_text import SITE, manifest_of
 from modelweld.files.site_file import load_site, site_bytes
-from modelweld.files.tensors import opened
+from modelweld.files.tensors import open_tensors
 from modelweld.inputs.local_model import LocalModel
 
 
@@ -41,7 +41,7 @@ again.
             raise InputError(f"a model travels as bytes; found {type(data).__name__}. {AGAIN}")
         if len(data) > LARGEST_FILE:
             raise InputError(f"it has {in_words(len(data))}, but at most {in_words(LARGEST_FILE)} are read.")
-        file = opened(data)
+        file = open_tensors(data)
         manifest = manifest_of(file)
         if manifest is None or manifest["format"] != SITE:
             raise InputError("it is not a site's model. Make it with modelweld.federate.packed.")

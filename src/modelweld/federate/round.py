@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from modelweld.errors import InputError
-from modelweld.federate.agreement import disagreeing
+from modelweld.federate.agreement import find_disagreeing
 from modelweld.federate.payload import packed, unpacked
 from modelweld.files.file_errors import first_line
-from modelweld.files.limits import checked_name
+from modelweld.files.limits import check_name
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
@@ -56,7 +56,7 @@ site to send it again.)
     """
 
     def __init__(self, expected: Iterable[str] | None = None) -> None:
-        self.expected = None if expected is None else frozenset(checked_name(str(s), "a site") for s in expected)
+        self.expected = None if expected is None else frozenset(check_name(str(s), "a site") for s in expected)
         self.refused: dict[str, str] = {}
         self.late: set[str] = set()
         self._sent: dict[str, LocalModel] = {}
@@ -87,7 +87,7 @@ site to send it again.)
             return False
         try:
             model = unpacked(payload, sender)
-            site = model.site or checked_name(sender, "a site")
+            site = model.site or check_name(sender, "a site")
         except InputError as wrong:
             return self.refuse(sender, str(wrong).removeprefix(f"{sender!r}: "))
         except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
@@ -144,7 +144,7 @@ site to send it again.)
             If fewer did; the message says who is missing, and whose answers were refused and why.
         """
         if len(self._sent) > 1:
-            for site, why in disagreeing(list(self.models.values())).items():
+            for site, why in find_disagreeing(list(self.models.values())).items():
                 self.refuse(self._senders[site], why)
                 del self._sent[self._senders[site]]
         if len(self._sent) < minimum:

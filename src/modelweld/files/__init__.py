@@ -18,7 +18,7 @@ from modelweld.files.named_arrays import model_of
 from modelweld.files.numpy_files import read_npy, read_npz
 from modelweld.files.site_file import load_site, save_site
 from modelweld.files.tables import read_csv, read_parquet
-from modelweld.files.tensors import Tensors, opened
+from modelweld.files.tensors import Tensors, open_tensors
 from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def load(path: str | os.PathLike[str]) -> LocalModel | Fusion | SlimFusion:
     with naming(where):
         _check_suffix(where)
         if where.suffix.lower() == ".safetensors":
-            file = opened(where)
+            file = open_tensors(where)
             manifest = manifest_of(file)
             if manifest is not None and manifest["format"] == SITE:
                 return load_site(file, manifest)
@@ -134,7 +134,7 @@ def read_sites(path: str | os.PathLike[str]) -> list[LocalModel]:
 
 def _models(path: Path) -> list[LocalModel]:
     if path.suffix.lower() == ".safetensors":
-        return [_from_tensors(opened(path))]
+        return [_from_tensors(open_tensors(path))]
     check_beginning(path)
     match path.suffix.lower():
         case ".npz":

@@ -26,7 +26,7 @@ from modelweld.files.entries import (
     Tensor,
 )
 from modelweld.files.file_errors import AGAIN, naming
-from modelweld.files.manifest import described, rebuilt
+from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
 from modelweld.files.tensors import Tensors, storable, write
@@ -79,7 +79,7 @@ def _given_described(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple
     tensors: dict[str, Tensor] = {}
     models = []
     for j, model in enumerate(fusion.models):
-        entry, own = described(model, f"sites/{j}/")
+        entry, own = describe(model, f"sites/{j}/")
         for coordinate in entry["coordinates"]:  # sites are aligned: almost all have the same names
             coordinate["list"] = lists.setdefault(tuple(coordinate.pop("names")), len(lists))
         models.append(entry)
@@ -171,7 +171,7 @@ def _given(manifest: FusionManifest, ledger: Ledger) -> list[LocalModel] | list[
             for coordinate in entry["coordinates"]:
                 if coordinate.get("list", len(lists)) < len(lists):
                     coordinate["names"] = lists[coordinate["list"]]
-        return [rebuilt(entry, ledger) for entry in manifest["models"]]
+        return [rebuild(entry, ledger) for entry in manifest["models"]]
     if not {"values", "offsets"} <= set(manifest):
         raise InputError(f"it holds neither the sites' models nor their arrays. {AGAIN}")
     values = ledger.reals(manifest["values"], 2)

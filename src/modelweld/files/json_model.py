@@ -7,7 +7,7 @@ from pathlib import Path
 from modelweld.errors import InputError
 from modelweld.files.file_errors import size_of
 from modelweld.files.kind_checks import check_kind
-from modelweld.files.limits import LARGEST_HEADER, checked_name, parsed
+from modelweld.files.limits import LARGEST_HEADER, check_name, parse
 from modelweld.files.named_arrays import model_of
 from modelweld.files.schema import check
 from modelweld.inputs.local_model import LocalModel
@@ -16,16 +16,16 @@ from modelweld.inputs.local_model import LocalModel
 def read_json(path: Path) -> LocalModel:
     """The model of a JSON file."""
     size_of(path, LARGEST_HEADER)
-    given = parsed(path.read_bytes(), "it")
+    given = parse(path.read_bytes(), "it")
     if not isinstance(given, dict):
         raise InputError('it must be an object, such as {"values": [[0.5, 1.5]], "features": ["x", "y"]}.')
     if "arrays" not in given and "axes" not in given:
         return model_of(given)
     check(given, "json_model", "it")
     for name in (*given["arrays"], *given.get("coordinates", {})):
-        checked_name(name, "an array or a coordinate")
+        check_name(name, "an array or a coordinate")
     for name in ("site", "kind"):
-        checked_name(given.get(name, ""), f"a {name}", empty=True)
+        check_name(given.get(name, ""), f"a {name}", empty=True)
     model = LocalModel(**given)
     check_kind(model)
     return model

@@ -58,12 +58,12 @@ def most_expanded(file_bytes: int) -> int:
     return max(FREE_EXPANSION, MOST_EXPANSION * file_bytes)
 
 
-def checked_name(name: str, what: str, *, empty: bool = False) -> str:
+def check_name(name: str, what: str, *, empty: bool = False) -> str:
     """A name that can be shown on a terminal and in a page as it is: printable, not too long.
 
     Examples
     --------
-    >>> checked_name("means", "array")
+    >>> check_name("means", "array")
     'means'
     """
     if not (name or empty) or len(name) > LONGEST_NAME or not name.isprintable():
@@ -74,12 +74,12 @@ def checked_name(name: str, what: str, *, empty: bool = False) -> str:
     return name
 
 
-def parsed(text: bytes, what: str) -> object:
+def parse(text: bytes, what: str) -> object:
     """Strict JSON within limits: every key once, no NaN, not too deep.
 
     Examples
     --------
-    >>> parsed(b'{"a": [1, 2.5, null]}', "the manifest")
+    >>> parse(b'{"a": [1, 2.5, null]}', "the manifest")
     {'a': [1, 2.5, None]}
     """
     if len(text) > LARGEST_HEADER:

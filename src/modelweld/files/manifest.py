@@ -9,18 +9,18 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.files.entries import ArrayEntry, ModelEntry, Tensor
-from modelweld.files.limits import checked_name
+from modelweld.files.limits import check_name
 from modelweld.files.small_counts import counts_behind
 from modelweld.files.tensors import storable
 from modelweld.inputs.local_model import Array, LocalModel
 
 
-def described(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str, Tensor]]:
+def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str, Tensor]]:
     """What the manifest says of a model, and its tensors by name.
 
     Examples
     --------
-    >>> entry, tensors = described(LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}, variance={"v": 0.5}))
+    >>> entry, tensors = describe(LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}, variance={"v": 0.5}))
     >>> entry["arrays"]
     [{'name': 'v', 'axes': ['atom', None], 'tensor': 'arrays/v', 'variance': 'variance/v'}]
     >>> {name: tensor.tolist() for name, tensor in tensors.items()}
@@ -29,11 +29,11 @@ def described(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str
     tensors: dict[str, Tensor] = {}
     arrays = []
     for name, values in model.arrays.items():
-        checked_name(name, "an array")
+        check_name(name, "an array")
         axes = [c if c is not None else a for c, a in zip(model.along[name], model.axes[name], strict=True)]
         for axis in axes:
             if axis is not None:
-                checked_name(axis, "an axis")
+                check_name(axis, "an axis")
         entry: ArrayEntry = {"name": name, "axes": axes, "tensor": f"{prefix}arrays/{name}"}
         tensors[entry["tensor"]] = storable(values)
         if name in model.variance:
@@ -46,12 +46,12 @@ def described(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str
     smallest = {name: float(n.min()) for name, n in counts_behind(model).items() if n.size}
     facts = {name: plain(fact, f"facts[{name!r}]") for name, fact in _worded(model.facts, "facts").items()}
     return {
-        "site": checked_name(model.site, "a site", empty=True),
-        "kind": checked_name(model.kind, "a kind", empty=True),
+        "site": check_name(model.site, "a site", empty=True),
+        "kind": check_name(model.kind, "a kind", empty=True),
         "arrays": arrays,
         "riding": list(model.riding),
         "coordinates": [
-            {"name": checked_name(name, "a coordinate"), "names": list(names)}
+            {"name": check_name(name, "a coordinate"), "names": list(names)}
             for name, names in model.coordinates.items()
         ],
         "partial": list(model.partial),
@@ -61,29 +61,29 @@ def described(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str
     }, tensors
 
 
-def rebuilt(entry: ModelEntry, tensor: Callable[[str], Tensor]) -> LocalModel:
+def rebuild(entry: ModelEntry, tensor: Callable[[str], Tensor]) -> LocalModel:
     """The model of an entry that follows the schema."""
     arrays = entry["arrays"]
     listed = {"array": [one["name"] for one in arrays], "coordinate": [one["name"] for one in entry["coordinates"]]}
     for what, found in listed.items():
-        names = [checked_name(name, f"an {what}" if what == "array" else f"a {what}") for name in found]
+        names = [check_name(name, f"an {what}" if what == "array" else f"a {what}") for name in found]
         if len(set(names)) < len(names):
             raise InputError(f"the manifest names {what} {max(names, key=names.count)!r} twice.")
     for one in entry["coordinates"]:
         if "names" not in one:
             raise InputError(f"the manifest does not spell out the names along {one['name']!r}.")
     for axis in {axis for one in arrays for axis in one["axes"] if axis is not None}:
-        checked_name(axis, "an axis")
+        check_name(axis, "an axis")
     return LocalModel(
         arrays={one["name"]: tensor(one["tensor"]) for one in arrays},
         axes={one["name"]: tuple(one["axes"]) for one in arrays},
         variance={one["name"]: tensor(one["variance"]) for one in arrays if "variance" in one},
         weight={one["name"]: tensor(one["weight"]) for one in arrays if "weight" in one},
         riding=entry["riding"],
-        site=checked_name(entry["site"], "a site", empty=True),
+        site=check_name(entry["site"], "a site", empty=True),
         coordinates={one["name"]: one["names"] for one in entry["coordinates"]},
         partial=entry["partial"],
-        kind=checked_name(entry["kind"], "a kind", empty=True),
+        kind=check_name(entry["kind"], "a kind", empty=True),
         facts=entry["facts"],
     )
 

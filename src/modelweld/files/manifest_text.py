@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from modelweld.errors import InputError
 from modelweld.files.entries import Manifest, Tensor
 from modelweld.files.file_errors import AGAIN
-from modelweld.files.limits import parsed
+from modelweld.files.limits import parse
 from modelweld.files.schema import check
 from modelweld.files.tensors import KEY, Tensors, digest
 from modelweld.inputs.local_model import Array
@@ -39,7 +39,7 @@ def manifest_of(file: Tensors) -> Manifest | None:
     """The manifest of a file, checked; None if it has none."""
     if KEY not in file.words:
         return None
-    found = parsed(file.words[KEY].encode("utf-8", "surrogatepass"), "the manifest")
+    found = parse(file.words[KEY].encode("utf-8", "surrogatepass"), "the manifest")
     check(found, "head", "the manifest")
     manifest = cast(Manifest, found)  # what follows makes sure of that
     major = int(manifest["version"].split(".")[0])

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays
-from modelweld.files.limits import checked_name
-from modelweld.inputs.local_model import Array, LocalModel, checked_values
+from modelweld.files.limits import check_name
+from modelweld.inputs.local_model import Array, LocalModel, check_values
 
 VALUES = ("values", "centres", "centers", "means")
 """What one row per parameter may be called."""
@@ -41,15 +41,15 @@ def model_of(given: Mapping[str, ArrayLike], site: str = "") -> LocalModel:
             f"without a manifest, one array has a row per parameter, and {', '.join(OTHERS)} may stand beside it; "
             f"found {sorted(parts)}. Name them so, or write the file with modelweld.files.save or modelweld.export."
         )
-    values = checked_values(parts.pop(alone[0]), f"array {alone[0]!r}")
+    values = check_values(parts.pop(alone[0]), f"array {alone[0]!r}")
     if values.ndim != 2:
         raise InputError(
             f"array {alone[0]!r} must have one row per parameter: two axes; found shape {values.shape}."
             + (" For one-dimensional parameters use shape (L, 1)." if values.ndim == 1 else "")
         )
-    site = checked_name(str(parts.pop("site", site)), "a site", empty=True)
+    site = check_name(str(parts.pop("site", site)), "a site", empty=True)
     features = _features(parts.pop("features", None), values.shape[1])
-    counts = checked_values(parts.pop("counts"), "counts") if "counts" in parts else None
+    counts = check_values(parts.pop("counts"), "counts") if "counts" in parts else None
     if counts is not None and (counts.shape != values.shape[:1] or (counts < 0).any()):
         raise InputError(f"counts must be one number, not negative, for each of {len(values)} rows.")
     spreads = [name for name in ("covariances", "variances") if name in parts]
@@ -88,7 +88,7 @@ def _mixture(
             f"to one), and nothing else; found {sorted(parts)} and {'no ' if counts is None else ''}counts."
         )
     ((name, given),) = parts.items()
-    spreads = checked_values(given, name)
+    spreads = check_values(given, name)
     L, D = values.shape
     wanted = (L, D, D) if name == "covariances" else (L, D)
     if spreads.shape != wanted:

@@ -9,7 +9,7 @@ from modelweld.errors import InputError
 from modelweld.files.entries import SiteManifest, Tensor
 from modelweld.files.file_errors import naming
 from modelweld.files.kind_checks import check_kind
-from modelweld.files.manifest import described, rebuilt
+from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SITE, Ledger, as_text
 from modelweld.files.tensors import Tensors, as_bytes, write
 from modelweld.inputs.local_model import LocalModel
@@ -34,14 +34,14 @@ def _content(model: LocalModel) -> tuple[dict[str, Tensor], str]:
     if not model.arrays:
         raise InputError("the model has no arrays: there is nothing to write.")
     check_kind(model)
-    entry, tensors = described(model)
+    entry, tensors = describe(model)
     return tensors, as_text(SITE, {"model": entry}, tensors)
 
 
 def load_site(file: Tensors, manifest: SiteManifest) -> LocalModel:
     """What a site has sent."""
     ledger = Ledger(file, manifest["sha256"])
-    model = rebuilt(manifest["model"], ledger)
+    model = rebuild(manifest["model"], ledger)
     ledger.check_all_read()
     check_kind(model)
     return model

@@ -13,7 +13,7 @@ from modelweld.families.base import Family
 from modelweld.files.entries import SlimContent, SlimManifest, Tensor
 from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.fusion_file import families_described, key_of
-from modelweld.files.manifest import described, rebuilt
+from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.tensors import Tensors, storable, write
@@ -36,7 +36,7 @@ def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) ->
 
 def _described(slim: SlimFusion) -> tuple[SlimContent, dict[str, Tensor]]:
     """What the manifest says of a slim fusion, and its tensors by name."""
-    pattern, tensors = described(slim.pattern, "pattern/")
+    pattern, tensors = describe(slim.pattern, "pattern/")
     families, own = families_described(slim.families, "families/")
     for i, entry in enumerate(families):
         entry["sums"] = f"sums/{i}"
@@ -63,7 +63,7 @@ def load_slim(file: Tensors, manifest: SlimManifest, made: type[SlimFusion]) -> 
         families[key_of(one["key"])] = from_fields(one["family"], FAMILIES, ledger)
         sums[key_of(one["key"])] = ledger.reals(one["sums"], 2)
     slim = made(
-        pattern=rebuilt(manifest["pattern"], ledger),
+        pattern=rebuild(manifest["pattern"], ledger),
         families=families,
         sums=sums,
         prior=from_fields(manifest["prior"], PRIORS, ledger),

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.files.entries import Tensor
 from modelweld.files.file_errors import AGAIN, first_line, looks_like, size_of
-from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, in_words, parsed
+from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, in_words, parse
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
@@ -65,7 +65,7 @@ class Tensors:
         return found.reshape(place.shape)
 
 
-def opened(source: Path | bytes) -> Tensors:
+def open_tensors(source: Path | bytes) -> Tensors:
     """The header of a safetensors file, or of its bytes, all of its claims checked against their number."""
     size = len(source) if isinstance(source, bytes) else size_of(source)
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
@@ -78,7 +78,7 @@ def opened(source: Path | bytes) -> Tensors:
         text = file.read(length)
     if not text.startswith(b"{"):
         raise InputError(f"it is no safetensors file{_seeming(first)}. {AGAIN}")
-    header = parsed(text, "its header")
+    header = parse(text, "its header")
     assert isinstance(header, dict)  # it begins with a brace
     words = header.pop("__metadata__", {})
     if not isinstance(words, dict) or not all(isinstance(word, str) for word in words.values()):
@@ -143,7 +143,7 @@ def as_bytes(tensors: Mapping[str, Tensor], manifest: str) -> bytes:
     from safetensors.numpy import save
 
     data: bytes = save(dict(tensors), metadata={KEY: manifest})
-    opened(data)  # what cannot be read should not be sent
+    open_tensors(data)  # what cannot be read should not be sent
     return data
 
 
@@ -165,7 +165,7 @@ def write(path: Path, tensors: Mapping[str, Tensor], manifest: str, *, force: bo
             save_file(dict(tensors), part, metadata={KEY: manifest})
         except SafetensorError as wrong:
             raise InputError(f"it cannot be written: {first_line(wrong)}.") from None
-        opened(part)  # what cannot be read should not be sent
+        open_tensors(part)  # what cannot be read should not be sent
         if force:
             os.replace(part, path)
         else:

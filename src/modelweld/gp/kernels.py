@@ -109,14 +109,14 @@ class Whitened(NamedTuple):
     white: Array
 
 
-def whitened(K: Array) -> Whitened:
+def whiten(K: Array) -> Whitened:
     """The basis in which K is the identity, without the directions in which it has next to no variance.
 
     They are left out, not given some variance: what is known of them would then seem to come from data.
 
     Examples
     --------
-    >>> basis = whitened(np.array([[4.0, 0.0], [0.0, 1.0]]))
+    >>> basis = whiten(np.array([[4.0, 0.0], [0.0, 1.0]]))
     >>> (basis.white @ basis.white.T).round(12).tolist()
     [[0.25, 0.0], [0.0, 1.0]]
     """

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.gp.kernels import Kernel, Whitened, whitened
+from modelweld.gp.kernels import Kernel, Whitened, whiten
 from modelweld.inputs.local_model import Array
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class SparseGP(_Predictor):
     @cached_property
     def basis(self) -> Whitened:
         """The basis in which the prior of the values is standard."""
-        return whitened(self.kernel(self.inputs, self.inputs))
+        return whiten(self.kernel(self.inputs, self.inputs))
 
     @cached_property
     def knowledge(self) -> tuple[Array, Array]:

@@ -28,9 +28,9 @@ def local_models(given: Sequence[object]) -> list[LocalModel]:
     return [m for m in given if isinstance(m, LocalModel)]
 
 
-def checked_models(given: Sequence[object]) -> list[LocalModel]:
+def check_models(given: Sequence[object]) -> list[LocalModel]:
     """All LocalModels, aligned by name, with the same arrays and axes."""
-    models = aligned(local_models(given))
+    models = align(local_models(given))
     first = models[0]
     for j, m in enumerate(models):
         if dict(m.axes) != dict(first.axes):
@@ -48,14 +48,14 @@ def checked_models(given: Sequence[object]) -> list[LocalModel]:
     return models
 
 
-def aligned(models: Sequence[LocalModel]) -> list[LocalModel]:
+def align(models: Sequence[LocalModel]) -> list[LocalModel]:
     """The same models with the same names in the same order along every coordinate they name.
 
     Examples
     --------
     >>> a = LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["x", "y"]})
     >>> b = LocalModel({"v": [[3.0, 4.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["y", "x"]})
-    >>> [m.arrays["v"].tolist() for m in aligned([a, b])]
+    >>> [m.arrays["v"].tolist() for m in align([a, b])]
     [[[1.0, 2.0]], [[4.0, 3.0]]]
     """
     named = {coordinate for model in models for coordinate in model.coordinates}

@@ -87,7 +87,7 @@ class LocalModel:
     def __post_init__(self) -> None:
         where = f"site {self.site!r}" if self.site else "local model"
         self._check_names(where)
-        arrays = {name: checked_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
+        arrays = {name: check_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
         coordinates = _checked_names(self.coordinates, self.partial, where)
         named = {name: tuple(axes) for name, axes in self.axes.items()}
         sizes = _checked_sizes(arrays, named, coordinates, where)
@@ -182,7 +182,7 @@ def _checked_names(
     return result
 
 
-def checked_values(values: Any, where: str) -> Array:
+def check_values(values: Any, where: str) -> Array:
     """A float64 array of finite values, or an `InputError` that says where and what was found."""
     try:
         array = np.asarray(values)
@@ -220,7 +220,7 @@ def check_squares(values: Array) -> None:
 
 def _beside(given: Any, array: Array, where: str) -> Array:
     """Variance or weight, spread out to the shape of the array it stands beside."""
-    value = checked_values(given, where)
+    value = check_values(given, where)
     if (value < 0).any():
         raise InputError(f"{where}: must not be negative; found {value.min():g}.")
     if value.shape != array.shape[: value.ndim]:

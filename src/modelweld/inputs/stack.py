@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, checked_values
+from modelweld.inputs.local_model import Array, check_values
 
 Index = NDArray[np.int64]
 
@@ -126,7 +126,7 @@ def canonical_groups(stacks: Sequence[Stack]) -> Index:
     return np.array(sorted(range(len(sizes)), key=lambda j: (sizes[j], first[j], keys[j])), dtype=np.int64)
 
 
-def arranged(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
+def arrange(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
     """The same stacks with rows and groups in canonical order, and where each row came from."""
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
     within = canonical_rows(stacks)
@@ -138,7 +138,7 @@ def arranged(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
 def stack_arrays(given: Sequence[Any]) -> Stack:
     """Plain arrays (L_j, D), one per group, one below the other."""
     arrays = [
-        a if type(a) is np.ndarray and a.dtype == np.float64 else checked_values(a, f"site {j}")
+        a if type(a) is np.ndarray and a.dtype == np.float64 else check_values(a, f"site {j}")
         for j, a in enumerate(given)
     ]
     if len({a.shape[1:] for a in arrays}) > 1 or arrays[0].ndim != 2:

@@ -45,7 +45,7 @@ class Kind:
         """What such a model must look like, by which files are checked; by default anything will do."""
         return Layout(sets=tuple(model.sizes), arrays={}, needed=())
 
-    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+    def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """The same models with the same arrays, where a kind has variants; refused if they cannot be."""
         return list(models)
 
@@ -64,7 +64,7 @@ class Kind:
             "model, fuse fitted models, or LocalModels with a kind."
         )
 
-    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The model of x = scale * y + offset, given that of y."""
         raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")
 

@@ -96,7 +96,7 @@ class ClassTable(Kind):
         classes, features = first.coordinates["class"], first.coordinates.get("feature")
         return class_table(centre, spread, total, classes, features=features, facts=facts)
 
-    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The table of x = scale * y + offset, given that of y."""
         arrays = dict(model.arrays)
         arrays["means"] = np.asarray(arrays["means"]) * scale + offset

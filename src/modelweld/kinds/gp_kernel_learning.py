@@ -64,9 +64,9 @@ def learned(factors: Sequence[Factor], starts: Sequence[Setting]) -> Setting:
     True
     """
     factors = factors[:: -(-sum(len(f.inputs) for f in factors) // MOST_POINTS)]
-    runs = [climbed(list(groups(factors, FIRST_POINTS)), start) for start in starts]
+    runs = [climb(list(groups(factors, FIRST_POINTS)), start) for start in starts]
     _, best = max(runs, key=lambda run: run[0])
-    return climbed(list(groups(factors, JOINT_POINTS)), best)[1]
+    return climb(list(groups(factors, JOINT_POINTS)), best)[1]
 
 
 def groups(factors: Sequence[Factor], most: int) -> Iterator[list[Factor]]:
@@ -109,7 +109,7 @@ def evidence(factors: Sequence[Factor], kernel: Kernel, mean: float) -> tuple[fl
     return float(F), np.append(slopes(by_K), ones @ a)
 
 
-def climbed(grouped: Sequence[Sequence[Factor]], start: Setting) -> tuple[float, Setting]:
+def climb(grouped: Sequence[Sequence[Factor]], start: Setting) -> tuple[float, Setting]:
     """The highest evidence near a start; the mean is counted in deviations of the function, so that its steps fit."""
     from scipy.optimize import minimize
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.gp.kernels import Kernel, whitened
+from modelweld.gp.kernels import Kernel, whiten
 from modelweld.gp.model import SparseGP
 from modelweld.inputs.local_model import Array
 
@@ -73,9 +73,9 @@ def observations(inputs: Array, values: Array, noise: Array) -> Factor:
     return Factor(inputs, np.diag(precision), precision * values)
 
 
-def projected(factors: Sequence[Factor], kernel: Kernel, mean: float, inputs: Array) -> Posterior:
+def project(factors: Sequence[Factor], kernel: Kernel, mean: float, inputs: Array) -> Posterior:
     """The posterior at `inputs` that is nearest to the one given all factors, by the variational bound."""
-    basis = whitened(kernel(inputs, inputs))
+    basis = whiten(kernel(inputs, inputs))
     rank = basis.white.shape[1]
     precision, linear = np.eye(rank), np.zeros(rank)
     for Z, R, y in factors:
@@ -87,17 +87,17 @@ def projected(factors: Sequence[Factor], kernel: Kernel, mean: float, inputs: Ar
     return Posterior(mean + root @ ((vectors.T @ linear) / np.sqrt(values)), root @ root.T)
 
 
-def completed(inputs: Array, points: Array, kernel: Kernel) -> Array:
+def complete(inputs: Array, points: Array, kernel: Kernel) -> Array:
     """The inputs, and those of the points that they leave in doubt, the most doubtful first.
 
     Averages of matched points stand for these only where the function hardly changes between them.
 
     Examples
     --------
-    >>> completed(np.array([[1.0]]), np.array([[0.9], [8.0], [1.1], [8.1]]), Kernel(np.ones(1), 1.0)).ravel().tolist()
+    >>> complete(np.array([[1.0]]), np.array([[0.9], [8.0], [1.1], [8.1]]), Kernel(np.ones(1), 1.0)).ravel().tolist()
     [1.0, 8.0]
     """
-    white = whitened(kernel(inputs, inputs)).white
+    white = whiten(kernel(inputs, inputs)).white
     known = kernel(points, inputs) @ white
     doubt = 1 - np.square(known).sum(axis=1) / kernel.outputscale
     added: list[int] = []

@@ -25,7 +25,7 @@ from modelweld.inputs.stack import Index
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture import FEWEST_POINTS
-from modelweld.kinds.mixture_components import diagonals, merged
+from modelweld.kinds.mixture_components import diagonals, merge_components
 from modelweld.kinds.pictures import Transitions
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class HMM(Kind):
             facts={"counted": truth},
         )
 
-    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+    def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Covariances for all, if one has them; models whose emissions differ in kind are refused."""
         kinds = {name for m in models for name in ("means", "symbols", "rates") if name in m.arrays}
         if len(kinds) > 1:
@@ -170,7 +170,7 @@ class HMM(Kind):
             parts = [
                 np.concatenate([np.asarray(m.arrays[name]) for m in models]) for name in ("means", spread, "counts")
             ]
-            emissions["means"], spreads, _ = merged(parts[0], parts[1], parts[2], labels)
+            emissions["means"], spreads, _ = merge_components(parts[0], parts[1], parts[2], labels)
             emissions[spread] = shrunk(spreads, counts, shrink)
             if f"part_{spread}" in first.arrays:
                 emissions.update(_fused_parts(models, labels, spread, shrink))
@@ -179,13 +179,13 @@ class HMM(Kind):
         else:
             rates = np.concatenate([np.asarray(m.arrays["rates"]) for m in models])
             own = np.concatenate([np.asarray(m.arrays["counts"]) for m in models])
-            emissions["rates"] = merged(rates, np.zeros_like(rates), own, labels)[0]
+            emissions["rates"] = merge_components(rates, np.zeros_like(rates), own, labels)[0]
         moves, starts = fusion.total("moves"), fusion.total("starts")
         names = {f"{axis}s": first.coordinates.get(axis) for axis in ("feature", "symbol")}
         counted, facts = bool(first.facts["counted"]), shared_facts(models)
         return hmm(moves, starts, counts, emissions, counted=counted, facts=facts, **names)
 
-    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The model of x = scale * y + offset, given that of y; for Gaussian emissions."""
         if "means" not in model.arrays:
             raise InputError("scalers before states that emit symbols or counts cannot be undone; fit without them.")
@@ -233,7 +233,7 @@ def shrunk(spreads: Array, counts: Array, share: float) -> Array:
 
 def _fused_parts(models: Sequence[LocalModel], labels: Index, spread: str, shrink: float) -> dict[str, Array]:
     """The parts of all states of an atom, merged down to as many as the sites' states have."""
-    from modelweld.kinds.mixture_reduction import reduced
+    from modelweld.kinds.mixture_reduction import reduce_to
 
     means, spreads, counts = (
         np.concatenate([np.asarray(m.arrays[f"part_{name}"]) for m in models]) for name in ("means", spread, "counts")
@@ -243,7 +243,7 @@ def _fused_parts(models: Sequence[LocalModel], labels: Index, spread: str, shrin
     for k in range(int(labels.max()) + 1):
         own = labels == k
         m, s, n = (x[own].reshape(-1, *x.shape[2:]) for x in (means, spreads, counts))
-        found.append(merged(m, s, n, reduced(m, s, n, M)))
+        found.append(merge_components(m, s, n, reduce_to(m, s, n, M)))
     result = {
         f"part_{name}": np.stack(x)
         for name, x in zip(("means", spread, "counts"), zip(*found, strict=True), strict=True)

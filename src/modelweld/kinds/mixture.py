@@ -20,9 +20,16 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds.base import Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture_components import Components, diagonals, merged, parameters, squares, stacked
+from modelweld.kinds.mixture_components import (
+    Components,
+    diagonals,
+    merge_components,
+    parameters,
+    squares,
+    stack_components,
+)
 from modelweld.kinds.mixture_density import nearest
-from modelweld.kinds.mixture_reduction import reduced
+from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.kinds.pictures import Ellipses
 
 if TYPE_CHECKING:
@@ -126,7 +133,7 @@ class Mixture(Kind):
             facts={"counted": truth},
         )
 
-    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+    def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Covariances for all, if one has them."""
         if len({"covariances" in m.arrays for m in models}) == 1:
             return list(models)
@@ -153,15 +160,15 @@ class Mixture(Kind):
 
     def fused(self, fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
         """One component per atom, those set aside included; or K of them."""
-        parts, labels = stacked(fusion.models), fusion.matching.stacked_labels
+        parts, labels = stack_components(fusion.models), fusion.matching.stacked_labels
         if K is not None:
             _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
         if how == "density":
             means, spreads, counts = densest(*parts, labels, len(fusion.counts) if K is None else K)
         else:
-            means, spreads, counts = merged(*parts, labels)
+            means, spreads, counts = merge_components(*parts, labels)
         if how == "moments" and K is not None:
-            means, spreads, counts = merged(means, spreads, counts, reduced(means, spreads, counts, K))
+            means, spreads, counts = merge_components(means, spreads, counts, reduce_to(means, spreads, counts, K))
         if how == "atoms":
             off = means - fusion.array("means")
             means, spreads = fusion.array("means"), spreads + squares(off, spreads.ndim)
@@ -175,7 +182,7 @@ class Mixture(Kind):
             facts=shared_facts(fusion.models),
         )
 
-    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The mixture of x = scale * y + offset, given that of y."""
         means, spreads, counts = parameters(model)
         wide = spreads * (scale**2 if spreads.ndim == 2 else scale[:, None] * scale)
@@ -183,8 +190,8 @@ class Mixture(Kind):
 
     def picture(self, fusion: Fusion) -> Ellipses:
         """Components of atoms, merged by moments, beside all sites' own."""
-        parts = stacked(fusion.models)
-        return Ellipses(merged(*parts, fusion.matching.stacked_labels), parts)
+        parts = stack_components(fusion.models)
+        return Ellipses(merge_components(*parts, fusion.matching.stacked_labels), parts)
 
 
 def _check_size(K: int, how: str, atoms: int, components: int) -> None:
@@ -206,8 +213,8 @@ def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) 
     """
     order = np.lexsort((counts, *means.T[::-1]))  # by content: the order of sites does not matter
     means, spreads, counts, labels = means[order], spreads[order], counts[order], labels[order]
-    found = _numbered_like(labels, reduced(means, spreads, counts, K), counts)
-    start = merged(means, spreads, counts, found)
+    found = _numbered_like(labels, reduce_to(means, spreads, counts, K), counts)
+    start = merge_components(means, spreads, counts, found)
     return start if len(means) == K else nearest((means, spreads, counts), start)
 
 

@@ -26,7 +26,7 @@ def diagonals(spreads: Array) -> Array:
     return spreads if spreads.ndim == 2 else np.diagonal(spreads, axis1=1, axis2=2)
 
 
-def stacked(models: Sequence[LocalModel]) -> Components:
+def stack_components(models: Sequence[LocalModel]) -> Components:
     """Means, covariances (or variances) and counts of all sites' components, one site below the other."""
     check_counted(
         models,
@@ -37,13 +37,13 @@ def stacked(models: Sequence[LocalModel]) -> Components:
     return means, spreads, counts
 
 
-def merged(means: Array, spreads: Array, counts: Array, labels: Index) -> Components:
+def merge_components(means: Array, spreads: Array, counts: Array, labels: Index) -> Components:
     """Components merged by label, each into one of the same mass, mean and covariance (within plus between).
 
     Examples
     --------
     >>> ones = np.ones((2, 1))
-    >>> [x.tolist() for x in merged(np.array([[0.0], [4.0]]), ones, np.array([3.0, 1.0]), np.array([0, 0]))]
+    >>> [x.tolist() for x in merge_components(np.array([[0.0], [4.0]]), ones, np.array([3.0, 1.0]), np.array([0, 0]))]
     [[[1.0]], [[4.0]], [4.0]]
     """
     K = int(np.max(labels)) + 1

@@ -57,15 +57,15 @@ def nearest(parts: Components, start: Components) -> Components:
     parts = parts[0][held], parts[1][held], parts[2][held]
     rng = np.random.default_rng(0)
     try:
-        soft = softened(parts, start, rng)
-        points, weight = drawn(parts, rng, FRESH)
+        soft = soften(parts, start, rng)
+        points, weight = draw_points(parts, rng, FRESH)
         gain = log_likelihood(soft, points, weight) - log_likelihood(start, points, weight)
         return soft if gain > SMALLEST_GAIN else start
     except np.linalg.LinAlgError:  # a component without volume: there is no density to come near to
         return start
 
 
-def softened(parts: Components, start: Components, rng: np.random.Generator) -> Components:
+def soften(parts: Components, start: Components, rng: np.random.Generator) -> Components:
     """The mixture after ROUNDS rounds from `start`; components without mass stay as they are."""
     origin = np.average(parts[0], axis=0, weights=parts[2])
     parts = parts[0] - origin, parts[1], parts[2] / parts[2].sum()
@@ -73,7 +73,7 @@ def softened(parts: Components, start: Components, rng: np.random.Generator) -> 
     sums = [mass, mass[:, None] * means, _times(mass, spreads + squares(means, spreads.ndim))]
     for t in range(ROUNDS):
         step = (2 + max(t - STEADY, 0)) ** -STEP
-        new = statistics((means, spreads, mass), *drawn(parts, rng))
+        new = statistics((means, spreads, mass), *draw_points(parts, rng))
         sums = [(1 - step) * old + step * fresh for old, fresh in zip(sums, new, strict=True)]
         mass, held = sums[0], sums[0] > 0
         safe = np.where(held, mass, 1.0)
@@ -83,12 +83,12 @@ def softened(parts: Components, start: Components, rng: np.random.Generator) -> 
     return means + origin, spreads, mass * start[2].sum()
 
 
-def drawn(parts: Components, rng: np.random.Generator, times: int = 1) -> tuple[Array, Array]:
+def draw_points(parts: Components, rng: np.random.Generator, times: int = 1) -> tuple[Array, Array]:
     """Points (n, D) of all components, each component's with exactly its mean and covariance, and their weights (n,).
 
     Examples
     --------
-    >>> points, weight = drawn((np.array([[5.0]]), np.array([[4.0]]), np.ones(1)), np.random.default_rng(0))
+    >>> points, weight = draw_points((np.array([[5.0]]), np.array([[4.0]]), np.ones(1)), np.random.default_rng(0))
     >>> len(points), round(float(points.mean()), 9), round(float(points.var()), 9), round(float(weight.sum()), 9)
     (24, 5.0, 4.0, 1.0)
     """

@@ -18,8 +18,8 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.kinds.mixture_components import Components, merged, stacked
-from modelweld.matching.result import by_labels
+from modelweld.kinds.mixture_components import Components, merge_components, stack_components
+from modelweld.matching.result import matching_by_labels
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -56,7 +56,7 @@ class Reduction:
 
     def at(self, K: int) -> Fusion:
         """The fusion with K components."""
-        return relabelled(self.fusion, self.labels(K), "reduction")
+        return relabel(self.fusion, self.labels(K), "reduction")
 
 
 def reduction(fusion: Fusion) -> Reduction:
@@ -66,12 +66,12 @@ def reduction(fusion: Fusion) -> Reduction:
     return Reduction(fusion, pairs, losses / max(float(counts.sum()), 1e-300))
 
 
-def reduced(means: Array, spreads: Array, counts: Array, K: int) -> Index:
+def reduce_to(means: Array, spreads: Array, counts: Array, K: int) -> Index:
     """Which of at most K components each of these belongs to.
 
     Examples
     --------
-    >>> reduced(np.array([[0.0], [9.0], [1.0]]), np.ones((3, 1)), np.ones(3), 2).tolist()
+    >>> reduce_to(np.array([[0.0], [9.0], [1.0]]), np.ones((3, 1)), np.ones(3), 2).tolist()
     [0, 1, 0]
     """
     return _labels_after(_way_down(means, spreads, counts, K)[0], len(means))
@@ -100,7 +100,9 @@ def _way_down(means: Array, spreads: Array, counts: Array, K: int) -> tuple[list
         steps[size - 2] = cost[i, j]
         pairs.append((i, j))
         two = np.array([i, j])
-        (means[i],), (spreads[i],), (counts[i],) = merged(means[two], spreads[two], counts[two], np.zeros_like(two))
+        (means[i],), (spreads[i],), (counts[i],) = merge_components(
+            means[two], spreads[two], counts[two], np.zeros_like(two)
+        )
         volumes[i] = log_volumes(spreads[[i]])[0]
         alive[j] = False
         cost[j], cost[:, j] = np.inf, np.inf
@@ -111,14 +113,14 @@ def _way_down(means: Array, spreads: Array, counts: Array, K: int) -> tuple[list
 
 def union(fusion: Fusion) -> Fusion:
     """Every component of every site, each an atom of its own."""
-    return relabelled(fusion, np.arange(len(_union_of(fusion)[0])), "union")
+    return relabel(fusion, np.arange(len(_union_of(fusion)[0])), "union")
 
 
-def relabelled(fusion: Fusion, labels: Index, engine: str) -> Fusion:
+def relabel(fusion: Fusion, labels: Index, engine: str) -> Fusion:
     """The same sites with another matching of their components, for its density alone."""
     ((name, matching),) = fusion.matchings.items()
-    means, _, _ = merged(*_union_of(fusion), labels)
-    found = by_labels(labels, matching.offsets, "means", means, engine)
+    means, _, _ = merge_components(*_union_of(fusion), labels)
+    found = matching_by_labels(labels, matching.offsets, "means", means, engine)
     return fusion.with_(matchings={name: found}, settings={})
 
 
@@ -132,7 +134,7 @@ def log_volumes(spreads: Array) -> Array:
 def _union_of(fusion: Fusion) -> Components:
     if fusion.models[0].kind != "mixture":
         raise InputError("union and reduce are for mixtures and k-means; these sites sent something else.")
-    return stacked(fusion.models)
+    return stack_components(fusion.models)
 
 
 def _costs(means: Array, spreads: Array, counts: Array, volumes: Array, i: int, others: Index) -> Array:

@@ -23,7 +23,7 @@ from modelweld.kinds.layout import Layout, mapping
 from modelweld.kinds.network_outputs import ACTIVATIONS, layers
 from modelweld.kinds.network_outputs import outputs as outputs
 from modelweld.kinds.network_polish import STEPS
-from modelweld.kinds.network_refit import DEVIATION, refitted
+from modelweld.kinds.network_refit import DEVIATION, refit
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -149,7 +149,7 @@ class Network(Kind):
             facts={"activation": lambda fact: fact in ACTIVATIONS, "labels": mapping},
         )
 
-    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+    def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """The same networks, with `counts` and `inputs` only if all sites send them; refused if activations differ."""
         first = models[0]
         for j, model in enumerate(models):
@@ -193,7 +193,7 @@ class Network(Kind):
         return "refit" if "counts" in fusion.models[0].arrays else "mean"
 
     def fused(self, fusion: Fusion, how: str, **options: Any) -> LocalModel:
-        """The fused network; options are those of `network_refit.refitted`: draws, ridge, seed, steps."""
+        """The fused network; options are those of `network_refit.refit`: draws, ridge, seed, steps."""
         models = fusion.models
         pi = shares(models)
         if how == "union":
@@ -201,9 +201,9 @@ class Network(Kind):
         if how == "mean":
             return like_sites(models, *means(fusion, pi))
         options = {"steps": STEPS if how == "polish" else 0, **options}
-        return like_sites(models, *refitted(fusion, pi, **options))
+        return like_sites(models, *refit(fusion, pi, **options))
 
-    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The network of x = scale * y + offset, given that of y: the scaling goes into the first layer.
 
         A site that sent no `inputs` now does: its scaler tells where the features of a refit should be drawn.

@@ -17,7 +17,7 @@ def layers(model: LocalModel) -> tuple[list[Array], list[Array]]:
     return W, b
 
 
-def activated(values: Array, activation: str) -> Array:
+def activate(values: Array, activation: str) -> Array:
     """What a hidden layer gives on."""
     if activation == "relu":
         return np.maximum(values, 0.0)
@@ -30,7 +30,7 @@ def received(model: LocalModel, X: Array) -> list[Array]:
     """What every layer receives before its activation, (rows, units) each; the last are the outputs."""
     result: list[Array] = []
     for W, b in zip(*layers(model), strict=True):
-        before = activated(result[-1], model.facts["activation"]) if result else X
+        before = activate(result[-1], model.facts["activation"]) if result else X
         result.append(before @ W + b)
     return result
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.inputs.local_model import Array
-from modelweld.kinds.network_outputs import activated
+from modelweld.kinds.network_outputs import activate
 
 STEPS = 100
 """Steps of L-BFGS. Each costs about two passes forward and back over the drawn inputs; with a hundred, squared errors
@@ -20,7 +20,7 @@ on digits fell to a fifth of a refit's where inputs are drawn about zero, and to
 say how theirs lie."""
 
 
-def polished(
+def polish(
     W: Sequence[Array], b: Sequence[Array], activation: str, X: Array, target: Array, steps: int
 ) -> tuple[list[Array], list[Array]]:
     """The network nearest in mean squared output to `target` (rows, outputs) at X, from the one given.
@@ -28,7 +28,7 @@ def polished(
     Examples
     --------
     >>> X = np.linspace(-1, 1, 20)[:, None]
-    >>> W, b = polished([np.ones((1, 1))] * 2, [np.zeros(1)] * 2, "tanh", X, 2 * np.tanh(X - 0.5), 100)
+    >>> W, b = polish([np.ones((1, 1))] * 2, [np.zeros(1)] * 2, "tanh", X, 2 * np.tanh(X - 0.5), 100)
     >>> np.round([*W, b[0][None]], 3).ravel().tolist()
     [1.0, 2.0, -0.5]
     """
@@ -46,7 +46,7 @@ def polished(
         weights, biases = parts(flat)
         given = [X]
         for w, bias in zip(weights[:-1], biases[:-1], strict=True):
-            given.append(activated(given[-1] @ w + bias, activation))
+            given.append(activate(given[-1] @ w + bias, activation))
         off = (given[-1] @ weights[-1] + biases[-1] - target) / scale
         value = float((off * off).sum()) * scale
         slopes = []

@@ -17,8 +17,8 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
-from modelweld.kinds.network_outputs import activated, layers, received
-from modelweld.kinds.network_polish import polished
+from modelweld.kinds.network_outputs import activate, layers, received
+from modelweld.kinds.network_polish import polish
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -35,7 +35,7 @@ RIDGE = 1e-3
 on digits and MNIST were the same within .002."""
 
 
-def refitted(
+def refit(
     fusion: Fusion,
     pi: Array,
     *,
@@ -60,7 +60,7 @@ def refitted(
     # in an order that depends on content alone: polishing would make much of sums that differ by rounding
     order = sorted(range(len(fusion.models)), key=lambda j: np.asarray(fusion.models[j].arrays["W0"]).tobytes())
     models, pi = [fusion.models[j] for j in order], pi[order]
-    X = drawn(models, draws, seed)
+    X = draw_inputs(models, draws, seed)
     local = [received(model, X) for model in models]
     fused = []
     for i, matching in enumerate(fusion.matchings.values()):
@@ -68,19 +68,19 @@ def refitted(
         said = [voices(model, p, i) for model, p in zip(models, pi, strict=True)]
         # the first layer's weights and biases; later, what units receive
         parts = [site[i] for site in local] if i else [np.vstack([m.arrays["W0"], m.arrays["b0"]]) for m in models]
-        fused.append(averaged(parts, labels, said, len(matching.counts)))
+        fused.append(average(parts, labels, said, len(matching.counts)))
     first, *targets = fused
     targets.append(np.sum([p * site[-1] for p, site in zip(pi, local, strict=True)], axis=0))
     activation = models[0].facts["activation"]
     W, b = [first[:-1]], [first[-1]]
     now = X @ W[0] + b[0]
     for target in targets:
-        before = activated(now, activation)
-        weights, bias = regressed(before, target, ridge)
+        before = activate(now, activation)
+        weights, bias = regress(before, target, ridge)
         W.append(weights)
         b.append(bias)
         now = before @ weights + bias
-    return polished(W, b, activation, X, targets[-1], steps) if steps else (W, b)
+    return polish(W, b, activation, X, targets[-1], steps) if steps else (W, b)
 
 
 def voices(model: LocalModel, share: Array, i: int) -> Array:
@@ -91,12 +91,12 @@ def voices(model: LocalModel, share: Array, i: int) -> Array:
     return np.asarray(np.maximum(size, np.finfo(float).eps * max(1.0, float(size.max()))))
 
 
-def averaged(parts: Sequence[Array], labels: Sequence[Index], voices: Sequence[Array], K: int) -> Array:
+def average(parts: Sequence[Array], labels: Sequence[Index], voices: Sequence[Array], K: int) -> Array:
     """Columns of all sites averaged by label, each by its voice: (rows, K).
 
     Examples
     --------
-    >>> averaged([np.array([[1.0, 5.0]]), np.array([[4.0]])], [np.array([0, 1]), np.array([0])], [np.ones(2), [2.0]], 2)
+    >>> average([np.array([[1.0, 5.0]]), np.array([[4.0]])], [np.array([0, 1]), np.array([0])], [np.ones(2), [2.0]], 2)
     array([[3., 5.]])
     """
     total, weight = np.zeros((K, len(parts[0]))), np.zeros(K)
@@ -106,7 +106,7 @@ def averaged(parts: Sequence[Array], labels: Sequence[Index], voices: Sequence[A
     return np.asarray((total / weight[:, None]).T)
 
 
-def drawn(models: Sequence[LocalModel], draws: int, seed: int) -> Array:
+def draw_inputs(models: Sequence[LocalModel], draws: int, seed: int) -> Array:
     """Inputs (draws, features): with the means and deviations of all sites if they sent them, else about zero."""
     D = len(layers(models[0])[0][0])
     Z = np.random.default_rng(seed).standard_normal((draws, D))
@@ -116,13 +116,13 @@ def drawn(models: Sequence[LocalModel], draws: int, seed: int) -> Array:
     return np.asarray(means.mean(axis=0) + Z * np.sqrt((deviations**2).mean(axis=0) + means.var(axis=0)))
 
 
-def regressed(X: Array, Y: Array, ridge: float) -> tuple[Array, Array]:
+def regress(X: Array, Y: Array, ridge: float) -> tuple[Array, Array]:
     """Weights and bias of the ridge regression of Y on X.
 
     Examples
     --------
     >>> X = np.array([[0.0], [1.0], [2.0]])
-    >>> weights, bias = regressed(X, 3 * X + 1, 1e-12)
+    >>> weights, bias = regress(X, 3 * X + 1, 1e-12)
     >>> weights.round(6).tolist(), bias.round(6).tolist()
     ([[3.0]], [1.0])
     """

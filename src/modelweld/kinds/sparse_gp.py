@@ -23,7 +23,7 @@ from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
 from modelweld.kinds.gp_averages import agreed, averages, common
 from modelweld.kinds.gp_committee import committee, committee_facts, feature_names, members
 from modelweld.kinds.gp_kernel_learning import LEAST_HEARD, learned
-from modelweld.kinds.gp_natural import completed, factor_of, observations, projected
+from modelweld.kinds.gp_natural import complete, factor_of, observations, project
 from modelweld.kinds.layout import Layout
 from modelweld.kinds.pictures import Points
 
@@ -164,7 +164,7 @@ class SparseProcess(Kind):
             facts=committee_facts(model) if one else {"kernel": lambda fact: fact in NAMES},
         )
 
-    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+    def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Covariances only if all sites send them; committees are refused."""
         for j, model in enumerate(models):
             if "members" in model.facts:
@@ -221,12 +221,12 @@ class SparseProcess(Kind):
             wide = Kernel(np.where(deviation > 0, deviation, shared.lengthscales), shared.outputscale, shared.name)
             shared, mean = learned(heard, [(shared, mean), (wide, mean)])
         if how == "natural":
-            inputs = completed(inputs, points, shared)
-        found = projected(factors, shared, mean, inputs)
+            inputs = complete(inputs, points, shared)
+        found = project(factors, shared, mean, inputs)
         noise = float(np.mean([gp.noise for gp in sites]))
         return record(SparseGP(inputs, *found, shared, mean, noise, sites[0].feature_names_in_), facts)
 
-    def rescaled(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The process of x = scale * y + offset, given that of y."""
         arrays = dict(model.arrays)
         arrays["inputs"] = np.asarray(arrays["inputs"]) * scale + offset

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family
-from modelweld.inputs.alignment import aligned
+from modelweld.inputs.alignment import align
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import arrays_of
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
@@ -138,7 +138,7 @@ class Topics(Kind):
             facts={"counted": truth, "documents": whole},
         )
 
-    def harmonised(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+    def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """The same; sites of which only some name their words are refused."""
         without = [model.site or str(j) for j, model in enumerate(models) if "word" not in model.coordinates]
         if 0 < len(without) < len(models):
@@ -228,7 +228,7 @@ def with_roots(models: Sequence[LocalModel]) -> list[LocalModel]:
     [[1, 0], [0]]
     """
     result = []
-    for model in aligned(Topics().harmonised(models)):
+    for model in align(Topics().harmonise(models)):
         axes = _axes("word" in model.coordinates)
         seen = _seen(np.asarray(model.arrays["counts"]), bool(model.facts["counted"]))
         result.append(

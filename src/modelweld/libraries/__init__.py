@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
-from modelweld.libraries.scaling import unscaled
+from modelweld.libraries.scaling import unscale
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -170,7 +170,7 @@ def read(model: object, *, site: str = "", features: Sequence[str] | None = None
     if isinstance(model, LocalModel):
         return model.with_(site=site) if site else model
     if _is_pipeline(model):
-        return unscaled(model, lambda last, **more: read(last, site=site, **more), features, facts)
+        return unscale(model, lambda last, **more: read(last, site=site, **more), features, facts)
     adapter = adapter_of(model)
     names = features if features is not None else getattr(model, "feature_names_in_", None)
     options = {**facts, **({} if names is None else {"features": list(map(str, names))})}

@@ -8,7 +8,7 @@ import numpy as np
 
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import hmm, shares
-from modelweld.kinds.mixture_components import merged
+from modelweld.kinds.mixture_components import merge_components
 from modelweld.libraries.gaussian_hmm import set_chain, spreads_of
 from modelweld.libraries.hmm_counts import Chain, ChainFacts, chain_counts, told_of_chain
 
@@ -34,7 +34,7 @@ def read(model: GMMHMM, told: ChainFacts) -> LocalModel:
     part_counts = counts[:, None] * np.asarray(model.weights_)
     state = np.repeat(np.arange(K), M)
     flat = (means.reshape(K * M, D), spreads.reshape(K * M, *spreads.shape[2:]), part_counts.ravel())
-    common, common_spreads, _ = merged(*flat, state)
+    common, common_spreads, _ = merge_components(*flat, state)
     emissions = {
         "means": common,
         name: common_spreads,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
 
-def unscaled(
+def unscale(
     pipeline: Pipeline, read: Callable[..., LocalModel], features: Sequence[str] | None, facts: dict[str, object]
 ) -> LocalModel:
     """The model at the end of a Pipeline, in the units of the data that went in."""
@@ -42,7 +42,7 @@ def unscaled(
         return scaled
     D = int(getattr(last, "n_features_in_", np.size(scale)))
     raw = (np.broadcast_to(scale, D).astype(float), np.broadcast_to(offset, D).astype(float))
-    local = kind_of([scaled]).rescaled(scaled, *raw)
+    local = kind_of([scaled]).rescale(scaled, *raw)
     return local.with_(facts={**local.facts, "undone": undone})
 
 

@@ -19,7 +19,7 @@ from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Copies
+from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
 NEW = -1
@@ -83,11 +83,11 @@ class State(NamedTuple):
     labels: Index
     families: list[Family]
     prior: Prior
-    copies: Copies | None
+    pieces: Pieces | None
 
 
 @dataclass
-class Progress:
+class Run:
     """How a run went: the objective after every sweep and every update, and whether the last sweep was idle."""
 
     history: list[float] = field(default_factory=list)
@@ -100,9 +100,9 @@ class Progress:
         return len(self.changes)
 
 
-def alternate(board: Sweepable, J: int, rng: np.random.Generator, max_sweeps: int) -> Progress:
+def alternate(board: Sweepable, J: int, rng: np.random.Generator, max_sweeps: int) -> Run:
     """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters."""
-    progress = Progress()
+    progress = Run()
     while progress.sweeps < max_sweeps:
         progress.changes.append(board.sweep(rng.permutation(J)))
         progress.history.append(board.objective())

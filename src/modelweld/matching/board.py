@@ -14,8 +14,8 @@ from modelweld.inputs.stack import Index, Stack, group_of_rows
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Copies
-from modelweld.progress import told
+from modelweld.priors.pieces import Pieces
+from modelweld.progress import track
 
 
 class Board(Tally):
@@ -27,7 +27,7 @@ class Board(Tally):
         The arrays of one set, side by side: their evidences add.
     prior : Prior
         How probable matchings are.
-    copies : Copies, optional
+    pieces : Pieces, optional
         Whether a group may hold an atom in several pieces.
     labels : int array (N,), optional
         The matching to begin with; default: every value is NEW.
@@ -47,10 +47,10 @@ class Board(Tally):
         stacks: Sequence[Stack],
         families: Sequence[Family],
         prior: Prior,
-        copies: Copies | None = None,
+        pieces: Pieces | None = None,
         labels: Index | None = None,
     ) -> None:
-        self.stacks, self.copies = list(stacks), copies
+        self.stacks, self.pieces = list(stacks), pieces
         self.offsets, self.sizes = stacks[0].offsets, stacks[0].sizes
         self.set_prior(prior, len(self.sizes))
         bound = [f.seeing(s) for f, s in zip(families, stacks, strict=True)]
@@ -61,7 +61,7 @@ class Board(Tally):
             rows,
             group_of_rows(self.offsets),
             unplaced if labels is None else labels,
-            may_repeat=copies is not None,
+            may_repeat=pieces is not None,
         )
         self._score_alone()
 
@@ -97,7 +97,7 @@ class Board(Tally):
     @property
     def delta(self) -> float:
         """Learned share of pieces beyond the first; zero where every group holds an atom once."""
-        return 0.0 if self.copies is None else self.copies.delta
+        return 0.0 if self.pieces is None else self.pieces.delta
 
     def values_of(self, j: int) -> slice:
         """Where the values of group j stand."""
@@ -105,7 +105,7 @@ class Board(Tally):
 
     def sweep(self, order: Index) -> int:
         """Best assignment of every group given the others, in `order`."""
-        changed = sum(self.step(int(j)) for j in told(order, "matching sites", len(order)))
+        changed = sum(self.step(int(j)) for j in track(order, "matching sites", len(order)))
         if changed:
             self.recount()
         return changed
@@ -126,7 +126,7 @@ class Board(Tally):
         self.take(group)
         old, vacated = held.atoms, self.counts[held.atoms] == 0
         atoms = self._best_atoms(group)
-        pieces_apart = self.copies is not None and len(np.unique(old[vacated])) < vacated.sum()
+        pieces_apart = self.pieces is not None and len(np.unique(old[vacated])) < vacated.sum()
         same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not pieces_apart
         if same or self.worth(group, atoms) - self.worth(group, old) <= SMALLEST_RISE:
             self.put_back(held)
@@ -142,9 +142,9 @@ class Board(Tally):
         atoms = np.flatnonzero(self.counts)
         scores = self.scores(group, atoms)
         L, K = scores.shape
-        if self.copies is not None:
+        if self.pieces is not None:
             joining = self.steps[self.counts[atoms]]
-            scores = self.copies.piece_scores(scores, scores - joining)
+            scores = self.pieces.piece_scores(scores, scores - joining)
         choice = best_assignment(scores, self.prior.surcharge(L), self.prior.most_new(L, K))
         best = np.full(L, NEW)
         best[choice != NEW] = atoms[choice[choice != NEW] % max(K, 1)]
@@ -172,13 +172,13 @@ class Board(Tally):
             after = before.copy()
             np.add.at(after, where, rows[group])
             value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
-        return value if self.copies is None else value + self.copies.log_prob(pieces)
+        return value if self.pieces is None else value + self.pieces.log_prob(pieces)
 
     def learn(self) -> None:
-        """Hyperparameters of every family, of the prior and of copies, given the matching."""
+        """Hyperparameters of every family, of the prior and of pieces, given the matching."""
         self.set_prior(self.prior.learned(self.counts, self.sizes), len(self.sizes))
-        if self.copies is not None:
-            self.copies = self.copies.learned(self.pieces())
+        if self.pieces is not None:
+            self.pieces = self.pieces.learned(self.pieces_held())
         self.families = [
             f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
         ]
@@ -191,7 +191,7 @@ class Board(Tally):
         """Log probability of the matching plus the log evidences of its atoms, plus log priors of what was learned."""
         held = self.counts > 0
         value = self.prior.log_prob(self.counts[held], self.sizes)
-        value += 0.0 if self.copies is None else self.copies.log_prob(self.pieces())
+        value += 0.0 if self.pieces is None else self.pieces.log_prob(self.pieces_held())
         for family, sums in zip(self.families, self.sums, strict=True):
             value += float(family.log_evidence(sums[held]).sum()) + family.log_prior()
         return value
@@ -207,12 +207,12 @@ class Board(Tally):
         self.recount()
 
     def state(self) -> State:
-        """Labels, families, prior and copies."""
-        return State(self.labels.copy(), list(self.families), self.prior, self.copies)
+        """Labels, families, prior and pieces."""
+        return State(self.labels.copy(), list(self.families), self.prior, self.pieces)
 
     def restore(self, state: State) -> None:
         """Go back to an earlier state."""
-        self.labels, self.families, prior, self.copies = state
+        self.labels, self.families, prior, self.pieces = state
         self.set_prior(prior, len(self.sizes))
         if self.rows_change:
             self._make_rows()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
@@ -54,7 +54,7 @@ def leave_out(board: Board, j: int) -> Without:
     holders = board.counts[atoms] - 1
     own, rest = [], []
     for sums, all_rows in zip(board.sums, board.rows, strict=True):
-        mine = summed(all_rows[rows], where, len(atoms))
+        mine = sum_by_atom(all_rows[rows], where, len(atoms))
         own.append(mine)
         # where nobody else holds the atom nothing is left, not even rounding
         rest.append(np.where(holders[:, None] > 0, sums[atoms] - mine, 0.0))

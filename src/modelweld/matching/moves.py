@@ -2,7 +2,7 @@
 
 Sweeps stop where no single group can do better. Three ways out:
 
-- `merge` joins the two atoms whose union raises the objective most, again and again; with copies also atoms that share
+- `merge` joins the two atoms whose union raises the objective most, again and again; with pieces also atoms that share
   groups (their values become pieces of one atom);
 - `split` parts an atom in two: its farthest member alone, or two halves about the farthest pair of members;
 - `rematch` frees a share of the groups and lets the sweeps match them afresh.
@@ -14,9 +14,9 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Progress, alternate
+from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, alternate
 from modelweld.matching.board import Board
-from modelweld.progress import tell, told
+from modelweld.progress import tell, track
 
 FREED_SHARE = 0.3
 """Share of the groups freed in a round: enough to dissolve an atom, few enough to keep the others in place."""
@@ -32,7 +32,7 @@ HOPELESS = 100.0
 more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
 
 
-def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int) -> Progress:
+def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
     """Free some groups and match them again, round after round; the board is left at the best matching found."""
     history, changes = list(progress.history), list(progress.changes)
     converged = progress.converged
@@ -52,10 +52,10 @@ def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Progres
         else:
             board.restore(before)
             in_vain += 1
-    return Progress(history, changes, converged)
+    return Run(history, changes, converged)
 
 
-def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Progress, max_sweeps: int) -> Progress:
+def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
     """Merge, split and sweep in turn until none of them raises the objective."""
     history, changes = list(progress.history), list(progress.changes)
     converged = progress.converged
@@ -68,7 +68,7 @@ def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Pr
         history += after.history
         changes += after.changes
         converged = after.converged
-    return Progress(history, changes, converged)
+    return Run(history, changes, converged)
 
 
 def merge(board: Board) -> int:
@@ -89,7 +89,7 @@ def split(board: Board) -> int:
     """Part atoms in two where that raises the objective; returns how many were parted."""
     parted = 0
     next_label = len(board.counts)
-    for k in told(range(len(board.counts)), "splitting atoms", len(board.counts)):
+    for k in track(range(len(board.counts)), "splitting atoms", len(board.counts)):
         members = np.flatnonzero(board.labels == k)
         if len(members) < 2:
             continue
@@ -113,7 +113,7 @@ def _value_of(board: Board, members: Index) -> float:
     for family, rows in zip(board.families, board.rows, strict=True):
         value += float(family.log_evidence(rows[members].sum(0)))
     # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
-    return value if board.copies is None else value + board.copies.log_prob(pieces) - board.copies.log_prob(pieces[:0])
+    return value if board.pieces is None else value + board.pieces.log_prob(pieces) - board.pieces.log_prob(pieces[:0])
 
 
 def _partings(board: Board, members: Index) -> list[Index]:
@@ -135,7 +135,7 @@ class Pairs:
 
     The union has the evidence of both atoms' values and the prior's score for the groups that hold either; where both
     hold a group, r + s pieces stand in place of r and s, which is one factor delta more and one (1 - delta) less
-    (without copies such atoms cannot be joined).
+    (without pieces such atoms cannot be joined).
 
     Attributes
     ----------
@@ -145,13 +145,13 @@ class Pairs:
 
     def __init__(self, board: Board) -> None:
         K, J = len(board.counts), len(board.sizes)
-        self.tally, self.copies = board.copied(), board.copies
+        self.tally, self.pieces = board.copy(), board.pieces
         self.families, self.sums, self.counts = self.tally.families, self.tally.sums, self.tally.counts
         self.evidence = sum((f.log_evidence(s) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(K))
-        self.pieces = np.zeros((K, J), dtype=np.int64)
-        np.add.at(self.pieces, (board.labels, board.group), 1)
+        self.held_pieces = np.zeros((K, J), dtype=np.int64)
+        np.add.at(self.held_pieces, (board.labels, board.group), 1)
         self.log_ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, 2 * board.sizes.max(initial=0) + 1)))])
-        self.held = (self.pieces > 0).astype(np.float64)
+        self.held = (self.held_pieces > 0).astype(np.float64)
         self.log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
         self.rises = self._all_rises(single=len(board.labels) == K)
         self.best = self.rises.argmax(1)
@@ -163,7 +163,7 @@ class Pairs:
         if single:
             union = sum((f.gain(s, s) for f, s in zip(self.families, self.sums, strict=True)), -self.evidence[:, None])
         else:
-            union = np.stack([self._evidence_with(k, np.arange(K)) for k in told(range(K), "comparing atoms", K)])
+            union = np.stack([self._evidence_with(k, np.arange(K)) for k in track(range(K), "comparing atoms", K)])
         rises = union + self._prior_of_all()
         np.fill_diagonal(rises, -np.inf)
         return np.asarray(rises)
@@ -173,10 +173,10 @@ class Pairs:
         shared = self.held @ self.held.T
         union = (self.counts[:, None] + self.counts - shared).astype(np.int64)
         gain = self.log_rate[union] - self.log_rate[self.counts][:, None] - self.log_rate[self.counts]
-        if self.copies is None:
+        if self.pieces is None:
             return np.asarray(np.where(shared > 0, -np.inf, gain))
-        gain += shared * np.log(self.copies.delta / (1 - self.copies.delta))
-        for r in self.pieces.T:
+        gain += shared * np.log(self.pieces.delta / (1 - self.pieces.delta))
+        for r in self.held_pieces.T:
             here = np.flatnonzero(r)
             r = r[here]
             gain[np.ix_(here, here)] += self.log_ways[r[:, None] + r] - self.log_ways[r][:, None] - self.log_ways[r]
@@ -195,12 +195,12 @@ class Pairs:
         union = (self.counts[k] + self.counts[others] - shared).astype(np.int64)
         gain = self.log_rate[union] - self.log_rate[self.counts[k]] - self.log_rate[self.counts[others]]
         both = np.flatnonzero(shared)
-        if self.copies is None:
+        if self.pieces is None:
             gain[both] = -np.inf
         else:
-            gain[both] += shared[both] * np.log(self.copies.delta / (1 - self.copies.delta))
+            gain[both] += shared[both] * np.log(self.pieces.delta / (1 - self.pieces.delta))
             groups = np.flatnonzero(self.held[k])
-            r, s = self.pieces[k, groups], self.pieces[np.ix_(others[both], groups)]
+            r, s = self.held_pieces[k, groups], self.held_pieces[np.ix_(others[both], groups)]
             ways = self.log_ways[r + s] - self.log_ways[r] - self.log_ways[s]  # zero where s is zero
             gain[both] += ways.sum(1)
         return np.asarray(gain)
@@ -212,8 +212,8 @@ class Pairs:
         if self.highest[a] <= SMALLEST_RISE:
             return False
         a, b = min(a, b), max(a, b)
-        self.pieces[a] += self.pieces[b]
-        self.held[a] = self.pieces[a] > 0
+        self.held_pieces[a] += self.held_pieces[b]
+        self.held[a] = self.held_pieces[a] > 0
         self.tally.join(a, b, int(self.held[a].sum()))
         self.evidence[a] = sum(float(f.log_evidence(s[a])) for f, s in zip(self.families, self.sums, strict=True))
         row = np.maximum(self.rises[a], self.rises[b])

@@ -51,7 +51,7 @@ class Plan:
     ----------
     prior : Prior
         How probable matchings are.
-    copies : bool or "auto"
+    pieces : bool or "auto"
         Whether a site may hold an atom in several pieces; "auto": where sites send standard errors.
     screen : bool or "auto"
         Whether gross outliers and shifted sites are set aside; "auto": unless the kind of model has none.
@@ -66,7 +66,7 @@ class Plan:
     """
 
     prior: Prior
-    copies: bool | Auto = "auto"
+    pieces: bool | Auto = "auto"
     screen: bool | Auto = "auto"
     search: Search = "auto"
     max_sweeps: int = MOST_SWEEPS
@@ -78,8 +78,8 @@ class Plan:
             raise InputError(f"engine is 'auto', 'numpy' or 'compiled'; found {self.engine!r}.")
         if self.search not in ("auto", "plain", "thorough"):
             raise InputError(f"search is 'auto', 'plain' or 'thorough'; found {self.search!r}.")
-        if self.copies not in (True, False, "auto"):
-            raise InputError(f"copies is True, False or 'auto'; found {self.copies!r}.")
+        if self.pieces not in (True, False, "auto"):
+            raise InputError(f"copies is True, False or 'auto'; found {self.pieces!r}.")
         if self.max_sweeps < 1:
             raise InputError(f"max_sweeps must be at least 1; found {self.max_sweeps}.")
 
@@ -101,7 +101,7 @@ class Plan:
         limit = PRESET_SWEEPS if preset else MOST_SWEEPS
         plan = cls(
             prior=default_prior(prior, sites),
-            copies=copies,
+            pieces=copies,
             screen=False if filter_outliers == "auto" and plain else filter_outliers,
             search=search,
             max_sweeps=limit if max_sweeps is None else max_sweeps,

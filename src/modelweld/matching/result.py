@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Key, group_of_rows
-from modelweld.matching.algorithm1 import AnyBoard, Progress
+from modelweld.matching.algorithm1 import AnyBoard, Run
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Copies
+from modelweld.priors.pieces import Pieces
 
 
 class Artefact(NamedTuple):
@@ -100,9 +100,9 @@ class Matching:
     reasons: tuple[str, ...] = ()
 
     @property
-    def copies(self) -> Copies | None:
+    def pieces(self) -> Pieces | None:
         """How probable pieces were taken to be; None where every site holds an atom once."""
-        return Copies(self.delta) if self.delta > 0 else None
+        return Pieces(self.delta) if self.delta > 0 else None
 
     @property
     def sites_fitted(self) -> int:
@@ -150,9 +150,9 @@ class Matching:
         return held
 
 
-def finished(
+def make_matching(
     board: AnyBoard,
-    progress: Progress,
+    progress: Run,
     names: Sequence[Key],
     order: Index,
     offsets: Index,
@@ -183,7 +183,7 @@ def finished(
     )
 
 
-def by_labels(
+def matching_by_labels(
     labels: Index,
     offsets: Index,
     name: str,

@@ -12,23 +12,23 @@ import numpy as np
 
 from modelweld.errors import InputError, OverlapWarning, warn_user
 from modelweld.families import Family, Gaussian
-from modelweld.inputs.stack import Index, Stack, arranged
-from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Progress, State, alternate
+from modelweld.inputs.stack import Index, Stack, arrange
+from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, State, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import merge, merge_and_split, rematch
 from modelweld.matching.plan import COMPILED_FROM, REMATCHED_UP_TO, Plan
 from modelweld.matching.result import Matching
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import LARGEST_SHARE, Copies
+from modelweld.priors.pieces import LARGEST_SHARE, Pieces
 from modelweld.progress import tell
 
 CERTAIN, DOUBTFUL_SHARE = 0.9, 0.1
 """Many pieces are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites
-that send atoms in pieces copies are better from .75 on (experiments/strength/guard.py); people's movements, whose
+that send atoms in pieces they are better from .75 on (experiments/strength/guard.py); people's movements, whose
 components overlap, reach .72."""
 
 LARGEST_AGGLOMERATED = 2000
-"""Values up to which copies start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
+"""Values up to which pieces start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
 
 COLLAPSE = 1 / 3
 """Where more than a third of all values would be second pieces, atoms are not split: everything falls together."""
@@ -45,7 +45,7 @@ class Effort:
 
 def run(
     stacks: Sequence[Stack], families: Sequence[Family], plan: Plan, rng: np.random.Generator
-) -> tuple[AnyBoard, Progress, Index]:
+) -> tuple[AnyBoard, Run, Index]:
     """The best matching found, how it was found, and where the board's values stood when they were given."""
     compiled = uses_compiled(stacks, families, plan)
     unmoved = compiled and plan.search == "auto" and len(stacks[0].values) <= REMATCHED_UP_TO
@@ -58,8 +58,8 @@ def run(
     if compiled:
         boards, order = compiled_boards(stacks[0], families[0], plan.prior)
         return *best_run(boards, len(stacks[0].sizes), rng, effort), order
-    pieces = plan.copies is True or (plan.copies == "auto" and any(s.variance is not None for s in stacks))
-    stacks, order = arranged(stacks)
+    pieces = plan.pieces is True or (plan.pieces == "auto" and any(s.variance is not None for s in stacks))
+    stacks, order = arrange(stacks)
     starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
     return *find_matching(stacks, starts, plan.prior, pieces, rng, effort), order
 
@@ -68,7 +68,7 @@ def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Pla
     """Whether the compiled sweep does this job: by its size alone, unless the plan says so."""
     stack = stacks[0]
     able = len(stacks) == 1 and families[0].compilable and stack.plain and len(stack.values) > 0
-    able = able and plan.copies is not True
+    able = able and plan.pieces is not True
     if plan.engine == "compiled" and not able:
         raise InputError(
             "engine 'compiled' is for one array with a diagonal or scalar Gaussian, without variance, weight or copies."
@@ -91,7 +91,7 @@ def compiled_boards(stack: Stack, family: Family, prior: Prior) -> tuple[list[An
     return [CompiledBoard(stack, start, prior) for start in family.starts(stack)], order
 
 
-def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effort: Effort) -> tuple[AnyBoard, Progress]:
+def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effort: Effort) -> tuple[AnyBoard, Run]:
     """Algorithm 1 from every start; the first of the best objectives."""
     board, *others = boards
     progress = alternate(board, J, rng, effort.max_sweeps)
@@ -108,23 +108,23 @@ def find_matching(
     stacks: Sequence[Stack],
     starts: Sequence[Sequence[Family]],
     prior: Prior,
-    copies: bool,
+    pieces: bool,
     rng: np.random.Generator,
     effort: Effort,
-) -> tuple[Board, Progress]:
-    """The best matching found with the reference board; with copies only if they are there and believable."""
+) -> tuple[Board, Run]:
+    """The best matching found with the reference board; in pieces only if they are there and believable."""
     J = len(stacks[0].sizes)
-    if copies:
-        boards = [Board(stacks, families, prior, Copies()) for families in starts]
+    if pieces:
+        boards = [Board(stacks, families, prior, Pieces()) for families in starts]
         if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
-            boards = [max(map(agglomerated, boards), key=lambda board: board.objective())]
-        board, progress = _moved(best_run(boards, J, rng, effort), J, rng, effort)
-        if (board.pieces() > 1).any() and believable(board):
+            boards = [max(map(agglomerate, boards), key=lambda board: board.objective())]
+        board, progress = _move(best_run(boards, J, rng, effort), J, rng, effort)
+        if (board.pieces_held() > 1).any() and believable(board):
             return board, progress
-    return _moved(best_run([Board(stacks, families, prior) for families in starts], J, rng, effort), J, rng, effort)
+    return _move(best_run([Board(stacks, families, prior) for families in starts], J, rng, effort), J, rng, effort)
 
 
-def agglomerated(board: Board) -> Board:
+def agglomerate(board: Board) -> Board:
     """The board with every value an atom, the best pairs of atoms joined until none raises the objective.
 
     Sweeps from nothing match pieces one group at a time, after the first of them have gathered elsewhere; this sees
@@ -161,14 +161,14 @@ def certainty(board: Board) -> float:
     _, held, pieces = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
     sure = []
     for i in np.flatnonzero(pieces[held.ravel()] > 1):
-        rest, one = board.copied(), np.array([i])
+        rest, one = board.copy(), np.array([i])
         rest.take(one, counted=False)
         gain = rest.gain(one, np.arange(len(board.counts)))[0]
         sure.append(np.exp(gain[board.labels[i]] - logsumexp(gain)))
     return float(np.quantile(sure, DOUBTFUL_SHARE)) if sure else 1.0
 
 
-def _moved(run: tuple[AnyBoard, Progress], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Board, Progress]:
+def _move(run: tuple[AnyBoard, Run], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Board, Run]:
     """Merge and split, if asked to."""
     board, progress = run
     assert isinstance(board, Board)
@@ -193,5 +193,5 @@ def board_at(old: Matching, stacks: Sequence[Stack], labels: Index) -> tuple[Any
         compiled = CompiledBoard(stack, family, old.prior)
         compiled.restore(State(labels[order], [family], old.prior, None))
         return compiled, order
-    stacks, order = arranged(stacks)
-    return Board(stacks, families, old.prior, old.copies, labels[order]), order
+    stacks, order = arrange(stacks)
+    return Board(stacks, families, old.prior, old.pieces, labels[order]), order

@@ -8,13 +8,13 @@ moves a matching moves this: sweeps (`matching.board`), unions of atoms (`matchi
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from copy import copy
 from typing import NamedTuple, Self
 
 import numpy as np
 
-from modelweld.families.base import Family, summed
+from modelweld.families.base import Family, sum_by_atom
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import NEW
@@ -99,15 +99,15 @@ class Tally:
         else:
             self.counts = np.zeros(slots, dtype=np.int64)
             np.add.at(self.counts, held // groups, self.holds[placed[first]])
-        self.sums = [summed(rows, self.labels, slots) for rows in self.rows]
+        self.sums = [sum_by_atom(rows, self.labels, slots) for rows in self.rows]
 
-    def pieces(self) -> Index:
+    def pieces_held(self) -> Index:
         """In how many pieces each (atom, group) is held, one number per pair."""
         return np.unique(np.stack([self.labels, self.group]), axis=1, return_counts=True)[1]
 
-    def copied(self) -> Self:
+    def copy(self) -> Self:
         """Another tally of the same values, to be moved apart from this one."""
-        other = copy(self)
+        other = copy.copy(self)
         other.labels, other.counts = self.labels.copy(), self.counts.copy()
         other.sums = [sums.copy() for sums in self.sums]
         return other

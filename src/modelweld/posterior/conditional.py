@@ -22,23 +22,23 @@ def conditional(board: Board, j: int) -> Array:
     """
     group = board.values_of(j)
     held = board.labels[group]
-    if board.copies is not None and len(np.unique(held)) < len(held):
+    if board.pieces is not None and len(np.unique(held)) < len(held):
         return np.concatenate([_conditional(board, slice(v, v + 1), group) for v in range(group.start, group.stop)])
     return _conditional(board, group, group)
 
 
 def _conditional(board: Board, judged: slice, group: slice) -> Array:
     """The table of the `judged` values of a group, given its other values and all other groups."""
-    rest, K = board.copied(), len(board.counts)
+    rest, K = board.copy(), len(board.counts)
     others = np.delete(board.labels[group], np.r_[judged] - group.start)
     rest.take(judged, counted=False)
     rest.counts[np.unique(board.labels[group])] -= 1  # of other groups
     pieces = np.bincount(others, minlength=K)
     atoms = np.flatnonzero(rest.counts + pieces)
     scores = rest.scores(judged, atoms)
-    if board.copies is not None and pieces.any():
+    if board.pieces is not None and pieces.any():
         # a further piece pays log delta + log(pieces) where a first one pays log(1 - delta) and the prior's step
-        delta, r = board.copies.delta, pieces[atoms]
+        delta, r = board.pieces.delta, pieces[atoms]
         further = np.log(delta) + np.log(r + 1.0) - np.log1p(-delta) - rest.steps[rest.counts[atoms]]
         scores = scores + np.where(r > 0, further, 0.0)
     table = np.zeros((scores.shape[0], K + 1))

@@ -73,7 +73,7 @@ class Chain(Tally):
     def __init__(self, board: Board, rng: np.random.Generator) -> None:
         super().__init__(board.families, board.rows, board.group, board.labels, room=True)
         self.rng, self.fitted = rng, board.labels
-        self.alone, self.steps, self.copies, self.offsets = board.alone, board.steps, board.copies, board.offsets
+        self.alone, self.steps, self.pieces, self.offsets = board.alone, board.steps, board.pieces, board.offsets
         self.R = np.concatenate([[0.0], np.cumsum(board.steps)])  # log prior of an atom by its count
         self.constant = 0.0  # what does not depend on the matching
         self.constant = board.objective() - self.objective()
@@ -100,15 +100,15 @@ class Chain(Tally):
         """Log probability of the matching plus the log evidences of its atoms."""
         held = np.flatnonzero(self.counts)
         value = self.constant + float(self.R[self.counts[held]].sum()) + self.evidence([s[held] for s in self.sums])
-        if self.copies is None:
+        if self.pieces is None:
             return value
-        return value + self.copies.log_prob(self.pieces())
+        return value + self.pieces.log_prob(self.pieces_held())
 
     def sweep(self) -> None:
         """Every group once, then pairs of atoms; a number of moves that does not depend on the matching."""
         for j in self.rng.permutation(len(self.offsets) - 1).tolist():
-            if self.copies is not None:
-                self.redraw_pieces(j, self.copies.delta)
+            if self.pieces is not None:
+                self.redraw_pieces(j, self.pieces.delta)
             self.redraw_group(j)
         N = len(self.labels)
         if N > 1:

@@ -26,16 +26,16 @@ PRIOR_EXTRA, PRIOR_HELD = 0.5, 9.5
 """Beta(1.5, 10.5) prior of delta, whose mode given the pieces is (extra + .5) / (N + 10): few pieces, never none."""
 
 LARGEST_SHARE = 0.15
-"""Above this, local components overlap too much to tell pieces from neighbours: copies are then not believed in."""
+"""Above this, local components overlap too much to tell pieces from neighbours: pieces are then not believed in."""
 
 
 @dataclass(frozen=True)
-class Copies:
+class Pieces:
     """How probable it is that a group holds an atom in several pieces.
 
     Examples
     --------
-    >>> round(Copies(0.1).log_prob(np.array([1, 2])) - Copies(0.1).log_prob(np.array([1, 1])), 3)  # log .1 + log 2
+    >>> round(Copies(0.1).log_prob(np.array([1, 2])) - Pieces(0.1).log_prob(np.array([1, 1])), 3)  # log .1 + log 2
     -1.609
     """
 
@@ -50,10 +50,10 @@ class Copies:
         each = np.log1p(-self.delta) + (pieces - 1) * np.log(self.delta) + gammaln(pieces + 1.0)
         return float(each.sum() + beta)
 
-    def learned(self, pieces: Index) -> Copies:
+    def learned(self, pieces: Index) -> Pieces:
         """The most probable delta given the pieces."""
         N = pieces.sum()
-        return Copies(float((N - len(pieces) + PRIOR_EXTRA) / (N + PRIOR_EXTRA + PRIOR_HELD)))
+        return Pieces(float((N - len(pieces) + PRIOR_EXTRA) / (N + PRIOR_EXTRA + PRIOR_HELD)))
 
     def piece_scores(self, scores: Array, gain: Array) -> Array:
         """Scores (L, K) of first pieces, then of second and third ones: (L, 3 K).

@@ -37,7 +37,7 @@ class Values:
     shares: bool
 
 
-def values_of(fusion: Fusion, set_name: str) -> Values:
+def gather_values(fusion: Fusion, set_name: str) -> Values:
     """All values of a set. A local value that was not seen is taken to be its atom's."""
     matching, many = fusion.matchings[set_name], len(fusion.matchings[set_name].values) > 1
     local, atoms, seen, columns, shares = [], [], [], [], []
@@ -105,7 +105,7 @@ def plane(values: Values, labels: Index, K: int) -> tuple[Array, Array, Array]:
     return (local - centre) / unit @ axes.T, (atoms - centre) / unit @ axes.T, explained
 
 
-def likeness(presence: NDArray[np.bool_], K: int) -> tuple[Index, Index]:
+def order_by_likeness(presence: NDArray[np.bool_], K: int) -> tuple[Index, Index]:
     """Orders of sites and atoms in which those that go together are neighbours.
 
     Both are sorted by the first axis of a correspondence analysis of who holds the shared ones of the first K atoms;

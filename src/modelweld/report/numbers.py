@@ -12,12 +12,12 @@ import modelweld
 from modelweld.errors import InputError
 from modelweld.inputs.stack import Index, group_of_rows
 from modelweld.report.contents import Numbers, Report, SetNumbers
-from modelweld.report.coordinates import Values, deviations, likeness, plane, values_of
+from modelweld.report.coordinates import Values, deviations, gather_values, order_by_likeness, plane
 from modelweld.report.doubts import SURE, list_aside, list_doubtful, stated_confidence
 from modelweld.report.hyperparameters import describe_fit
-from modelweld.report.pictures import picture
+from modelweld.report.pictures import draw_picture
 from modelweld.report.rounding import exact, short
-from modelweld.report.top_words import words_of
+from modelweld.report.top_words import list_words
 from modelweld.report.verdicts import diagnose_sites, judge_gain
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def numbers_of(fusion: Fusion) -> Report:
         "objective": exact(fusion.objective),
         "settings": fusion.settings,
         "verdict": verdict,
-        "picture": picture(fusion, notes),
+        "picture": draw_picture(fusion, notes),
         "sets": [_set(fusion, name, shown, notes) for name in fusion.matchings],
         "notes": list(dict.fromkeys(notes)),
     }
@@ -99,12 +99,12 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
     matching = fusion.matchings[name]
     labels, counts, K = matching.stacked_labels, matching.counts, matching.K
-    values = values_of(fusion, name)
+    values = gather_values(fusion, name)
     distance, spread = deviations(values, labels, counts)
     local, atoms, explained = plane(values, labels, K)
     sure = stated_confidence(fusion, name, notes)
     order = np.flatnonzero(np.isin(group_of_rows(matching.offsets), shown))
-    site_order, atom_order = likeness(matching.presence[shown], K)
+    site_order, atom_order = order_by_likeness(matching.presence[shown], K)
     listed = _columns(values)
     return {
         "name": name,
@@ -129,7 +129,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
         **list_aside(fusion, name, matching),
         "diagnostics": diagnose_sites(fusion, name, shown, notes),
         "fit": describe_fit(matching, MOST_COLUMNS),
-        "words": words_of(fusion, name),
+        "words": list_words(fusion, name),
     }
 
 

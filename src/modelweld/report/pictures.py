@@ -32,7 +32,7 @@ Picture: TypeAlias = dict[str, object]
 """What the page draws; `type` says how."""
 
 
-def picture(fusion: Fusion, notes: list[str]) -> Picture | None:
+def draw_picture(fusion: Fusion, notes: list[str]) -> Picture | None:
     """What to draw for this kind of model; None if there is nothing particular."""
     kind = kind_named(fusion.models[0].kind)
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.report.coordinates import likeness, plane, values_of
+from modelweld.report.coordinates import gather_values, order_by_likeness, plane
 from modelweld.report.text import several
 
 if TYPE_CHECKING:
@@ -59,7 +59,9 @@ class Plot:
             raise InputError(f"order is 'likeness' or 'given'; found {order!r}.")
         name, matching = self.fusion.named_set(set_name)
         J, A = matching.presence.shape
-        sites, atoms = likeness(matching.presence, matching.K) if order == "likeness" else (np.arange(J), np.arange(A))
+        sites, atoms = (
+            order_by_likeness(matching.presence, matching.K) if order == "likeness" else (np.arange(J), np.arange(A))
+        )
         pieces = np.zeros((J, A))
         np.add.at(pieces, (np.repeat(np.arange(J), np.diff(matching.offsets)), matching.stacked_labels), 1)
         shade = np.where(np.arange(A) < matching.K, 1.0, 0.45) * (pieces > 0)
@@ -81,7 +83,7 @@ class Plot:
 
         name, matching = self.fusion.named_set(set_name)
         labels, K = matching.stacked_labels, matching.K
-        local, places, explained = plane(values_of(self.fusion, name), labels, K)
+        local, places, explained = plane(gather_values(self.fusion, name), labels, K)
         counted = labels < K
         if counted.sum() <= MOST_LINES:
             ends = np.stack([local[counted], places[labels[counted]]], axis=1)

@@ -15,7 +15,7 @@ MOST_WORDS = 12
 """Words that are shown of a topic."""
 
 
-def words_of(fusion: Fusion, set_name: str) -> list[list[list[str | float]]] | None:
+def list_words(fusion: Fusion, set_name: str) -> list[list[list[str | float]]] | None:
     """Per atom its most probable words with their probabilities; None if they are known by none."""
     kind = kind_named(fusion.models[0].kind)
     known_by = None if kind is None else kind.words(fusion, set_name)

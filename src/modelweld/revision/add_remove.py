@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import checked_models
+from modelweld.inputs.alignment import check_models
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index, Stack, stack_arrays
 from modelweld.libraries import read
 from modelweld.match import refit, set_aside_shifted
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.sets import columns_of, stack_of
-from modelweld.screening.quarantine import with_outliers, without_outliers
+from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -54,7 +54,7 @@ def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: i
 def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
     """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
     plain = not any(isinstance(model, LocalModel) for model in given)
-    models = [] if plain else checked_models(given)
+    models = [] if plain else check_models(given)
     rng = np.random.default_rng(seed)
     matchings: dict[str, Matching] = {}
     for set_name, old in fusion.matchings.items():
@@ -92,7 +92,7 @@ def _rematched(
     families = list(old.families.values())
     stacks, report = given, None
     if old.kept is not None:
-        stacks, report = without_outliers(given, families, sites, list(old.families), columns)
+        stacks, report = set_outliers_aside(given, families, sites, list(old.families), columns)
         labels = labels if report is None else labels[report.keep]
-    matching = with_outliers(refit(old, stacks, labels, rng, learn=learn), report, given)
+    matching = put_outliers_back(refit(old, stacks, labels, rng, learn=learn), report, given)
     return matching if old.kept is None else set_aside_shifted(matching, given, sites, rng)

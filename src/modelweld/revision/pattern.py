@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import checked_models
-from modelweld.inputs.local_model import Array, LocalModel, checked_values
+from modelweld.inputs.alignment import check_models
+from modelweld.inputs.local_model import Array, LocalModel, check_values
 
 NEW_SITE = "new"
 """What messages call a site that has no name."""
@@ -24,7 +24,7 @@ def conform(model: Any, pattern: LocalModel) -> LocalModel:
     if absent:
         raise InputError(f"the site must send {arrays}, like those before; {absent} is not there.")
     _check_weights(own, pattern)
-    aligned, own = checked_models([pattern, _part(own, arrays)])
+    aligned, own = check_models([pattern, _part(own, arrays)])
     if aligned.coordinates != pattern.coordinates:
         raise InputError(
             "the site names coordinates that those before do not have, and sums cannot be widened: fuse all sites "
@@ -87,6 +87,6 @@ def _as_local(model: Any, pattern: LocalModel) -> LocalModel:
         return read(model)
     if list(pattern.axes.values()) != [("atom", None)]:
         raise InputError(f"the site must be a model with the arrays {list(pattern.arrays)}, like those before.")
-    values = checked_values(model, f"site {NEW_SITE}")
+    values = check_values(model, f"site {NEW_SITE}")
     width = np.shape(pattern.arrays["values"])[1]
     return LocalModel({"values": values if values.size else np.zeros((0, width))}, {"values": ("atom", None)})

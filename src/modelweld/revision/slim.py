@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import ForgottenError, InputError
-from modelweld.families.base import Family, summed
+from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_rows
@@ -252,7 +252,7 @@ def slim(fusion: Fusion) -> SlimFusion:
         pattern=pattern_of(fusion.models, [name for key in matching.families for name in arrays_of(key)]),
         families=dict(matching.families),
         sums={
-            key: summed(family.rows(stack.values, stack.variance, stack.weight), labels, len(counts))
+            key: sum_by_atom(family.rows(stack.values, stack.variance, stack.weight), labels, len(counts))
             for (key, family), stack in zip(matching.families.items(), stacks, strict=True)
         },
         prior=matching.prior,

@@ -18,7 +18,7 @@ and as blends, each value v for itself, over the Q pairs (p, q) that its group o
 
     sum over v of log(delta L / Q) + log sum over (p, q) of int_0^1 N(v; u p + (1 - u) q, v's own variance) du.
 
-Both rates are those of copies, whose share delta is learned: shadows are such pieces, and a site that was told its
+Both rates are those of pieces, whose share delta is learned: shadows are such pieces, and a site that was told its
 number of components and glues two has one to spare, which splits a third, so that there are as many blends. Nothing
 is moved: artefacts are set aside, that is, numbered after the K others.
 """
@@ -33,7 +33,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.matching.result import Artefact
-from modelweld.progress import told
+from modelweld.progress import track
 
 HELD_BY_HOLDERS, HELD_BY_OTHERS = (1.0, 3.0), (1.0, 19.0)
 """Beta priors of the share of groups that hold a shadow: a quarter of those that hold its atom, a twentieth of the
@@ -52,7 +52,7 @@ def artefacts(board: Board) -> list[Artefact]:
 
     None where no group has an atom in pieces, or where values of some array lie nowhere.
     """
-    if board.copies is None or (board.pieces() == 1).all():
+    if board.pieces is None or (board.pieces_held() == 1).all():
         return []
     parts = zip(board.families, board.rows, board.sums, strict=True)
     arrays = [x for x in (family.located(rows, sums) for family, rows, sums in parts) if x is not None]
@@ -68,7 +68,7 @@ def artefacts(board: Board) -> list[Artefact]:
     )
     found: list[Artefact] = []
     left = np.ones(K, dtype=bool)
-    for s in told(np.argsort(board.counts, kind="stable").tolist(), "looking for pieces and mixtures", K):
+    for s in track(np.argsort(board.counts, kind="stable").tolist(), "looking for pieces and mixtures", K):
         others = left & (board.counts >= board.counts[s])
         others[s] = False
         best = _best_shadow(s, as_shadow, others)
@@ -85,17 +85,17 @@ def _as_shadows(board: Board, arrays: list[Location], held: NDArray[np.bool_]) -
     """Log score of every atom as a shadow of every other: (K, K)."""
     from scipy.special import betaln
 
-    assert board.copies is not None
+    assert board.pieces is not None
     K, J = held.shape
     both = held.astype(np.float64) @ held.T
     n_p = board.counts.astype(np.float64)
     others = board.counts[:, None] - both
-    score = np.log(board.copies.delta) * np.ones((K, K))
+    score = np.log(board.pieces.delta) * np.ones((K, K))
     for (a, b), number, of in ((HELD_BY_HOLDERS, both, n_p), (HELD_BY_OTHERS, others, J - n_p)):
         score += betaln(a + number, b + of - number) - betaln(a, b)
     for x, sums in zip(arrays, board.sums, strict=True):
         apart = _pieces_apart(board, x)
-        for p in told(range(K), "looking for pieces", K):
+        for p in track(range(K), "looking for pieces", K):
             score[:, p] += x.about(x.places[p], apart + x.uncertain[p]).log_evidence(sums)
     return np.asarray(score)
 
@@ -126,7 +126,7 @@ def _blend(
     board: Board, arrays: list[Location], s: int, others: NDArray[np.bool_], held: NDArray[np.bool_]
 ) -> Artefact:
     """Log score of an atom's values as blends, and the pair that explains most of them best."""
-    assert board.copies is not None
+    assert board.pieces is not None
     total = 0.0
     by_pair: dict[tuple[int, ...], float] = {}
     for i in np.flatnonzero(board.labels == s):
@@ -139,7 +139,7 @@ def _blend(
         best = float(density.max())
         if best == -np.inf:
             return Artefact(s, (), -np.inf)
-        total += float(np.log(board.copies.delta * board.sizes[j] / Q) + best + np.log(np.exp(density - best).sum()))
+        total += float(np.log(board.pieces.delta * board.sizes[j] / Q) + best + np.log(np.exp(density - best).sum()))
         a, b = np.unravel_index(int(np.argmax(density)), density.shape)
         pair = (int(atoms[a]), int(atoms[b]))
         by_pair[pair] = by_pair.get(pair, 0.0) + 1

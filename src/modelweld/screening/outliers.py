@@ -56,7 +56,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class OutlierReport:
-    """What `set_aside` found.
+    """What `find_outliers` found.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class OutlierReport:
         return bool(self.keep.all())
 
 
-def set_aside(
+def find_outliers(
     stacks: Sequence[Stack],
     sites: Sequence[str] | None = None,
     arrays: Sequence[str] | None = None,
@@ -119,7 +119,7 @@ def set_aside(
     >>> from modelweld.inputs.stack import stack_arrays
     >>> rng = np.random.default_rng(0)
     >>> honest = [rng.normal(0, 1, (5, 3)) for _ in range(6)]
-    >>> report = set_aside([stack_arrays([*honest, rng.normal(0, 1000, (4, 3))])])
+    >>> report = find_outliers([stack_arrays([*honest, rng.normal(0, 1000, (4, 3))])])
     >>> report.sites, int(report.keep.sum())
     ((6,), 30)
     >>> print(report.reasons[0][:74])

@@ -18,15 +18,15 @@ from modelweld.inputs.stack import Index, Key, Stack, arrays_of, offsets_of
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.result import Matching
-from modelweld.progress import told
-from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, OutlierReport, set_aside
+from modelweld.progress import track
+from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, OutlierReport, find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 
 MOST_SHARED = 0.5
 """Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""
 
 
-def without_outliers(
+def set_outliers_aside(
     stacks: Sequence[Stack],
     families: Sequence[Family],
     sites: Sequence[str],
@@ -40,7 +40,7 @@ def without_outliers(
     real = [i for i, family in enumerate(families) if family.has_places]
     if not real:
         return list(stacks), None
-    report = set_aside(
+    report = find_outliers(
         [stacks[i] for i in real],
         list(sites),
         [", ".join(arrays_of(names[i])) for i in real],
@@ -56,7 +56,7 @@ def without_outliers(
     return [stack.take(rows, offsets_of(sizes[stay])) for stack in stacks], report
 
 
-def with_outliers(matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack]) -> Matching:
+def put_outliers_back(matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack]) -> Matching:
     """The matching of the values fitted, with those set aside put back: each an atom of its own, after all others."""
     if report is None:
         return matching
@@ -80,7 +80,7 @@ def with_outliers(matching: Matching, report: OutlierReport | None, stacks: Sequ
     )
 
 
-def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
+def find_shifted(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     """Sites that a common shift explains, and how many of their values it would match; none if they are many."""
     J = len(matching.offsets) - 1
     shared = matching.counts[matching.stacked_labels] > 1
@@ -92,23 +92,23 @@ def shifted_sites(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]
     if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES or not 0 < len(suspects) <= most:
         return {}
     families = list(matching.families.values())
-    board = Board(stacks, families, matching.prior, matching.copies, matching.stacked_labels)
+    board = Board(stacks, families, matching.prior, matching.pieces, matching.stacked_labels)
     places = shiftable_arrays(board)
     if len(places) < len(board.families):
         return {}
-    looked_at = told([int(j) for j in suspects if j < J], "looking for shifted sites", len(suspects))
+    looked_at = track([int(j) for j in suspects if j < J], "looking for shifted sites", len(suspects))
     shifts = {j: explaining_shift(board, places, leave_out(board, j)) for j in looked_at}
     return {j: shift.matched for j, shift in shifts.items() if shift is not None}
 
 
-def without_shifted(
+def set_shifted_aside(
     matching: Matching,
     stacks: Sequence[Stack],
     sites: Sequence[str],
     refit: Callable[[Sequence[Stack], Index], Matching],
 ) -> Matching:
     """The matching with shifted sites set aside whole, like gross outliers, with a warning; the others refitted."""
-    found = shifted_sites(matching, stacks)
+    found = find_shifted(matching, stacks)
     if not found:
         return matching
     offsets = stacks[0].offsets
@@ -128,4 +128,4 @@ def without_shifted(
     rows = np.flatnonzero(keep)
     fitted = [stack.take(rows, offsets_of(left[stay])) for stack in stacks]
     report = OutlierReport(keep, tuple(int(j) for j in empty), {}, reasons, ())
-    return with_outliers(refit(fitted, matching.stacked_labels[keep]), report, stacks)
+    return put_outliers_back(refit(fitted, matching.stacked_labels[keep]), report, stacks)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from modelweld.families import Gaussian
 from modelweld.inputs.stack import Index
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.progress import Progress, heard_by
+from modelweld.progress import Progress, listen
 from modelweld.shards.engine import Arguments, Engine, Function
 from modelweld.shards.fuse import MOST_POLISH, run
 from modelweld.shards.result import ShardFusion
@@ -71,7 +71,7 @@ def fuse_on_dask(
             fused = fuse_on_dask(client, sorted(Path("shards").glob("*.safetensors")))
             print(fused.K, fused.trace, fused.moved)
     """
-    with heard_by(progress, "fusing shards"):
+    with listen(progress, "fusing shards"):
         return run(OnDask(client, list(shards), keep, retries), family, prior, seed=seed, sweeps=sweeps)
 
 

@@ -33,7 +33,7 @@ from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.plan import MOST_SWEEPS, Auto, default_prior
 from modelweld.matching.result import by_count, ranks
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
-from modelweld.progress import Progress, heard_by, tell
+from modelweld.progress import Progress, listen, tell
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here
 from modelweld.shards.result import ShardFusion
@@ -95,7 +95,7 @@ def fuse_shards(
     (4, True, ['shards', 'merge', 'sweep 1'])
     """
     check_n_jobs(n_jobs)
-    with heard_by(progress, "fusing shards"):
+    with listen(progress, "fusing shards"):
         return run(Here(list(shards), n_jobs), family, prior, seed=seed, sweeps=sweeps)
 
 

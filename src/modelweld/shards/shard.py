@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.fuse import receive
-from modelweld.inputs.alignment import checked_models
+from modelweld.inputs.alignment import check_models
 from modelweld.inputs.local_model import Array, LocalModel, check_finite, check_squares
-from modelweld.inputs.stack import Index, Stack, arranged, stack_arrays
+from modelweld.inputs.stack import Index, Stack, arrange, stack_arrays
 from modelweld.matching.algorithm1 import AnyBoard
 from modelweld.matching.board import Board
 from modelweld.matching.plan import MOST_SWEEPS
@@ -124,7 +124,7 @@ def load(source: Source) -> Shard:
     names, array = tuple(map(str, range(len(given)))), ""
     columns: tuple[str, ...] = ()
     if any(isinstance(m, LocalModel) for m in given):
-        models = checked_models(given)
+        models = check_models(given)
         names = tuple(m.site or str(j) for j, m in enumerate(models))
         set_name, key = _one_array(models)
         stack, array = stack_of(models, key, set_name, {}), f"{set_name}/{key}"
@@ -135,7 +135,7 @@ def load(source: Source) -> Shard:
         check_finite(stack.values, "a shard")
     check_squares(stack.values)
     offsets = stack.offsets
-    [stack], rows = arranged([stack])
+    [stack], rows = arrange([stack])
     return Shard(stack, rows, offsets, names, array, columns)
 
 
@@ -207,7 +207,7 @@ def restate(shard: Shard, labels: Index, family: Gaussian) -> Array:
     """Sums (K, k) of the rows of the shard's atoms, made with this family."""
     stack, K = shard.stack, int(labels.max(initial=-1)) + 1
     parts = [slice(a, a + BLOCK) for a in range(0, len(labels), BLOCK)]
-    total = sum((summed(_rows(family, stack, part), labels[part], K) for part in parts), np.zeros((K, 1)))
+    total = sum((sum_by_atom(_rows(family, stack, part), labels[part], K) for part in parts), np.zeros((K, 1)))
     if not stack.plain:
         return np.asarray(total)
     counts = np.bincount(labels, minlength=K)[:, None] * np.ones(stack.values.shape[1])

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from modelweld.families import Gaussian
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.math.random_effects import SMALLEST_RATIO, Hyperparameters
 from modelweld.families.math.standard_errors import LARGEST_LOG_STEP, LARGEST_LOG_TRUST, LOG_TRUST_DEVIATION
 from modelweld.inputs.local_model import Array
@@ -48,7 +48,9 @@ def slopes(shard: Shard, labels: Index, family: Gaussian) -> Array:
         variance = np.zeros_like(y) if stack.variance is None else stack.variance[part]
         p = (weight > 0) / np.where(weight > 0, noise * inverse + family.trust * variance, 1.0)
         powers = [p, p * p, p * p * y, p * p * y * y]
-        beside += summed(np.concatenate([x * a for a in (inverse, variance) for x in powers], axis=1), labels[part], K)
+        beside += sum_by_atom(
+            np.concatenate([x * a for a in (inverse, variance) for x in powers], axis=1), labels[part], K
+        )
     return np.concatenate([restate(shard, labels, family), beside], axis=1)
 
 

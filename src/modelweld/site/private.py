@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import LocalModel, checked_values
+from modelweld.inputs.local_model import LocalModel, check_values
 
 STEPS = 2**20
 """Steps of the grid per clipping length: sums are of whole numbers, so that no rounding is hidden from the proof."""
@@ -47,7 +47,7 @@ def statistic(X: ArrayLike, centres: ArrayLike, clip: float) -> NDArray[np.int64
     >>> (found[:2] // COUNT_STEPS).tolist(), (found[2:] / STEPS).tolist()
     ([1, 2], [0.0, 0.5])
     """
-    rows, places = checked_values(X, "X"), checked_values(centres, "centres")
+    rows, places = check_values(X, "X"), check_values(centres, "centres")
     if rows.ndim != 2 or places.ndim != 2 or rows.shape[1] != places.shape[1] or not len(places):
         raise InputError(f"X is (rows, D) and centres (K, D); found shapes {rows.shape} and {places.shape}.")
     if not 0 < clip < math.inf:

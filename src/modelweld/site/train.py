@@ -19,7 +19,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries import read
 from modelweld.matching.result import Matching
-from modelweld.progress import Progress, heard_by, is_heard, tell
+from modelweld.progress import Progress, is_heard, listen, tell
 from modelweld.site.failures import Failure, check_enough
 from modelweld.site.partitions import is_data, keep_wanted, name_arguments, name_partitions
 from modelweld.threads import check_n_jobs
@@ -132,7 +132,7 @@ def train_and_fuse(
     tasks = [
         delayed(_attempted)(j, estimator, part, site, features, seed) for j, (site, part) in enumerate(data.items())
     ]
-    with heard_by(progress, "training and fusing"):
+    with listen(progress, "training and fusing"):
         answers = _answers(tasks, n_jobs)
         models = [answer for answer in answers if isinstance(answer, LocalModel)]
         failures = tuple(answer for answer in answers if isinstance(answer, Failure))

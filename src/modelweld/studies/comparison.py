@@ -22,14 +22,14 @@ class Agreement(TypedDict):
     ari: float
 
 
-def compared(a: Fusion, b: Fusion) -> dict[str, Agreement]:
+def compare(a: Fusion, b: Fusion) -> dict[str, Agreement]:
     """Per set: both K, and how far they agree on the parameters of sites that are in both (adjusted Rand index).
 
     Examples
     --------
     >>> import modelweld
     >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]
-    >>> compared(modelweld.fuse(sites), modelweld.fuse(sites, preset="paper"))["atom"]["ari"]
+    >>> compare(modelweld.fuse(sites), modelweld.fuse(sites, preset="paper"))["atom"]["ari"]
     1.0
     """
     both = [name for name in a.sites if name in b.sites]

@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.fusion import Fusion
-from modelweld.inputs.local_model import Array, checked_values
+from modelweld.inputs.local_model import Array, check_values
 from modelweld.inputs.stack import Index, Key, offsets_of
-from modelweld.matching.result import by_labels
+from modelweld.matching.result import matching_by_labels
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 
 
 def check_groups(groups: Sequence[ArrayLike]) -> tuple[list[Array], Index]:
     """The sites' arrays, and where they begin one below the other."""
-    arrays = [checked_values(values, f"site {j}") for j, values in enumerate(groups)]
+    arrays = [check_values(values, f"site {j}") for j, values in enumerate(groups)]
     width = next((a.shape[1] for a in arrays if a.ndim == 2), 0)
     for j, a in enumerate(arrays):
         if a.ndim != 2 or a.shape[1] != width:
@@ -39,5 +39,7 @@ def fusion_of(
     objective: float = float("nan"),
 ) -> Fusion:
     """A Fusion of these labels."""
-    matching = by_labels(labels, offsets, "values", atoms, engine, prior=prior, families=families, objective=objective)
+    matching = matching_by_labels(
+        labels, offsets, "values", atoms, engine, prior=prior, families=families, objective=objective
+    )
     return Fusion(groups, [str(j) for j in range(len(groups))], {"atom": matching})

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families import Family, Gaussian
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Key
@@ -108,7 +108,7 @@ def textbook(
     as_authors = cut == AUTHORS_LARGEST_COUNT and cap == AUTHORS_MOST_ATOMS
     prior = BetaBernoulli(alpha, gamma0, "authors" if as_authors else "paper")
     family = Gaussian(found.mean, found.noise, found.spread, learning="moments")
-    sums = summed(family.rows(np.concatenate(arrays)), labels, len(atoms.counts))
+    sums = sum_by_atom(family.rows(np.concatenate(arrays)), labels, len(atoms.counts))
     objective = prior.log_prob(atoms.counts, np.diff(offsets)) + float(family.log_evidence(sums).sum())
     families: dict[Key, Family] = {"values": family}
     return fusion_of(groups, offsets, labels, values, "textbook", prior=prior, families=families, objective=objective)

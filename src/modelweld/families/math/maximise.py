@@ -20,7 +20,7 @@ LogLikelihood = Callable[[Array], tuple[float, Array]]
 """Value and gradient at a vector of hyperparameters."""
 
 
-def climbed(log_likelihood: LogLikelihood, start: Array, low: Array, high: Array, unit: Array | float = 1.0) -> Array:
+def climb(log_likelihood: LogLikelihood, start: Array, low: Array, high: Array, unit: Array | float = 1.0) -> Array:
     """Where the log likelihood is greatest between `low` and `high`; `start` if nowhere more.
 
     The search is in coordinates x times `unit`: it goes straight up where curvatures are about one in these.
@@ -28,7 +28,7 @@ def climbed(log_likelihood: LogLikelihood, start: Array, low: Array, high: Array
     Examples
     --------
     >>> parabola = lambda x: (-((x - 3) ** 2).sum(), -2 * (x - 3))
-    >>> climbed(parabola, np.zeros(1), np.zeros(1), np.full(1, 9.0)).round(3)
+    >>> climb(parabola, np.zeros(1), np.zeros(1), np.full(1, 9.0)).round(3)
     array([3.])
     """
     from scipy.optimize import minimize

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.math.log_rising import log_rising
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_rows
@@ -89,9 +89,9 @@ def _remainder(N: Array, A: Array) -> Array:
 def misfit_vocabulary(values: Array, seen: NDArray[np.bool_], stack: Stack) -> tuple[int, str] | None:
     """The first row of a site that has little of its mass on words that another site knows too."""
     group = group_of_rows(stack.offsets)
-    known = summed(seen.astype(np.float64), group, len(stack.sizes)) > 0
+    known = sum_by_atom(seen.astype(np.float64), group, len(stack.sizes)) > 0
     elsewhere = known.sum(0) - known > 0
-    mass = summed(values / np.where(seen.any(1), values.sum(1), 1.0)[:, None], group, len(stack.sizes))
+    mass = sum_by_atom(values / np.where(seen.any(1), values.sum(1), 1.0)[:, None], group, len(stack.sizes))
     shared = (mass * elsewhere).sum(1) / np.where(known.any(1), mass.sum(1), 1.0)
     strange = known.any(1) & (shared < LEAST_SHARED)
     if not strange.any():

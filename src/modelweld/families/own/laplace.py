@@ -21,7 +21,7 @@ from typing import Self
 import numpy as np
 
 from modelweld.errors import AccuracyWarning, InputError, warn_user
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.own.importance import Functions, Integral, base_draws, functions_of
 from modelweld.families.own.jax_functions import Hyper, returned_shapes
 from modelweld.families.own.user_density import UserDensity
@@ -139,7 +139,7 @@ class GeneralDensity(UserDensity):
 
     def held_nodes(self, stack: Stack, labels: Index) -> Callable[[Array, Hyper], tuple[float, Hyper]]:
         """Sum of log evidences with the present draws, and its gradient."""
-        sums = summed(self.rows(stack.values, stack.variance, stack.weight), labels)
+        sums = sum_by_atom(self.rows(stack.values, stack.variance, stack.weight), labels)
         sums = sums[sums.any(-1)]
         found = self._integrals(sums)
         batches = []

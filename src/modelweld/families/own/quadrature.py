@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from modelweld.errors import AccuracyWarning, InputError, warn_user
-from modelweld.families.base import summed
+from modelweld.families.base import sum_by_atom
 from modelweld.families.own.grid import (
     NODES,
     block_size,
@@ -229,7 +229,7 @@ class FactorisingDensity(UserDensity):
 
         def ascent(x: Array, units: Hyper) -> tuple[float, Hyper]:
             here = replace(self, h=self._unpacked(x, units))
-            seen, table = here._parts(summed(here.rows(stack.values, stack.variance, stack.weight), labels))
+            seen, table = here._parts(sum_by_atom(here.rows(stack.values, stack.variance, stack.weight), labels))
             joint = table + here._log_mass
             logs = log_sum_exp(joint)
             posterior = (np.exp(joint - logs[..., None]) * (seen > 0)[..., None]).transpose(0, 2, 1)

@@ -11,7 +11,7 @@ from typing import Literal, Self
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, Learned, first_row, summed
+from modelweld.families.base import Family, Learned, first_row, sum_by_atom
 from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.families.own.jax_functions import (
     Compiled,
@@ -146,7 +146,7 @@ class UserDensity(Family):
                 for share in SHARES:
                     nearer = best.with_hyper(best._unpacked(here + share * (there - here), unit)).seeing(stack)
                     rows = nearer.rows(stack.values, stack.variance, stack.weight)
-                    found = nearer.log_evidence(atoms := summed(rows, labels)).sum()
+                    found = nearer.log_evidence(atoms := sum_by_atom(rows, labels)).sum()
                     if found > value:
                         break
                 else:
