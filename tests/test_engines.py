@@ -79,7 +79,7 @@ def test_history_rises_and_the_objective_is_the_definition(draw):
 def reference(board):
     """The plain board in the same state."""
     stack = board.stack
-    plain = Board([stack.take(stack.rows, stack.offsets)], [board.family], board.prior)
+    plain = Board([stack.take(stack.value_order, stack.offsets)], [board.family], board.prior)
     plain.restore((board.labels.copy(), [board.family], board.prior, None))
     return plain
 
@@ -106,7 +106,7 @@ def test_settled_groups_are_settled(shape, form):
                     own, new, away = np.empty((3, L))
                     found = is_settled(
                         board.stack.values,
-                        board.stack.rows,
+                        board.stack.value_order,
                         a,
                         L,
                         board.labels,

@@ -253,7 +253,7 @@ def test_likelihood_and_slopes_from_sums_are_those_of_the_values():
 def test_refitting_in_rounds_finds_what_one_process_finds(shape):
     shard = load(with_errors(4))
     flat = modelweld.fuse(with_errors(4), Gaussian(shape=shape), search="plain", copies=False)
-    labels = flat.matching.stacked_labels[shard.rows]
+    labels = flat.matching.stacked_labels[shard.order]
     family = Gaussian(shape=shape).starts(shard.stack)[0]
     found = refit(family, lambda at: slopes(shard, labels, at), matched=True)
     y = shard.stack.values - family.origin

@@ -71,7 +71,7 @@ def worth_merging(fusion: Questions, set_name: str | None = None) -> MergeVerdic
         for j in track(range(J), "weighing sites", J):
             out = leave_out(board, j)
             gains[j] += gain_of_site(board, out)
-            parameters[j] += len(out.rows)
+            parameters[j] += len(out.values)
             shared[j] += out.shared.sum()
     verdicts = tuple(
         SiteVerdict(site, n, s, gain, _site_sentence(site, n, s, gain))
@@ -94,14 +94,14 @@ def gain_over_apart(board: Board) -> float:
 
 def gain_of_site(board: Board, out: Without) -> float:
     """The objective minus that with one site's values alone, each an atom of its own."""
-    if len(out.rows) == 0:
+    if len(out.values) == 0:
         return 0.0
-    ones = np.ones(len(out.rows), dtype=np.int64)
+    ones = np.ones(len(out.values), dtype=np.int64)
     apart = np.concatenate([np.delete(board.counts, out.atoms), out.holders[out.holders > 0], ones])
     gain = board.prior.log_prob(board.counts, board.sizes) - board.prior.log_prob(apart, board.sizes)
     for family, rows, own, rest in zip(board.families, board.rows, out.own, out.rest, strict=True):
         gain += float((family.log_evidence(rest + own) - family.log_evidence(rest)).sum())
-        gain -= float(family.log_evidence(rows[out.rows]).sum())
+        gain -= float(family.log_evidence(rows[out.values]).sum())
     if board.pieces is not None:
         gain += board.pieces.log_prob(np.bincount(out.where)) - board.pieces.log_prob(ones)
     return gain

@@ -115,7 +115,7 @@ def diagnose(fusion: Questions, set_name: str | None = None) -> list[SiteDiagnos
     units = _units(board, places)
     J = len(fusion.sites)
     outs = [leave_out(board, j) for j in track(range(J), "comparing sites", J)]
-    parameters = np.array([len(out.rows) for out in outs])
+    parameters = np.array([len(out.values) for out in outs])
     unshared = np.array([int((~out.shared).sum()) for out in outs])
     score = np.array([score_of(board, out) for out in outs])
     surprise = _robust_z(score, parameters > 0)
@@ -154,11 +154,11 @@ def diagnose(fusion: Questions, set_name: str | None = None) -> list[SiteDiagnos
 
 def score_of(board: Board, out: Without) -> float:
     """Mean log predictive density of a site's values given the others, minus that of new atoms."""
-    if len(out.rows) == 0:
+    if len(out.values) == 0:
         return 0.0
-    gain = np.zeros(len(out.rows))
+    gain = np.zeros(len(out.values))
     for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):
-        own, others = rows[out.rows], rest[out.where]
+        own, others = rows[out.values], rest[out.where]
         gain += family.log_evidence(others + own) - family.log_evidence(others) - family.log_evidence(own)
     return float(np.where(out.shared, gain, 0.0).mean())
 

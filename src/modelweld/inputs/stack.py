@@ -38,7 +38,7 @@ class Stack:
     """N local values of dimension D; group j has rows ``offsets[j]`` to ``offsets[j + 1]``.
 
     `variance` and `weight` have the shape of `values` or are None (zero and one everywhere). Where groups
-    and rows do not stand in canonical order, `order` lists the groups and `rows` the rows of each group so.
+    and values do not stand in canonical order, `group_order` lists the groups and `value_order` the values of each so.
     `moments` are the mean (D,) and the sums of squares about it (D,), where they are known.
     """
 
@@ -46,8 +46,8 @@ class Stack:
     offsets: Index
     variance: Array | None = None
     weight: Array | None = None
-    order: Index | None = None
-    rows: Index | None = None
+    group_order: Index | None = None
+    value_order: Index | None = None
     moments: tuple[Array, Array] | None = None
 
     @property
@@ -70,22 +70,22 @@ class Stack:
 
     def largest(self, number: int) -> Index:
         """The largest groups, the first by content among equals."""
-        order = np.arange(len(self.sizes)) if self.order is None else self.order
+        order = np.arange(len(self.sizes)) if self.group_order is None else self.group_order
         return np.asarray(order[np.argsort(-self.sizes[order], kind="stable")[:number]])
 
     def group(self, j: int) -> Index:
         """The rows of group j in canonical order."""
         span = slice(self.offsets[j], self.offsets[j + 1])
-        return np.arange(span.start, span.stop) if self.rows is None else self.rows[span]
+        return np.arange(span.start, span.stop) if self.value_order is None else self.value_order[span]
 
-    def take(self, rows: Index | slice, offsets: Index) -> Stack:
-        """These rows, cut into groups at `offsets`."""
+    def take(self, values: Index | slice, offsets: Index) -> Stack:
+        """These values, cut into groups at `offsets`."""
         return replace(
             self,
-            values=self.values[rows],
+            values=self.values[values],
             offsets=offsets,
-            variance=None if self.variance is None else self.variance[rows],
-            weight=None if self.weight is None else self.weight[rows],
+            variance=None if self.variance is None else self.variance[values],
+            weight=None if self.weight is None else self.weight[values],
         )
 
 
@@ -99,7 +99,7 @@ def group_of_rows(offsets: Index) -> Index:
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
-def canonical_rows(stacks: Sequence[Stack]) -> Index:
+def canonical_values(stacks: Sequence[Stack]) -> Index:
     """Rows sorted by content within their group (lexicographically over all stacks side by side)."""
     group, first = group_of_rows(stacks[0].offsets), stacks[0].values[:, 0]
     order = np.lexsort((first, group))
@@ -115,7 +115,7 @@ def canonical_groups(stacks: Sequence[Stack]) -> Index:
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
     first = np.zeros(len(sizes))
     begin = offsets[:-1][sizes > 0]
-    first[sizes > 0] = stacks[0].values[begin if stacks[0].rows is None else stacks[0].rows[begin], 0]
+    first[sizes > 0] = stacks[0].values[begin if stacks[0].value_order is None else stacks[0].value_order[begin], 0]
     order = np.lexsort((first, sizes))
     tied = (np.diff(sizes[order]) == 0) & (np.diff(first[order]) == 0)
     if not tied.any():
@@ -129,7 +129,7 @@ def canonical_groups(stacks: Sequence[Stack]) -> Index:
 def arrange(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
     """The same stacks with rows and groups in canonical order, and where each row came from."""
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
-    within = canonical_rows(stacks)
+    within = canonical_values(stacks)
     order = canonical_groups([s.take(within, offsets) for s in stacks])
     rows = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in order])
     return [s.take(rows, offsets_of(sizes[order])) for s in stacks], rows

@@ -21,19 +21,19 @@ class Without:
 
     Attributes
     ----------
-    rows : int array (L,)
-        The site's rows, those without a label left out.
+    values : int array (L,)
+        Where the site's values stand, those without a label left out.
     atoms : int array (A,)
         The atoms it holds.
     where : int array (L,)
-        Place of each row's atom among `atoms`.
+        Place of each value's atom among `atoms`.
     holders : int array (A,)
         Number of other sites at each of them.
     own, rest : lists of arrays (A, k)
         The site's and the others' summed rows at these atoms, one array per family.
     """
 
-    rows: Index
+    values: Index
     atoms: Index
     where: Index
     holders: Index
@@ -42,20 +42,20 @@ class Without:
 
     @property
     def shared(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """Which rows have an atom that others hold too."""
+        """Which values have an atom that others hold too."""
         return np.asarray(self.holders[self.where] > 0)
 
 
 def leave_out(board: Board, j: int) -> Without:
     """Take site j out, on paper: the board is left as it is."""
-    rows = np.r_[board.values_of(j)]
-    rows = rows[board.labels[rows] >= 0]
-    atoms, where = np.unique(board.labels[rows], return_inverse=True)
+    values = np.r_[board.values_of(j)]
+    values = values[board.labels[values] >= 0]
+    atoms, where = np.unique(board.labels[values], return_inverse=True)
     holders = board.counts[atoms] - 1
     own, rest = [], []
     for sums, all_rows in zip(board.sums, board.rows, strict=True):
-        mine = sum_by_atom(all_rows[rows], where, len(atoms))
+        mine = sum_by_atom(all_rows[values], where, len(atoms))
         own.append(mine)
         # where nobody else holds the atom nothing is left, not even rounding
         rest.append(np.where(holders[:, None] > 0, sums[atoms] - mine, 0.0))
-    return Without(rows, atoms, where, holders, own, rest)
+    return Without(values, atoms, where, holders, own, rest)

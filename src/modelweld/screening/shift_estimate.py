@@ -76,14 +76,14 @@ def shift_of(board: Board, places: list[Shiftable], out: Without) -> Shift:
             return explaining
     means, zs = [np.zeros(0)], [np.zeros(0)]
     for x in places:
-        own = x.weight[out.rows]
+        own = x.weight[out.values]
         mine = np.zeros((len(out.atoms), own.shape[1]))
         np.add.at(mine, out.where, own)
         total = x.total[out.atoms]
         others = np.where(total - mine > ROUNDING * total, total - mine, 0.0)[out.where]
         known = (own > 0) & (others > 0) & out.shared[:, None]
         variance = x.noise / np.where(own > 0, own, 1.0) + x.spread / (1 + x.spread / x.noise * others)
-        off = x.values[out.rows] - x.family.estimate(out.rest[x.number])[out.where]
+        off = x.values[out.values] - x.family.estimate(out.rest[x.number])[out.where]
         mean, z = _weighted_offset(off, np.where(known, 1 / variance, 0.0), x.deviation)
         means.append(mean)
         zs.append(z)
@@ -98,7 +98,7 @@ def explaining_shift(board: Board, places: list[Shiftable], out: Without) -> Shi
     better than being new, and all together so much better than unshifted that it pays for a shift of unknown size up to
     the spread: 1/2 log(1 + L spread / deviation^2) for each dimension.
     """
-    L = len(out.rows)
+    L = len(out.values)
     left = np.ones(len(board.counts), dtype=bool)
     left[out.atoms[out.holders == 0]] = False
     if L < FEWEST_SHIFTED or 2 * out.shared.sum() >= L or not left.any():
@@ -151,14 +151,16 @@ class _Site(NamedTuple):
             home.append(x.family.estimate(np.zeros((1, sums.shape[1]))))
         own = [
             np.where(
-                x.weight[out.rows] > 0, x.noise / np.where(x.weight[out.rows] > 0, x.weight[out.rows], 1.0), np.inf
+                x.weight[out.values] > 0,
+                x.noise / np.where(x.weight[out.values] > 0, x.weight[out.values], 1.0),
+                np.inf,
             )
             for x in places
         ]
         spread = np.concatenate([x.spread for x in places])
         deviation = np.concatenate([x.deviation for x in places])
         return cls(
-            y=np.hstack([x.values[out.rows] for x in places]),
+            y=np.hstack([x.values[out.values] for x in places]),
             atoms=np.hstack(atoms),
             home=np.hstack(home),
             matched=np.hstack(own) + np.square(deviation),  # an atom is known at worst from one other value

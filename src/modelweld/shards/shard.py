@@ -48,9 +48,9 @@ class Shard:
     Attributes
     ----------
     stack : Stack
-        Values of all sites; groups and rows in canonical order.
-    rows : int array (N,)
-        Where each row stood when it was given.
+        Values of all sites; groups and values in canonical order.
+    order : int array (N,)
+        Where each value stood when it was given.
     offsets : int array (sites + 1,)
         Where the sites began when they were given.
     sites : tuple of str
@@ -62,7 +62,7 @@ class Shard:
     """
 
     stack: Stack
-    rows: Index
+    order: Index
     offsets: Index
     sites: tuple[str, ...]
     array: str = ""
@@ -74,9 +74,9 @@ class Shard:
         return self.stack.plain and is_large(self.stack)
 
     def as_given(self, x: Values) -> list[Values]:
-        """What belongs to the rows, site by site, in the order in which sites and rows were given."""
+        """What belongs to the values, site by site, in the order in which sites and values were given."""
         back = np.empty_like(x)
-        back[self.rows] = x
+        back[self.order] = x
         return [back[a:b] for a, b in pairwise(self.offsets)]
 
 
@@ -135,8 +135,8 @@ def load(source: Source) -> Shard:
         check_finite(stack.values, "a shard")
     check_squares(stack.values)
     offsets = stack.offsets
-    [stack], rows = arrange([stack])
-    return Shard(stack, rows, offsets, names, array, columns)
+    [stack], order = arrange([stack])
+    return Shard(stack, order, offsets, names, array, columns)
 
 
 def _one_array(models: Sequence[LocalModel]) -> tuple[str, str]:

@@ -22,12 +22,12 @@ from modelweld.progress import tell
 
 def pack(stack: Stack) -> tuple[Stack, Index]:
     """The stack with its canonical order and its moments (nothing is moved), and that order of rows."""
-    rows = sort_rows(stack.values, stack.offsets)
-    stack = replace(stack, rows=rows)
+    within = sort_rows(stack.values, stack.offsets)
+    stack = replace(stack, value_order=within)
     order = canonical_groups([stack])
-    mean, squares = mean_and_squares(stack.values, stack.offsets, rows, order)
+    mean, squares = mean_and_squares(stack.values, stack.offsets, within, order)
     check_squares(np.sqrt(squares))
-    return replace(stack, order=order, moments=(mean, squares)), rows
+    return replace(stack, group_order=order, moments=(mean, squares)), within
 
 
 class CompiledBoard:
@@ -39,7 +39,7 @@ class CompiledBoard:
 
     def __init__(self, stack: Stack, family: Gaussian, prior: Prior) -> None:
         assert stack.moments is not None
-        assert stack.order is not None
+        assert stack.group_order is not None
         self.stack, self.family = stack, family
         N, D = stack.values.shape
         self.origin = np.array(family.origin)
@@ -57,15 +57,15 @@ class CompiledBoard:
 
     def sweep(self, order: Index) -> int:
         """Best assignment of every group given the others, in `order`."""
-        assert self.stack.order is not None
+        assert self.stack.group_order is not None
         started = self.used > 0
         done = np.zeros(5, dtype=np.int64)
         self.atoms.reach[:] = 0.0
-        groups = self.stack.order[order]
+        groups = self.stack.group_order[order]
         tell("matching sites", 0)
         s = self.stack
         self.used = int(
-            sweep(s.values, s.rows, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), done)
+            sweep(s.values, s.value_order, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), done)
         )
         changes = int(done[0])
         if changes:
@@ -77,21 +77,23 @@ class CompiledBoard:
     def _rebuild(self) -> None:
         """Atoms numbered without gaps, and their sums, from the labels alone."""
         s = self.stack
-        self.used = int(rebuild(s.values, s.rows, s.offsets, s.order, self.labels, self.atoms, self.origin))
+        self.used = int(
+            rebuild(s.values, s.value_order, s.offsets, s.group_order, self.labels, self.atoms, self.origin)
+        )
         self._forget()
 
     def release(self, groups: Index) -> None:
         """Take these groups out of the matching."""
-        assert self.stack.order is not None
-        for j in self.stack.order[groups]:
+        assert self.stack.group_order is not None
+        for j in self.stack.group_order[groups]:
             self.labels[self.stack.offsets[j] : self.stack.offsets[j + 1]] = NEW
         self._rebuild()
 
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""
-        assert self.stack.order is not None
+        assert self.stack.group_order is not None
         homeless = np.unique(group_of_rows(self.stack.offsets)[self.labels == NEW])
-        self.sweep(np.flatnonzero(np.isin(self.stack.order, homeless)))
+        self.sweep(np.flatnonzero(np.isin(self.stack.group_order, homeless)))
 
     def state(self) -> State:
         """Labels, family and prior."""
