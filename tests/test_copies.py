@@ -11,7 +11,7 @@ from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import Pairs, merge, merge_and_split, split
-from modelweld.matching.search import believable, certainty
+from modelweld.matching.piece_guard import believable, certainty
 from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
 from modelweld.studies import simulate

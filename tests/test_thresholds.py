@@ -15,8 +15,8 @@ from modelweld.matching.algorithm1 import Run
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.moves import rematch
+from modelweld.matching.piece_guard import believable, certainty
 from modelweld.matching.result import matching_by_labels
-from modelweld.matching.search import believable, certainty
 from modelweld.priors.pieces import Pieces
 from modelweld.screening.outliers import find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays

@@ -23,7 +23,7 @@ from unittest.mock import patch
 import numpy as np
 
 from modelweld import Fusion, ModelweldWarning, fuse
-from modelweld.matching import search
+from modelweld.matching import piece_guard, search
 from modelweld.matching.board import Board
 from modelweld.priors.pieces import LARGEST_SHARE
 from modelweld.studies.metrics import adjusted_rand
@@ -77,7 +77,7 @@ def outcome(share: float, noise: float, seed: int) -> Outcome | None:
     found = (believed, fused(values, False)[0])
     ari = tuple(adjusted_rand(truth, fusion.matching.stacked_labels) for fusion in found)
     errors = tuple(fusion.K - len(np.unique(truth)) for fusion in found)
-    return Outcome(board.pieces.delta, search.certainty(board), ari, errors)
+    return Outcome(board.pieces.delta, piece_guard.certainty(board), ari, errors)
 
 
 def table(outcomes: list[Outcome]) -> str:

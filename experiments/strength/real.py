@@ -160,7 +160,7 @@ def unguarded() -> Iterator[list[float]]:
     seen: list[float] = []
 
     def believed(board: Board) -> bool:
-        seen.append(search.certainty(board))
+        seen.append(piece_guard.certainty(board))
         return True
 
     with patch.object(search, "believable", believed):

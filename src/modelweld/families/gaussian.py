@@ -197,8 +197,8 @@ class Gaussian(Family):
         return stack.variance is not None or self.shape == "full"
 
     def log_prior(self) -> float:
-        """Log density of the trust in standard errors."""
-        return log_prior_of_trust(self.trust)
+        """Log density of the trust in standard errors; zero where nobody sends any."""
+        return 0.0 if self.trust == 1.0 else log_prior_of_trust(self.trust)
 
     @property
     def compilable(self) -> bool:
