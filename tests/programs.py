@@ -4,10 +4,14 @@ import contextlib
 import io
 import os
 import runpy
+import subprocess
 import sys
 import warnings
 from pathlib import Path
 from unittest import mock
+
+TOO_LONG = 240
+"""Seconds after which a program hangs."""
 
 
 def printed_by(script, *options, folder=None):
@@ -30,6 +34,14 @@ def printed_by(script, *options, folder=None):
             if end.code:
                 raise AssertionError(f"ended with {end.code}: {said.getvalue()}") from end
     return said.getvalue()
+
+
+def printed_apart(script, *options):
+    """The same in a process of its own: for scripts that start others, which must not inherit our threads."""
+    command = [sys.executable, str(script), *map(str, options)]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=TOO_LONG)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
 
 
 def _forget(modules):

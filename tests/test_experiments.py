@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from programs import printed_by
+from programs import printed_apart, printed_by
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
 def test_strength(tmp_path):
-    printed_by(EXPERIMENTS / "strength/run.py", "--smoke", "--out", tmp_path)
+    printed_apart(EXPERIMENTS / "strength/run.py", "--smoke", "--out", tmp_path)
     results = json.loads((tmp_path / "results.json").read_text())
     assert list(results) == ["tiny_sparse", "tiny_mixtures"]
     assert results["tiny_sparse"]["ours"]["ari"] == [1.0, None]

@@ -86,7 +86,10 @@ def table(outcomes: list[Outcome]) -> str:
         "| share | certainty | sets | ARI with, without | error in K with, without | with is better |",
         "|---" * 6 + "|",
     ]
-    for (low, high), where in (((LARGEST_SHARE, search.COLLAPSE), "to a third"), ((search.COLLAPSE, 1.0), "above")):
+    for (low, high), where in (
+        ((LARGEST_SHARE, piece_guard.COLLAPSE), "to a third"),
+        ((piece_guard.COLLAPSE, 1.0), "above"),
+    ):
         for least, most in pairwise(BINS):
             rows = [
                 o for o in outcomes if low < o.share <= high and least <= o.certainty < (most if most < 1 else np.inf)

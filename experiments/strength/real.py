@@ -32,7 +32,7 @@ from mixtures import Mixture, log_likelihood, merged, union
 
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
 from modelweld.kinds.mixture_reduction import reduce_to
-from modelweld.matching import search
+from modelweld.matching import piece_guard, search
 from modelweld.matching.board import Board
 from modelweld.priors import spectrum
 from modelweld.studies.baselines import kmeans_matching
