@@ -224,7 +224,7 @@ class Questions:
         if canonical:
             stacks, order = arrange(stacks)
         families, prior = list(matching.families.values()), matching.prior.as_probability()
-        return Board(stacks, families, prior, matching.pieces, matching.stacked_labels[order]), order
+        return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "_boards": {}}  # made again where they are asked for

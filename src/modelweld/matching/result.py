@@ -100,7 +100,7 @@ class Matching:
     reasons: tuple[str, ...] = ()
 
     @property
-    def pieces(self) -> Pieces | None:
+    def copies(self) -> Pieces | None:
         """How probable pieces were taken to be; None where every site holds an atom once."""
         return Pieces(self.delta) if self.delta > 0 else None
 

@@ -156,4 +156,4 @@ def board_at(old: Matching, stacks: Sequence[Stack], labels: Index) -> tuple[Any
         compiled.restore(State(labels[order], [family], old.prior, None))
         return compiled, order
     stacks, order = arrange(stacks)
-    return Board(stacks, families, old.prior, old.pieces, labels[order]), order
+    return Board(stacks, families, old.prior, old.copies, labels[order]), order

@@ -35,7 +35,7 @@ class Pieces:
 
     Examples
     --------
-    >>> round(Copies(0.1).log_prob(np.array([1, 2])) - Pieces(0.1).log_prob(np.array([1, 1])), 3)  # log .1 + log 2
+    >>> round(Pieces(0.1).log_prob(np.array([1, 2])) - Pieces(0.1).log_prob(np.array([1, 1])), 3)  # log .1 + log 2
     -1.609
     """
 

@@ -92,7 +92,7 @@ def find_shifted(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES or not 0 < len(suspects) <= most:
         return {}
     families = list(matching.families.values())
-    board = Board(stacks, families, matching.prior, matching.pieces, matching.stacked_labels)
+    board = Board(stacks, families, matching.prior, matching.copies, matching.stacked_labels)
     places = shiftable_arrays(board)
     if len(places) < len(board.families):
         return {}
