@@ -1,9 +1,9 @@
 """The command line: ``modelweld --help``.
 
 One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, report, add, remove,
-apply, compare), `bench` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the library's; here
-are arguments, messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to do), 2 wrong
-usage.
+apply, compare), `trials` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the library's;
+here are arguments, messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to do), 2
+wrong usage.
 
 Internal: docs/public.md says what is not.
 """

@@ -1,4 +1,4 @@
-"""Covariances: evidence, learning and first guesses of the Wishart families.
+"""Families of covariances (Scatter, Moments, NormalWishart): their evidence, learning and first guesses.
 
 Internal: docs/public.md says what is not.
 """

@@ -1,4 +1,4 @@
-"""What `matching.Board` does, for the Gaussian family on plain values, at matrix-product speed.
+"""What `matching.board.Board` does, for the Gaussian family on plain values, at matrix-product speed.
 
 Per group: take its values out of the atoms, score them against all atoms by one product, put them back (`sweep`). If
 the best atoms of a group's values differ, they are the optimum; if two values want the same one, shortest augmenting
@@ -11,7 +11,7 @@ paths decide (`assignment`). Three things keep this fast and exact:
 - a sweep that changes nothing ends the run, and touches nothing.
 
 Importing this package loads numba; `fuse` does so for large jobs only. Numba keeps compiled code on disk beside the
-sources, but does not notice when a function in *another* file changes: `make test` removes stale code.
+sources, but does not notice when a function in *another* file changes: tests keep theirs by a hash of all sources.
 
 Internal: docs/public.md says what is not.
 """

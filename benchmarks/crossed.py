@@ -1,0 +1,125 @@
+"""How much of modelweld a call goes through: files entered, their lines, and functions.
+
+Lines are those of whole files, docstrings included: what somebody opens who follows the call. Everything is called once
+before it is counted, so that what runs while modules are loaded does not count; every call has a fusion of its own.
+
+    python benchmarks/crossed.py            # the table, some ten seconds
+    python benchmarks/crossed.py --names    # the files, too, in the order in which they are entered
+    python benchmarks/crossed.py --smoke    # the first call alone
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+
+import numpy as np
+from sklearn.mixture import GaussianMixture
+
+import modelweld
+from modelweld.cli import app
+from modelweld.shards import fuse_shards, grouped
+
+ROOT = Path(modelweld.__file__).parent
+
+Call = Callable[[modelweld.Fusion, Path], object]
+
+
+@cache
+def places() -> list[np.ndarray]:
+    """Rows of six sites, each with four of six heaps."""
+    rng = np.random.default_rng(0)
+    heaps = rng.normal(0, 6, (6, 3))
+    return [np.concatenate([rng.normal(heaps[k], 1, (60, 3)) for k in rng.permutation(6)[:4]]) for _ in range(6)]
+
+
+@cache
+def mixtures() -> list[GaussianMixture]:
+    return [GaussianMixture(4, random_state=0).fit(X) for X in places()]
+
+
+@cache
+def exported(folder: Path) -> list[str]:
+    """What the six sites send as files."""
+    for j, (mixture, X) in enumerate(zip(mixtures(), places(), strict=True)):
+        modelweld.export(mixture, folder / f"site{j}.safetensors", site=f"s{j}", X=X)
+    return [str(folder / f"site{j}.safetensors") for j in range(6)]
+
+
+@cache
+def shards() -> list[list[np.ndarray]]:
+    """Seventy sites with ten of forty atoms each."""
+    rng = np.random.default_rng(1)
+    atoms = rng.normal(0, 5, (40, 8))
+    return grouped([atoms[rng.permutation(40)[:10]] + rng.normal(0, 0.3, (10, 8)) for _ in range(70)])
+
+
+def command(words: list[str]) -> None:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        app(words, standalone_mode=False)
+
+
+CALLS: dict[str, Call] = {
+    "fuse(6 mixtures)": lambda fusion, folder: modelweld.fuse(mixtures()),
+    "fusion.model()": lambda fusion, folder: fusion.model(),
+    "fusion.add(mixture)": lambda fusion, folder: fusion.add(mixtures()[0], site="x"),
+    "fusion.confidence()": lambda fusion, folder: fusion.confidence(),
+    "fusion.sample(10)": lambda fusion, folder: fusion.sample(10, chains=2),
+    "fusion.report(path)": lambda fusion, folder: fusion.report(folder / "page.html"),
+    "modelweld fuse --report": lambda fusion, folder: command(
+        ["fuse", *exported(folder.parent), "--report", f"{folder}/page.html", "--out", f"{folder}/all.safetensors"]
+    ),
+    "fuse_shards(70 sites)": lambda fusion, folder: fuse_shards(shards()),
+}
+"""Name -> the call, given a fusion that has not been asked anything and an empty folder."""
+
+
+def entered(call: Call, fusion: modelweld.Fusion, folder: Path) -> list[CodeType]:
+    """Functions of modelweld that a call enters, in the order in which it does."""
+    found: dict[CodeType, None] = {}
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and Path(frame.f_code.co_filename).is_relative_to(ROOT):
+            found.setdefault(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        call(fusion, folder)
+    finally:
+        sys.setprofile(before)
+    return list(found)
+
+
+def show(name: str, functions: list[CodeType], *, names: bool) -> None:
+    files = list(dict.fromkeys(Path(code.co_filename) for code in functions))
+    lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+    print(f"{name:<26} {len(files):>6} {lines:>7,} {len(functions):>10}")
+    if names:
+        print("   ", " ".join(str(file.relative_to(ROOT).with_suffix("")) for file in files))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--names", action="store_true")
+    parser.add_argument("--smoke", action="store_true")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore", modelweld.ModelweldWarning)
+    print(f"{'':<26} {'files':>6} {'lines':>7} {'functions':>10}")
+    with tempfile.TemporaryDirectory() as home:
+        for name, call in list(CALLS.items())[: 1 if asked.smoke else None]:
+            folders = [Path(tempfile.mkdtemp(dir=home)) for _ in range(2)]
+            call(modelweld.fuse(mixtures()), folders[0])
+            show(name, entered(call, modelweld.fuse(mixtures()), folders[1]), names=asked.names)
+
+
+if __name__ == "__main__":
+    main()
