@@ -113,7 +113,8 @@ class _Aliases:
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         room = fullname.removeprefix("modelweld.")
-        return ModuleSpec(fullname, cast("Loader", self)) if room != fullname and room in ALIASES else None
+        loader = cast("Loader", self)  # which is one by what it does
+        return ModuleSpec(fullname, loader) if room != fullname and room in ALIASES else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(f"modelweld.{ALIASES[spec.name.removeprefix('modelweld.')]}")
