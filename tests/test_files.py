@@ -1041,7 +1041,7 @@ def assert_same_fusion(a, b):
             assert bits(getattr(m, name)) == bits(getattr(n, name)), name
         assert (m.kept is None) == (n.kept is None)
         assert m.kept is None or bits(m.kept) == bits(n.kept)
-        for name in ("converged", "engine", "delta", "artefacts", "reasons", "copies", "K"):
+        for name in ("converged", "engine", "delta", "artefacts", "reasons", "pieces", "K"):
             assert getattr(m, name) == getattr(n, name), name
         assert {k: bits(v) for k, v in m.values.items()} == {k: bits(v) for k, v in n.values.items()}
         assert list(m.values) == list(n.values)

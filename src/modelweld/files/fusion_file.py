@@ -25,11 +25,11 @@ from modelweld.files.entries import (
     Spelt,
     Tensor,
 )
-from modelweld.files.file_errors import AGAIN, naming
+from modelweld.files.file_errors import AGAIN
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
-from modelweld.files.tensors import Tensors, storable, write
+from modelweld.files.tensors import Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, LocalModel, check_finite
 from modelweld.inputs.stack import Index, Key, arrays_of, stack_arrays
 from modelweld.matching.result import Artefact, Matching
@@ -49,15 +49,11 @@ class FusionParts(NamedTuple):
 
 def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write a fusion with everything it knows, the sites' own parameters included."""
-    where = Path(path)
-    with naming(where):
-        content, tensors = _described(fusion)
-        write(where, tensors, as_text(FUSION, content, tensors), force=force)
-    return where
+    return save_as(path, lambda: _content(fusion), force=force)
 
 
-def _described(fusion: Fusion) -> tuple[FusionContent, dict[str, Tensor]]:
-    """What the manifest says of a fusion, and its tensors by name."""
+def _content(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
+    """Tensors and manifest of a fusion."""
     lists: dict[tuple[str, ...], int] = {}
     given, tensors = _given_described(fusion, lists)
     matchings = []
@@ -67,7 +63,14 @@ def _described(fusion: Fusion) -> tuple[FusionContent, dict[str, Tensor]]:
         tensors |= own
     names = [list(names) for names in lists]
     asked: SettingsContent = {"settings": fusion.settings} if fusion.settings else {}
-    return {"sites": list(fusion.sites), "lists": names, **given, "matchings": matchings, **asked}, tensors
+    content: FusionContent = {
+        "sites": list(fusion.sites),
+        "lists": names,
+        **given,
+        "matchings": matchings,
+        **asked,
+    }
+    return tensors, as_text(FUSION, content, tensors)
 
 
 def _given_described(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple[GivenContent, dict[str, Tensor]]:

@@ -12,7 +12,7 @@ import io
 import math
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.files.entries import Tensor
-from modelweld.files.file_errors import AGAIN, first_line, looks_like, size_of
+from modelweld.files.file_errors import AGAIN, first_line, looks_like, naming, size_of
 from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, in_words, parse
 
 DTYPES = {
@@ -145,6 +145,17 @@ def as_bytes(tensors: Mapping[str, Tensor], manifest: str) -> bytes:
     data: bytes = save(dict(tensors), metadata={KEY: manifest})
     open_tensors(data)  # what cannot be read should not be sent
     return data
+
+
+def save_as(
+    path: str | os.PathLike[str], content: Callable[[], tuple[Mapping[str, Tensor], str]], *, force: bool
+) -> Path:
+    """Write the tensors and the manifest that `content` makes; errors, also its own, name the file."""
+    where = Path(path)
+    with naming(where):
+        tensors, manifest = content()
+        write(where, tensors, manifest, force=force)
+    return where
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], manifest: str, *, force: bool) -> None:

@@ -18,7 +18,6 @@ from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries import read
-from modelweld.matching.result import Matching
 from modelweld.progress import Progress, is_heard, listen, tell
 from modelweld.site.failures import Failure, check_enough
 from modelweld.site.partitions import is_data, keep_wanted, name_arguments, name_partitions
@@ -38,15 +37,8 @@ class TrainedFusion(Fusion):
         Partitions that gave no model, in the order in which they were given.
     """
 
-    def __init__(
-        self,
-        models: Sequence[Any],
-        sites: Sequence[str],
-        matchings: Mapping[str, Matching],
-        settings: Mapping[str, Any] | None = None,
-        failures: Sequence[Failure] = (),
-    ) -> None:
-        super().__init__(models, sites, matchings, settings)
+    def __init__(self, fusion: Fusion, failures: Sequence[Failure] = ()) -> None:
+        super().__init__(fusion.given, fusion.sites, fusion.matchings, fusion.settings)
         self.failures = tuple(failures)
 
 
@@ -138,7 +130,7 @@ def train_and_fuse(
         failures = tuple(answer for answer in answers if isinstance(answer, Failure))
         check_enough(len(models), max(minimum, 1), failures)
         fusion = fuse(models, seed=seed, **options)
-    return TrainedFusion(fusion.given, fusion.sites, fusion.matchings, fusion.settings, failures)
+    return TrainedFusion(fusion, failures)
 
 
 def trained(

@@ -20,36 +20,39 @@ FLOAT32_ROUNDING = 2.0**-23
 
 
 @exact
+def _weigh_one(weights, sums, n, tables):
+    """Write the weights of one atom; its constant, curvature and the squared length of what was written."""
+    D = len(tables.mean)
+    square = 0.0
+    if len(tables.ratio) == 1:
+        r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
+        inverse = tables.inverse[n, 0]
+        for d in range(D):
+            mu = (tables.mean[d] * r + sums[d]) * shrink
+            weights[d] = mu * inverse
+            square += mu * mu
+        length = square * inverse * inverse
+        return tables.constant[n] - 0.5 * (square * inverse), -0.5 * inverse, length
+    length = 0.0
+    for d in range(D):
+        inverse = tables.inverse[n, d]
+        mu = (tables.mean[d] * tables.ratio[d] + sums[d]) * (tables.shrink[n, d] / tables.deviation[d])
+        weights[d] = mu * inverse
+        weights[D + d] = -0.5 * inverse
+        square += mu * mu * inverse
+        length += (mu * mu + 0.25) * inverse * inverse
+    return tables.constant[n] - 0.5 * square, 0.0, length
+
+
+@exact
 def weigh(slots, atoms, tables):
     """Write the weights, constants and curvature of these slots."""
-    D, H = len(tables.mean), len(tables.ratio)
     for k in slots:
         n = atoms.counts[k]
         if n == 0:
             atoms.constants[k] = VACANT
             continue
-        square = 0.0
-        length = 0.0
-        if H == 1:
-            r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
-            inverse = tables.inverse[n, 0]
-            for d in range(D):
-                mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
-                atoms.weights[k, d] = mu * inverse
-                square += mu * mu
-            length = square * inverse * inverse
-            square *= inverse
-            atoms.curvature[k] = -0.5 * inverse
-        else:
-            for d in range(D):
-                inverse = tables.inverse[n, d]
-                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
-                atoms.weights[k, d] = mu * inverse
-                atoms.weights[k, D + d] = -0.5 * inverse
-                square += mu * mu * inverse
-                length += (mu * mu + 0.25) * inverse * inverse
-            atoms.curvature[k] = 0.0
-        constant = tables.constant[n] - 0.5 * square
+        constant, atoms.curvature[k], length = _weigh_one(atoms.weights[k], atoms.sums[k], n, tables)
         atoms.constants[k] = constant
         atoms.reach[0] = max(atoms.reach[0], length)
         atoms.reach[1] = max(atoms.reach[1], abs(constant))
@@ -188,24 +191,9 @@ def exact_scores(Y, used, atoms, tables, new):
                 features[i, D + d] = features[i, d] * features[i, d]
     for k in range(used):
         n = atoms.counts[k]
-        square = 0.0
-        if H == 1:
-            r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
-            inverse = tables.inverse[n, 0]
-            for d in range(D):
-                mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
-                weights[k, d] = mu * inverse
-                square += mu * mu
-            square *= inverse
-            bend[k] = -0.5 * inverse
-        else:
-            for d in range(D):
-                inverse = tables.inverse[n, d]
-                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
-                weights[k, d] = mu * inverse
-                weights[k, D + d] = -0.5 * inverse
-                square += mu * mu * inverse
-        constants[k] = tables.constant[n] - 0.5 * square if n > 0 else VACANT
+        constants[k], bend[k], _ = _weigh_one(weights[k], atoms.sums[k], n, tables)
+        if n == 0:
+            constants[k] = VACANT
     scores = np.dot(features, weights.T)
     for i in range(L):
         for k in range(used):
