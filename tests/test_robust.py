@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, find_outliers
+from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
 from modelweld.studies.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}
@@ -117,7 +117,7 @@ def test_when_too_many_would_go_it_says_so():
 
 def test_fewer_than_four_sites_are_left_alone():
     rng = np.random.default_rng(0)
-    sites = [*honest_sites(rng, FEWEST_SITES - 2), rng.normal(0, 1e6, (5, 3))]
+    sites = [*honest_sites(rng, FEWEST_SITES_TO_COMPARE - 2), rng.normal(0, 1e6, (5, 3))]
     assert find_outliers([stack_arrays(sites)]).clean
     assert find_outliers(
         [stack_arrays([*sites, np.zeros((0, 3)), np.zeros((0, 3))])]

@@ -4,8 +4,8 @@
 |---|---|---|
 | check | values that no family takes are refused | `families.suggest` |
 | screen | gross outliers stay out of the fit | `screening.outliers`, `screening.quarantine` |
-| run | start, Algorithm 1 and the search round it | `matching.engines` |
-| finish | labels in the order given, atoms by count, artefacts last | `screening.artefacts`, `matching.finish` |
+| run | start, Algorithm 1 and the search round it | `matching.search` |
+| finish | labels in the order given, atoms by count, artefacts last | `screening.artefacts`, `matching.result` |
 | put back | outliers are in the result, each an atom of its own | `screening.quarantine` |
 | screen again | a site that is off by a constant is set aside, the others refitted | `screening.quarantine` |
 """

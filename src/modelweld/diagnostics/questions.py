@@ -202,10 +202,10 @@ class Questions:
         """
         name, _ = self.named_set(set_name)
         if (name, canonical) not in self._boards:
-            self._boards[name, canonical] = self._made_board(name, canonical)
+            self._boards[name, canonical] = self._make_board(name, canonical)
         return self._boards[name, canonical][0]
 
-    def _made_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
+    def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
         """The board of a set, and where its values stand in the order given."""
         matching = self.matchings[name]
         if matching.prior is None or not matching.families:

@@ -12,7 +12,7 @@ from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.files.entries import SlimContent, SlimManifest, Tensor
 from modelweld.files.file_errors import AGAIN
-from modelweld.files.fusion_file import families_described, key_of
+from modelweld.files.fusion_file import describe_families, key_of
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
@@ -33,7 +33,7 @@ def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) ->
 def _content(slim: SlimFusion) -> tuple[dict[str, Tensor], str]:
     """Tensors and manifest of a slim fusion."""
     pattern, tensors = describe(slim.pattern, "pattern/")
-    families, own = families_described(slim.families, "families/")
+    families, own = describe_families(slim.families, "families/")
     for i, entry in enumerate(families):
         entry["sums"] = f"sums/{i}"
     numbers = {"counts": storable(slim.counts), "sizes": storable(slim.sizes), "names": storable(slim.names)}

@@ -1,7 +1,8 @@
 """The sites' values of one array, stacked, in an order that depends on their content alone.
 
-Sites arrive in any order and rows within a site mean nothing by their order. Everything random later on is drawn
-over the canonical order made here, so the order of arrival cannot matter.
+A *group* is what one site sent of a set: the paper's exchangeable group of local parameters. Groups arrive in any
+order, and the order of values within one means nothing. Everything random later on is drawn over the canonical order
+made here, so the order of arrival cannot matter.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Stack:
 
     @property
     def plain(self) -> bool:
-        """Whether every value is known equally well, so that counts and sums tell all."""
+        """Whether every value is known equally well, so that counts and sums are sufficient statistics."""
         return self.variance is None and self.weight is None
 
     def blind(self) -> Stack:
@@ -142,13 +143,13 @@ def stack_arrays(given: Sequence[Any]) -> Stack:
         for j, a in enumerate(given)
     ]
     if len({a.shape[1:] for a in arrays}) > 1 or arrays[0].ndim != 2:
-        arrays = _reshaped(arrays)
+        arrays = _reshape(arrays)
     if arrays[0].shape[1] == 0 or not any(len(a) for a in arrays):
         raise InputError("there is nothing to fuse: no site sent a local parameter.")
     return Stack(np.concatenate(arrays), offsets_of([len(a) for a in arrays]))
 
 
-def _reshaped(arrays: list[Array]) -> list[Array]:
+def _reshape(arrays: list[Array]) -> list[Array]:
     """Arrays that are empty in one way or another with the columns of the others; an error if columns differ."""
     width = next((a.shape[-1] for a in arrays if a.ndim == 2 and a.size), 0)
     for j, a in enumerate(arrays):

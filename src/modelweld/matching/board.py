@@ -1,4 +1,8 @@
-"""The reference board: a matching of any families that improves itself group by group, in plain numpy."""
+"""The reference board: the state of a matching of any families, which improves itself group by group, in plain numpy.
+
+A value's score at an atom is a log posterior odds: that it belongs there rather than to an atom of its own. It is a
+log prior odds (`steps`) plus a log predictive density less the log evidence of the value by itself (`alone`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which members of one set are copies of the same atom: what a finished run leaves, and how atoms are numbered."""
+"""Which local parameters of a set belong to the same atom: what a finished run leaves, and how atoms are numbered."""
 
 from __future__ import annotations
 

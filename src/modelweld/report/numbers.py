@@ -63,7 +63,7 @@ def numbers_of(fusion: Fusion) -> Report:
         )
     notes: list[str] = []
     sizes = sum(np.diff(m.offsets) for m in fusion.matchings.values())
-    shown = _shown(np.asarray(sizes), notes)
+    shown = _choose_sites(np.asarray(sizes), notes)
     verdict = judge_gain(fusion, shown, int(np.sum(sizes)), notes)
     return {
         "format": FORMAT,
@@ -86,7 +86,7 @@ def numbers_of(fusion: Fusion) -> Report:
     }
 
 
-def _shown(sizes: Index, notes: list[str]) -> Index:
+def _choose_sites(sizes: Index, notes: list[str]) -> Index:
     """Which sites are listed: all, or as many as there is room for, evenly spaced."""
     J, N = len(sizes), int(sizes.sum())
     most = min(J, MOST_SITES, max(1, int(J * MOST_ROWS / max(N, 1))))

@@ -1,10 +1,10 @@
 """Before any fit: values that lie so far from all others that they would spoil the hyperparameters.
 
-Sites vote, values do not. In every dimension the centre is the median over sites of the sites' means, the scale the
-median over sites of their root mean square deviations from it (medians of means): what fewer than half of the sites
-send cannot carry them away, however many values it is. A row's distance is the root mean square over its dimensions
-of deviations in units of the scale. It is set aside when that exceeds a limit and no other site has a value near it.
-What most sites do is never an outlier.
+Location and scale are robust, with a breakdown point in sites, not in values. In every dimension the centre is the
+median over sites of the sites' means, the scale the median over sites of their root mean square deviations from it
+(medians of means): what fewer than half of the sites send cannot carry them away, however many values it is. A value's
+distance is the root mean square over its dimensions of deviations in units of the scale. It is set aside when that
+exceeds a limit and no other site has a value near it. What most sites do is never an outlier.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_rows
-from modelweld.screening.site_medians import FEWEST_SITES as FEWEST_SITES
+from modelweld.screening.site_medians import FEWEST_SITES_TO_COMPARE as FEWEST_SITES_TO_COMPARE
 from modelweld.screening.site_medians import any_seen, blocks_of_sites, centre_and_scale, median_over_sites, site_means
 
 BREAKDOWN = 0.4
@@ -131,7 +131,7 @@ def find_outliers(
     site = group_of_rows(offsets)
     seen = any_seen(stacks, N)
     sizes = np.bincount(site[seen], minlength=J)
-    if np.count_nonzero(sizes) < FEWEST_SITES:
+    if np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE:
         return OutlierReport(keep, (), {}, [], (np.inf,) * len(stacks))
     p = FALSE_ALARM / (N * len(stacks))
     distances = [_Distances.of(stack, p) for stack in stacks]

@@ -19,7 +19,7 @@ from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.result import Matching
 from modelweld.progress import track
-from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, OutlierReport, find_outliers
+from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, OutlierReport, find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 
 MOST_SHARED = 0.5
@@ -89,7 +89,7 @@ def find_shifted(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     number = np.add.reduceat(np.append(shared & kept, False), matching.offsets[:-1])
     suspects = np.flatnonzero((sizes > 0) & (number < MOST_SHARED * sizes))
     most = BREAKDOWN * np.count_nonzero(sizes)
-    if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES or not 0 < len(suspects) <= most:
+    if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE or not 0 < len(suspects) <= most:
         return {}
     families = list(matching.families.values())
     board = Board(stacks, families, matching.prior, matching.pieces, matching.stacked_labels)

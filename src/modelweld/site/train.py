@@ -115,15 +115,13 @@ def train_and_fuse(
     from sklearn.utils.parallel import delayed
 
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") or callable(estimator)):
-        raise _refused(estimator)
+        raise _refusal(estimator)
     unknown = sorted(options.keys() - signature(fuse).parameters.keys())
     if unknown:  # said now, not after training
         raise InputError(f"neither train_and_fuse nor fuse has an option {unknown[0]!r}.")
     check_n_jobs(n_jobs)
     data = name_partitions(partitions, sites)
-    tasks = [
-        delayed(_attempted)(j, estimator, part, site, features, seed) for j, (site, part) in enumerate(data.items())
-    ]
+    tasks = [delayed(_attempt)(j, estimator, part, site, features, seed) for j, (site, part) in enumerate(data.items())]
     with listen(progress, "training and fusing"):
         answers = _answers(tasks, n_jobs)
         models = [answer for answer in answers if isinstance(answer, LocalModel)]
@@ -161,11 +159,11 @@ def trained(
         if hasattr(estimator, "fit"):
             from sklearn.base import clone
 
-            model = _seeded(clone(estimator), own)
+            model = _seed(clone(estimator), own)
             facts = name_arguments(model, data)
             model.fit(**facts)
         elif not callable(estimator):
-            raise _refused(estimator)
+            raise _refusal(estimator)
         else:
             model = estimator(data, **({"seed": own} if _wants_seed(estimator) else {}))
             if isinstance(model, LocalModel):
@@ -203,7 +201,7 @@ def _answers(tasks: Sequence[object], n_jobs: int | None) -> list[LocalModel | F
     return [answers[j] for j in range(len(tasks))]
 
 
-def _attempted(
+def _attempt(
     j: int, estimator: object, data: object, site: str, features: Sequence[str] | None, seed: int
 ) -> tuple[int, LocalModel | Failure]:
     """What a worker does: number of the partition, and its model or why there is none."""
@@ -214,7 +212,7 @@ def _attempted(
         return j, Failure(site, type(wrong).__name__, str(wrong), traceback.format_exc())
 
 
-def _seeded(model: Any, seed: int) -> Any:
+def _seed(model: Any, seed: int) -> Any:
     """The estimator with a number in place of each random state that is None."""
     open_ones = [
         name
@@ -225,7 +223,7 @@ def _seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict(zip(open_ones, numbers, strict=True)))
 
 
-def _refused(estimator: object) -> InputError:
+def _refusal(estimator: object) -> InputError:
     return InputError(
         "estimator is an estimator with fit, such as KMeans(3), or a function of a partition that returns a fitted "
         f"model; found {estimator!r}."

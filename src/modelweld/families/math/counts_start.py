@@ -1,7 +1,7 @@
-"""First hyperparameters of `Counts`: read off rows that are most likely copies of each other.
+"""First hyperparameters of `Counts`: read off values that most likely belong to one atom.
 
-As in `modelweld.families.math.start`, the largest groups are matched pairwise, and the closest pairs taken for copies.
-Two rows p, q of one atom, each worth n, have mean m and, on average,
+As in `modelweld.families.math.start`, the largest groups are matched pairwise, and the closest pairs taken to
+belong to one atom. Two such values p, q, each of effective sample size n, have mean m and, on average,
 
     n (KL(p, m) + KL(q, m)) = half of their degrees of freedom (see `modelweld.families.math.freedom`).
 """
@@ -47,7 +47,7 @@ HALVINGS = 30
 
 def first_worths(stack: Stack, rows: Rows) -> list[float]:
     """Values of `between` worth trying; two where few dimensions leave it open which pairs are copies."""
-    pairs = _matched_pairs(stack, rows)
+    pairs = _match_pairs(stack, rows)
     if not len(pairs):
         return [UNKNOWN_WORTH]
     found = np.sort([_worth_of_pair(rows, i, j) for i, j in pairs])[::-1]
@@ -62,7 +62,7 @@ def first_rows(stack: Stack, rows: Rows) -> Index:
     return np.asarray(chosen[rows.n[chosen] > 0][:ROWS_LOOKED_AT])
 
 
-def _matched_pairs(stack: Stack, rows: Rows) -> list[tuple[int, int]]:
+def _match_pairs(stack: Stack, rows: Rows) -> list[tuple[int, int]]:
     """Rows of different groups that an optimal matching of square roots puts together."""
     from scipy.optimize import linear_sum_assignment
 

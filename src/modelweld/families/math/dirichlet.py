@@ -1,4 +1,4 @@
-"""Rows over categories about a Dirichlet: the likelihood of its pseudo-counts, and of what rows are worth."""
+"""Matched rows of probabilities: the Dirichlet-multinomial likelihood of pseudo-counts and effective sample sizes."""
 
 from __future__ import annotations
 

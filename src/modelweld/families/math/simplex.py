@@ -1,4 +1,4 @@
-"""Rows of counts or probabilities as what both are: probabilities, and the number of observations behind them."""
+"""Values on the simplex, sent as counts or as probabilities: probabilities, and the observations behind them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Rows:
         """Log multinomial coefficients (L,), for rows whose counts are exact."""
         from scipy.special import gammaln
 
-        return np.asarray(gammaln(self.n + 1) - self._added(lambda p, n: (gammaln(n * p + 1),), self.n)[0])
+        return np.asarray(gammaln(self.n + 1) - self._add_terms(lambda p, n: (gammaln(n * p + 1),), self.n)[0])
 
     @cached_property
     def _logs(self) -> Array:
@@ -113,7 +113,7 @@ class Rows:
             logs = np.log(p)
             return logs, p * logs
 
-        return self._added(terms, self.n)
+        return self._add_terms(terms, self.n)
 
     @cached_property
     def _tilt(self) -> Array:
@@ -124,7 +124,7 @@ class Rows:
     def _freedoms(self, n: Array) -> Array:
         """The sums over a row of a(n p), minus a(n), and their slopes by the logarithm of n: (2, L)."""
         whole = log_freedom_and_slope(np.where(n > 0, n, 1.0))
-        return self._added(lambda p, n: log_freedom_and_slope(n * p), n) - whole
+        return self._add_terms(lambda p, n: log_freedom_and_slope(n * p), n) - whole
 
     @cached_property
     def _total_freedom(self) -> Interpolated:
@@ -137,7 +137,7 @@ class Rows:
 
         return Interpolated(exactly, NODES_APART)
 
-    def _added(self, terms: Callable[[Array, Array], tuple[Array, ...]], n: Array) -> Array:
+    def _add_terms(self, terms: Callable[[Array, Array], tuple[Array, ...]], n: Array) -> Array:
         """Sums over the positive entries of each row of one or more functions of p and n: (functions, L)."""
         sizes, number = np.diff(self.first), 1
         found = np.zeros((2, len(sizes)))

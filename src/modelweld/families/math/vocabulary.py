@@ -15,8 +15,8 @@ N = sum of n, U = sum of n (1 - log A_V), A = sum of n A_V / N,
 R makes up for the tangent where all rows know the same words, so that the evidence is then exact. Otherwise it is
 mostly too low, the more so the further an atom's share of V is from that of the mean atom: by less than a nat where
 words are many or observations few, by several nats for few words and many observations (tables in
-experiments/families). Tangents at each atom's own shares would need what its members are worth, vocabulary by
-vocabulary.
+experiments/families). Tangents at each atom's own shares would need its members' effective sample sizes,
+vocabulary by vocabulary.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `matching.Board` does, for the Gaussian family on plain values, at matrix-product speed.
+"""What `matching.board.Board` does, for the Gaussian family on plain values, at matrix-product speed.
 
 Per group: take its values out of the atoms, score them against all atoms by one product, put them back (`sweep`). If
 the best atoms of a group's values differ, they are the optimum; if two values want the same one, shortest augmenting

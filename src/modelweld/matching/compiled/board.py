@@ -1,4 +1,4 @@
-"""The board that runs the compiled sweep: packing, hyperparameters and bookkeeping."""
+"""The board (matching state) that runs the compiled sweep: packing, hyperparameters and bookkeeping."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def pack(stack: Stack) -> tuple[Stack, Index]:
 
 
 class CompiledBoard:
-    """A matching in the making, as `matching.Board`, for one array with plain values and a Gaussian family."""
+    """A matching in the making, as `matching.board.Board`, for one array with plain values and a Gaussian family."""
 
     engine = "compiled"
     delta = 0.0

@@ -1,6 +1,7 @@
 """Scores of a group's values at all atoms: certified float32 products, or float64.
 
-With mu_k and v_k the mean and variance of the predictive density at atom k and y a value measured from the origin,
+A score is the log posterior odds of an atom against a new one. With mu_k and v_k the mean and variance of the predictive
+density at atom k, `steps` log prior odds and y a value measured from the origin,
 
     score(l, k) = y.(mu_k / v_k) - y^2.(1 / 2 v_k) + c_k - new_l
     c_k         = steps[n_k] - 1/2 sum_d (log v_k + mu_k^2 / v_k)
@@ -20,25 +21,25 @@ FLOAT32_ROUNDING = 2.0**-23
 
 
 @exact
-def _weigh_one(weights, sums, n, tables):
-    """Write the weights of one atom; its constant, curvature and the squared length of what was written."""
+def _weigh_one(k, n, sums, weights, tables):
+    """Write the weights of atom k, held by n groups; its constant, curvature and the weights' squared length."""
     D = len(tables.mean)
     square = 0.0
     if len(tables.ratio) == 1:
         r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
         inverse = tables.inverse[n, 0]
         for d in range(D):
-            mu = (tables.mean[d] * r + sums[d]) * shrink
-            weights[d] = mu * inverse
+            mu = (tables.mean[d] * r + sums[k, d]) * shrink
+            weights[k, d] = mu * inverse
             square += mu * mu
         length = square * inverse * inverse
         return tables.constant[n] - 0.5 * (square * inverse), -0.5 * inverse, length
     length = 0.0
     for d in range(D):
         inverse = tables.inverse[n, d]
-        mu = (tables.mean[d] * tables.ratio[d] + sums[d]) * (tables.shrink[n, d] / tables.deviation[d])
-        weights[d] = mu * inverse
-        weights[D + d] = -0.5 * inverse
+        mu = (tables.mean[d] * tables.ratio[d] + sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
+        weights[k, d] = mu * inverse
+        weights[k, D + d] = -0.5 * inverse
         square += mu * mu * inverse
         length += (mu * mu + 0.25) * inverse * inverse
     return tables.constant[n] - 0.5 * square, 0.0, length
@@ -52,7 +53,7 @@ def weigh(slots, atoms, tables):
         if n == 0:
             atoms.constants[k] = VACANT
             continue
-        constant, atoms.curvature[k], length = _weigh_one(atoms.weights[k], atoms.sums[k], n, tables)
+        constant, atoms.curvature[k], length = _weigh_one(k, n, atoms.sums, atoms.weights, tables)
         atoms.constants[k] = constant
         atoms.reach[0] = max(atoms.reach[0], length)
         atoms.reach[1] = max(atoms.reach[1], abs(constant))
@@ -191,7 +192,7 @@ def exact_scores(Y, used, atoms, tables, new):
                 features[i, D + d] = features[i, d] * features[i, d]
     for k in range(used):
         n = atoms.counts[k]
-        constants[k], bend[k], _ = _weigh_one(weights[k], atoms.sums[k], n, tables)
+        constants[k], bend[k], _ = _weigh_one(k, n, atoms.sums, weights, tables)
         if n == 0:
             constants[k] = VACANT
     scores = np.dot(features, weights.T)
