@@ -92,8 +92,8 @@ def why(one: SetNumbers, found: Report) -> str:
     by = {row["symbol"]: row["value"] for row in one["fit"]["learned"]}
     if len(one["fit"]["families"]) == 1 and "σ" in by:
         lines.append(
-            f"Values are matched to one atom where the learned noise, of deviation σ = {_value(by['σ'])}, explains their "
-            f"differences better than the spread of atoms, σ₀ = {_value(by['σ₀'])}, and the prior allows so many sites."
+            f"Values are matched to one atom where the learned noise, of deviation σ = {_value(by['σ'])}, explains "
+            f"their differences better than the spread of atoms, σ₀ = {_value(by['σ₀'])}, and the prior allows it."
         )
     return bullets(lines)
 

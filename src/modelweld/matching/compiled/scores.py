@@ -1,7 +1,7 @@
 """Scores of a group's values at all atoms: certified float32 products, or float64.
 
-A score is the log posterior odds of an atom against a new one. With mu_k and v_k the mean and variance of the predictive
-density at atom k, `steps` log prior odds and y a value measured from the origin,
+A score is the log posterior odds of an atom against a new one. With mu_k and v_k the mean and variance of the
+predictive density at atom k, `steps` log prior odds and y a value measured from the origin,
 
     score(l, k) = y.(mu_k / v_k) - y^2.(1 / 2 v_k) + c_k - new_l
     c_k         = steps[n_k] - 1/2 sum_d (log v_k + mu_k^2 / v_k)
@@ -21,39 +21,36 @@ FLOAT32_ROUNDING = 2.0**-23
 
 
 @exact
-def _weigh_one(k, n, sums, weights, tables):
-    """Write the weights of atom k, held by n groups; its constant, curvature and the weights' squared length."""
-    D = len(tables.mean)
-    square = 0.0
-    if len(tables.ratio) == 1:
-        r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
-        inverse = tables.inverse[n, 0]
-        for d in range(D):
-            mu = (tables.mean[d] * r + sums[k, d]) * shrink
-            weights[k, d] = mu * inverse
-            square += mu * mu
-        length = square * inverse * inverse
-        return tables.constant[n] - 0.5 * (square * inverse), -0.5 * inverse, length
-    length = 0.0
-    for d in range(D):
-        inverse = tables.inverse[n, d]
-        mu = (tables.mean[d] * tables.ratio[d] + sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
-        weights[k, d] = mu * inverse
-        weights[k, D + d] = -0.5 * inverse
-        square += mu * mu * inverse
-        length += (mu * mu + 0.25) * inverse * inverse
-    return tables.constant[n] - 0.5 * square, 0.0, length
-
-
-@exact
 def weigh(slots, atoms, tables):
     """Write the weights, constants and curvature of these slots."""
+    D, H = len(tables.mean), len(tables.ratio)
     for k in slots:
         n = atoms.counts[k]
         if n == 0:
             atoms.constants[k] = VACANT
             continue
-        constant, atoms.curvature[k], length = _weigh_one(k, n, atoms.sums, atoms.weights, tables)
+        square = 0.0
+        length = 0.0
+        if H == 1:
+            r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
+            inverse = tables.inverse[n, 0]
+            for d in range(D):
+                mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
+                atoms.weights[k, d] = mu * inverse
+                square += mu * mu
+            length = square * inverse * inverse
+            square *= inverse
+            atoms.curvature[k] = -0.5 * inverse
+        else:
+            for d in range(D):
+                inverse = tables.inverse[n, d]
+                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
+                atoms.weights[k, d] = mu * inverse
+                atoms.weights[k, D + d] = -0.5 * inverse
+                square += mu * mu * inverse
+                length += (mu * mu + 0.25) * inverse * inverse
+            atoms.curvature[k] = 0.0
+        constant = tables.constant[n] - 0.5 * square
         atoms.constants[k] = constant
         atoms.reach[0] = max(atoms.reach[0], length)
         atoms.reach[1] = max(atoms.reach[1], abs(constant))
@@ -190,11 +187,26 @@ def exact_scores(Y, used, atoms, tables, new):
         if H > 1:
             for d in range(D):
                 features[i, D + d] = features[i, d] * features[i, d]
-    for k in range(used):
+    for k in range(used):  # as in `weigh`, which this does not call: sums may be added in another order there
         n = atoms.counts[k]
-        constants[k], bend[k], _ = _weigh_one(k, n, atoms.sums, weights, tables)
-        if n == 0:
-            constants[k] = VACANT
+        square = 0.0
+        if H == 1:
+            r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
+            inverse = tables.inverse[n, 0]
+            for d in range(D):
+                mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
+                weights[k, d] = mu * inverse
+                square += mu * mu
+            square *= inverse
+            bend[k] = -0.5 * inverse
+        else:
+            for d in range(D):
+                inverse = tables.inverse[n, d]
+                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
+                weights[k, d] = mu * inverse
+                weights[k, D + d] = -0.5 * inverse
+                square += mu * mu * inverse
+        constants[k] = tables.constant[n] - 0.5 * square if n > 0 else VACANT
     scores = np.dot(features, weights.T)
     for i in range(L):
         for k in range(used):
