@@ -183,6 +183,6 @@ def _fuse_models(
     matchings: dict[str, Matching] = {}
     for set_name, chosen in families_by_set(sites, families).items():
         parts = {key: (stack_of(sites, key, set_name, matchings), family) for key, family in chosen.items()}
-        columns = [columns_of(sites[0], key, set_name, matchings, spell_setting=True) for key in chosen]
+        columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
         matchings[set_name] = match(parts, names, plan, rng, columns)
     return Fusion(sites, names, matchings, settings)
