@@ -36,7 +36,7 @@ def arrays_of(key: Key) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """N local values of dimension D; group j has rows ``offsets[j]`` to ``offsets[j + 1]``.
+    """N local values of dimension D; group j has those from ``offsets[j]`` to ``offsets[j + 1]``.
 
     `variance` and `weight` have the shape of `values` or are None (zero and one everywhere). Where groups
     and values do not stand in canonical order, `group_order` lists the groups and `value_order` the values of each so.
@@ -53,7 +53,7 @@ class Stack:
 
     @property
     def sizes(self) -> Index:
-        """Number of rows of every group."""
+        """Number of values of every group."""
         return np.diff(self.offsets)
 
     @property
@@ -75,7 +75,7 @@ class Stack:
         return np.asarray(order[np.argsort(-self.sizes[order], kind="stable")[:number]])
 
     def group(self, j: int) -> Index:
-        """The rows of group j in canonical order."""
+        """The values of group j in canonical order."""
         span = slice(self.offsets[j], self.offsets[j + 1])
         return np.arange(span.start, span.stop) if self.value_order is None else self.value_order[span]
 
@@ -95,14 +95,14 @@ def offsets_of(sizes: Sequence[int] | Index) -> Index:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
-def group_of_rows(offsets: Index) -> Index:
-    """The group of each row."""
+def group_of_values(offsets: Index) -> Index:
+    """The group of each value."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
 def canonical_values(stacks: Sequence[Stack]) -> Index:
-    """Rows sorted by content within their group (lexicographically over all stacks side by side)."""
-    group, first = group_of_rows(stacks[0].offsets), stacks[0].values[:, 0]
+    """Order of the values by content within their group (lexicographically over all stacks side by side)."""
+    group, first = group_of_values(stacks[0].offsets), stacks[0].values[:, 0]
     order = np.lexsort((first, group))
     if not ((np.diff(group[order]) == 0) & (np.diff(first[order]) == 0)).any():
         return order  # the first number almost always decides
@@ -112,7 +112,7 @@ def canonical_values(stacks: Sequence[Stack]) -> Index:
 
 
 def canonical_groups(stacks: Sequence[Stack]) -> Index:
-    """Groups sorted by content; their rows must already be in canonical order."""
+    """Groups sorted by content; their values must already be in canonical order."""
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
     first = np.zeros(len(sizes))
     begin = offsets[:-1][sizes > 0]
@@ -128,12 +128,12 @@ def canonical_groups(stacks: Sequence[Stack]) -> Index:
 
 
 def arrange(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
-    """The same stacks with rows and groups in canonical order, and where each row came from."""
+    """The same stacks with values and groups in canonical order, and where each value came from."""
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
     within = canonical_values(stacks)
-    order = canonical_groups([s.take(within, offsets) for s in stacks])
-    rows = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in order])
-    return [s.take(rows, offsets_of(sizes[order])) for s in stacks], rows
+    groups = canonical_groups([s.take(within, offsets) for s in stacks])
+    order = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in groups])
+    return [s.take(order, offsets_of(sizes[groups])) for s in stacks], order
 
 
 def stack_arrays(given: Sequence[Any]) -> Stack:

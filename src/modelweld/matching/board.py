@@ -14,7 +14,7 @@ import numpy as np
 
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, group_of_rows
+from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
@@ -63,7 +63,7 @@ class Board(Tally):
         super().__init__(
             bound,
             rows,
-            group_of_rows(self.offsets),
+            group_of_values(self.offsets),
             unplaced if labels is None else labels,
             may_repeat=pieces is not None,
         )

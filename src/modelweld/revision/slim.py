@@ -27,7 +27,7 @@ from modelweld.errors import ForgottenError, InputError
 from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_rows
+from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
 from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.board import Board
 from modelweld.matching.sets import stack_of
@@ -245,7 +245,7 @@ def slim(fusion: Fusion) -> SlimFusion:
         _check_sufficient(family, stack, key)
     J, N = len(stacks[0].sizes), len(matching.stacked_labels)
     kept = np.ones(N, dtype=bool) if matching.kept is None else matching.kept
-    sizes = np.bincount(group_of_rows(stacks[0].offsets)[kept], minlength=J)
+    sizes = np.bincount(group_of_values(stacks[0].offsets)[kept], minlength=J)
     counts = matching.counts[: len(matching.counts) - int((~kept).sum())]
     labels = np.where(kept, matching.stacked_labels, -1)
     return SlimFusion(

@@ -52,8 +52,8 @@ def set_outliers_aside(
         return list(stacks), report
     sizes = np.add.reduceat(np.append(report.keep, False), stacks[0].offsets[:-1]) * (stacks[0].sizes > 0)
     stay = np.setdiff1d(np.arange(len(sizes)), report.sites)
-    rows = np.flatnonzero(report.keep)
-    return [stack.take(rows, offsets_of(sizes[stay])) for stack in stacks], report
+    kept = np.flatnonzero(report.keep)
+    return [stack.take(kept, offsets_of(sizes[stay])) for stack in stacks], report
 
 
 def put_outliers_back(matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack]) -> Matching:
@@ -125,7 +125,7 @@ def set_shifted_aside(
     left = np.add.reduceat(np.append(keep, False), offsets[:-1]) * (np.diff(offsets) > 0)
     empty = np.flatnonzero((left == 0) & (np.diff(offsets) > 0))
     stay = np.setdiff1d(np.arange(len(left)), empty)
-    rows = np.flatnonzero(keep)
-    fitted = [stack.take(rows, offsets_of(left[stay])) for stack in stacks]
+    kept = np.flatnonzero(keep)
+    fitted = [stack.take(kept, offsets_of(left[stay])) for stack in stacks]
     report = OutlierReport(keep, tuple(int(j) for j in empty), {}, reasons, ())
     return put_outliers_back(refit(fitted, matching.stacked_labels[keep]), report, stacks)

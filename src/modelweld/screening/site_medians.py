@@ -19,7 +19,7 @@ SITES_BLOCK = 100_000
 
 
 def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:
-    """Rows of some whole sites that have any, and where these sites begin among them: temporaries stay small."""
+    """Values of some whole sites that have any, and where these sites begin among them: temporaries stay small."""
     edges = np.unique(stack.offsets)
     step = max(1, SITES_BLOCK // stack.values.shape[1])
     first = 0
@@ -30,10 +30,10 @@ def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:
 
 
 def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array:
-    """Means over each site's seen entries of some quantity, (sites that have rows, D); NaN where none is seen."""
+    """Means over each site's seen entries of some quantity, (sites that have values, D); NaN where none is seen."""
     means = []
-    for rows, offsets in blocks_of_sites(stack):
-        block = stack.take(rows, offsets)
+    for part, offsets in blocks_of_sites(stack):
+        block = stack.take(part, offsets)
         values = np.asarray(quantity(block))
         if block.weight is None:
             means.append(np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)[:, None])
@@ -71,7 +71,7 @@ def _squares(x: Array) -> Array:
 
 
 def any_seen(stacks: Sequence[Stack], N: int) -> NDArray[np.bool_]:
-    """Rows of which at least one entry is seen."""
+    """Values of which at least one entry is seen."""
     if any(s.weight is None for s in stacks):
         return np.ones(N, dtype=bool)
     return np.asarray(np.logical_or.reduce([(s.weight > 0).any(1) for s in stacks if s.weight is not None]))

@@ -18,7 +18,7 @@ import numpy as np
 from modelweld.families import Gaussian
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, group_of_rows, offsets_of
+from modelweld.inputs.stack import Index, group_of_values, offsets_of
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
@@ -75,7 +75,7 @@ class Centre(Tally):
         super().__init__(
             [self.family],
             [np.concatenate([self.own_rows[s] for s in self.turn])],
-            group_of_rows(offsets),
+            group_of_values(offsets),
             np.concatenate([self.places[s] for s in self.turn]),
             holds=np.concatenate([self.own_counts[s] for s in self.turn]),
         )

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from modelweld.families.base import sum_by_atom
 from modelweld.families.math.log_rising import log_rising
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, group_of_rows
+from modelweld.inputs.stack import Index, Stack, group_of_values
 
 LEAST_SHARED = 0.1
 """Of a site's mass, on words that another site knows. With less, its values would be matched by the prior alone: where
@@ -88,7 +88,7 @@ def _remainder(N: Array, A: Array) -> Array:
 
 def misfit_vocabulary(values: Array, seen: NDArray[np.bool_], stack: Stack) -> tuple[int, str] | None:
     """The first value of a site that has little of its mass on words that another site knows too."""
-    group = group_of_rows(stack.offsets)
+    group = group_of_values(stack.offsets)
     known = sum_by_atom(seen.astype(np.float64), group, len(stack.sizes)) > 0
     elsewhere = known.sum(0) - known > 0
     mass = sum_by_atom(values / np.where(seen.any(1), values.sum(1), 1.0)[:, None], group, len(stack.sizes))

@@ -10,7 +10,7 @@ from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.random_effects import Effects, Hyperparameters
 from modelweld.inputs.local_model import Array, check_squares
-from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_rows
+from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_values
 from modelweld.matching.algorithm1 import NEW, State
 from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
@@ -92,7 +92,7 @@ class CompiledBoard:
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""
         assert self.stack.group_order is not None
-        homeless = np.unique(group_of_rows(self.stack.offsets)[self.labels == NEW])
+        homeless = np.unique(group_of_values(self.stack.offsets)[self.labels == NEW])
         self.sweep(np.flatnonzero(np.isin(self.stack.group_order, homeless)))
 
     def state(self) -> State:
