@@ -13,7 +13,7 @@ from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.counts import Counts
 from modelweld.families.math import log_rising as rising
 from modelweld.families.math.freedom import freedom, log_freedom
-from modelweld.families.math.simplex import Rows
+from modelweld.families.math.simplex import Compositions
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.studies.metrics import adjusted_rand
 from programs import printed_by
@@ -124,7 +124,7 @@ def test_a_single_observation_is_no_probability_among_counts():
 @pytest.mark.parametrize("kind", ["probabilities", "counts"])
 def test_the_carrier_that_is_learned_with_is_that_of_the_rows(kind):
     values, _ = topics(60, 0.3, 200, 5, kind)
-    rows = Rows.of(np.concatenate(values), None)
+    rows = Compositions.of(np.concatenate(values), None)
     for between in (0.7, 33.0, 150.0, 2e5):
         value, slope = rows.total_carrier(between)
         assert value == pytest.approx(rows.carrier(between).sum(), abs=1e-9 * rows.p.size)

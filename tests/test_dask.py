@@ -138,13 +138,13 @@ class Killing(OnDask):
 
     killed = None
 
-    def _changed(self, function, which, arguments):
+    def _change(self, function, which, arguments):
         if function is propose and self.killed is None:
             pids = self.client.run(os.getpid)
             [address, *_] = self.client.who_has(self.held[0])[self.held[0].key]
             self.killed = pids[address]
             os.kill(self.killed, signal.SIGKILL)
-        return super()._changed(function, which, arguments)
+        return super()._change(function, which, arguments)
 
 
 def test_a_worker_that_is_killed_in_mid_run_is_survived(client, here, stored):
@@ -193,12 +193,12 @@ class Growing(OnDask):
 
     grown = False
 
-    def _changed(self, function, which, arguments):
+    def _change(self, function, which, arguments):
         if function is propose and not self.grown:
             self.grown = True
             self.client.cluster.scale(4)
             self.client.wait_for_workers(4, timeout=60)
-        return super()._changed(function, which, arguments)
+        return super()._change(function, which, arguments)
 
 
 @pytest.mark.parametrize("keep", [True, False])

@@ -1,14 +1,28 @@
-"""The code in docs/families.md runs, block after block, as a reader would type it."""
+"""The code in docs/ runs, block after block, as a reader would type it, and what docstrings name is there."""
 
+import ast
+import io
 import re
+import tokenize
 from configparser import ConfigParser
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
+import modelweld
+
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"^# needs the extra (\w+)$", re.MULTILINE)
 """A block that begins so is run where the extra is installed."""
+
+NAME = re.compile(r"`((?:\w+\.)+\w+)(?:\(.*?\))?`")
+"""A name with dots, in backticks."""
+
+ENDINGS = {"py", "md", "html", "json", "csv", "npz", "npy", "safetensors"}
+"""Of files, which are no names in modules."""
+
+SOURCES = Path(__file__).parents[1] / "src" / "modelweld"
 
 BLOCKS = BLOCK.findall((Path(__file__).parents[1] / "docs" / "families.md").read_text(encoding="utf-8"))
 
@@ -67,3 +81,55 @@ def test_the_map_has_every_room_in_the_order_of_imports():
     level = {room: i for i, line in enumerate(layers) for room in re.findall(r"modelweld\.(\w+)", line)}
     assert set(listed) == rooms <= level.keys()
     assert [level[room] for room in listed] == sorted((level[room] for room in listed), reverse=True)
+
+
+def tokens_of(source):
+    return tokenize.generate_tokens(io.StringIO(source).readline)
+
+
+def texts_of(source):
+    """Docstrings, also those of constants, and comments."""
+    found = [node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr)]
+    yield from (value.value for value in found if isinstance(value, ast.Constant) and isinstance(value.value, str))
+    yield from (token.string for token in tokens_of(source) if token.type == tokenize.COMMENT)
+
+
+def is_public(name):
+    """Whether a name is one that `import modelweld` gives."""
+    try:
+        return attrgetter(name)(modelweld) is not None
+    except (AttributeError, ImportError):
+        return False
+
+
+def is_written(name, here=SOURCES):
+    """Whether a name is a module, or stands in the code of the one that it begins with; no extra need be installed."""
+    first, _, rest = name.partition(".")
+    folder, file = here / first, here / f"{first}.py"
+    if folder.is_dir():
+        return not rest or is_written(rest, folder)
+    if not file.exists():
+        file, rest = here / "__init__.py", name
+    words = {token.string for token in tokens_of(file.read_text(encoding="utf-8")) if token.type == tokenize.NAME}
+    return set(rest.split(".")) - {""} <= words
+
+
+def unknown_names(source):
+    rooms = {folder.name for folder in SOURCES.iterdir() if folder.is_dir()}
+    names = {name for text in texts_of(source) for name in NAME.findall(text)}
+    ours = {n for n in names if n.split(".")[0] in {*rooms, "modelweld"} and n.split(".")[-1] not in ENDINGS}
+    short = {name: name.removeprefix("modelweld.") for name in ours}
+    return sorted(name for name in ours if not is_public(short[name]) and not is_written(short[name]))
+
+
+def test_names_in_docstrings_exist():
+    unknown = {str(f.relative_to(SOURCES)): unknown_names(f.read_text(encoding="utf-8")) for f in SOURCES.rglob("*.py")}
+    assert {file: names for file, names in unknown.items() if names} == {}
+
+
+GONE = ["matching.gone", "modelweld.gone", "matching.board.Gone", "families.Gone", "modelweld.gp.model.x.y"]
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_names_that_are_gone_are_noticed(name):
+    assert unknown_names(f'"""See `{name}`."""\n# and `matching.board.Board`\n') == [name]

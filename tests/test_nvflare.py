@@ -106,7 +106,7 @@ def heard(nvflare):
         controller.answers = Answers(expected=["north", "south"])
         for sender, result in pairs:
             task = SimpleNamespace(client=SimpleNamespace(name=sender), result=result)
-            controller._answered(task, None)
+            controller._take_answer(task, None)
             assert task.result is None
         return controller.answers
 

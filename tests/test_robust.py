@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, find_outliers
+from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
 from modelweld.studies.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}
@@ -31,7 +31,7 @@ def test_clean_sets_lose_nothing(name, seed):
     for variance in (None, drawn.variance):
         report = find_outliers([stack_of(drawn.values, variance)])
         assert report.clean
-        assert (report.sites, report.rows, report.reasons) == ((), {}, [])
+        assert (report.sites, report.values, report.reasons) == ((), {}, [])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -83,7 +83,7 @@ def test_in_few_dimensions_what_is_outside_goes(D):
         size = np.sqrt(np.square(sites[-1]).mean(1))
         assert not report.keep[bad][size > 20].any()
         if not report.sites:
-            assert np.array_equal(report.rows.get(9, []), np.flatnonzero(~report.keep[bad]))
+            assert np.array_equal(report.values.get(9, []), np.flatnonzero(~report.keep[bad]))
 
 
 def test_one_site_with_very_many_values_has_one_vote():
@@ -117,7 +117,7 @@ def test_when_too_many_would_go_it_says_so():
 
 def test_fewer_than_four_sites_are_left_alone():
     rng = np.random.default_rng(0)
-    sites = [*honest_sites(rng, FEWEST_SITES - 2), rng.normal(0, 1e6, (5, 3))]
+    sites = [*honest_sites(rng, FEWEST_SITES_TO_COMPARE - 2), rng.normal(0, 1e6, (5, 3))]
     assert find_outliers([stack_arrays(sites)]).clean
     assert find_outliers(
         [stack_arrays([*sites, np.zeros((0, 3)), np.zeros((0, 3))])]
@@ -129,7 +129,7 @@ def test_a_single_bad_value_goes_alone_and_the_reason_names_it():
     sites[4][2, 1] = 5123.0
     report = find_outliers([stack_arrays(sites)], [f"s{j}" for j in range(9)])
     assert report.sites == ()
-    assert {j: rows.tolist() for j, rows in report.rows.items()} == {4: [2]}
+    assert {j: values.tolist() for j, values in report.values.items()} == {4: [2]}
     assert int((~report.keep).sum()) == 1
     rest = np.concatenate(sites)[report.keep][:, 1]
     assert report.reasons[0].startswith(f"site 's4': 1 of {len(sites[4])} values lie more than ")
@@ -139,7 +139,7 @@ def test_a_single_bad_value_goes_alone_and_the_reason_names_it():
 def test_a_far_value_that_two_sites_send_is_an_atom_but_a_repeat_is_not():
     sites = honest_sites(np.random.default_rng(0))
     sites[0][0] = sites[1][0] = [300.0, -200.0, 100.0]
-    assert sorted(find_outliers([stack_arrays(sites)]).rows) == [0, 1]
+    assert sorted(find_outliers([stack_arrays(sites)]).values) == [0, 1]
     sites[1][0] += 0.1
     assert find_outliers([stack_arrays(sites)]).clean
 
@@ -186,10 +186,10 @@ def test_uncertainty_excuses_distance():
     small = [np.full(s.shape, 1e-2) for s in sites]
     large = [v.copy() for v in small]
     large[2][0] = 100.0**2
-    assert list(find_outliers([stack_of(sites, variance=small)]).rows) == [2]
+    assert list(find_outliers([stack_of(sites, variance=small)]).values) == [2]
     assert find_outliers([stack_of(sites, variance=large)]).clean
     counts = [np.full(s.shape, 1e5) for s in sites]
-    assert list(find_outliers([stack_of(sites, weight=counts)]).rows) == [2]
+    assert list(find_outliers([stack_of(sites, weight=counts)]).values) == [2]
     counts[2][0] = 1.0
     assert find_outliers([stack_of(sites, weight=counts)]).clean
 

@@ -271,9 +271,9 @@ class Listening(Here):
         super().__init__(sources)
         self.messages = []
 
-    def _counted(self, down, up):
+    def _count(self, down, up):
         self.messages += [*down, *up]
-        return super()._counted(down, up)
+        return super()._count(down, up)
 
 
 def test_only_sums_travel():

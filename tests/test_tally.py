@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from modelweld.families import Gaussian
 from modelweld.families.base import sum_by_atom
-from modelweld.inputs.stack import group_of_rows, offsets_of
+from modelweld.inputs.stack import group_of_values, offsets_of
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.tally import Tally
 
@@ -17,7 +17,7 @@ FAMILY = Gaussian(mean=[0.0], noise=[1.0], spread=[4.0])
 def tally_of(sizes, seed=0, **options):
     """Values of groups of these sizes at atoms of their own choice, no atom twice in a group."""
     rng = np.random.default_rng(seed)
-    group = group_of_rows(offsets_of(sizes))
+    group = group_of_values(offsets_of(sizes))
     labels = np.concatenate([rng.permutation(9)[:size] for size in sizes])
     rows = FAMILY.rows(rng.normal(0, 2, (len(group), 1)))
     return Tally([FAMILY], [rows], group, labels, **options)

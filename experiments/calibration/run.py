@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from modelweld import fuse
-from modelweld.inputs.stack import group_of_rows, offsets_of
+from modelweld.inputs.stack import group_of_values, offsets_of
 from modelweld.posterior.conditional import calibration
 from modelweld.studies import simulate
 from modelweld.studies.simulate import Simulated
@@ -33,7 +33,7 @@ def judged(drawn: Simulated, draws: int) -> dict[str, tuple[np.ndarray, np.ndarr
     shared = fusion.counts[labels] > 1  # a value alone is always right about itself
     sure = np.concatenate(fusion.confidence())
     posterior = fusion.sample(draws=draws)
-    site = group_of_rows(offsets_of([len(v) for v in drawn.values]))
+    site = group_of_values(offsets_of([len(v) for v in drawn.values]))
     a, b = np.triu_indices(len(truth), 1)
     apart = site[a] != site[b]
     pairs = posterior.co_assignment[a[apart], b[apart]]

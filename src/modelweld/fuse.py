@@ -18,7 +18,7 @@ from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
 from modelweld.match import match
-from modelweld.matching.plan import Auto, Engine, Plan, Preset, Search, in_words, preset_of
+from modelweld.matching.plan import Auto, Engine, Plan, Preset, Search, preset_of, spell_setting
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.priors.beta_bernoulli import Prior
@@ -97,7 +97,7 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
-    settings = in_words(
+    settings = spell_setting(
         {
             "families": families,
             "prior": prior,
@@ -135,13 +135,13 @@ NOTHING = "there is nothing to fuse: give at least one local model."
 
 def receive(models: str | os.PathLike[str] | Iterable[Any], nothing: str = NOTHING) -> list[Any]:
     """What sites sent, as numbers: fitted models are read, and so are files, which may hold several sites."""
-    given = [site for m in ([models] if isinstance(models, (str, os.PathLike)) else models) for site in _received(m)]
+    given = [site for m in ([models] if isinstance(models, (str, os.PathLike)) else models) for site in _receive(m)]
     if not given:
         raise InputError(nothing)
     return given
 
 
-def _received(model: Any) -> list[Any]:
+def _receive(model: Any) -> list[Any]:
     if isinstance(model, (str, os.PathLike)):
         from modelweld.files import read_sites
 

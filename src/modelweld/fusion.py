@@ -206,8 +206,8 @@ class Fusion(Questions):
         """The fusion without local values, labels and names of sites: only sums of rows per atom are kept.
 
         Sites can still be added, and removed by owners who bring their values and labels; what else needs local
-        values is refused. Only where sums tell all: one set, no variance, no pieces, and a family whose rows do not
-        depend on what is learned.
+        values is refused. It takes a matching for which these sums are sufficient statistics: one set, no variance, no
+        pieces, and a family whose rows do not depend on what is learned.
 
         Examples
         --------

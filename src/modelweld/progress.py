@@ -1,4 +1,4 @@
-"""How far a long job has come: algorithms tell, nobody needs to listen, and no result depends on it."""
+"""How far a long job has come: algorithms report progress, to a callback if one is set; no result depends on it."""
 
 from __future__ import annotations
 

@@ -143,13 +143,13 @@ def _revise(revised: Callable[[], Fusion | SlimFusion], target: Path, force: boo
 
 def _tell_written(fusion: Fusion | SlimFusion, path: Path, json: bool, more: str = "") -> None:
     """What a fusion that was written has found, for people or for machines."""
-    from modelweld.cli.tables import describe, in_words
+    from modelweld.cli.tables import describe, spell_content
 
     content = describe(fusion)
     if json:
         result_json({**content, "file": str(path)})
     else:
-        result(f"{in_words(content)}\nwritten to {path}{more}")
+        result(f"{spell_content(content)}\nwritten to {path}{more}")
 
 
 def apply(

@@ -56,10 +56,10 @@ def ask_model(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
     """What a model says of every row: header and lines."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # columns were chosen by name
-        return _asked(model, X)
+        return _ask(model, X)
 
 
-def _asked(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
+def _ask(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
     if not hasattr(model, "predict"):
         raise InputError(f"a {type(model).__name__} has no predict: use it from Python, fusion.model().")
     columns: dict[str, Sequence[object]] = {}

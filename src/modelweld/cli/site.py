@@ -67,14 +67,14 @@ def export(
 
 def inspect(path: Annotated[Path, typer.Argument(help="A site's file, or a fusion.")], json: Json = False) -> None:
     """Show what is in a file: arrays, shapes, names, counts; or what a fusion has found."""
-    from modelweld.cli.tables import describe, in_words
+    from modelweld.cli.tables import describe, spell_content
     from modelweld.files import load
 
     content = describe(load(path))
     if json:
         result_json(content)
     else:
-        result(in_words(content))
+        result(spell_content(content))
 
 
 def validate(

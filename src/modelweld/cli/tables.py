@@ -136,7 +136,7 @@ def _slim(slim: SlimFusion) -> SlimContent:
     }
 
 
-def in_words(content: Content) -> str:
+def spell_content(content: Content) -> str:
     """The same for people."""
     if content["what"] == "slim fusion":
         return (

@@ -1,4 +1,4 @@
-"""Was fusing worth it? Differences of the one objective, in nats, at the learned hyperparameters."""
+"""Was fusing worth it? Log posterior odds: changes of the one objective, in nats, at the learned hyperparameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site's owner should know of its parameters: which are pieces of one atom, which belong to none."""
+"""What a site's owner should know: which parameters are pieces of one atom (over-segmentation), which are of none."""
 
 from __future__ import annotations
 

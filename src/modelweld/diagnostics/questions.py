@@ -112,14 +112,11 @@ class Questions:
 
         Examples
         --------
-        >>> import modelweld, numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> atoms = rng.normal(0, 10, (4, 3))
-        >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
-        >>> fusion = modelweld.fuse(sites)
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
         >>> fusion.conditional(0).round(2)
-        array([[0., 0., 1., 0., 0.],
-               [0., 1., 0., 0., 0.]])
+        array([[0.99, 0.  , 0.  , 0.01],
+               [0.  , 0.99, 0.  , 0.01]])
         """
         from modelweld.posterior.conditional import conditional
 
@@ -162,16 +159,13 @@ class Questions:
 
         Examples
         --------
-        >>> import modelweld, numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> atoms = rng.normal(0, 10, (4, 3))
-        >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
-        >>> fusion = modelweld.fuse(sites)
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
         >>> posterior = fusion.sample(draws=50)
-        >>> posterior.K_probabilities[4] > 0.9
+        >>> posterior.K_probabilities[3] > 0.9
         True
         >>> posterior.co_assignment[0].round(1)          # the first value with all of them
-        array([1., 0., 0., 0., 0., 0., 1.])
+        array([1., 0., 0., 0., 1.])
         """
         from modelweld.posterior.sampler import sample
 
@@ -208,10 +202,10 @@ class Questions:
         """
         name, _ = self.named_set(set_name)
         if (name, canonical) not in self._boards:
-            self._boards[name, canonical] = self._made_board(name, canonical)
+            self._boards[name, canonical] = self._make_board(name, canonical)
         return self._boards[name, canonical][0]
 
-    def _made_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
+    def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
         """The board of a set, and where its values stand in the order given."""
         matching = self.matchings[name]
         if matching.prior is None or not matching.families:

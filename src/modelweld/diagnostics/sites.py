@@ -1,4 +1,4 @@
-"""After the fit: how each site gets on with the others, in numbers and in one sentence."""
+"""After the fit: how well the others predict each site (leave-one-out), its influence, its shift, and a sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without, leave_out
 from modelweld.matching.sets import columns_of
 from modelweld.progress import track
-from modelweld.screening.outliers import FEWEST_SITES, MAD_TO_DEVIATION, Flags
+from modelweld.screening.outliers import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION, Flags
 from modelweld.screening.shift_estimate import Shift, Shiftable, shift_of, shiftable_arrays
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _units(board: Board, places: Sequence[Shiftable]) -> list[Array]:
 
 def _robust_z(x: Array, counted: Flags) -> Array:
     """Distance from the median in robust deviations; zero where there is no majority to compare with."""
-    if counted.sum() < FEWEST_SITES:
+    if counted.sum() < FEWEST_SITES_TO_COMPARE:
         return np.zeros(len(x))
     off = x - np.median(x[counted])
     deviation = MAD_TO_DEVIATION * float(np.median(np.abs(off[counted])))
@@ -208,7 +208,7 @@ def _about_unshared(unshared: Index, parameters: Index, j: int) -> str:
 
     n, u = int(parameters[j]), int(unshared[j])
     others, others_unshared = int(parameters.sum()) - n, int(unshared.sum()) - u
-    if u == 0 or np.count_nonzero(parameters) < FEWEST_SITES:
+    if u == 0 or np.count_nonzero(parameters) < FEWEST_SITES_TO_COMPARE:
         return ""
     if bdtrc(u - 1, n, (others_unshared + 1) / (others + 2)) >= FALSE_ALARM / len(parameters):
         return ""
@@ -240,7 +240,7 @@ def _about_score(scores: Array, score: float, surprise: float) -> str:
 
 def _about_influence(influence: Array, j: int) -> str:
     typical = float(np.median(influence))
-    if len(influence) < FEWEST_SITES or typical == 0 or influence[j] <= LARGEST_INFLUENCE * typical:
+    if len(influence) < FEWEST_SITES_TO_COMPARE or typical == 0 or influence[j] <= LARGEST_INFLUENCE * typical:
         return ""
     return (
         f"moves the fused atoms {influence[j] / typical:.0f} times as much as a typical site: without it they would "

@@ -1,4 +1,4 @@
-"""What a family is: four methods on rows that add up, and a few that have a default."""
+"""What a family is: four methods on rows (sufficient statistics) that add up, and a few that have a default."""
 
 from __future__ import annotations
 

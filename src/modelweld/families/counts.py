@@ -1,4 +1,4 @@
-"""Counts family: rows over categories, v ~ Multinomial(theta), theta ~ Dirichlet(base)."""
+"""Counts family: compositions over categories, v ~ Multinomial(theta), theta ~ Dirichlet(base)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
 from modelweld.families.math.blocks import blocks
-from modelweld.families.math.counts_start import LEAST_SHARE, WORTH, first_rows, first_worths
-from modelweld.families.math.dirichlet import MatchedRows, likelihood_of_atoms
+from modelweld.families.math.counts_start import LEAST_SHARE, WORTH, first_values, first_worths
+from modelweld.families.math.dirichlet import MatchedCompositions, likelihood_of_atoms
 from modelweld.families.math.log_rising import log_rising, log_rising_pairs
 from modelweld.families.math.maximise import LogLikelihood
-from modelweld.families.math.simplex import Rows, are_counted
+from modelweld.families.math.simplex import Compositions, are_counted
 from modelweld.families.math.vocabulary import Sums, misfit_vocabulary
 from modelweld.families.observed import Observed, Search, freeze_between, seen
 from modelweld.families.registry import register
@@ -26,40 +26,40 @@ from modelweld.inputs.stack import Index, Stack
 PSEUDO_COUNTS = (1e-6, 1e4)
 """Bounds of the atoms' pseudo-counts: a word that no atom has, or one of which all have the same share to a percent."""
 
-LARGEST_BLOCK = 500_000
+COUNTS_BLOCK = 500_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
 @register
 @dataclass(frozen=True, eq=False)
 class Counts(Observed):
-    """Rows over categories: topics over words, transition rows, categorical emissions; counts or probabilities.
+    """Compositions over categories: topics over words, transition rows, categorical emissions; counts or probabilities.
 
     Parameters
     ----------
     base : array, optional
         Pseudo-counts (D,) of the atoms' Dirichlet. Starting values; read off the values if not given.
     between : float, optional
-        What a row of probabilities is worth, in observations. A row that sums to one is worth `between`. A row of
+        Observations that a composition is worth, its effective sample size. One of sum one is worth `between`. One of
         counts (or one that `weight`, the number of observations behind it, makes one) of sum n is worth 1 / (1 / n +
         1 / between): sites differ by more than chance (see `modelweld.families.math.effective_size`). A starting value;
         ``numpy.inf``: they do not, and it is not learned (counts must then be sent).
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned.
     counted : bool, optional
-        Whether a row of zeros and one number 1 is a single observation. If not given, it is unless all rows that were
-        seen sum to one: they are then probabilities. (A row that sums to one and is not whole always is.)
+        Whether a value of zeros and one number 1 is a single observation. If not given, it is unless all values that
+        were seen sum to one: they are then probabilities. (A value that sums to one and is not whole always is.)
     least : float
         Set by `starts`: `between` does not fall below.
 
     Notes
     -----
-    A weight of zero inside a row: the word is not in the site's vocabulary. Where members of an atom know different
+    A weight of zero inside a value: the word is not in the site's vocabulary. Where members of an atom know different
     words, evidence and estimate are approximations (`modelweld.families.math.vocabulary`); otherwise they are exact for
 
         log p(v) = n sum_w p_w log theta_w + h,
 
-    p = v / sum(v), n what the row is worth. A row is [n p, n, h], and with sums s, N, H and A = sum of base
+    p = v / sum(v), n what the value is worth. A row is [n p, n, h], and with sums s, N, H and A = sum of base
 
         log evidence = log Gamma(A) - log Gamma(A + N) + sum_w [log Gamma(base_w + s_w) - log Gamma(base_w)] + H.
 
@@ -105,35 +105,35 @@ class Counts(Observed):
         return row, "are counts or probabilities with a positive sum in every row; found a row of zeros"
 
     def starts(self, stack: Stack) -> list[Self]:
-        """`between` from rows that seem to be copies, `base` from rows of the largest groups, each for itself."""
+        """`between` from values that seem to be of one atom, `base` from the largest groups, each value for itself."""
         D = stack.values.shape[1]
         check_sizes(self, ("base",), D)
         counted = are_counted(stack.values, stack.weight) if self.counted is None else self.counted
-        rows = Rows.of_stack(stack, counted)
-        if self.exact and np.isinf(rows.n).any():
+        given = Compositions.of_stack(stack, counted)
+        if self.exact and np.isinf(given.n).any():
             raise InputError(
                 "Counts: between=inf needs counts, but some rows are probabilities (they sum to one); send the number "
                 "of observations behind them as weight, or let between be learned."
             )
         found = []
-        for between in first_worths(stack, rows) if self.between is None else [self.between]:
+        for between in first_worths(stack, given) if self.between is None else [self.between]:
             least = max(WORTH[0], LEAST_SHARE * min(between, WORTH[1]))
             start = replace(self, between=between, least=least, counted=counted)
             if self.base is None:
-                start = start._with_first_base(stack, rows)
+                start = start._with_first_base(stack, given)
             found.append(replace(start, base=np.zeros(D) + np.asarray(start.base)))
         return found
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         self.refuse_variance(variance, "observations")
-        rows = Rows.of(values, weight, self.counted)
-        n = rows.worth(known(self.between))
-        h = rows.coefficient() if self.exact else rows.carrier(known(self.between)) + rows.measure
-        plain = [n[:, None] * rows.p, n[:, None], h[:, None]]
-        if rows.seen is None:
+        given = Compositions.of(values, weight, self.counted)
+        n = given.worth(known(self.between))
+        h = given.coefficient() if self.exact else given.carrier(known(self.between)) + given.measure
+        plain = [n[:, None] * given.p, n[:, None], h[:, None]]
+        if given.seen is None:
             return np.concatenate(plain, axis=1)
-        of = vocabulary.statistics(rows.p, rows.seen, n, self._base)
+        of = vocabulary.statistics(given.p, given.seen, n, self._base)
         return np.concatenate([*plain, of.E, of.U[:, None], of.mass[:, None]], axis=1)
 
     def log_evidence(self, rows: Array) -> Array:
@@ -156,12 +156,12 @@ class Counts(Observed):
         return np.asarray(theta / theta.sum(-1, keepdims=True))
 
     def gain(self, own: Array, sums: Array) -> Array:
-        """Log predictive densities; words that a row does not have cost nothing."""
+        """Log predictive densities; words that a value does not have cost nothing."""
         from scipy.special import gammaln
 
         a, D = self._base, self._base.size
         if own.shape[1] > D + 2:
-            parts = [super(Counts, self).gain(own[b], sums) for b in blocks(len(own), sums.size, LARGEST_BLOCK)]
+            parts = [super(Counts, self).gain(own[b], sums) for b in blocks(len(own), sums.size, COUNTS_BLOCK)]
             return np.concatenate(parts) if parts else np.zeros((0, len(sums)))
         total = a.sum() + sums[:, D]
         rising = log_rising_pairs(own[:, :D], a + sums[:, :D])
@@ -174,14 +174,14 @@ class Counts(Observed):
         return not self.exact or (stack.weight is not None and bool((stack.weight == 0).any()))
 
     def update(self, sums: Array) -> Self:
-        """Maximum likelihood of `base`, given what rows are worth and where all sites know all words."""
+        """Maximum likelihood of `base`, given what values are worth and where all sites know all words."""
         return super().update(sums) if sums.shape[1] == self._base.size + 2 else self
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
-        """As `update`, and `between`; where vocabularies differ `base` is learned from the rows, too."""
-        if self.learning == "nothing" or self.tells(labels) or Rows.of_stack(stack, self.counted).seen is None:
+        """As `update`, and `between`; where vocabularies differ `base` is learned from the values, too."""
+        if self.learning == "nothing" or self.tells(labels) or Compositions.of_stack(stack, self.counted).seen is None:
             return super().learn(stack, labels, sums)
-        matched = MatchedRows(Rows.of_stack(stack, self.counted), labels)
+        matched = MatchedCompositions(Compositions.of_stack(stack, self.counted), labels)
         return self.climbed(matched.likelihood_of_atoms(known(self.between)), sums, between=False)
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
@@ -191,7 +191,7 @@ class Counts(Observed):
 
     def of_values(self, stack: Stack, labels: Index) -> LogLikelihood:
         """Of those and of the logarithm of `between`."""
-        return MatchedRows(Rows.of_stack(stack, self.counted), labels).log_likelihood
+        return MatchedCompositions(Compositions.of_stack(stack, self.counted), labels).log_likelihood
 
     def search(self, sums: Array, between: bool) -> Search:
         """Between the bounds; in units in which curvatures are about one."""
@@ -210,10 +210,10 @@ class Counts(Observed):
         """Number of categories."""
         return self._base.size
 
-    def _with_first_base(self, stack: Stack, rows: Rows) -> Self:
-        """Pseudo-counts that suit some rows, each an atom of its own; those of the values' mean to start from."""
-        some = first_rows(stack, rows)
-        p, n, D = rows.p[some], rows.worth(known(self.between))[some], stack.values.shape[1]
+    def _with_first_base(self, stack: Stack, given: Compositions) -> Self:
+        """Pseudo-counts that suit some values, each an atom of its own; those of the values' mean to start from."""
+        some = first_values(stack, given)
+        p, n, D = given.p[some], given.worth(known(self.between))[some], stack.values.shape[1]
         mean = (p.sum(0) + 1 / D) / (len(p) + 1)
         start = replace(self, base=np.clip(mean * D, *PSEUDO_COUNTS), learning="likelihood")
         found = start.update(np.column_stack([n[:, None] * p, n, np.zeros(len(n))])) if len(p) else start

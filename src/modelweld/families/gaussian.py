@@ -22,7 +22,7 @@ from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
-LARGEST_BLOCK = 2_000_000
+GAUSSIAN_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
@@ -92,7 +92,7 @@ class Gaussian(Family):
     @property
     def hyperparameters(self) -> Hyperparameters:
         """Mean measured from the origin, noise, spread; in the coordinates of the frame where there is one."""
-        mean = self._measured(np.asarray(self.mean, dtype=np.float64))
+        mean = self._measure(np.asarray(self.mean, dtype=np.float64))
         return Hyperparameters(mean, np.asarray(self.noise), np.asarray(self.spread))
 
     @property
@@ -131,7 +131,7 @@ class Gaussian(Family):
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
         if self.shape == "full" and (variance is not None or weight is not None):
             raise InputError("Gaussian: shape 'full' takes plain values; with variance or weight use 'diagonal'.")
-        y = self._measured(values)
+        y = self._measure(values)
         inverse = np.ones_like(y)
         seen = inverse if weight is None else (weight > 0).astype(np.float64)
         if weight is not None:
@@ -161,7 +161,7 @@ class Gaussian(Family):
         """Of atoms with summed weights W and weighted sums S measured from the origin."""
         m, noise, spread = self.hyperparameters
         rho = spread / noise
-        return self._located((m + rho * S) / (1 + rho * W))
+        return self._locate((m + rho * S) / (1 + rho * W))
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood (or the paper's closed forms) of mean, noise and spread."""
@@ -175,7 +175,7 @@ class Gaussian(Family):
             return self.update(sums)
         if self.learning == "moments":
             raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")
-        y = self._measured(stack.values)
+        y = self._measure(stack.values)
         at, trust = maximise_with_variance(y, stack, labels, self.hyperparameters, self.trust, *self._limits)
         return replace(self.with_hyperparameters(at), trust=trust)
 
@@ -224,7 +224,7 @@ class Gaussian(Family):
             seen=seen,
             precision=w / noise,
             peak=0.5 * (log_w - seen * np.log(2 * np.pi * noise)).sum(1),
-            places=self._measured(self.estimate(sums)),
+            places=self._measure(self.estimate(sums)),
             uncertain=spread / (1 + spread / noise * _parts(sums)[1]),
             noise=noise,
             about=lambda place, spread: self.with_hyperparameters(Hyperparameters(place, noise, spread)),
@@ -244,7 +244,7 @@ class Gaussian(Family):
         y = wy / np.where(w > 0, w, 1.0)
         own_variance = noise / np.where(w > 0, w, 1.0)
         result = np.empty((len(own), len(sums)))
-        for part in blocks(len(own), sums.shape[0] * y.shape[1], LARGEST_BLOCK):
+        for part in blocks(len(own), sums.shape[0] * y.shape[1], GAUSSIAN_BLOCK):
             v = own_variance[part, None, :] + extra
             off = y[part, None, :] - mu
             terms = np.log(2 * np.pi * v) + off * off / v
@@ -267,12 +267,12 @@ class Gaussian(Family):
     def _origin(self) -> Array:
         return np.asarray(self.origin, dtype=np.float64)
 
-    def _measured(self, values: Array) -> Array:
+    def _measure(self, values: Array) -> Array:
         """Values in the coordinates everything is computed in."""
         y = values - self._origin
         return y if self.frame is None else np.asarray(y @ self.frame)
 
-    def _located(self, y: Array) -> Array:
+    def _locate(self, y: Array) -> Array:
         """And back."""
         return np.asarray(self._origin + (y if self.frame is None else y @ np.linalg.inv(self.frame)))
 
@@ -286,7 +286,7 @@ class Gaussian(Family):
 
     def with_hyperparameters(self, at: Hyperparameters) -> Self:
         """The same family with these hyperparameters (mean measured from the origin)."""
-        return with_fields(self, mean=self._located(at.mean), noise=at.noise, spread=at.spread)
+        return with_fields(self, mean=self._locate(at.mean), noise=at.noise, spread=at.spread)
 
 
 def _parts(rows: Array) -> list[Array]:

@@ -1,4 +1,4 @@
-"""Values that lie somewhere: what is known of a place, for those who look for values that are out of it."""
+"""Location parameters: where values lie and with what variance, for screening, which looks for those far off."""
 
 from __future__ import annotations
 

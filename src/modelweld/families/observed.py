@@ -1,7 +1,8 @@
-"""What `Rates`, `Proportions` and `Counts` share: values from a number of observations that are worth fewer of them.
+"""What `Rates`, `Proportions` and `Counts` share: values whose effective sample size is below that of the site's data.
 
-How much sites differ beyond chance is `between`, see `modelweld.families.math.effective_size`. Rows depend on it, so it
-is learned from the values; the atoms' hyperparameters alone are learned from sums. Both by climbing in logarithms.
+How much sites differ beyond chance is `between`, see `modelweld.families.math.effective_size`. Rows (sufficient
+statistics) depend on it, so it is learned from the values; the atoms' hyperparameters alone are learned from sums. Both
+by climbing in logarithms.
 """
 
 from __future__ import annotations

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.families.registry import FAMILIES
-from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_rows
+from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_values
 
 
 def misfit_error(family: Family, found: tuple[int, str], stack: Stack, sites: Sequence[str], key: Key) -> InputError:
     """What to raise where `Family.misfit` found something: where, why, and which family would take the values."""
     row, why = found
-    j = int(group_of_rows(stack.offsets)[row])
+    j = int(group_of_values(stack.offsets)[row])
     where = (
         f"site {sites[j]}, array {' and '.join(repr(name) for name in arrays_of(key))}, row {row - stack.offsets[j]}"
     )

@@ -24,7 +24,7 @@ from modelweld.federate.flower_records import RECORD, as_name, as_record, bytes_
 from modelweld.federate.flower_round import OneRound
 from modelweld.federate.outcome import Outcome
 from modelweld.federate.payload import unpacked
-from modelweld.federate.round import FEWEST_SITES
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND
 from modelweld.inputs.local_model import LocalModel
 from modelweld.site.export import export
 
@@ -87,9 +87,9 @@ def client_app(
         return as_name(named(context))
 
     app = ClientApp()
-    app.query()(_guarded(who))
-    app.train()(_guarded(answer))
-    app.evaluate()(_guarded(take))
+    app.query()(_guard(who))
+    app.train()(_guard(answer))
+    app.evaluate()(_guard(take))
     return app
 
 
@@ -101,7 +101,7 @@ def site_of(context: Context) -> str:
     return f"partition {config['partition-id']}" if "partition-id" in config else f"node {context.node_id}"
 
 
-def _guarded(handle: Callable[[Message, Context], RecordDict]) -> Callable[[Message, Context], Message]:
+def _guard(handle: Callable[[Message, Context], RecordDict]) -> Callable[[Message, Context], Message]:
     """The reply of a handler; if it fails, why stays in the site's log and a neutral sentence travels."""
 
     def guarded(message: Message, context: Context) -> Message:
@@ -135,7 +135,7 @@ def server_app(**options: Any) -> ServerApp:
 def one_round(
     grid: Grid,
     *,
-    minimum: int = FEWEST_SITES,
+    minimum: int = FEWEST_SITES_OF_A_ROUND,
     timeout: float = 3600.0,
     expected: Sequence[str] | None = None,
     gather: float = 60.0,

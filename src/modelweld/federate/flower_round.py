@@ -15,7 +15,7 @@ from flwr.serverapp.strategy import Strategy
 from modelweld.errors import InputError
 from modelweld.federate.flower_records import as_record, bytes_of, name_in
 from modelweld.federate.outcome import Outcome
-from modelweld.federate.round import FEWEST_SITES, Answers, returned
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
 from modelweld.fusion import Fusion
 
 BETWEEN_LOOKS = 1.0
@@ -57,7 +57,7 @@ class OneRound(Strategy):
     def __init__(
         self,
         *,
-        minimum: int = FEWEST_SITES,
+        minimum: int = FEWEST_SITES_OF_A_ROUND,
         expected: Sequence[str] | None = None,
         gather: float = 60.0,
         how: str | None = None,
@@ -81,7 +81,7 @@ class OneRound(Strategy):
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
         """Hear who is there, and ask them for their models."""
-        names, silent = self._gathered(grid)
+        names, silent = self._gather(grid)
         known = [*names.values(), *(f"node {node}" for node in silent)]
         self.answers = Answers(known if self.expected is None else self.expected)
         self.nodes = {node: name for node, name in names.items() if self._welcome(node, name, names)}
@@ -135,7 +135,7 @@ class OneRound(Strategy):
         self._tell()
         return MetricRecord({"received": sum(not reply.has_error() for reply in heard.values())})
 
-    def _gathered(self, grid: Grid) -> tuple[dict[int, str], set[int]]:
+    def _gather(self, grid: Grid) -> tuple[dict[int, str], set[int]]:
         """Nodes that are connected and how they call themselves, and nodes that do not say."""
         names: dict[int, str] = {}
         asked: set[int] = set()

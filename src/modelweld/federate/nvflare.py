@@ -33,7 +33,7 @@ from modelweld.errors import InputError
 from modelweld.federate.outcome import FUSION, ROUND
 from modelweld.federate.outcome import PAGE as REPORT
 from modelweld.federate.payload import packed, unpacked
-from modelweld.federate.round import FEWEST_SITES, Answers, returned
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
 from modelweld.files import save
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
@@ -89,7 +89,7 @@ class FuseRecipe(Recipe):
         *,
         train_script: str,
         name: str = "fuse",
-        minimum: int = FEWEST_SITES,
+        minimum: int = FEWEST_SITES_OF_A_ROUND,
         sites: Sequence[str] = (),
         timeout: int = 0,
         train_args: str = "",
@@ -126,7 +126,7 @@ class FuseController(Controller):
 
     def __init__(
         self,
-        minimum: int = FEWEST_SITES,
+        minimum: int = FEWEST_SITES_OF_A_ROUND,
         sites: Sequence[str] = (),
         timeout: int = 0,
         how: str | None = None,
@@ -149,13 +149,13 @@ class FuseController(Controller):
         folder = Path(engine.get_workspace().get_result_root(fl_ctx.get_job_id()))
         joined = [client.name for client in engine.get_clients()]
         self.answers = Answers(expected={*joined, *self.sites})
-        ask = Task(TRAIN, _message({}), timeout=self.timeout, result_received_cb=self._answered)
+        ask = Task(TRAIN, _message({}), timeout=self.timeout, result_received_cb=self._take_answer)
         self.broadcast_and_wait(ask, fl_ctx, joined, min_responses=0, abort_signal=abort_signal)
         if abort_signal.triggered:
             return
         try:
             fusion = self.answers.fused(self.minimum, **self.options)
-            self._written(fusion, folder)
+            self._write(fusion, folder)
             give = Task(RETURN, _message({MODEL: returned(fusion, self.how)}), timeout=PATIENCE)
         except InputError as wrong:
             self.system_panic(str(wrong), fl_ctx)
@@ -175,7 +175,7 @@ class FuseController(Controller):
         if task_name == TRAIN:
             self.answers.late.add(client.name)
 
-    def _answered(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
+    def _take_answer(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
         """Take one site's answer, or note why it cannot be used: it never stops the others."""
         sender, result = client_task.client.name, client_task.result
         code = result.get_return_code()
@@ -203,7 +203,7 @@ class FuseController(Controller):
         self.answers.accept(sender, payload)
 
     @staticmethod
-    def _written(fusion: Fusion, folder: Path) -> None:
+    def _write(fusion: Fusion, folder: Path) -> None:
         save(fusion, folder / FUSION, force=True)
         fusion.report(folder / REPORT)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from modelweld.errors import InputError
 from modelweld.files.file_errors import AGAIN, naming
-from modelweld.files.limits import LARGEST_FILE, in_words
+from modelweld.files.limits import LARGEST_FILE, spell_bytes
 from modelweld.files.manifest_text import SITE, manifest_of
 from modelweld.files.site_file import load_site, site_bytes
 from modelweld.files.tensors import open_tensors
@@ -40,7 +40,7 @@ again.
         if not isinstance(data, bytes):
             raise InputError(f"a model travels as bytes; found {type(data).__name__}. {AGAIN}")
         if len(data) > LARGEST_FILE:
-            raise InputError(f"it has {in_words(len(data))}, but at most {in_words(LARGEST_FILE)} are read.")
+            raise InputError(f"it has {spell_bytes(len(data))}, but at most {spell_bytes(LARGEST_FILE)} are read.")
         file = open_tensors(data)
         manifest = manifest_of(file)
         if manifest is None or manifest["format"] != SITE:

@@ -15,7 +15,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import arrays_of
 
-FEWEST_SITES = 2
+FEWEST_SITES_OF_A_ROUND = 2
 """Answers below which there is nothing to fuse."""
 
 
@@ -126,7 +126,7 @@ site to send it again.)
         heard = {*self._senders, *self.refused, *self.late}
         return sorted((self.expected or frozenset()) - heard)
 
-    def fused(self, minimum: int = FEWEST_SITES, **options: Any) -> Fusion:
+    def fused(self, minimum: int = FEWEST_SITES_OF_A_ROUND, **options: Any) -> Fusion:
         """Fuse what counts, in the order of names; answers that come later are late.
 
         Sites that describe something else than more than half of all do (other features, another kind) are refused.

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from modelweld.errors import InputError
-from modelweld.files.limits import LARGEST_FILE, in_words
+from modelweld.files.limits import LARGEST_FILE, spell_bytes
 
 AGAIN = "Ask the site to send it again."
 BEGINNINGS = {
@@ -73,5 +73,7 @@ def size_of(path: Path, most: int = LARGEST_FILE) -> int:
     if found.st_size == 0:
         raise InputError(f"it is empty. {AGAIN}")
     if found.st_size > most:
-        raise InputError(f"it has {in_words(found.st_size)}, but at most {in_words(most)} are read of such a file.")
+        raise InputError(
+            f"it has {spell_bytes(found.st_size)}, but at most {spell_bytes(most)} are read of such a file."
+        )
     return found.st_size

@@ -25,11 +25,11 @@ from modelweld.files.entries import (
     Spelt,
     Tensor,
 )
-from modelweld.files.file_errors import AGAIN, naming
+from modelweld.files.file_errors import AGAIN
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
-from modelweld.files.tensors import Tensors, storable, write
+from modelweld.files.tensors import Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, LocalModel, check_finite
 from modelweld.inputs.stack import Index, Key, arrays_of, stack_arrays
 from modelweld.matching.result import Artefact, Matching
@@ -49,28 +49,31 @@ class FusionParts(NamedTuple):
 
 def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write a fusion with everything it knows, the sites' own parameters included."""
-    where = Path(path)
-    with naming(where):
-        content, tensors = _described(fusion)
-        write(where, tensors, as_text(FUSION, content, tensors), force=force)
-    return where
+    return save_as(path, lambda: _content(fusion), force=force)
 
 
-def _described(fusion: Fusion) -> tuple[FusionContent, dict[str, Tensor]]:
-    """What the manifest says of a fusion, and its tensors by name."""
+def _content(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
+    """Tensors and manifest of a fusion."""
     lists: dict[tuple[str, ...], int] = {}
-    given, tensors = _given_described(fusion, lists)
+    given, tensors = _describe_given(fusion, lists)
     matchings = []
     for i, (set_name, matching) in enumerate(fusion.matchings.items()):
-        entry, own = _matching_described(set_name, matching, f"matchings/{i}/")
+        entry, own = _describe_matching(set_name, matching, f"matchings/{i}/")
         matchings.append(entry)
         tensors |= own
     names = [list(names) for names in lists]
     asked: SettingsContent = {"settings": fusion.settings} if fusion.settings else {}
-    return {"sites": list(fusion.sites), "lists": names, **given, "matchings": matchings, **asked}, tensors
+    content: FusionContent = {
+        "sites": list(fusion.sites),
+        "lists": names,
+        **given,
+        "matchings": matchings,
+        **asked,
+    }
+    return tensors, as_text(FUSION, content, tensors)
 
 
-def _given_described(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple[GivenContent, dict[str, Tensor]]:
+def _describe_given(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple[GivenContent, dict[str, Tensor]]:
     """The same of what the sites sent; names along their coordinates are entered into `lists`."""
     if not any(isinstance(model, LocalModel) for model in fusion.given):
         stack = stack_arrays(fusion.given)
@@ -87,7 +90,7 @@ def _given_described(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple
     return {"models": models}, tensors
 
 
-def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[MatchingEntry, dict[str, Tensor]]:
+def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[MatchingEntry, dict[str, Tensor]]:
     tensors = {
         "labels": m.stacked_labels,
         "offsets": m.offsets,
@@ -97,7 +100,7 @@ def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[Matchi
         **({} if m.kept is None else {"kept": m.kept}),
         **{f"values/{i}": values for i, values in enumerate(m.values.values())},
     }
-    families, own = families_described(m.families, f"{prefix}families/")
+    families, own = describe_families(m.families, f"{prefix}families/")
     entry: MatchingEntry = {
         "set": set_name,
         "labels": f"{prefix}labels",
@@ -106,7 +109,7 @@ def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[Matchi
         "history": f"{prefix}history",
         "changes": f"{prefix}changes",
         "families": families,
-        "values": [{"key": _spelt(key), "tensor": f"{prefix}values/{i}"} for i, key in enumerate(m.values)],
+        "values": [{"key": _spell(key), "tensor": f"{prefix}values/{i}"} for i, key in enumerate(m.values)],
         "prior": None if m.prior is None else in_fields(m.prior, PRIORS, lambda field, array: field),
         "objective": real(float(m.objective)),
         "converged": bool(m.converged),
@@ -122,7 +125,7 @@ def _matching_described(set_name: str, m: Matching, prefix: str) -> tuple[Matchi
     return entry, own | {prefix + name: storable(tensor) for name, tensor in tensors.items()}
 
 
-def families_described(families: Mapping[Key, Family], prefix: str) -> tuple[list[FamilyEntry], dict[str, Tensor]]:
+def describe_families(families: Mapping[Key, Family], prefix: str) -> tuple[list[FamilyEntry], dict[str, Tensor]]:
     """Families by array as class and fields, and their tensors by name."""
     tensors: dict[str, Tensor] = {}
     entries: list[FamilyEntry] = []
@@ -132,11 +135,11 @@ def families_described(families: Mapping[Key, Family], prefix: str) -> tuple[lis
             tensors[f"{prefix}{i}/{field}"] = storable(array)
             return f"{prefix}{i}/{field}"
 
-        entries.append({"key": _spelt(key), "family": in_fields(family, FAMILIES, keep)})
+        entries.append({"key": _spell(key), "family": in_fields(family, FAMILIES, keep)})
     return entries, tensors
 
 
-def _spelt(key: Key) -> Spelt:
+def _spell(key: Key) -> Spelt:
     return key if isinstance(key, str) else list(key)
 
 
@@ -148,7 +151,7 @@ def key_of(spelt: Spelt) -> Key:
 def load_fusion(file: Tensors, manifest: FusionManifest) -> FusionParts:
     """The parts of the fusion that was saved."""
     ledger = Ledger(file, manifest["sha256"])
-    given = _given(manifest, ledger)
+    given = _read_given(manifest, ledger)
     J = len(manifest["sites"])
     if len(given) != J:
         raise InputError(f"it names {J} sites but holds {len(given)}. {AGAIN}")
@@ -163,7 +166,7 @@ def load_fusion(file: Tensors, manifest: FusionManifest) -> FusionParts:
     return FusionParts(given, manifest["sites"], matchings, manifest.get("settings", {}))
 
 
-def _given(manifest: FusionManifest, ledger: Ledger) -> list[LocalModel] | list[Array]:
+def _read_given(manifest: FusionManifest, ledger: Ledger) -> list[LocalModel] | list[Array]:
     """What the sites sent: models, or plain arrays."""
     if "models" in manifest:
         lists = manifest["lists"]

@@ -39,12 +39,12 @@ LONGEST_NAME = 200
 """Characters of a name of a site, kind, array, set or coordinate."""
 
 
-def in_words(number: float) -> str:
+def spell_bytes(number: float) -> str:
     """A number of bytes for people.
 
     Examples
     --------
-    >>> in_words(5), in_words(3 * 2**20)
+    >>> spell_bytes(5), spell_bytes(3 * 2**20)
     ('5 bytes', '3.0 MiB')
     """
     for unit, size in (("GiB", 1024 * MiB), ("MiB", MiB), ("KiB", 1024)):
@@ -83,11 +83,11 @@ def parse(text: bytes, what: str) -> object:
     {'a': [1, 2.5, None]}
     """
     if len(text) > LARGEST_HEADER:
-        raise InputError(f"{what} has {in_words(len(text))}, but at most {in_words(LARGEST_HEADER)} are read.")
+        raise InputError(f"{what} has {spell_bytes(len(text))}, but at most {spell_bytes(LARGEST_HEADER)} are read.")
     if text.count(b"[") + text.count(b"{") > MOST_BRACKETS:
         raise InputError(f"{what} has more than {MOST_BRACKETS:,} lists and objects. Send parameters as tensors.")
     try:
-        value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refused)
+        value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refuse)
     except InputError as wrong:
         raise InputError(f"{what}: {wrong}") from None
     except RecursionError:
@@ -115,5 +115,5 @@ def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
-def _refused(constant: str) -> NoReturn:
+def _refuse(constant: str) -> NoReturn:
     raise InputError(f"{constant} is no number of JSON. Leave out what is not known.")

@@ -44,7 +44,7 @@ def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str,
             tensors[entry["weight"]] = storable(_leading(np.asarray(model.weight[name])))
         arrays.append(entry)
     smallest = {name: float(n.min()) for name, n in counts_behind(model).items() if n.size}
-    facts = {name: plain(fact, f"facts[{name!r}]") for name, fact in _worded(model.facts, "facts").items()}
+    facts = {name: plain(fact, f"facts[{name!r}]") for name, fact in _check_words(model.facts, "facts").items()}
     return {
         "site": check_name(model.site, "a site", empty=True),
         "kind": check_name(model.kind, "a kind", empty=True),
@@ -95,7 +95,7 @@ def _leading(beside: Array) -> Array:
     return beside
 
 
-def _worded(facts: Mapping[str, object], where: str) -> Mapping[str, object]:
+def _check_words(facts: Mapping[str, object], where: str) -> Mapping[str, object]:
     """Facts whose keys are words."""
     odd = next((name for name in facts if not isinstance(name, str)), None)
     if odd is not None:
@@ -114,7 +114,7 @@ def plain(fact: object, where: str) -> object:
     if isinstance(fact, (np.generic, np.ndarray)):
         fact = fact.tolist()
     if isinstance(fact, Mapping):
-        return {name: plain(value, f"{where}[{name!r}]") for name, value in _worded(fact, where).items()}
+        return {name: plain(value, f"{where}[{name!r}]") for name, value in _check_words(fact, where).items()}
     if isinstance(fact, (list, tuple)):
         return [plain(value, f"{where}[{i}]") for i, value in enumerate(fact)]
     if fact is None or isinstance(fact, (bool, int, str)):

@@ -77,17 +77,17 @@ class Ledger:
 
     def reals(self, name: str, ndim: int) -> Array:
         """One tensor that must hold real numbers and have so many axes."""
-        return np.asarray(self._checked(name, "f", ndim), dtype=np.float64)
+        return np.asarray(self._check(name, "f", ndim), dtype=np.float64)
 
     def integers(self, name: str) -> Index:
         """One list of whole numbers."""
-        return np.asarray(self._checked(name, "i", 1), dtype=np.int64)
+        return np.asarray(self._check(name, "i", 1), dtype=np.int64)
 
     def truths(self, name: str) -> NDArray[np.bool_]:
         """One list of yes and no."""
-        return np.asarray(self._checked(name, "b", 1), dtype=np.bool_)
+        return np.asarray(self._check(name, "b", 1), dtype=np.bool_)
 
-    def _checked(self, name: str, kind: str, ndim: int) -> Tensor:
+    def _check(self, name: str, kind: str, ndim: int) -> Tensor:
         tensor = self(name)
         if tensor.dtype.kind != kind or tensor.ndim != ndim:
             raise InputError(f"tensor {name!r} must not be {tensor.dtype} of shape {tensor.shape}. {AGAIN}")

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays, Tensor
 from modelweld.files.file_errors import AGAIN, size_of
-from modelweld.files.limits import MOST_TENSORS, MiB, in_words, most_expanded
+from modelweld.files.limits import MOST_TENSORS, MiB, most_expanded, spell_bytes
 
 DIRECTORY_END = 22
 """Bytes of the record that ends a zip archive without a comment."""
@@ -52,10 +52,10 @@ def read_npz(path: Path) -> NamedArrays:
                     found[name] = _array(file, member.file_size, f"array {name!r}")
             except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
                 raise InputError(f"array {name!r} is damaged. {AGAIN}") from None
-    return {name: _named(array) for name, array in found.items()}
+    return {name: _as_words(array) for name, array in found.items()}
 
 
-def _named(array: Tensor) -> ArrayLike:
+def _as_words(array: Tensor) -> ArrayLike:
     """Names and a site's name as words."""
     return array.tolist() if array.dtype.kind == "U" else array
 
@@ -69,7 +69,7 @@ def check_archive(path: Path, size: int) -> None:
     if not end.startswith(b"PK\x05\x06") or before.startswith(b"PK\x06\x07"):
         raise InputError(f"it is no archive as numpy writes them, or only a part of one. {AGAIN}")
     if int.from_bytes(end[12:16], "little") > LARGEST_DIRECTORY:
-        raise InputError(f"its list of members has more than {in_words(LARGEST_DIRECTORY)}; no model has so many.")
+        raise InputError(f"its list of members has more than {spell_bytes(LARGEST_DIRECTORY)}; no model has so many.")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
@@ -89,8 +89,8 @@ def check_archive(path: Path, size: int) -> None:
     total, most = sum(member.file_size for member in members), most_expanded(size)
     if total > most:
         raise InputError(
-            f"it has {in_words(size)} but unpacks to {in_words(total)}, and {in_words(most)} are read of a file of "
-            "that size. Write it uncompressed: numpy.savez, or modelweld.files.save."
+            f"it has {spell_bytes(size)} but unpacks to {spell_bytes(total)}, and {spell_bytes(most)} are read of a "
+            "file of that size. Write it uncompressed: numpy.savez, or modelweld.files.save."
         )
 
 
@@ -113,7 +113,7 @@ def _array(file: IO[bytes], size: int, what: str) -> Tensor:
     count = math.prod(shape)
     if count * dtype.itemsize != size - file.tell():
         raise InputError(
-            f"{what} claims {in_words(count * dtype.itemsize)} but has {in_words(size - file.tell())}. {AGAIN}"
+            f"{what} claims {spell_bytes(count * dtype.itemsize)} but has {spell_bytes(size - file.tell())}. {AGAIN}"
         )
     flat = np.empty(count, dtype=dtype)
     view, at = flat.view(np.uint8).data if flat.nbytes else memoryview(b""), 0

@@ -7,21 +7,16 @@ from pathlib import Path
 
 from modelweld.errors import InputError
 from modelweld.files.entries import SiteManifest, Tensor
-from modelweld.files.file_errors import naming
 from modelweld.files.kind_checks import check_kind
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SITE, Ledger, as_text
-from modelweld.files.tensors import Tensors, as_bytes, write
+from modelweld.files.tensors import Tensors, as_bytes, save_as
 from modelweld.inputs.local_model import LocalModel
 
 
 def save_site(model: LocalModel, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write what leaves a site."""
-    where = Path(path)
-    with naming(where):
-        tensors, manifest = _content(model)
-        write(where, tensors, manifest, force=force)
-    return where
+    return save_as(path, lambda: _content(model), force=force)
 
 
 def site_bytes(model: LocalModel) -> bytes:

@@ -11,12 +11,12 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.files.entries import SlimContent, SlimManifest, Tensor
-from modelweld.files.file_errors import AGAIN, naming
-from modelweld.files.fusion_file import families_described, key_of
+from modelweld.files.file_errors import AGAIN
+from modelweld.files.fusion_file import describe_families, key_of
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
-from modelweld.files.tensors import Tensors, storable, write
+from modelweld.files.tensors import Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, check_finite
 from modelweld.inputs.stack import Key, arrays_of
 from modelweld.matching.sets import stack_of
@@ -27,17 +27,13 @@ if TYPE_CHECKING:
 
 def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write a slim fusion."""
-    where = Path(path)
-    with naming(where):
-        content, tensors = _described(slim)
-        write(where, tensors, as_text(SLIM, content, tensors), force=force)
-    return where
+    return save_as(path, lambda: _content(slim), force=force)
 
 
-def _described(slim: SlimFusion) -> tuple[SlimContent, dict[str, Tensor]]:
-    """What the manifest says of a slim fusion, and its tensors by name."""
+def _content(slim: SlimFusion) -> tuple[dict[str, Tensor], str]:
+    """Tensors and manifest of a slim fusion."""
     pattern, tensors = describe(slim.pattern, "pattern/")
-    families, own = families_described(slim.families, "families/")
+    families, own = describe_families(slim.families, "families/")
     for i, entry in enumerate(families):
         entry["sums"] = f"sums/{i}"
     numbers = {"counts": storable(slim.counts), "sizes": storable(slim.sizes), "names": storable(slim.names)}
@@ -51,7 +47,7 @@ def _described(slim: SlimFusion) -> tuple[SlimContent, dict[str, Tensor]]:
         "names": "names",
         "opened": slim.opened,
     }
-    return content, tensors
+    return tensors, as_text(SLIM, content, tensors)
 
 
 def load_slim(file: Tensors, manifest: SlimManifest, made: type[SlimFusion]) -> SlimFusion:

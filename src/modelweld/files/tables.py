@@ -18,7 +18,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays
 from modelweld.files.file_errors import first_line, size_of
-from modelweld.files.limits import LARGEST_TABLE, MiB, in_words, most_expanded
+from modelweld.files.limits import LARGEST_TABLE, MiB, most_expanded, spell_bytes
 from modelweld.inputs.local_model import Array
 
 if TYPE_CHECKING:
@@ -61,7 +61,9 @@ def read_csv(path: Path) -> list[NamedArrays]:
 def _lines(file: IO[str]) -> Iterator[str]:
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
-            raise InputError(f"a line of it has more than {in_words(LONGEST_LINE)}. It may be a file of another kind.")
+            raise InputError(
+                f"a line of it has more than {spell_bytes(LONGEST_LINE)}. It may be a file of another kind."
+            )
         yield line
 
 
@@ -151,8 +153,8 @@ def read_parquet(path: Path) -> list[NamedArrays]:
             claimed, most = file.metadata.num_rows * file.metadata.num_columns * 8, most_expanded(size)
             if claimed > most:
                 raise InputError(
-                    f"it has {in_words(size)} but unpacks to {in_words(claimed)}, and {in_words(most)} are read of a "
-                    "file of that size. Write it uncompressed, or with modelweld.files.save."
+                    f"it has {spell_bytes(size)} but unpacks to {spell_bytes(claimed)}, and {spell_bytes(most)} are "
+                    "read of a file of that size. Write it uncompressed, or with modelweld.files.save."
                 )
             schema = file.schema_arrow
             _check_columns(list(schema.names))
@@ -170,12 +172,12 @@ def read_parquet(path: Path) -> list[NamedArrays]:
     columns = [name for name in schema.names if name != SITE]
     numbers = np.empty((table.num_rows, len(columns)))
     for i, name in enumerate(columns):
-        numbers[:, i] = _filled(table.column(name), name)
+        numbers[:, i] = _fill(table.column(name), name)
     sites = [str(site) for site in table.column(SITE).to_pylist()] if SITE in schema.names else None
     return _sites(columns, numbers, sites)
 
 
-def _filled(column: ChunkedArray, name: str) -> Array:
+def _fill(column: ChunkedArray, name: str) -> Array:
     """The numbers of a column, NaN where it is null."""
     numbers = np.asarray(column.fill_null(0).to_numpy(), dtype=np.float64).copy()
     if not np.isfinite(numbers).all():

@@ -12,7 +12,7 @@ import io
 import math
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.files.entries import Tensor
-from modelweld.files.file_errors import AGAIN, first_line, looks_like, size_of
-from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, in_words, parse
+from modelweld.files.file_errors import AGAIN, first_line, looks_like, naming, size_of
+from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, parse, spell_bytes
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
@@ -74,7 +74,9 @@ def open_tensors(source: Path | bytes) -> Tensors:
         if len(first) < 8 or length > size - 8 or length < 2:
             raise InputError(f"it is no safetensors file, or only a part of one{_seeming(first)}. {AGAIN}")
         if length > LARGEST_HEADER:
-            raise InputError(f"its header has {in_words(length)}, but at most {in_words(LARGEST_HEADER)} are read.")
+            raise InputError(
+                f"its header has {spell_bytes(length)}, but at most {spell_bytes(LARGEST_HEADER)} are read."
+            )
         text = file.read(length)
     if not text.startswith(b"{"):
         raise InputError(f"it is no safetensors file{_seeming(first)}. {AGAIN}")
@@ -118,7 +120,7 @@ def _check_filled(places: Mapping[str, Place], size: int) -> None:
         at = place.end
     if at != size:
         what = "it ends too early" if at > size else "something follows its last tensor"
-        raise InputError(f"{what}: tensors take {in_words(at)}, the file has {in_words(size)} for them. {AGAIN}")
+        raise InputError(f"{what}: tensors take {spell_bytes(at)}, the file has {spell_bytes(size)} for them. {AGAIN}")
 
 
 def _seeming(first: bytes) -> str:
@@ -147,6 +149,17 @@ def as_bytes(tensors: Mapping[str, Tensor], manifest: str) -> bytes:
     return data
 
 
+def save_as(
+    path: str | os.PathLike[str], content: Callable[[], tuple[Mapping[str, Tensor], str]], *, force: bool
+) -> Path:
+    """Write the tensors and the manifest that `content` makes; errors, also its own, name the file."""
+    where = Path(path)
+    with naming(where):
+        tensors, manifest = content()
+        write(where, tensors, manifest, force=force)
+    return where
+
+
 def write(path: Path, tensors: Mapping[str, Tensor], manifest: str, *, force: bool) -> None:
     """Write a whole file or none: under another name first, which then becomes the file's."""
     from safetensors import SafetensorError
@@ -169,12 +182,12 @@ def write(path: Path, tensors: Mapping[str, Tensor], manifest: str, *, force: bo
         if force:
             os.replace(part, path)
         else:
-            _renamed(part, path, taken)
+            _rename(part, path, taken)
     finally:
         part.unlink(missing_ok=True)
 
 
-def _renamed(part: Path, path: Path, taken: InputError) -> None:
+def _rename(part: Path, path: Path, taken: InputError) -> None:
     """Rename without replacing: a link fails where a file has come meanwhile."""
     try:
         os.link(part, path)

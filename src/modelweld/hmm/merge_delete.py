@@ -78,7 +78,7 @@ class Course:
     def reduce(self, least_gain: float) -> None:
         """Merge and delete states until nothing raises the bound."""
         while self.point.K > 1:
-            accepted = next(self._accepted(), None)
+            accepted = next(self._accept_moves(), None)
             if accepted is None:
                 return
             name, trial = accepted
@@ -93,7 +93,7 @@ class Course:
             self.point = self.point.taken(order)
             self.climb(SETTLING_STEPS, least_gain, "sort")
 
-    def _accepted(self) -> Iterator[tuple[str, Point]]:
+    def _accept_moves(self) -> Iterator[tuple[str, Point]]:
         """Moves after which the bound is higher."""
         point, problem = self.point, self.problem
         gains = pooling_gains(problem.zeta * point.statistics.sums, point.prior)
@@ -102,15 +102,15 @@ class Course:
         for i, j in zip(*np.unravel_index(best, gains.shape), strict=True):
             if gains[i, j] == -np.inf:
                 break
-            trial = self._tried(_merged(point, int(i), int(j)), TRIAL_STEPS)
+            trial = self._try_for(_merge(point, int(i), int(j)), TRIAL_STEPS)
             if trial.bound > point.bound:
                 yield "merge", trial
         for k in point.statistics.by_size[::-1][:STATES_TRIED]:
-            trial = self._tried(point.taken(np.delete(np.arange(point.K), k)), DELETION_STEPS)
+            trial = self._try_for(point.taken(np.delete(np.arange(point.K), k)), DELETION_STEPS)
             if trial.bound > point.bound:
                 yield "delete", trial
 
-    def _tried(self, trial: Point, steps: int) -> Point:
+    def _try_for(self, trial: Point, steps: int) -> Point:
         """The point some steps on."""
         for _ in range(steps):
             trial = step(self.problem, trial)
@@ -125,7 +125,7 @@ class Course:
         return False
 
 
-def _merged(point: Point, i: int, j: int) -> Point:
+def _merge(point: Point, i: int, j: int) -> Point:
     """State j added to state i."""
     fewer = point.taken(np.delete(np.arange(point.K), j))
     return Point(point.statistics.merged(i, j), fewer.sticks, point.prior)

@@ -208,19 +208,19 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike, lengths: ArrayLike | None = None) -> Index:
         """The most probable path (Viterbi), as in the fit: with tempered densities."""
-        given = self._scaled(X, lengths)
+        given = self._scale(X, lengths)
         rows = self._posterior.rows
         return most_probable(rows.log_start, rows.log_move, self._log_density(given), given.offsets)
 
     def predict_proba(self, X: ArrayLike, lengths: ArrayLike | None = None) -> Array:
         """Posterior probabilities (T, K) of states, as in the fit: with tempered densities."""
-        given = self._scaled(X, lengths)
+        given = self._scale(X, lengths)
         rows = self._posterior.rows
         return forward_backward(rows.log_start, rows.log_move, self._log_density(given), given.offsets).states
 
     def score(self, X: ArrayLike, lengths: ArrayLike | None = None) -> float:
         """Log likelihood of sequences, all frames counting fully: Student-t predictive densities."""
-        given = self._scaled(X, lengths)
+        given = self._scale(X, lengths)
         log_density = self._posterior.emissions.log_predictive(given.frames) - np.log(self._unit).sum()
         with np.errstate(divide="ignore"):
             log_start, log_move = np.log(self.startprob_), np.log(self.transmat_)
@@ -274,7 +274,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         self.prior_scale_ = prior.scale * unit**2
         return self
 
-    def _scaled(self, X: ArrayLike, lengths: ArrayLike | None) -> Sequences:
+    def _scale(self, X: ArrayLike, lengths: ArrayLike | None) -> Sequences:
         check_is_fitted(self, "means_")
         given = checked_sequences(X, lengths, features=self.n_features_in_)
         return Sequences((given.frames - self._centre) / self._unit, given.offsets)

@@ -70,10 +70,10 @@ def checked_sequences(X: ArrayLike, lengths: ArrayLike | None = None, features: 
         )
     if features is not None and frames.shape[1] != features:
         raise InputError(f"this model knows {features} features; X has {frames.shape[1]}.")
-    return Sequences(frames, _checked_offsets(lengths, len(frames)))
+    return Sequences(frames, _check_offsets(lengths, len(frames)))
 
 
-def _checked_offsets(lengths: ArrayLike | None, frames: int) -> Index:
+def _check_offsets(lengths: ArrayLike | None, frames: int) -> Index:
     if lengths is None:
         return offsets_of([frames])
     found = np.atleast_1d(np.asarray(lengths))

@@ -36,7 +36,7 @@ SMALLEST_PARAMETER = 1e-3
 SETTLED = 1e-11
 """Relative change of shares at which `settled` ends."""
 
-MOST_STEPS = 200
+MOST_STICK_STEPS = 200
 """Steps of `settled`; a dozen are usual."""
 
 
@@ -104,7 +104,7 @@ class Sticks:
     def settled(self, numbers: Array, at: Concentrations) -> Sticks:
         """After as many steps as it takes."""
         here = self
-        for _ in range(MOST_STEPS):
+        for _ in range(MOST_STICK_STEPS):
             before, here = here, here.risen(numbers, at)
             if (np.abs(here.shares - before.shares) <= SETTLED * before.shares).all():
                 break

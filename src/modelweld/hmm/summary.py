@@ -9,7 +9,7 @@ import numpy as np
 from modelweld.hmm.statistics import Statistics, moments
 from modelweld.inputs.local_model import Array
 
-ROUNDING = 1e-12
+VARIANCE_ROUNDING = 1e-12
 """Variance, as a share of the mean square, that is no more than rounding; added, so that no variance is negative."""
 
 
@@ -63,7 +63,7 @@ class Summary:
         """The reverse."""
         n, first, second = moments(statistics.sums)
         mean, square = first / n[:, None], second / n[:, None, None]
-        covariance = square - mean[:, :, None] * mean[:, None, :] + ROUNDING * square * np.eye(len(unit))
+        covariance = square - mean[:, :, None] * mean[:, None, :] + VARIANCE_ROUNDING * square * np.eye(len(unit))
         return cls(
             n.copy(),
             centre + unit * mean,

@@ -108,9 +108,9 @@ def pooled_windows(
     sums = zeta * np.add.reduceat(phi, first, axis=0)
     new_sequence = np.isin(first, offsets[:-1])
     if len(first) > max(MOST_PIECES, n_states):
-        label, sums = _neighbours_pooled(sums, new_sequence, max(MOST_PIECES, n_states), prior)
+        label, sums = _pool_neighbours(sums, new_sequence, max(MOST_PIECES, n_states), prior)
     if len(sums) > n_states:
-        label = _pooled(sums, n_states, prior)[label]
+        label = _pool(sums, n_states, prior)[label]
     return np.repeat(label, np.diff(np.append(first, offsets[-1])))
 
 
@@ -157,7 +157,7 @@ def drawn_statistics(phi: Array, n_states: int, rng: np.random.Generator) -> Sta
     return Statistics(phi[chosen], np.zeros((K, K)), np.zeros(K))
 
 
-def _pooled(sums: Array, n_states: int, prior: Prior) -> Index:
+def _pool(sums: Array, n_states: int, prior: Prior) -> Index:
     """Greedily, any two."""
     sums, label = sums.copy(), np.arange(len(sums))
     gains = pooling_gains(sums, prior)
@@ -172,7 +172,7 @@ def _pooled(sums: Array, n_states: int, prior: Prior) -> Index:
     return np.asarray(np.unique(label, return_inverse=True)[1])
 
 
-def _neighbours_pooled(sums: Array, new: NDArray[np.bool_], n_pieces: int, prior: Prior) -> tuple[Index, Array]:
+def _pool_neighbours(sums: Array, new: NDArray[np.bool_], n_pieces: int, prior: Prior) -> tuple[Index, Array]:
     """Greedily, neighbours in time only; where a sequence begins, windows are `new`."""
     parts, begins = list(sums), list(new)
     members = [[i] for i in range(len(parts))]

@@ -1,4 +1,4 @@
-"""What sites send, checked, aligned by name and stacked.
+"""What sites send, checked, aligned by name and stacked into one array.
 
 Internal: docs/public.md says what is not.
 """

@@ -1,6 +1,7 @@
-"""What leaves a site: named arrays whose axes are sets or fixed coordinates. The only border for arrays.
+"""What leaves a site: named arrays of local parameters, whose axes are sets or fixed coordinates.
 
-Everything that enters modelweld is checked here, once; inside, it is trusted.
+The members of a *set* (components, states, topics, units) are interchangeable and are what is matched; coordinates are
+the same everywhere. Everything that enters modelweld is checked here, once; inside, it is trusted.
 """
 
 from __future__ import annotations
@@ -88,9 +89,9 @@ class LocalModel:
         where = f"site {self.site!r}" if self.site else "local model"
         self._check_names(where)
         arrays = {name: check_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
-        coordinates = _checked_names(self.coordinates, self.partial, where)
+        coordinates = _check_names(self.coordinates, self.partial, where)
         named = {name: tuple(axes) for name, axes in self.axes.items()}
-        sizes = _checked_sizes(arrays, named, coordinates, where)
+        sizes = _check_sizes(arrays, named, coordinates, where)
         checked: dict[str, object] = {
             "arrays": arrays,
             "axes": {name: tuple(None if a in coordinates else a for a in axes) for name, axes in named.items()},
@@ -141,7 +142,7 @@ class LocalModel:
         return LocalModel(**{**mine, **changes})
 
 
-def _checked_sizes(
+def _check_sizes(
     arrays: Mapping[str, Array],
     axes: Mapping[str, Axes],
     coordinates: Mapping[str, Sequence[str]],
@@ -166,7 +167,7 @@ def _checked_sizes(
     return sizes
 
 
-def _checked_names(
+def _check_names(
     coordinates: Mapping[str, Sequence[str]], partial: Sequence[str], where: str
 ) -> dict[str, tuple[str, ...]]:
     """Names along coordinates: words, each once."""

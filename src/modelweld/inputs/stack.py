@@ -1,7 +1,8 @@
 """The sites' values of one array, stacked, in an order that depends on their content alone.
 
-Sites arrive in any order and rows within a site mean nothing by their order. Everything random later on is drawn
-over the canonical order made here, so the order of arrival cannot matter.
+A *group* is what one site sent of a set: the paper's exchangeable group of local parameters. Groups arrive in any
+order, and the order of values within one means nothing. Everything random later on is drawn over the canonical order
+made here, so the order of arrival cannot matter.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def arrays_of(key: Key) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """N local values of dimension D; group j has rows ``offsets[j]`` to ``offsets[j + 1]``.
+    """N local values of dimension D; group j has those from ``offsets[j]`` to ``offsets[j + 1]``.
 
     `variance` and `weight` have the shape of `values` or are None (zero and one everywhere). Where groups
     and values do not stand in canonical order, `group_order` lists the groups and `value_order` the values of each so.
@@ -52,12 +53,12 @@ class Stack:
 
     @property
     def sizes(self) -> Index:
-        """Number of rows of every group."""
+        """Number of values of every group."""
         return np.diff(self.offsets)
 
     @property
     def plain(self) -> bool:
-        """Whether every value is known equally well, so that counts and sums tell all."""
+        """Whether every value is known equally well, so that counts and sums are sufficient statistics."""
         return self.variance is None and self.weight is None
 
     def blind(self) -> Stack:
@@ -74,7 +75,7 @@ class Stack:
         return np.asarray(order[np.argsort(-self.sizes[order], kind="stable")[:number]])
 
     def group(self, j: int) -> Index:
-        """The rows of group j in canonical order."""
+        """The values of group j in canonical order."""
         span = slice(self.offsets[j], self.offsets[j + 1])
         return np.arange(span.start, span.stop) if self.value_order is None else self.value_order[span]
 
@@ -94,14 +95,14 @@ def offsets_of(sizes: Sequence[int] | Index) -> Index:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
-def group_of_rows(offsets: Index) -> Index:
-    """The group of each row."""
+def group_of_values(offsets: Index) -> Index:
+    """The group of each value."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
 
 
 def canonical_values(stacks: Sequence[Stack]) -> Index:
-    """Rows sorted by content within their group (lexicographically over all stacks side by side)."""
-    group, first = group_of_rows(stacks[0].offsets), stacks[0].values[:, 0]
+    """Order of the values by content within their group (lexicographically over all stacks side by side)."""
+    group, first = group_of_values(stacks[0].offsets), stacks[0].values[:, 0]
     order = np.lexsort((first, group))
     if not ((np.diff(group[order]) == 0) & (np.diff(first[order]) == 0)).any():
         return order  # the first number almost always decides
@@ -111,7 +112,7 @@ def canonical_values(stacks: Sequence[Stack]) -> Index:
 
 
 def canonical_groups(stacks: Sequence[Stack]) -> Index:
-    """Groups sorted by content; their rows must already be in canonical order."""
+    """Groups sorted by content; their values must already be in canonical order."""
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
     first = np.zeros(len(sizes))
     begin = offsets[:-1][sizes > 0]
@@ -127,12 +128,12 @@ def canonical_groups(stacks: Sequence[Stack]) -> Index:
 
 
 def arrange(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
-    """The same stacks with rows and groups in canonical order, and where each row came from."""
+    """The same stacks with values and groups in canonical order, and where each value came from."""
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
     within = canonical_values(stacks)
-    order = canonical_groups([s.take(within, offsets) for s in stacks])
-    rows = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in order])
-    return [s.take(rows, offsets_of(sizes[order])) for s in stacks], rows
+    groups = canonical_groups([s.take(within, offsets) for s in stacks])
+    order = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in groups])
+    return [s.take(order, offsets_of(sizes[groups])) for s in stacks], order
 
 
 def stack_arrays(given: Sequence[Any]) -> Stack:
@@ -142,13 +143,13 @@ def stack_arrays(given: Sequence[Any]) -> Stack:
         for j, a in enumerate(given)
     ]
     if len({a.shape[1:] for a in arrays}) > 1 or arrays[0].ndim != 2:
-        arrays = _reshaped(arrays)
+        arrays = _reshape(arrays)
     if arrays[0].shape[1] == 0 or not any(len(a) for a in arrays):
         raise InputError("there is nothing to fuse: no site sent a local parameter.")
     return Stack(np.concatenate(arrays), offsets_of([len(a) for a in arrays]))
 
 
-def _reshaped(arrays: list[Array]) -> list[Array]:
+def _reshape(arrays: list[Array]) -> list[Array]:
     """Arrays that are empty in one way or another with the columns of the others; an error if columns differ."""
     width = next((a.shape[-1] for a in arrays if a.ndim == 2 and a.size), 0)
     for j, a in enumerate(arrays):

@@ -173,7 +173,7 @@ class HMM(Kind):
             emissions["means"], spreads, _ = merge_components(parts[0], parts[1], parts[2], labels)
             emissions[spread] = shrunk(spreads, counts, shrink)
             if f"part_{spread}" in first.arrays:
-                emissions.update(_fused_parts(models, labels, spread, shrink))
+                emissions.update(_fuse_parts(models, labels, spread, shrink))
         elif "symbols" in first.arrays:
             emissions["symbols"] = fusion.total("symbols")
         else:
@@ -231,7 +231,7 @@ def shrunk(spreads: Array, counts: Array, share: float) -> Array:
     return np.asarray((1 - share) * spreads + share * pooled)
 
 
-def _fused_parts(models: Sequence[LocalModel], labels: Index, spread: str, shrink: float) -> dict[str, Array]:
+def _fuse_parts(models: Sequence[LocalModel], labels: Index, spread: str, shrink: float) -> dict[str, Array]:
     """The parts of all states of an atom, merged down to as many as the sites' states have."""
     from modelweld.kinds.mixture_reduction import reduce_to
 

@@ -10,7 +10,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 
-ROUNDING = 1e-8
+COVARIANCE_ROUNDING = 1e-8
 """Relative to the largest variance: by how much covariances may fall short of being symmetric and not negative."""
 
 REMEDY = "Make it with modelweld.export, or leave the kind out."
@@ -102,7 +102,7 @@ class Layout:
 
 
 def _are_covariances(values: Array) -> bool:
-    most = ROUNDING * float(np.abs(values).max())
+    most = COVARIANCE_ROUNDING * float(np.abs(values).max())
     symmetric = np.abs(values - np.swapaxes(values, -1, -2)).max() <= most
     return bool(symmetric and np.linalg.eigvalsh(values).min() >= -most)
 

@@ -213,12 +213,12 @@ def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) 
     """
     order = np.lexsort((counts, *means.T[::-1]))  # by content: the order of sites does not matter
     means, spreads, counts, labels = means[order], spreads[order], counts[order], labels[order]
-    found = _numbered_like(labels, reduce_to(means, spreads, counts, K), counts)
+    found = _number_like(labels, reduce_to(means, spreads, counts, K), counts)
     start = merge_components(means, spreads, counts, found)
     return start if len(means) == K else nearest((means, spreads, counts), start)
 
 
-def _numbered_like(labels: Index, found: Index, counts: Array) -> Index:
+def _number_like(labels: Index, found: Index, counts: Array) -> Index:
     """Labels `found`, numbered like those `labels` with which they share most points; others come last."""
     from scipy.optimize import linear_sum_assignment
 

@@ -37,7 +37,7 @@ FRESH = 4
 SMALLEST_GAIN = 1e-3
 """Nats per point by which the result must be better to be taken: less is noise, and not worth the change."""
 
-LARGEST_BLOCK = 2_000_000
+RESPONSIBILITIES_BLOCK = 2_000_000
 """Responsibilities held at once."""
 
 
@@ -139,7 +139,7 @@ def _blocks(mixture: Components, points: Array) -> Iterator[tuple[slice, Array]]
     with np.errstate(divide="ignore"):  # components without mass
         heights = np.log(mass / mass.sum()) - means.shape[1] / 2 * np.log(2 * np.pi)
     heights += np.log(whiten if whiten.ndim == 2 else np.diagonal(whiten, axis1=1, axis2=2)).sum(axis=1)
-    size = max(1, LARGEST_BLOCK // len(mass))
+    size = max(1, RESPONSIBILITIES_BLOCK // len(mass))
     for a in range(0, len(points), size):
         block = slice(a, a + size)
         logs = np.empty((len(mass), len(points[block])))

@@ -53,7 +53,7 @@ def read(
     features : sequence of str, optional
         Names of the features.
     """
-    copy = _copied(model)
+    copy = _copy(model)
     found = _kernel(copy.covar_module)
     lengthscales = _numbers(found.shape.lengthscale).ravel()
     inputs = _inputs(copy, found.inputs, lengthscales, points)
@@ -71,7 +71,7 @@ def read(
     )
 
 
-def _copied(model: GP) -> GP:
+def _copy(model: GP) -> GP:
     """A copy in double precision, ready to predict; what is cached in the model cannot be copied, and is dropped."""
     for part in ("mean_module", "covar_module"):
         if not hasattr(model, part):

@@ -120,14 +120,14 @@ def write(local: LocalModel, like: str) -> StickyHDPHMM:
     if "prior_scale" in facts and "undone" not in facts:
         settings["prior_scale"] = facts["prior_scale"]
     return StickyHDPHMM.from_statistics(
-        Summary(counts / _checked(zeta), means, _covariances(local), moves, starts),
+        Summary(counts / _check_zeta(zeta), means, _covariances(local), moves, starts),
         share=facts.get("share"),
         zeta=zeta,
         **settings,
     )
 
 
-def _checked(zeta: object) -> float:
+def _check_zeta(zeta: object) -> float:
     """A site's word for what a frame counts, or an `InputError`."""
     if not isinstance(zeta, (int, float)) or not 0 < zeta <= 1:
         raise InputError(f"fact 'zeta' of a StickyHDPHMM is a number above 0, at most 1; found {zeta!r}.")

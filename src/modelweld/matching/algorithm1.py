@@ -2,9 +2,9 @@
 
     objective = log P(matching) + sum over atoms of the log evidence of the values matched to them
 
-`alternate` is the algorithm. What it works on is a *board*: a matching that knows how to improve itself group by group.
-`matching.board.Board` is the reference, for every family; `matching.compiled.CompiledBoard` does the same for large
-Gaussian jobs, and `shards.centre.Centre` matches the atoms of shards as if shards were groups.
+`alternate` is the algorithm. What it works on is a *board*: the state of a matching, which improves itself group by
+group. `matching.board.Board` is the reference, for every family; `matching.compiled.CompiledBoard` does the same for
+large Gaussian jobs, and `shards.centre.Centre` matches the atoms of shards as if shards were groups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Atoms as sums of rows, without any site's values or labels: what slim fusions and fusions of shards are left with."""
+"""Atoms as sums of sufficient statistics (rows), without any site's values: what is left of slim fusions and shards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The reference board: a matching of any families that improves itself group by group, in plain numpy."""
+"""The reference board: the state of a matching of any families, which improves itself group by group, in plain numpy.
+
+A value's score at an atom is a log posterior odds: that it belongs there rather than to an atom of its own. It is a
+log prior odds (`steps`) plus a log predictive density less the log evidence of the value by itself (`alone`).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, group_of_rows
+from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
@@ -59,7 +63,7 @@ class Board(Tally):
         super().__init__(
             bound,
             rows,
-            group_of_rows(self.offsets),
+            group_of_values(self.offsets),
             unplaced if labels is None else labels,
             may_repeat=pieces is not None,
         )

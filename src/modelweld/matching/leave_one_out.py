@@ -1,4 +1,5 @@
-"""Leave-one-out: a fit without one of its sites. Sums of rows are downdated, labels and hyperparameters stay.
+"""Leave-one-out: a fit without one of its sites. Sums of rows (sufficient statistics) are
+downdated, labels and hyperparameters stay.
 
 So J questions of the kind "what would the others say?" cost about as much as one sweep.
 """

@@ -2,8 +2,8 @@
 
 Sweeps stop where no single group can do better. Three ways out:
 
-- `merge` joins the two atoms whose union raises the objective most, again and again; with pieces also atoms that share
-  groups (their values become pieces of one atom);
+- `merge` joins the two atoms whose union raises the objective most, again and again; with pieces (over-segmentation)
+  also atoms that share groups: their values become pieces of one atom;
 - `split` parts an atom in two: its farthest member alone, or two halves about the farthest pair of members;
 - `rematch` frees a share of the groups and lets the sweeps match them afresh.
 """

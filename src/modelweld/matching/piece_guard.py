@@ -1,4 +1,4 @@
-"""Whether pieces are believed: few of them always, many only where they cannot be mistaken for neighbours."""
+"""Whether pieces (over-segmentation) are believed: few always, many only where they cannot be neighbouring atoms."""
 
 from __future__ import annotations
 

@@ -129,27 +129,29 @@ def preset_of(name: str, families: object, prior: object) -> tuple[Gaussian, Bet
     return PRESETS[name]
 
 
-def in_words(asked: Any) -> Any:
+def spell_setting(asked: Any) -> Any:
     """A setting as JSON has it; families and priors as one would write them, arrays as their shapes.
 
     Examples
     --------
     >>> from modelweld import BetaBernoulli, Gaussian
-    >>> in_words({"means": Gaussian(shape="full"), "prior": BetaBernoulli(gamma0=2.0), "seed": 0, "search": "auto"})
-    {'means': "Gaussian(shape='full')", 'prior': 'BetaBernoulli(gamma0=2.0)', 'seed': 0, 'search': 'auto'}
+    >>> spell_setting({"means": Gaussian(shape="full"), "prior": BetaBernoulli(gamma0=2.0), "seed": 0})
+    {'means': "Gaussian(shape='full')", 'prior': 'BetaBernoulli(gamma0=2.0)', 'seed': 0}
     """
     asked = asked.item() if isinstance(asked, np.generic) else asked
     if asked is None or isinstance(asked, (bool, int, str)):
         return asked
     if isinstance(asked, Mapping):
-        return {key if isinstance(key, str) else " and ".join(key): in_words(value) for key, value in asked.items()}
+        return {
+            key if isinstance(key, str) else " and ".join(key): spell_setting(value) for key, value in asked.items()
+        }
     if is_dataclass(asked):
-        changed = ", ".join(f"{name}={_short(value)}" for name, value in _changed(asked).items())
+        changed = ", ".join(f"{name}={_short(value)}" for name, value in _not_default(asked).items())
         return f"{type(asked).__name__}({changed})"
     return _short(asked)
 
 
-def _changed(thing: Any) -> dict[str, Any]:
+def _not_default(thing: Any) -> dict[str, Any]:
     """Fields that are not what they are by default."""
     found = {}
     for field in fields(thing):
@@ -163,7 +165,7 @@ def _changed(thing: Any) -> dict[str, Any]:
 
 
 def _short(value: Any) -> str:
-    """A value as one would write it; of what has no such form, what it is."""
+    """A value as one would write it in code; if it has no such form, its name, or its type."""
     if isinstance(value, np.ndarray) and value.size > 1:
         return f"array of {' x '.join(map(str, value.shape))}"
     plain = value.ravel().tolist()[0] if isinstance(value, np.ndarray) and value.size else value

@@ -1,4 +1,4 @@
-"""Which members of one set are copies of the same atom: what a finished run leaves, and how atoms are numbered."""
+"""Which local parameters of a set belong to the same atom: what a finished run leaves, and how atoms are numbered."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Key, group_of_rows
+from modelweld.inputs.stack import Index, Key, group_of_values
 from modelweld.matching.algorithm1 import AnyBoard, Run
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
@@ -198,7 +198,7 @@ def matching_by_labels(
 
     An atom counts once per site, also where a site holds it more than once.
     """
-    held = np.unique(np.stack([labels, group_of_rows(offsets)]), axis=1)[0]
+    held = np.unique(np.stack([labels, group_of_values(offsets)]), axis=1)[0]
     counts = np.bincount(held, minlength=len(values))
     number = by_count(counts, values)
     return Matching(

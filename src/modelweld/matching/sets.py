@@ -1,4 +1,4 @@
-"""Local models as sets: which arrays decide which set's matching, their values as rows of it, and their names."""
+"""Which arrays of local models decide which set's matching, the values they give to it, and names of their columns."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str
             for name, axes in first.axes.items()
             if axes.count(set_name) == 1 and all(a is None or a == set_name or a in known for a in axes)
         ]
-        result[set_name] = _chosen(families, set_name, usable, first)
+        result[set_name] = _choose(families, set_name, usable, first)
     if not result and families != {}:
         raise InputError("there is nothing to match: no array has a set among its axes.")
     return result
 
 
-def _chosen(families: Families, set_name: str, usable: list[str], first: LocalModel) -> dict[Key, Family]:
+def _choose(families: Families, set_name: str, usable: list[str], first: LocalModel) -> dict[Key, Family]:
     """The families of one set."""
     chosen: dict[Key, Family]
     if families is None or isinstance(families, Family):

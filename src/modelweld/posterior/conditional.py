@@ -1,4 +1,4 @@
-"""How sure is a match, if all other sites' matches are right? And were such statements right?"""
+"""How sure is a match if all other sites' matches are right: full conditionals of its assignment, their calibration."""
 
 from __future__ import annotations
 

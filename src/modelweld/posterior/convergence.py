@@ -1,4 +1,4 @@
-"""Have the chains mixed, and what are their draws worth? Split R-hat and bulk effective size.
+"""Have the chains mixed, and what are their draws worth? Split R-hat and bulk effective sample size.
 
 Gelman et al., *Bayesian Data Analysis* (2013), 11.4-11.5; Vehtari, Gelman, Simpson, Carpenter, Bürkner,
 *Rank-normalization, folding, and localization*, Bayesian Analysis 2021.

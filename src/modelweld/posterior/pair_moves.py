@@ -1,4 +1,4 @@
-"""An assignment of one group's values to atoms, redrawn two values at a time.
+"""Gibbs moves of a pair: an assignment of one group's values to atoms, redrawn two values at a time.
 
 One value at a time would not do: where two values sit at each other's atoms, both must move at once.
 """

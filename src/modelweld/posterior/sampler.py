@@ -40,7 +40,7 @@ SPLIT, MERGE, VALUE = range(len(MOVES))
 
 
 def sample(board: Board, draws: int, chains: int, seed: int, warm_up: int | None = None) -> Posterior:
-    """Run chains from the board's matching and from dispersed starts; rows in the board's order."""
+    """Run chains from the board's matching and from dispersed starts; values in the board's order."""
     if draws < FEWEST_DRAWS or chains < 1:
         raise InputError(f"sample: at least 1 chain of {FEWEST_DRAWS} draws; found {chains} of {draws}.")
     runs = [Chain(board, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]

@@ -6,7 +6,8 @@ groups of sizes L_1 ... L_J has
     log P = sum_k R(m_k) - gamma0 sum_{j=1..J} alpha/(alpha+j-1) - sum_j lgamma(L_j + 1)
     R(m)  = log(alpha gamma0) + lgamma(m) + lgamma(J - m + alpha) - lgamma(J + alpha),    R(0) = 0
 
-so that one more group at an atom held by m others scores `steps[m]` = R(m+1) - R(m), and a new atom `steps[0]`.
+so that the log prior odds of one more group at an atom (global parameter) held by m others are `steps[m]` =
+R(m+1) - R(m), and those of a new atom `steps[0]`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An atom in several pieces: what estimated local models do, and the paper's model forbids.
+"""An atom in several pieces: over-segmentation, which estimated local models show and the paper's model forbids.
 
 A mixture that is fitted with a component too many splits one of its true components in two. The pieces are noisy
 values of the same atom, but one group may hold an atom only once, so second pieces gather into atoms of their own,

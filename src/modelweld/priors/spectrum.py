@@ -7,9 +7,9 @@ support are independent Poisson with means C(J, m) exp R(m),
 
     R(m) = log c + log B(a + m, b + J - m)  for m >= 2,       R(1) = log(c B(a + 1, b + J - 1) + junk),
 
-which is a Beta process of finite (a > 0) or infinite (a -> 0) activity plus Poisson(junk) values per group that
-belong to no atom. a -> 0, c = alpha gamma0, b = alpha and junk = 0 is `BetaBernoulli`. Whether a value alone is an
-atom or junk is summed out, so nothing else changes: joining scores R(m + 1) - R(m), being new R(1).
+which is a Beta process of finite (a > 0) or infinite (a -> 0) activity plus Poisson(junk) values per group that belong
+to no atom. a -> 0, c = alpha gamma0, b = alpha and junk = 0 is `BetaBernoulli`. Whether a value alone is an atom or
+junk is summed out, so nothing else changes: the log prior odds of joining are R(m + 1) - R(m), of being new R(1).
 """
 
 from __future__ import annotations

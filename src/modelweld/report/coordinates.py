@@ -15,7 +15,7 @@ from modelweld.matching.sets import columns_of, stack_of
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
-ROUNDING = 1e-9
+SHARES_ROUNDING = 1e-9
 """Rows that add up to one within this are shares."""
 
 MOST_FITTED = 5_000
@@ -59,7 +59,9 @@ def gather_values(fusion: Fusion, set_name: str) -> Values:
 
 
 def _are_shares(values: Array) -> bool:
-    return values.shape[1] > 1 and bool((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) < ROUNDING).all())
+    return values.shape[1] > 1 and bool(
+        (values >= 0).all() and (np.abs(values.sum(axis=1) - 1) < SHARES_ROUNDING).all()
+    )
 
 
 def deviations(values: Values, labels: Index, counts: Index) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ import numpy as np
 from modelweld.diagnostics.notes import pieces, set_aside
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, group_of_rows
+from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.result import Matching
 from modelweld.posterior.conditional import conditional
 from modelweld.report.contents import Aside, Doubt
@@ -49,7 +49,7 @@ def list_doubtful(fusion: Fusion, name: str, sure: Array | None, distance: Array
     matching = fusion.matchings[name]
     labels, offsets = matching.stacked_labels, matching.offsets
     worst = _worst(matching, sure, distance)
-    held_by = group_of_rows(offsets)[worst].tolist()
+    held_by = group_of_values(offsets)[worst].tolist()
     found: list[Doubt] = [
         {
             "site": fusion.sites[j],

@@ -30,7 +30,7 @@ def describe_fit(matching: Matching, most_columns: int) -> Fit:
     learned = [
         row
         for key, family in matching.families.items()
-        for row in _of_family(family, _named(key) if many or not isinstance(key, str) else "", most_columns)
+        for row in _of_family(family, _name(key) if many or not isinstance(key, str) else "", most_columns)
     ]
     learned += [{"symbol": x, "name": meaning, "of": "", "value": exact(v)} for x, meaning, v in _of_prior(matching)]
     if matching.delta > 0:
@@ -52,7 +52,7 @@ def describe_fit(matching: Matching, most_columns: int) -> Fit:
     }
 
 
-def _named(key: Key) -> str:
+def _name(key: Key) -> str:
     return ", ".join(arrays_of(key))
 
 
@@ -66,7 +66,7 @@ def _of_family(family: Family, of: str, most_columns: int) -> Iterator[Learned]:
         if isinstance(family, Gaussian) and name in PAPER:
             symbol, meaning, root = PAPER[name]
             x = np.sqrt(x) if root else x
-        yield {"symbol": symbol, "name": meaning, "of": of, "value": _listed(x, most_columns)}
+        yield {"symbol": symbol, "name": meaning, "of": of, "value": _shorten(x, most_columns)}
 
 
 def _of_prior(matching: Matching) -> list[tuple[str, str, float]]:
@@ -91,7 +91,7 @@ def _of_prior(matching: Matching) -> list[tuple[str, str, float]]:
     return []
 
 
-def _listed(x: Array, most: int) -> Number | list[Number]:
+def _shorten(x: Array, most: int) -> Number | list[Number]:
     """One number if all are equal, else a list (cut, if long, to what a table can hold)."""
     flat = x.ravel()
     if flat.size and (flat == flat[0]).all():

@@ -10,7 +10,7 @@ import numpy as np
 
 import modelweld
 from modelweld.errors import InputError
-from modelweld.inputs.stack import Index, group_of_rows
+from modelweld.inputs.stack import Index, group_of_values
 from modelweld.report.contents import Numbers, Report, SetNumbers
 from modelweld.report.coordinates import Values, deviations, gather_values, order_by_likeness, plane
 from modelweld.report.doubts import SURE, list_aside, list_doubtful, stated_confidence
@@ -63,7 +63,7 @@ def numbers_of(fusion: Fusion) -> Report:
         )
     notes: list[str] = []
     sizes = sum(np.diff(m.offsets) for m in fusion.matchings.values())
-    shown = _shown(np.asarray(sizes), notes)
+    shown = _choose_sites(np.asarray(sizes), notes)
     verdict = judge_gain(fusion, shown, int(np.sum(sizes)), notes)
     return {
         "format": FORMAT,
@@ -86,7 +86,7 @@ def numbers_of(fusion: Fusion) -> Report:
     }
 
 
-def _shown(sizes: Index, notes: list[str]) -> Index:
+def _choose_sites(sizes: Index, notes: list[str]) -> Index:
     """Which sites are listed: all, or as many as there is room for, evenly spaced."""
     J, N = len(sizes), int(sizes.sum())
     most = min(J, MOST_SITES, max(1, int(J * MOST_ROWS / max(N, 1))))
@@ -103,7 +103,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
     distance, spread = deviations(values, labels, counts)
     local, atoms, explained = plane(values, labels, K)
     sure = stated_confidence(fusion, name, notes)
-    order = np.flatnonzero(np.isin(group_of_rows(matching.offsets), shown))
+    order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     site_order, atom_order = order_by_likeness(matching.presence[shown], K)
     listed = _columns(values)
     return {

@@ -92,8 +92,8 @@ def why(one: SetNumbers, found: Report) -> str:
     by = {row["symbol"]: row["value"] for row in one["fit"]["learned"]}
     if len(one["fit"]["families"]) == 1 and "σ" in by:
         lines.append(
-            f"Values are taken for copies of one atom if they differ by the noise learned, σ = {_value(by['σ'])}, "
-            f"against a spread of atoms of σ₀ = {_value(by['σ₀'])}, and if so many sites sharing one are probable."
+            f"Values are matched to one atom where the learned noise, of deviation σ = {_value(by['σ'])}, explains "
+            f"their differences better than the spread of atoms, σ₀ = {_value(by['σ₀'])}, and the prior allows it."
         )
     return bullets(lines)
 
@@ -153,7 +153,7 @@ def _value(value: Number | list[Number]) -> str:
 
 def settings(found: Report) -> str:
     """What was asked for; families, prior and engine that came of it; versions."""
-    asked = [f"{name.replace('_', ' ')} {_asked(x)}" for name, x in found["settings"].items() if x is not None]
+    asked = [f"{name.replace('_', ' ')} {_setting_words(x)}" for name, x in found["settings"].items() if x is not None]
     lines = [f"Asked for: {'; '.join(asked)}."] if asked else []
     for one in found["sets"]:
         fit = one["fit"]
@@ -170,10 +170,10 @@ def settings(found: Report) -> str:
     return bullets(lines)
 
 
-def _asked(setting: object) -> str:
+def _setting_words(setting: object) -> str:
     """A setting in words; families by array one after the other."""
     if isinstance(setting, Mapping):
-        return ", ".join(f"{_asked(value)} for {name}" for name, value in setting.items())
+        return ", ".join(f"{_setting_words(value)} for {name}" for name, value in setting.items())
     return {True: "yes", False: "no"}[setting] if isinstance(setting, bool) else str(setting)
 
 

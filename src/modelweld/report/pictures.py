@@ -51,7 +51,7 @@ def draw_picture(fusion: Fusion, notes: list[str]) -> Picture | None:
 def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     chosen, names = _features(found.atoms[0][: max(K, 1)], fusion.models[0])
-    local = _picked(labels, K, notes)
+    local = _pick(labels, K, notes)
     return {
         "type": "ellipses",
         "features": names,
@@ -66,7 +66,7 @@ def _component_ellipses(components: Components, which: Index, chosen: Index) -> 
         covariances = spreads[:, chosen, None] * np.eye(len(chosen))
     else:
         covariances = spreads[:, chosen][:, :, chosen]
-    return {"means": _drawn(means[:, chosen]), "covariances": _drawn(covariances), "counts": _drawn(counts)}
+    return {"means": _shorten(means[:, chosen]), "covariances": _shorten(covariances), "counts": _shorten(counts)}
 
 
 def _transitions(found: Transitions, K: int, notes: list[str]) -> Picture:
@@ -78,9 +78,9 @@ def _transitions(found: Transitions, K: int, notes: list[str]) -> Picture:
     return {
         "type": "transitions",
         "states": states.tolist(),
-        "visits": _drawn(visits[states]),
-        "moves": _drawn(moves),
-        "starts": _drawn(starts),
+        "visits": _shorten(visits[states]),
+        "moves": _shorten(moves),
+        "starts": _shorten(starts),
     }
 
 
@@ -88,19 +88,19 @@ def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     (atoms, at_atoms), (inputs, values) = found.atoms, found.members
     chosen, names = _features(atoms[: max(K, 1)], fusion.models[0])
-    local = _picked(labels, K, notes)
+    local = _pick(labels, K, notes)
     return {
         "type": "points",
         "features": names,
         "atoms": {
             "labels": list(range(K)),
-            "means": _drawn(atoms[:K, chosen]),
-            "values": _drawn(at_atoms[:K]),
+            "means": _shorten(atoms[:K, chosen]),
+            "values": _shorten(at_atoms[:K]),
         },
         "members": {
             "labels": labels[local].tolist(),
-            "means": _drawn(inputs[np.ix_(local, chosen)]),
-            "values": _drawn(values[local]),
+            "means": _shorten(inputs[np.ix_(local, chosen)]),
+            "values": _shorten(values[local]),
         },
     }
 
@@ -116,7 +116,7 @@ def _features(means: Array, model: LocalModel) -> tuple[Index, list[str]]:
     return chosen, [str(names[d]) for d in chosen.tolist()]
 
 
-def _picked(labels: Index, K: int, notes: list[str]) -> Index:
+def _pick(labels: Index, K: int, notes: list[str]) -> Index:
     """Local parameters to draw beside the fused ones: those that are not set aside, if there are not too many."""
     rows = np.flatnonzero(labels < K)
     if len(rows) <= MOST_LOCAL:
@@ -125,5 +125,5 @@ def _picked(labels: Index, K: int, notes: list[str]) -> Index:
     return rows[np.linspace(0, len(rows) - 1, MOST_LOCAL).astype(np.int64)]
 
 
-def _drawn(x: Array) -> list[Numbers]:
+def _shorten(x: Array) -> list[Numbers]:
     return short(x, DIGITS)

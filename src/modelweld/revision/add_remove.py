@@ -1,9 +1,9 @@
 """A site more or a site less, without fusing everything again.
 
-At fixed hyperparameters both are exact: the new site gets its best assignment given all others, and a site that
-leaves takes its values out of the atoms' sums. Then hyperparameters are learned anew and sweeps go on from there
-until nothing changes, which takes an idle sweep or two instead of a fit. What a site that leaves had sent is nowhere
-in the new Fusion: labels, atoms, hyperparameters, objective and history are those of the sites that stay.
+At fixed hyperparameters both are exact: the new site gets its best assignment given all others, and a site that leaves
+takes its values out of the atoms' sums (of sufficient statistics). Then hyperparameters are learned anew and sweeps go
+on from there until nothing changes, which takes an idle sweep or two instead of a fit. What a site that leaves had sent
+is nowhere in the new Fusion: labels, atoms, hyperparameters, objective and history are those of the sites that stay.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True,
     name = site or (model.site if isinstance(model, LocalModel) else "") or unused
     if name in fusion.sites:
         raise InputError(f"there is a site {name!r} already: remove it first, or give the new one another name.")
-    return _revised(fusion, given, [*fusion.sites, name], list(range(len(fusion.sites))), refit, seed)
+    return _revise(fusion, given, [*fusion.sites, name], list(range(len(fusion.sites))), refit, seed)
 
 
 def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: int = 0) -> Fusion:
@@ -48,10 +48,10 @@ def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: i
     stay = [j for j in range(len(fusion.sites)) if j != gone]
     if not stay:
         raise InputError("the last site cannot be removed: nothing would be left.")
-    return _revised(fusion, [fusion.given[j] for j in stay], [fusion.sites[j] for j in stay], stay, refit, seed)
+    return _revise(fusion, [fusion.given[j] for j in stay], [fusion.sites[j] for j in stay], stay, refit, seed)
 
 
-def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
+def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
     """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
     plain = not any(isinstance(model, LocalModel) for model in given)
     models = [] if plain else check_models(given)
@@ -72,12 +72,12 @@ def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[
                 )
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
-        matchings[set_name] = _rematched(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
+        matchings[set_name] = _rematch(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
     settings = {**fusion.settings, "revised": fusion.settings.get("revised", 0) + 1} if fusion.settings else {}
     return fusion.with_(given=given, sites=sites, matchings=matchings, settings=settings)
 
 
-def _rematched(
+def _rematch(
     old: Matching,
     given: list[Stack],
     sites: list[str],

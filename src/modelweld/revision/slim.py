@@ -1,4 +1,4 @@
-"""A fusion that has forgotten its sites: sums of rows per atom, and nothing that one site sent.
+"""A fusion that has forgotten its sites: sums of rows (sufficient statistics) per atom, nothing that one site sent.
 
 Everything a family scores is computed from the sums of rows at an atom (for a Gaussian: number, sum and sum of squares
 of its values), so a site can be added, or taken away again, when the local values are gone:
@@ -27,7 +27,7 @@ from modelweld.errors import ForgottenError, InputError
 from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_rows
+from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
 from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.board import Board
 from modelweld.matching.sets import stack_of
@@ -36,7 +36,7 @@ from modelweld.revision.pattern import conform, pattern_of
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
-ROUNDING = 1e-6
+SUMS_ROUNDING = 1e-6
 """Share of the largest sum by which what a site takes along may differ from what it brought: adding and subtracting
 loses about 1e-15 of the largest sum each time, measuring values anew far more."""
 
@@ -169,7 +169,7 @@ class SlimFusion(AtomSums):
         for (key, family), stack in zip(self.families.items(), stacks, strict=True):
             rest = self.sums[key].copy()
             rest[where] -= family.rows(stack.values, stack.variance, stack.weight)
-            if np.abs(rest[~left]).max(initial=0.0) > ROUNDING * np.abs(self.sums[key]).max():
+            if np.abs(rest[~left]).max(initial=0.0) > SUMS_ROUNDING * np.abs(self.sums[key]).max():
                 wrong = self.names[~left].tolist()
                 raise InputError(
                     f"the site is the only holder of atoms {wrong}, but its values are not those that were added "
@@ -245,7 +245,7 @@ def slim(fusion: Fusion) -> SlimFusion:
         _check_sufficient(family, stack, key)
     J, N = len(stacks[0].sizes), len(matching.stacked_labels)
     kept = np.ones(N, dtype=bool) if matching.kept is None else matching.kept
-    sizes = np.bincount(group_of_rows(stacks[0].offsets)[kept], minlength=J)
+    sizes = np.bincount(group_of_values(stacks[0].offsets)[kept], minlength=J)
     counts = matching.counts[: len(matching.counts) - int((~kept).sum())]
     labels = np.where(kept, matching.stacked_labels, -1)
     return SlimFusion(
@@ -264,7 +264,7 @@ def slim(fusion: Fusion) -> SlimFusion:
 
 
 def _check_sufficient(family: Family, stack: Stack, key: Key) -> None:
-    """Refuse where sums of rows do not tell all."""
+    """Refuse where sums of rows are not sufficient to refit."""
     what = f"array {key!r}, {type(family).__name__}: "
     if stack.variance is not None:
         raise InputError(
@@ -277,4 +277,4 @@ def _check_sufficient(family: Family, stack: Stack, key: Key) -> None:
             "the fusion, or fix what is learned (learning='nothing', where the family has it)."
         )
     if type(family).seeing is not Family.seeing:
-        raise InputError(f"{what}it works on the values themselves and has no sums that tell all. Keep the fusion.")
+        raise InputError(f"{what}it works on the values themselves and has no sufficient sums. Keep the fusion.")

@@ -1,10 +1,10 @@
 """Before any fit: values that lie so far from all others that they would spoil the hyperparameters.
 
-Sites vote, values do not. In every dimension the centre is the median over sites of the sites' means, the scale the
-median over sites of their root mean square deviations from it (medians of means): what fewer than half of the sites
-send cannot carry them away, however many values it is. A row's distance is the root mean square over its dimensions
-of deviations in units of the scale. It is set aside when that exceeds a limit and no other site has a value near it.
-What most sites do is never an outlier.
+Location and scale are robust, with a breakdown point in sites, not in values. In every dimension the centre is the
+median over sites of the sites' means, the scale the median over sites of their root mean square deviations from it
+(medians of means): what fewer than half of the sites send cannot carry them away, however many values it is. A value's
+distance is the root mean square over its dimensions of deviations in units of the scale. It is set aside when that
+exceeds a limit and no other site has a value near it. What most sites do is never an outlier.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, group_of_rows
-from modelweld.screening.site_medians import FEWEST_SITES as FEWEST_SITES
+from modelweld.inputs.stack import Index, Stack, group_of_values
+from modelweld.screening.site_medians import FEWEST_SITES_TO_COMPARE as FEWEST_SITES_TO_COMPARE
 from modelweld.screening.site_medians import any_seen, blocks_of_sites, centre_and_scale, median_over_sites, site_means
 
 BREAKDOWN = 0.4
@@ -25,7 +25,7 @@ BREAKDOWN = 0.4
 still below it in every number of sites from four to ten."""
 
 FALSE_ALARM = 1e-6
-"""Probability that any of N Gaussian rows exceeds the limit before generosity."""
+"""Probability that any of N Gaussian values exceeds the limit before generosity."""
 
 GENEROUS = 2.0
 """The limit for independent Gaussian dimensions is multiplied by this, because honest atoms are not one Gaussian: two
@@ -34,7 +34,7 @@ largest of a thousand."""
 
 EFFICIENCY = 1 / 3
 """A median of absolute deviations is worth about 37 % of its values, a median over sites of their mean squares up to 64
-%: a third of the rows are taken for degrees of freedom of the scale."""
+%: a third of the values are taken for degrees of freedom of the scale."""
 
 REACH, REACH_DEVIATIONS = 3.0, 4.0
 """A value must lie three times further out than the furthest value of the typical site, and four deviations (of the
@@ -61,26 +61,26 @@ class OutlierReport:
     Attributes
     ----------
     keep : bool array (N,)
-        Rows to fit; the others are set aside.
+        Values to fit; the others are set aside.
     sites : tuple of int
         Sites set aside whole.
-    rows : dict of int to int array
-        Rows set aside, counted within their site, of every other site that has some.
+    values : dict of int to int array
+        Values set aside, counted within their site, of every other site that has some.
     reasons : list of str
         One sentence for each of these sites, or one that says why nothing was set aside.
     limit : tuple of float
-        For each array, robust deviations beyond which a row seen in full is an outlier; infinite where nothing varies.
+        For each array, robust deviations beyond which a value seen in full is an outlier; infinite if nothing varies.
     """
 
     keep: Flags
     sites: tuple[int, ...]
-    rows: dict[int, Index]
+    values: dict[int, Index]
     reasons: list[str]
     limit: tuple[float, ...]
 
     @property
     def clean(self) -> bool:
-        """Whether every row is kept."""
+        """Whether every value is kept."""
         return bool(self.keep.all())
 
 
@@ -103,12 +103,12 @@ def find_outliers(
     Returns
     -------
     OutlierReport
-        Which rows to keep, and why not the others. A site most of whose rows are outliers is set aside whole. With
+        Which values to keep, and why not the others. A site most of whose values are outliers is set aside whole. With
         fewer than four sites, or when more than 40 % of them would go, nothing is set aside.
 
     Notes
     -----
-    With p = 1e-6 / N, a row of d dimensions is an outlier beyond the largest of: twice the chi quantile of d degrees
+    With p = 1e-6 / N, a value of d dimensions is an outlier beyond the largest of: twice the chi quantile of d degrees
     of freedom at 1 - p, over sqrt(d) (independent dimensions); the quantile of Student's t (dimensions that all say the
     same, no correlation of Gaussians gives more; N / 3 degrees of freedom, because the scale is estimated too); three
     times the typical site's furthest distance, or more where sites differ in it.
@@ -128,10 +128,10 @@ def find_outliers(
     offsets = stacks[0].offsets
     N, J = int(offsets[-1]), len(offsets) - 1
     keep = np.ones(N, dtype=bool)
-    site = group_of_rows(offsets)
+    site = group_of_values(offsets)
     seen = any_seen(stacks, N)
     sizes = np.bincount(site[seen], minlength=J)
-    if np.count_nonzero(sizes) < FEWEST_SITES:
+    if np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE:
         return OutlierReport(keep, (), {}, [], (np.inf,) * len(stacks))
     p = FALSE_ALARM / (N * len(stacks))
     distances = [_Distances.of(stack, p) for stack in stacks]
@@ -154,13 +154,13 @@ def find_outliers(
         )
         for j in np.flatnonzero(number)
     ]
-    rows = {int(j): np.flatnonzero(far[site == j]) for j in np.flatnonzero(number) if j not in whole}
-    return OutlierReport(keep, tuple(int(j) for j in whole), rows, reasons, limit)
+    values = {int(j): np.flatnonzero(far[site == j]) for j in np.flatnonzero(number) if j not in whole}
+    return OutlierReport(keep, tuple(int(j) for j in whole), values, reasons, limit)
 
 
 @dataclass(frozen=True, eq=False)
 class _Distances:
-    """How far the rows of one array lie from its centre, in units of its scale, and how far they may."""
+    """How far the values of one array lie from its centre, in units of its scale, and how far they may."""
 
     stack: Stack
     centre: Array
@@ -172,7 +172,7 @@ class _Distances:
 
     @classmethod
     def of(cls, stack: Stack, p: float) -> _Distances:
-        """Measure every row of a stack; `p` is the probability of a false alarm at one Gaussian row."""
+        """Measure every value of a stack; `p` is the probability of a false alarm at one Gaussian value."""
         from scipy.special import chdtri, stdtrit
 
         N, D = stack.values.shape
@@ -183,13 +183,13 @@ class _Distances:
             return replace(self, limits=np.full(N, np.inf))
         furthest = []
         number = np.empty(N, dtype=np.int64)
-        for rows, offsets in blocks_of_sites(stack):
-            off, usable = self.deviations(rows)
-            number[rows] = usable.sum(1)
+        for block, offsets in blocks_of_sites(stack):
+            off, usable = self.deviations(block)
+            number[block] = usable.sum(1)
             squares = np.einsum("ld,ld->l", off, off)
-            self.distance[rows] = np.sqrt(squares / np.maximum(number[rows], 1))
-            largest = np.maximum.reduceat(self.distance[rows], offsets[:-1])
-            furthest.append(largest[np.maximum.reduceat(number[rows], offsets[:-1]) > 0])
+            self.distance[block] = np.sqrt(squares / np.maximum(number[block], 1))
+            largest = np.maximum.reduceat(self.distance[block], offsets[:-1])
+            furthest.append(largest[np.maximum.reduceat(number[block], offsets[:-1]) > 0])
         degrees = np.arange(1, D + 1)
         student = -float(stdtrit(max(EFFICIENCY * np.count_nonzero(number), 1.0), p / 2))
         gaussian = np.maximum(GENEROUS * np.sqrt(chdtri(degrees, p) / degrees), student)
@@ -197,13 +197,13 @@ class _Distances:
         full = int(np.isfinite(scale).sum())
         return replace(self, limits=limits[np.maximum(number, 1) - 1], full_limit=float(limits[full - 1]))
 
-    def deviations(self, rows: slice | Index) -> tuple[Array, Flags]:
-        """Deviations of some rows in units of the scale, zero where not usable; and which are usable.
+    def deviations(self, order: slice | Index) -> tuple[Array, Flags]:
+        """Deviations of some values in units of the scale, zero where not usable; and which are usable.
 
         A value's own uncertainty excuses some: its variance is added to the square of the scale, and where it has less
         weight than is typical, that square is larger in proportion (it holds spread and the noise of a typical weight).
         """
-        part = self.stack.take(rows, self.stack.offsets)
+        part = self.stack.take(order, self.stack.offsets)
         measured = np.isfinite(self.scale)
         off = part.values - self.centre
         off *= np.where(measured, 1 / np.where(measured, self.scale, 1.0), 0.0)
@@ -219,11 +219,11 @@ class _Distances:
 
     @property
     def far(self) -> Flags:
-        """Rows beyond their limit."""
+        """Values beyond their limit."""
         return np.asarray(self.distance > self.limits)
 
     def confirmed(self, site: Index) -> Flags:
-        """Far rows that another site has too: within the limit before generosity, and nearer than by chance.
+        """Far values that another site has too: within the limit before generosity, and nearer than by chance.
 
         Two sites that send the same place independently have seen something there. A repeat to the last bit is no
         second opinion (a message that arrived twice), and errors of units are not confirmed: they stretch the noise as
@@ -234,25 +234,25 @@ class _Distances:
         if not far.any():
             return result
         within = self.limits / GENEROUS
-        # by the triangle inequality only these can be near a far row, and only where distances are alike
+        # by the triangle inequality only these can be near a far value, and only where distances are alike
         near = np.flatnonzero(self.distance > self.limits.min() - within[far].max())
         near = near[np.argsort(self.distance[near])]
         for j in np.unique(site[far]):
             others = near[site[near] != j]
             own = np.flatnonzero(far & (site == j))
             ends = [np.searchsorted(self.distance[others], self.distance[own] + sign * within[own]) for sign in (-1, 1)]
-            if self.stack.weight is not None:  # rows that see different dimensions obey no triangle inequality
+            if self.stack.weight is not None:  # values that see different dimensions obey no triangle inequality
                 ends = [np.zeros_like(own), np.full_like(own, len(others))]
-            for row, first, last in zip(own, *ends, strict=True):
+            for i, first, last in zip(own, *ends, strict=True):
                 if first < last:
-                    apart, d = self._nearest(row, others[first:last])
-                    by_chance = np.log(len(others)) + d * np.log(apart / self.distance[row])
-                    result[row] = apart < within[row] and by_chance < np.log(CHANCE)
+                    apart, d = self._nearest(i, others[first:last])
+                    by_chance = np.log(len(others)) + d * np.log(apart / self.distance[i])
+                    result[i] = apart < within[i] and by_chance < np.log(CHANCE)
         return result
 
-    def _nearest(self, row: int, others: Index) -> tuple[float, int]:
-        """How far the nearest other row is that is not the same, and in how many dimensions it was compared."""
-        (theirs, they_have), (own, has) = self.deviations(others), self.deviations(np.array([row]))
+    def _nearest(self, i: int, others: Index) -> tuple[float, int]:
+        """How far the nearest other value is that is not the same, and in how many dimensions it was compared."""
+        (theirs, they_have), (own, has) = self.deviations(others), self.deviations(np.array([i]))
         both = they_have & has
         d = both.sum(1)
         apart = np.sqrt(np.where(both, np.square(theirs - own), 0.0).sum(1) / np.maximum(d, 1))
@@ -282,8 +282,8 @@ def _reason(
     columns: Sequence[Sequence[str]] | None,
 ) -> str:
     """One sentence about one site: how many of its values, how far, and the worst entry beside the others' range."""
-    rows = np.flatnonzero(own)
-    sizes = [np.abs(d.deviations(rows)[0]) for d in distances]
+    far = np.flatnonzero(own)
+    sizes = [np.abs(d.deviations(far)[0]) for d in distances]
     which = max(range(len(sizes)), key=lambda i: float(sizes[i].max()))
     d = distances[which]
     place, dimension = np.unravel_index(int(sizes[which].argmax()), sizes[which].shape)
@@ -292,9 +292,9 @@ def _reason(
     others = d.stack.values[rest if weight is None else rest & (weight[:, dimension] > 0), dimension]
     between = f", the others between {others.min():.4g} and {others.max():.4g}" if len(others) else ""
     lie = "values lie" if size > 1 else "value lies"
-    value = d.stack.values[rows[place], dimension]
+    value = d.stack.values[far[place], dimension]
     return (
-        f"{who}: {len(rows)} of {size} {lie} more than {d.limits[rows].min():.2g} robust deviations from the others; "
+        f"{who}: {len(far)} of {size} {lie} more than {d.limits[far].min():.2g} robust deviations from the others; "
         f"largest in {labels[which]}{column} (value {value:.4g}{between}). "
         + ("The whole site is set aside." if whole else "Only these are set aside.")
     )

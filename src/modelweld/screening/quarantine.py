@@ -19,7 +19,7 @@ from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.result import Matching
 from modelweld.progress import track
-from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES, OutlierReport, find_outliers
+from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, OutlierReport, find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 
 MOST_SHARED = 0.5
@@ -52,8 +52,8 @@ def set_outliers_aside(
         return list(stacks), report
     sizes = np.add.reduceat(np.append(report.keep, False), stacks[0].offsets[:-1]) * (stacks[0].sizes > 0)
     stay = np.setdiff1d(np.arange(len(sizes)), report.sites)
-    rows = np.flatnonzero(report.keep)
-    return [stack.take(rows, offsets_of(sizes[stay])) for stack in stacks], report
+    kept = np.flatnonzero(report.keep)
+    return [stack.take(kept, offsets_of(sizes[stay])) for stack in stacks], report
 
 
 def put_outliers_back(matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack]) -> Matching:
@@ -89,7 +89,7 @@ def find_shifted(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     number = np.add.reduceat(np.append(shared & kept, False), matching.offsets[:-1])
     suspects = np.flatnonzero((sizes > 0) & (number < MOST_SHARED * sizes))
     most = BREAKDOWN * np.count_nonzero(sizes)
-    if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES or not 0 < len(suspects) <= most:
+    if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE or not 0 < len(suspects) <= most:
         return {}
     families = list(matching.families.values())
     board = Board(stacks, families, matching.prior, matching.copies, matching.stacked_labels)
@@ -125,7 +125,7 @@ def set_shifted_aside(
     left = np.add.reduceat(np.append(keep, False), offsets[:-1]) * (np.diff(offsets) > 0)
     empty = np.flatnonzero((left == 0) & (np.diff(offsets) > 0))
     stay = np.setdiff1d(np.arange(len(left)), empty)
-    rows = np.flatnonzero(keep)
-    fitted = [stack.take(rows, offsets_of(left[stay])) for stack in stacks]
+    kept = np.flatnonzero(keep)
+    fitted = [stack.take(kept, offsets_of(left[stay])) for stack in stacks]
     report = OutlierReport(keep, tuple(int(j) for j in empty), {}, reasons, ())
     return put_outliers_back(refit(fitted, matching.stacked_labels[keep]), report, stacks)

@@ -22,7 +22,7 @@ FEWEST_SHIFTED = 3
 SHIFT_ROUNDS = 20
 """Rounds of matching and shifting in turn; they settle in a few."""
 
-ROUNDING = 1e-9
+WEIGHT_ROUNDING = 1e-9
 """Share of an atom's weight below which what is left after a subtraction is rounding."""
 
 
@@ -80,7 +80,7 @@ def shift_of(board: Board, places: list[Shiftable], out: Without) -> Shift:
         mine = np.zeros((len(out.atoms), own.shape[1]))
         np.add.at(mine, out.where, own)
         total = x.total[out.atoms]
-        others = np.where(total - mine > ROUNDING * total, total - mine, 0.0)[out.where]
+        others = np.where(total - mine > WEIGHT_ROUNDING * total, total - mine, 0.0)[out.where]
         known = (own > 0) & (others > 0) & out.shared[:, None]
         variance = x.noise / np.where(own > 0, own, 1.0) + x.spread / (1 + x.spread / x.noise * others)
         off = x.values[out.values] - x.family.estimate(out.rest[x.number])[out.where]

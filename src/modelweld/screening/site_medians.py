@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
-FEWEST_SITES = 4
+FEWEST_SITES_TO_COMPARE = 4
 """Below this nothing is set aside. A median over sites needs an honest majority, and with three a site that merely
 differs makes two camps of one and two; from four on, the middle two are honest when one is not."""
 
-LARGEST_BLOCK = 100_000
+SITES_BLOCK = 100_000
 """Numbers per block of sites: less than a megabyte stays near the processor."""
 
 
 def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:
-    """Rows of some whole sites that have any, and where these sites begin among them: temporaries stay small."""
+    """Values of some whole sites that have any, and where these sites begin among them: temporaries stay small."""
     edges = np.unique(stack.offsets)
-    step = max(1, LARGEST_BLOCK // stack.values.shape[1])
+    step = max(1, SITES_BLOCK // stack.values.shape[1])
     first = 0
     while first < len(edges) - 1:
         last = max(first + 1, int(np.searchsorted(edges, edges[first] + step, side="right")) - 1)
@@ -30,10 +30,10 @@ def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:
 
 
 def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array:
-    """Means over each site's seen entries of some quantity, (sites that have rows, D); NaN where none is seen."""
+    """Means over each site's seen entries of some quantity, (sites that have values, D); NaN where none is seen."""
     means = []
-    for rows, offsets in blocks_of_sites(stack):
-        block = stack.take(rows, offsets)
+    for part, offsets in blocks_of_sites(stack):
+        block = stack.take(part, offsets)
         values = np.asarray(quantity(block))
         if block.weight is None:
             means.append(np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)[:, None])
@@ -46,10 +46,10 @@ def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array
 
 
 def median_over_sites(x: Array) -> Array:
-    """Median of each column over the sites that have it; NaN where fewer than FEWEST_SITES have."""
+    """Median of each column over the sites that have it; NaN where fewer than FEWEST_SITES_TO_COMPARE have."""
     if not np.isnan(x).any():
-        return np.asarray(np.median(x, axis=0)) if len(x) >= FEWEST_SITES else np.full(x.shape[1], np.nan)
-    enough = np.isfinite(x).sum(0) >= FEWEST_SITES
+        return np.asarray(np.median(x, axis=0)) if len(x) >= FEWEST_SITES_TO_COMPARE else np.full(x.shape[1], np.nan)
+    enough = np.isfinite(x).sum(0) >= FEWEST_SITES_TO_COMPARE
     result = np.full(x.shape[1], np.nan)
     if enough.any():
         result[enough] = np.nanmedian(x[:, enough], axis=0)
@@ -71,7 +71,7 @@ def _squares(x: Array) -> Array:
 
 
 def any_seen(stacks: Sequence[Stack], N: int) -> NDArray[np.bool_]:
-    """Rows of which at least one entry is seen."""
+    """Values of which at least one entry is seen."""
     if any(s.weight is None for s in stacks):
         return np.ones(N, dtype=bool)
     return np.asarray(np.logical_or.reduce([(s.weight > 0).any(1) for s in stacks if s.weight is not None]))

@@ -1,4 +1,4 @@
-"""What the centre knows: the atoms of all shards as sums, which of them are one, and the one objective of it all.
+"""What the centre knows: the atoms of all shards as sums of sufficient statistics, which are one, and the objective.
 
 An atom of a shard is like a local parameter that n sites hold already: joining it to an atom that m others hold scores
 
@@ -18,13 +18,13 @@ import numpy as np
 from modelweld.families import Gaussian
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, group_of_rows, offsets_of
+from modelweld.inputs.stack import Index, group_of_values, offsets_of
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.shard import Summary
 
-LARGEST_BLOCK = 4_000_000
+CENTRE_BLOCK = 4_000_000
 """Elements of the largest temporary (atoms of a shard x atoms x statistics): 32 MB."""
 
 
@@ -75,7 +75,7 @@ class Centre(Tally):
         super().__init__(
             [self.family],
             [np.concatenate([self.own_rows[s] for s in self.turn])],
-            group_of_rows(offsets),
+            group_of_values(offsets),
             np.concatenate([self.places[s] for s in self.turn]),
             holds=np.concatenate([self.own_counts[s] for s in self.turn]),
         )
@@ -145,7 +145,7 @@ class Centre(Tally):
         m = self.counts[atoms]
         scores = self.log_rate[m + n[:, None]] - self.log_rate[m] - self.log_rate[n][:, None]
         scores -= self.family.log_evidence(own)[:, None]
-        block = max(1, LARGEST_BLOCK // max(1, sums.size))
+        block = max(1, CENTRE_BLOCK // max(1, sums.size))
         for a in range(0, len(own), block):  # the subtraction trick itself: `Gaussian.gain` is for single values
             scores[a : a + block] += Family.gain(self.family, own[a : a + block], sums)
         return np.asarray(scores)

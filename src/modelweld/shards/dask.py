@@ -88,16 +88,16 @@ class OnDask(Engine):
         self.labels: list[Any] = [None] * self.shards
         self.proposed = list(self.labels)
 
-    def _asked(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
-        return list(self.client.gather(self._submitted(function, which, arguments)))
+    def _ask(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        return list(self.client.gather(self._submit(function, which, arguments)))
 
-    def _changed(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
-        both = self._submitted(function, which, arguments)
+    def _change(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        both = self._submit(function, which, arguments)
         for s, future in zip(which, both, strict=True):
             self.proposed[s] = self.client.submit(itemgetter(0), future, pure=False)
         return list(self.client.gather([self.client.submit(itemgetter(1), future, pure=False) for future in both]))
 
-    def _submitted(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+    def _submit(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
         if self.holds:
             self._spread()
         return [

@@ -1,4 +1,4 @@
-"""Where shards lie: functions go there, labels stay there, sums come back.
+"""Where shards lie: functions go there, labels stay there, sums of sufficient statistics come back.
 
 `Here` is this machine, with as many processes as joblib is given; `modelweld.shards.dask.OnDask` a cluster.
 """
@@ -44,22 +44,22 @@ class Engine(ABC):
 
     def ask(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
         """``function(shard, labels, *arguments)`` of these shards."""
-        return self._counted(arguments, self._asked(function, which, arguments))
+        return self._count(arguments, self._ask(function, which, arguments))
 
     def change(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
         """As `ask`, for functions that return (labels, answer): the labels stay there, as a proposal until `keep`."""
-        return self._counted(arguments, self._changed(function, which, arguments))
+        return self._count(arguments, self._change(function, which, arguments))
 
-    def _counted(self, down: Sequence[Any], up: list[Any]) -> list[Any]:
+    def _count(self, down: Sequence[Any], up: list[Any]) -> list[Any]:
         self.moved.down += sum(len(pickle.dumps(x, protocol=5)) for x in down)
         self.moved.up += sum(len(pickle.dumps(x, protocol=5)) for x in up)
         return up
 
     @abstractmethod
-    def _asked(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]: ...
+    def _ask(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]: ...
 
     @abstractmethod
-    def _changed(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]: ...
+    def _change(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]: ...
 
     @abstractmethod
     def keep(self, s: int) -> None:
@@ -76,14 +76,14 @@ class Here(Engine):
         self.labels: list[Index | None] = [None] * self.shards
         self.proposed = list(self.labels)
 
-    def _asked(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+    def _ask(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
         from joblib import Parallel, delayed
 
         tasks = (delayed(function)(self.held[s], self.labels[s], *a) for s, a in zip(which, arguments, strict=True))
         return list(Parallel(n_jobs=self.n_jobs)(tasks))
 
-    def _changed(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
-        both = self._asked(function, which, arguments)
+    def _change(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
+        both = self._ask(function, which, arguments)
         for s, (labels, _) in zip(which, both, strict=True):
             self.proposed[s] = labels
         return [answer for _, answer in both]

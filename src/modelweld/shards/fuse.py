@@ -1,6 +1,7 @@
 """Fusing more than one machine holds: sites in shards, shards fused where they lie, sums merged, matchings polished.
 
-1. Every shard is fused where it lies (Algorithm 1 on its own sites) and sends its atoms up as sums of rows.
+1. Every shard is fused where it lies (Algorithm 1 on its own sites) and sends its atoms up as sums of
+   rows (sufficient statistics).
 2. The centre merges shards by these sums, by the exact gain of the one objective (`modelweld.shards.centre`).
 3. Polish: at most three sweeps over all sites given the atoms of all shards, hyperparameters learned in between.
 
@@ -41,7 +42,7 @@ from modelweld.shards.shard import Source, Summary, Survey, fuse_shard, propose,
 from modelweld.shards.standard_errors import STATISTICS, refit, slopes
 from modelweld.threads import check_n_jobs
 
-FEWEST_SITES = 32
+FEWEST_SITES_OF_A_SHARD = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""
 
 MOST_POLISH = 3
@@ -99,7 +100,7 @@ def fuse_shards(
         return run(Here(list(shards), n_jobs), family, prior, seed=seed, sweeps=sweeps)
 
 
-def grouped(sites: Sequence[Any], size: int = FEWEST_SITES) -> list[list[Any]]:
+def grouped(sites: Sequence[Any], size: int = FEWEST_SITES_OF_A_SHARD) -> list[list[Any]]:
     """Sites in shards of at least `size`, drawn by their content, so that the order given does not matter.
 
     Examples
@@ -139,7 +140,7 @@ def run(engine: Engine, family: Gaussian | None, prior: Prior | Auto, *, seed: i
     for s in everyone:
         engine.keep(s)
     varying = any(x.varying for x in surveys)
-    start = _pooled([summaries[s] for s in turn])
+    start = _pool([summaries[s] for s in turn])
     centre = Centre(summaries, turn, start, prior, sizes, varying)
     if varying:  # every shard sent sums for the noise that it had learned by itself
         centre.restate(start, engine.ask(restate, everyone, [(start,)] * engine.shards))
@@ -163,7 +164,7 @@ def run(engine: Engine, family: Gaussian | None, prior: Prior | Auto, *, seed: i
             break
         _learn(engine, centre)
         trace.append((f"learning {t}", centre.objective()))
-    return _finished(engine, centre, trace, rounds, changed)
+    return _finish(engine, centre, trace, rounds, changed)
 
 
 def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, int]:
@@ -210,7 +211,7 @@ def _learn(engine: Engine, centre: Centre) -> None:
     centre.restate(family, engine.ask(restate, everyone, [(family,)] * engine.shards))
 
 
-def _finished(
+def _finish(
     engine: Engine, centre: Centre, trace: list[tuple[str, float]], rounds: list[int], changed: list[int]
 ) -> ShardFusion:
     """Atoms by decreasing count, as in `fuse`."""
@@ -236,7 +237,7 @@ def _check_asked(family: Gaussian, prior: Prior | Auto, sweeps: int) -> None:
     if type(family) is not Gaussian or family.shape == "full" or family.learning == "moments":
         raise InputError(
             "shards are fused with a Gaussian of shape 'diagonal' or 'scalar' and learning by 'likelihood' or "
-            f"'nothing': its sums tell all. Found {family!r}; use modelweld.fuse for other families."
+            f"'nothing': its sums are sufficient. Found {family!r}; use modelweld.fuse for other families."
         )
     if not (prior == "auto" or isinstance(prior, Prior)):
         raise InputError(f"prior must be a Prior, such as BetaBernoulli(), or 'auto'; found {prior!r}.")
@@ -258,12 +259,12 @@ def _check_alike(surveys: Sequence[Survey]) -> None:
                 f"{x.array or 'plain arrays'} with {len(x.mean)} columns {list(x.columns[:5])}, the first shard "
                 f"{first.array or 'plain arrays'} with {len(first.mean)} columns {list(first.columns[:5])}."
             )
-    small = [s for s, x in enumerate(surveys) if len(x.sizes) < FEWEST_SITES]
+    small = [s for s, x in enumerate(surveys) if len(x.sizes) < FEWEST_SITES_OF_A_SHARD]
     if small and len(surveys) > 1:
         warn_user(
-            f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES} sites (first of them is shard "
-            f"{small[0]} with {len(surveys[small[0]].sizes)}): their own matchings rest on little. Put more sites "
-            "into a shard.",
+            f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES_OF_A_SHARD} sites (first of them is "
+            f"shard {small[0]} with {len(surveys[small[0]].sizes)}): their own matchings rest on little. Put more "
+            "sites into a shard.",
             SmallShardWarning,
         )
 
@@ -277,7 +278,7 @@ def _common_scale(surveys: Sequence[Survey], pooled: bool) -> tuple[Array, Array
     return origin, NOISE_FLOOR * usable_variance(origin, total, extremes[np.isfinite(extremes)], pooled)
 
 
-def _pooled(summaries: Sequence[Summary]) -> Gaussian:
+def _pool(summaries: Sequence[Summary]) -> Gaussian:
     """Hyperparameters to merge with: what the shards learned, by the number of values that taught them."""
     values = np.array([x.counts.sum() for x in summaries], dtype=np.float64)
     teaching = values - [len(x.counts) for x in summaries]

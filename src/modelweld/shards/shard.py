@@ -1,8 +1,9 @@
 """What happens where a shard lies: sites are read, fused, and matched again to the atoms of all shards.
 
 A *shard* is a group of sites that lie together. Every function here takes a `Shard` and the labels of its values and
-gives back little: sums of the family's rows (for a Gaussian: number, sum and sum of squares of an atom's values).
-Labels number the shard's own atoms 0, 1, ...; which atom of the centre each is, the centre knows (`Summary.place`).
+gives back little: sums of the family's sufficient statistics (for a Gaussian: number, sum and sum of squares of an
+atom's values). Labels number the shard's own atoms 0, 1, ...; which atom of the centre each is, the centre knows
+(`Summary.place`).
 """
 
 from __future__ import annotations

@@ -99,10 +99,10 @@ def export(
     Points behind the smallest component: ...
     Nothing was written.
     """
-    model = _loaded(model)
+    model = _load(model)
     local = _read(model, site, features, {**facts, "counts": counts, "X": X})
     if units is not None:
-        local = local.with_(facts={**local.facts, "units": _checked_units(units, local)})
+        local = local.with_(facts={**local.facts, "units": _check_units(units, local)})
     scales = _scales(noise, local)
     if scales:
         local = _noisy(local, scales, np.random.default_rng(seed))
@@ -129,7 +129,7 @@ def export(
     )
 
 
-def _loaded(model: object) -> object:
+def _load(model: object) -> object:
     """A fitted model; from a skops file, which is read here because this is the site."""
     if not isinstance(model, (str, os.PathLike)):
         return model
@@ -155,7 +155,7 @@ def _read(model: object, site: str, features: Sequence[str] | None, facts: Mappi
     return read(model, site=site, features=features, **told)
 
 
-def _checked_units(units: Mapping[str, str], local: LocalModel) -> dict[str, str]:
+def _check_units(units: Mapping[str, str], local: LocalModel) -> dict[str, str]:
     known = local.coordinates.get("feature", ())
     unknown = [name for name in units if name not in known]
     if unknown:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.files.limits import in_words
+from modelweld.files.limits import spell_bytes
 from modelweld.inputs.local_model import Array, LocalModel
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Report:
     @property
     def _title(self) -> str:
         what = f"{self.kind or 'parameters'}{f' ({self.source})' if self.source else ''}"
-        return f"What leaves {self.site or 'the site'}: {what}, {in_words(self.bytes)}"
+        return f"What leaves {self.site or 'the site'}: {what}, {spell_bytes(self.bytes)}"
 
     @property
     def _sentences(self) -> list[str]:

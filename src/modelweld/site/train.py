@@ -18,7 +18,6 @@ from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries import read
-from modelweld.matching.result import Matching
 from modelweld.progress import Progress, is_heard, listen, tell
 from modelweld.site.failures import Failure, check_enough
 from modelweld.site.partitions import is_data, keep_wanted, name_arguments, name_partitions
@@ -38,15 +37,8 @@ class TrainedFusion(Fusion):
         Partitions that gave no model, in the order in which they were given.
     """
 
-    def __init__(
-        self,
-        models: Sequence[Any],
-        sites: Sequence[str],
-        matchings: Mapping[str, Matching],
-        settings: Mapping[str, Any] | None = None,
-        failures: Sequence[Failure] = (),
-    ) -> None:
-        super().__init__(models, sites, matchings, settings)
+    def __init__(self, fusion: Fusion, failures: Sequence[Failure] = ()) -> None:
+        super().__init__(fusion.given, fusion.sites, fusion.matchings, fusion.settings)
         self.failures = tuple(failures)
 
 
@@ -123,22 +115,20 @@ def train_and_fuse(
     from sklearn.utils.parallel import delayed
 
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") or callable(estimator)):
-        raise _refused(estimator)
+        raise _refusal(estimator)
     unknown = sorted(options.keys() - signature(fuse).parameters.keys())
     if unknown:  # said now, not after training
         raise InputError(f"neither train_and_fuse nor fuse has an option {unknown[0]!r}.")
     check_n_jobs(n_jobs)
     data = name_partitions(partitions, sites)
-    tasks = [
-        delayed(_attempted)(j, estimator, part, site, features, seed) for j, (site, part) in enumerate(data.items())
-    ]
+    tasks = [delayed(_attempt)(j, estimator, part, site, features, seed) for j, (site, part) in enumerate(data.items())]
     with listen(progress, "training and fusing"):
         answers = _answers(tasks, n_jobs)
         models = [answer for answer in answers if isinstance(answer, LocalModel)]
         failures = tuple(answer for answer in answers if isinstance(answer, Failure))
         check_enough(len(models), max(minimum, 1), failures)
         fusion = fuse(models, seed=seed, **options)
-    return TrainedFusion(fusion.given, fusion.sites, fusion.matchings, fusion.settings, failures)
+    return TrainedFusion(fusion, failures)
 
 
 def trained(
@@ -169,11 +159,11 @@ def trained(
         if hasattr(estimator, "fit"):
             from sklearn.base import clone
 
-            model = _seeded(clone(estimator), own)
+            model = _seed(clone(estimator), own)
             facts = name_arguments(model, data)
             model.fit(**facts)
         elif not callable(estimator):
-            raise _refused(estimator)
+            raise _refusal(estimator)
         else:
             model = estimator(data, **({"seed": own} if _wants_seed(estimator) else {}))
             if isinstance(model, LocalModel):
@@ -211,7 +201,7 @@ def _answers(tasks: Sequence[object], n_jobs: int | None) -> list[LocalModel | F
     return [answers[j] for j in range(len(tasks))]
 
 
-def _attempted(
+def _attempt(
     j: int, estimator: object, data: object, site: str, features: Sequence[str] | None, seed: int
 ) -> tuple[int, LocalModel | Failure]:
     """What a worker does: number of the partition, and its model or why there is none."""
@@ -222,7 +212,7 @@ def _attempted(
         return j, Failure(site, type(wrong).__name__, str(wrong), traceback.format_exc())
 
 
-def _seeded(model: Any, seed: int) -> Any:
+def _seed(model: Any, seed: int) -> Any:
     """The estimator with a number in place of each random state that is None."""
     open_ones = [
         name
@@ -233,7 +223,7 @@ def _seeded(model: Any, seed: int) -> Any:
     return model.set_params(**dict(zip(open_ones, numbers, strict=True)))
 
 
-def _refused(estimator: object) -> InputError:
+def _refusal(estimator: object) -> InputError:
     return InputError(
         "estimator is an estimator with fit, such as KMeans(3), or a function of a partition that returns a fitted "
         f"model; found {estimator!r}."

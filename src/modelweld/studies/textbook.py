@@ -102,7 +102,7 @@ def textbook(
     D = arrays[0].shape[1]
     start = Hyperparameters(*(np.broadcast_to(np.asarray(x, np.float64), D) for x in (mean, noise, spread)))
     scores = partial(score_matrix, J=len(arrays), alpha=alpha, gamma0=gamma0, cut=cut, cap=cap)
-    atoms, labels, found = _swept(arrays, scores, start, sweeps, np.random.default_rng(seed))
+    atoms, labels, found = _sweep(arrays, scores, start, sweeps, np.random.default_rng(seed))
     values = found.mean * found.noise + found.spread * atoms.sums
     values /= found.noise + atoms.counts[:, None] * found.spread
     as_authors = cut == AUTHORS_LARGEST_COUNT and cap == AUTHORS_MOST_ATOMS
@@ -114,7 +114,7 @@ def textbook(
     return fusion_of(groups, offsets, labels, values, "textbook", prior=prior, families=families, objective=objective)
 
 
-def _swept(
+def _sweep(
     groups: Sequence[Array],
     scores: Callable[..., Array],
     hyper: Hyperparameters,

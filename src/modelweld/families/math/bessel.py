@@ -64,7 +64,7 @@ def tilt(D: int, squared: Array) -> Array:
     """Difference log C_D(0) - log C_D(kappa) given kappa^2; zero at zero."""
     order, steps = _reachable(D)
     if steps == 0:
-        return _expanded(order, squared, with_slope=False)[0]
+        return _expand(order, squared, with_slope=False)[0]
     return tilt_and_slope(D, squared)[0]
 
 
@@ -76,7 +76,7 @@ def slope(D: int, squared: Array) -> Array:
 def tilt_and_slope(D: int, squared: Array) -> tuple[Array, Array]:
     """Both, at the price of one."""
     order, steps = _reachable(D)
-    value, a = _expanded(order, squared, with_slope=True)
+    value, a = _expand(order, squared, with_slope=True)
     factor = np.ones_like(value)
     for i in range(steps):
         growth = squared * a
@@ -91,7 +91,7 @@ def _reachable(D: int) -> tuple[float, int]:
     return D / 2 - 1 + steps, steps
 
 
-def _expanded(order: float, squared: Array, with_slope: bool) -> tuple[Array, Array]:
+def _expand(order: float, squared: Array, with_slope: bool) -> tuple[Array, Array]:
     """Tilt at a large order, and (else zero) its slope."""
     series, its_slope = _series(order)
     square = np.asarray(squared, dtype=np.float64) / order**2

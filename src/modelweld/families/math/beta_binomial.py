@@ -1,7 +1,7 @@
 """Proportions of trials about a Beta: the likelihood of its pseudo-counts, and densities of values that are no counts.
 
-With v a share of successes, worth w trials, and l(x) = v log x + (1 - v) log(1 - x), log p(v) = w l(p) + h: the carrier
-h is here in two parts, one that depends on what values are worth and one that does not.
+With v a share of successes, worth w trials (its effective sample size), and l(x) = v log x + (1 - v) log(1 - x), log
+p(v) = w l(p) + h: the carrier h is here in two parts, one that depends on what values are worth and one that does not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PSEUDO_COUNTS = (1e-3, 1e6)
 WORTH = (1e-2, 1e8)
 """Bounds of `between`: values that tell nothing, or that coincide to four digits."""
 
-LARGEST_BLOCK = 1_000_000
+BETA_BINOMIAL_BLOCK = 1_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
 
 
@@ -101,7 +101,7 @@ def predictive(s: Array, f: Array, S: Array, F: Array) -> Array:
     w = s + f
     alike = np.allclose(w, w[:1], rtol=1e-14, atol=0.0)
     result = np.empty((len(s), len(S)))
-    for part in blocks(len(s), S.size, LARGEST_BLOCK):
+    for part in blocks(len(s), S.size, BETA_BINOMIAL_BLOCK):
         totals = gammaln(S + F + (w[0] if alike else w[part, None, :]))
         ends = gammaln(S + s[part, None, :]) + gammaln(F + f[part, None, :])
         result[part] = ends.sum(-1) - totals.sum(-1)

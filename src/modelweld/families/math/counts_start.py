@@ -1,7 +1,7 @@
-"""First hyperparameters of `Counts`: read off rows that are most likely copies of each other.
+"""First hyperparameters of `Counts`: read off values that most likely belong to one atom.
 
-As in `modelweld.families.math.start`, the largest groups are matched pairwise, and the closest pairs taken for copies.
-Two rows p, q of one atom, each worth n, have mean m and, on average,
+As in `modelweld.families.math.start`, the largest groups are matched pairwise, and the closest pairs taken to
+belong to one atom. Two such values p, q, each of effective sample size n, have mean m and, on average,
 
     n (KL(p, m) + KL(q, m)) = half of their degrees of freedom (see `modelweld.families.math.freedom`).
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from modelweld.families.math.effective_size import SMALLEST_SHARE
 from modelweld.families.math.freedom import SEEN_ONCE, freedom
-from modelweld.families.math.simplex import ZERO, Rows
+from modelweld.families.math.simplex import ZERO, Compositions
 from modelweld.families.math.start import (
     CLOSER,
     CLOSEST,
@@ -27,52 +27,52 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
 WORTH = (1e-2, 1e7)
-"""Bounds of `between`: rows that tell nothing, or that coincide to three digits."""
+"""Bounds of `between`: values that tell nothing, or that coincide to three digits."""
 
 UNKNOWN_WORTH = 100.0
 """`between` when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
 
 LEAST_SHARE = 0.5
 """Of the first `between`: it does not fall below. Far below, where most words are worth less than one observation, the
-density of a row is no longer right (a word that is present costs too little), and everything would be explained as
-chance about one mean. Rows that seem to be copies give a first `between` within a factor of 1.6 in simulated sets of 5
+density of a value is no longer right (a word that is present costs too little), and everything would be explained as
+chance about one mean. Values taken for one atom's give a first `between` within a factor of 1.6 in simulated sets of 5
 to 1,000 words."""
 
 ROWS_LOOKED_AT = 200
-"""Rows from which the first pseudo-counts are learned, those of the largest groups first."""
+"""Values from which the first pseudo-counts are learned, those of the largest groups first."""
 
 HALVINGS = 30
 """Of the interval of log n: to one part in 1e8."""
 
 
-def first_worths(stack: Stack, rows: Rows) -> list[float]:
+def first_worths(stack: Stack, compositions: Compositions) -> list[float]:
     """Values of `between` worth trying; two where few dimensions leave it open which pairs are copies."""
-    pairs = _matched_pairs(stack, rows)
+    pairs = _match_pairs(stack, compositions)
     if not len(pairs):
         return [UNKNOWN_WORTH]
-    found = np.sort([_worth_of_pair(rows, i, j) for i, j in pairs])[::-1]
+    found = np.sort([_worth_of_pair(compositions, i, j) for i, j in pairs])[::-1]
     shares = (CLOSER, CLOSEST) if stack.values.shape[1] < FEW_DIMENSIONS else (CLOSEST,)
     return [float(np.clip(found[int(q * (len(found) - 1))], *WORTH)) for q in shares]
 
 
-def first_rows(stack: Stack, rows: Rows) -> Index:
-    """Rows that pseudo-counts are first learned from."""
+def first_values(stack: Stack, compositions: Compositions) -> Index:
+    """Values that pseudo-counts are first learned from."""
     largest = [stack.group(int(j)) for j in stack.largest(len(stack.sizes))]
     chosen = np.concatenate([np.zeros(0, dtype=np.int64), *largest])
-    return np.asarray(chosen[rows.n[chosen] > 0][:ROWS_LOOKED_AT])
+    return np.asarray(chosen[compositions.n[chosen] > 0][:ROWS_LOOKED_AT])
 
 
-def _matched_pairs(stack: Stack, rows: Rows) -> list[tuple[int, int]]:
-    """Rows of different groups that an optimal matching of square roots puts together."""
+def _match_pairs(stack: Stack, compositions: Compositions) -> list[tuple[int, int]]:
+    """Values of different groups that an optimal matching of square roots puts together."""
     from scipy.optimize import linear_sum_assignment
 
     groups = [stack.group(int(j)) for j in stack.largest(GROUPS_COMPARED)]
-    groups = [g[rows.n[g] > 0] for g in groups]
+    groups = [g[compositions.n[g] > 0] for g in groups]
     found: list[tuple[int, int]] = []
     for a, b in combinations([g for g in groups if len(g)], 2):
         if len(found) >= ENOUGH_DISTANCES:
             break
-        alike = np.sqrt(rows.p[a]) @ np.sqrt(rows.p[b]).T
+        alike = np.sqrt(compositions.p[a]) @ np.sqrt(compositions.p[b]).T
         if max(alike.shape) > LARGEST_MATCHED:
             i, j = np.arange(len(a)), alike.argmax(1)
         else:
@@ -81,30 +81,30 @@ def _matched_pairs(stack: Stack, rows: Rows) -> list[tuple[int, int]]:
     return found
 
 
-def _worth_of_pair(rows: Rows, i: int, j: int) -> float:
-    """`between` at which the two rows differ as much as copies do on average."""
-    p, q = _in_common(rows, i, j)
+def _worth_of_pair(compositions: Compositions, i: int, j: int) -> float:
+    """`between` at which the two values differ as much as copies do on average."""
+    p, q = _in_common(compositions, i, j)
     m = (p + q) / 2
     divergence = sum(float((r[r > ZERO] * np.log(r[r > ZERO] / m[r > ZERO])).sum()) for r in (p, q))
     low, high = np.log(WORTH)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         n = float(np.exp(middle))
-        expected = 0.5 * sum(_freedom(r, n, rows.once[k] / rows.n[k]) for r, k in ((p, i), (q, j)))
+        expected = 0.5 * sum(_freedom(r, n, compositions.once[k] / compositions.n[k]) for r, k in ((p, i), (q, j)))
         low, high = (middle, high) if n * divergence < expected else (low, middle)
     noise = float(np.exp(-low))
-    return 1 / max(noise - float(1 / rows.n[i] + 1 / rows.n[j]) / 2, SMALLEST_SHARE * noise)
+    return 1 / max(noise - float(1 / compositions.n[i] + 1 / compositions.n[j]) / 2, SMALLEST_SHARE * noise)
 
 
-def _in_common(rows: Rows, i: int, j: int) -> tuple[Array, Array]:
-    """Both rows over the words that both know."""
-    p, q = rows.p[i], rows.p[j]
-    if rows.seen is not None:
-        both = rows.seen[i] * rows.seen[j]
+def _in_common(compositions: Compositions, i: int, j: int) -> tuple[Array, Array]:
+    """Both values over the words that both know."""
+    p, q = compositions.p[i], compositions.p[j]
+    if compositions.seen is not None:
+        both = compositions.seen[i] * compositions.seen[j]
         p, q = (x * both / max(float((x * both).sum()), ZERO) for x in (p, q))
     return p, q
 
 
 def _freedom(p: Array, n: float, once: float) -> float:
-    """Degrees of freedom of one row worth n."""
+    """Degrees of freedom of one value worth n."""
     return float(freedom(n * p[p > ZERO]).sum() - freedom(np.array([n]))[0] + SEEN_ONCE * n * once)

@@ -1,4 +1,4 @@
-"""How many observations a site's value is worth.
+"""How many observations a site's value is worth: its effective sample size.
 
 A site's rate, proportion, topic or covariance comes from n observations, but sites also differ from each other: n alone
 would have them all different. As if each site had drawn its own truth from `between` observations of the atom's, the

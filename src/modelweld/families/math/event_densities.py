@@ -1,8 +1,8 @@
 """How a value that is not negative scatters about its atom: Poisson (rates, counts) or Gamma (scales, durations).
 
-Worth w (an exposure, or a shape), a value v has log p(v) = p log(lambda) - r lambda + h, where lambda is the atom's
-rate, or the inverse of its scale, and p and r are proportional to w. Atoms have lambda ~ Gamma(a, b). The carrier h is
-in two parts: one depends on w, and comes with its derivative; one does not.
+Worth w (an exposure, or a shape: the effective sample size), a value v has log p(v) = p log(lambda) - r lambda + h,
+where lambda is the atom's rate, or the inverse of its scale, and p and r are proportional to w. Atoms have lambda ~
+Gamma(a, b). The carrier h is in two parts: one depends on w, and comes with its derivative; one does not.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from modelweld.families.math.maximise import ByAtom, LogLikelihood
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
-LARGEST_BLOCK = 1_000_000
+EVENTS_BLOCK = 1_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
 
 
@@ -100,7 +100,7 @@ class Poisson:
         base = (P * np.log(R) - gammaln(P)).sum(-1)
         alike = self.alike(p, r)
         result = np.empty((len(p), len(P)))
-        for part in blocks(len(p), P.size, LARGEST_BLOCK):
+        for part in blocks(len(p), P.size, EVENTS_BLOCK):
             if alike:
                 result[part] = self.of_alike(p[part], r[part], P, R)
             else:

@@ -1,4 +1,4 @@
-"""The carrier of events when what a value is worth is learned: right on average also where few are expected.
+"""The carrier (base measure) of events when effective sample sizes are learned: unbiased also where few are expected.
 
 A value v worth w observations has a density exp(-w KL(v, theta)) times a factor h that may depend on v and w, not on
 theta. For many events x = w v, h is sqrt(x) / v up to a constant. For few, the obvious extensions (Gamma functions for

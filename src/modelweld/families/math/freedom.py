@@ -1,6 +1,6 @@
-"""How much a row of probabilities may differ from its atom's by chance: degrees of freedom where words are rare.
+"""How much a composition may differ from its atom's by chance: degrees of freedom where words are rare.
 
-If a row p comes from n observations of theta, n KL(p, theta) is on average half a unit for every word with n theta_w
+If a value p comes from n observations of theta, n KL(p, theta) is on average half a unit for every word with n theta_w
 well above one, and much less for rarer words. Learning n must know how much less: the continuous multinomial, which
 counts every word of a vocabulary of 1,000, learns 3,800 where 200 is true.
 
@@ -18,7 +18,7 @@ and `log_freedom` is the function with x a'(x) = d(x):  a(x) = -log log(1 + y). 
     exp(-n KL(p, theta) + sum_w a(n p_w) - a(n)),
 
 the expected slope by n is zero at the true n, for few and many, rare and frequent words. That is a statement about
-the neighbourhood of the truth: far below it the density is too large, see LEAST_SHARE in `counts`.
+the neighbourhood of the truth: far below it the density is too large, see LEAST_SHARE in `families.math.counts_start`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from modelweld.inputs.local_model import Array
 
 SEEN_ONCE = 1.25
-"""Degrees of freedom that each word counted exactly once adds, in a row of whole numbers. There rare words are mostly
+"""Degrees of freedom that each word counted exactly once adds, in a value of whole numbers. There rare words are mostly
 not seen at all, which `freedom` takes for certainty. Those seen once tell how many there are (Good and Turing); 1.25
 makes up for E[x log(x / lam)] - E d(x), x Poisson(lam), summed over Zipf's spectrum d lam / lam."""
 

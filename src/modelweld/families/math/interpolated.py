@@ -44,7 +44,7 @@ class Interpolated:
         return self._nodes[i]
 
 
-def _solved() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def _solve() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """Coefficients of the polynomial (8,) from values and slopes (8,) at the nodes."""
     k = np.arange(8)
     values = AROUND[:, None] ** k
@@ -52,4 +52,4 @@ def _solved() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     return np.linalg.inv(np.concatenate([values, slopes]))
 
 
-_POLYNOMIAL = _solved()
+_POLYNOMIAL = _solve()

@@ -9,7 +9,7 @@ import numpy as np
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
-MOST_STEPS = 100
+MOST_CLIMB_STEPS = 100
 """Of one climb. Learning is called after every sweep and goes on from where it was, so it need not end here."""
 
 
@@ -52,7 +52,7 @@ def climb(log_likelihood: LogLikelihood, start: Array, low: Array, high: Array, 
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(low, high, strict=True)),
-        options={"maxiter": MOST_STEPS, "ftol": 1e-12, "gtol": 1e-6 / scale},
+        options={"maxiter": MOST_CLIMB_STEPS, "ftol": 1e-12, "gtol": 1e-6 / scale},
     )
     return np.asarray((found.x if -found.fun * scale > before else start) / unit)
 

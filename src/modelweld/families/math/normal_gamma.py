@@ -16,10 +16,10 @@ from modelweld.inputs.local_model import Array
 STRENGTHS = (1e-8, 1e8)
 """Bounds of strength: the decades in which spread / noise of real values is searched."""
 
-MOST_STEPS = 60
+MOST_UPDATE_STEPS = 60
 """Steps of one update. It starts from the last one's result, so what is left undone is done after the next sweep."""
 
-LARGEST_BLOCK = 2_000_000
+NORMAL_GAMMA_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
 
 SHAPES = (0.1, 1e4)
@@ -82,7 +82,7 @@ def predictive(own: Statistics, of: Statistics, at: Belief) -> Array:
     constant = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(2 * np.pi * rate)
     y = own.S / np.where(own.W > 0, own.W, 1.0)
     result = np.empty((len(y), len(of.n)))
-    for part in blocks(len(y), of.n.size, LARGEST_BLOCK):
+    for part in blocks(len(y), of.n.size, NORMAL_GAMMA_BLOCK):
         w = own.W[part, None, :]
         share = strength / (strength + w)
         off = y[part, None, :] - centre
@@ -145,7 +145,9 @@ def maximise(of: Statistics, old: Belief, floor: Array) -> Belief:
     bounds += [log_bounds(bool(told[d]), old.strength[d], *STRENGTHS) for d in range(D)]
     bounds += [log_bounds(bool(told[d]), old.shape[d], *SHAPES) for d in range(D)]
     bounds += [log_bounds(True, noise[d], low[d], noise[d] * np.exp(LARGEST_LOG_STEP)) for d in range(D)]
-    found = minimize(cost, np.zeros(4 * D), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS})
+    found = minimize(
+        cost, np.zeros(4 * D), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_UPDATE_STEPS}
+    )
     new = at(found.x)
     better = log_evidence(of, new).sum(0) > start_value
     return Belief(*(np.where(better, a, b) for a, b in zip(new, old, strict=True)))

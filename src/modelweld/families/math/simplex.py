@@ -1,4 +1,4 @@
-"""Rows of counts or probabilities as what both are: probabilities, and the number of observations behind them."""
+"""Compositions (values on the simplex), sent as counts or probabilities: these, and the observations behind them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
 SUM_ROUNDING = 1e-5
-"""By how much a row of probabilities may miss the sum of one: those of float32 programs do."""
+"""By how much probabilities may miss the sum of one: those of float32 programs do."""
 
 ZERO = 1e-100
 """Probabilities below this count as zero."""
@@ -30,10 +30,10 @@ and 2,000 observations and for unknown numbers); at twice the distance it is 200
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """L rows over D words.
+class Compositions:
+    """L compositions over D words.
 
-    `p` (L, D) are probabilities (zeros for rows that were not seen), `n` (L,) the observations behind each (infinite
+    `p` (L, D) are probabilities (zeros for values that were not seen), `n` (L,) the observations behind each (infinite
     where not known, zero where not seen), `seen` (L, D) which words a site knows, None if all; `once` (L,) counts words
     seen exactly once, `positive` are the positive entries of `p` row by row, those of row i from `first[i]` on.
     """
@@ -46,8 +46,8 @@ class Rows:
     first: Index
 
     @staticmethod
-    def of(values: Array, weight: Array | None, counted: bool | None = None) -> Rows:
-        """Counts are values x weight; which rows are probabilities of unknown count, see `are_counted`."""
+    def of(values: Array, weight: Array | None, counted: bool | None = None) -> Compositions:
+        """Counts are values x weight; which values are probabilities of unknown count, see `are_counted`."""
         x = values if weight is None else values * weight
         n = x.sum(1)
         counted = are_counted(values, weight) if counted is None else counted
@@ -65,22 +65,22 @@ class Rows:
         once[whole] = (x[whole] == 1).sum(1)
         there = p > ZERO
         first = np.concatenate([[0], np.cumsum(there.sum(1))]).astype(np.int64)
-        return Rows(p, np.where(unknown, np.inf, n), seen, once, p.ravel() if there.all() else p[there], first)
+        return Compositions(p, np.where(unknown, np.inf, n), seen, once, p.ravel() if there.all() else p[there], first)
 
     @staticmethod
-    def of_stack(stack: Stack, counted: bool | None) -> Rows:
+    def of_stack(stack: Stack, counted: bool | None) -> Compositions:
         """The same, kept as long as the stack is: learning asks for them after every sweep."""
         kept = _KEPT.setdefault(stack, {})
         if counted not in kept:
-            kept[counted] = Rows.of(stack.values, stack.weight, counted)
+            kept[counted] = Compositions.of(stack.values, stack.weight, counted)
         return kept[counted]
 
     def worth(self, between: float) -> Array:
-        """Observations each row is worth (L,)."""
+        """Observations each value is worth (L,)."""
         return effective_count(self.n, between)
 
     def carrier(self, between: float) -> Array:
-        """What does not depend on the atom, in the log density of rows (L,).
+        """What does not depend on the atom, in the log density of values (L,).
 
         -n sum p log p + sum a(n p) - a(n), and words seen once: see `modelweld.families.math.freedom`.
         """
@@ -95,15 +95,15 @@ class Rows:
 
     @property
     def measure(self) -> Array:
-        """Log of the constants (L,) that make the density of dense rows integrate to one: 1 / sqrt(2 pi p^2)."""
+        """Log of the constants (L,) that make the density of dense values integrate to one: 1 / sqrt(2 pi p^2)."""
         several = np.diff(self.first)
         return np.asarray(-self._logs[0] - 0.5 * np.log(2 * np.pi) * np.maximum(several - 1, 0))
 
     def coefficient(self) -> Array:
-        """Log multinomial coefficients (L,), for rows whose counts are exact."""
+        """Log multinomial coefficients (L,), for values whose counts are exact."""
         from scipy.special import gammaln
 
-        return np.asarray(gammaln(self.n + 1) - self._added(lambda p, n: (gammaln(n * p + 1),), self.n)[0])
+        return np.asarray(gammaln(self.n + 1) - self._add_terms(lambda p, n: (gammaln(n * p + 1),), self.n)[0])
 
     @cached_property
     def _logs(self) -> Array:
@@ -113,7 +113,7 @@ class Rows:
             logs = np.log(p)
             return logs, p * logs
 
-        return self._added(terms, self.n)
+        return self._add_terms(terms, self.n)
 
     @cached_property
     def _tilt(self) -> Array:
@@ -122,13 +122,13 @@ class Rows:
         return np.asarray(SEEN_ONCE * self.once / np.where(known, self.n, np.inf) - self._logs[1])
 
     def _freedoms(self, n: Array) -> Array:
-        """The sums over a row of a(n p), minus a(n), and their slopes by the logarithm of n: (2, L)."""
+        """The sums over a value of a(n p), minus a(n), and their slopes by the logarithm of n: (2, L)."""
         whole = log_freedom_and_slope(np.where(n > 0, n, 1.0))
-        return self._added(lambda p, n: log_freedom_and_slope(n * p), n) - whole
+        return self._add_terms(lambda p, n: log_freedom_and_slope(n * p), n) - whole
 
     @cached_property
     def _total_freedom(self) -> Interpolated:
-        """Sum over rows of `_freedoms` and its slope, by the logarithm of `between`."""
+        """Sum over values of `_freedoms` and its slope, by the logarithm of `between`."""
 
         def exactly(x: float) -> tuple[float, float]:
             n = self.worth(float(np.exp(x)))
@@ -137,8 +137,8 @@ class Rows:
 
         return Interpolated(exactly, NODES_APART)
 
-    def _added(self, terms: Callable[[Array, Array], tuple[Array, ...]], n: Array) -> Array:
-        """Sums over the positive entries of each row of one or more functions of p and n: (functions, L)."""
+    def _add_terms(self, terms: Callable[[Array, Array], tuple[Array, ...]], n: Array) -> Array:
+        """Sums over the positive entries of each value of one or more functions of p and n: (functions, L)."""
         sizes, number = np.diff(self.first), 1
         found = np.zeros((2, len(sizes)))
         begin = 0
@@ -158,10 +158,10 @@ class Rows:
 
 
 def are_counted(values: Array, weight: Array | None) -> bool:
-    """Whether a row that is one number 1 and zeros is a single observation, not a probability.
+    """Whether a value that is one number 1 and zeros is a single observation, not a probability.
 
-    Rows of counts may happen to sum to one. They do not all do so: if all rows that were seen sum to one, they are
-    probabilities of unknown count. A row that sums to one and is not whole is one in any company.
+    Values of counts may happen to sum to one. They do not all do so: if all values that were seen sum to one, they are
+    probabilities of unknown count. A value that sums to one and is not whole is one in any company.
 
     Examples
     --------
@@ -173,11 +173,11 @@ def are_counted(values: Array, weight: Array | None) -> bool:
 
 
 def _sum_to_one(n: Array, weight: Array | None) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Rows of sum one whose weights are no numbers of observations."""
+    """Values of sum one whose weights are no numbers of observations."""
     found = np.abs(n - 1) <= SUM_ROUNDING
     if weight is not None:
         found &= ((weight == 0) | (weight == 1)).all(1)
     return found
 
 
-_KEPT: WeakKeyDictionary[Stack, dict[bool | None, Rows]] = WeakKeyDictionary()
+_KEPT: WeakKeyDictionary[Stack, dict[bool | None, Compositions]] = WeakKeyDictionary()

@@ -7,7 +7,7 @@ M_k and precision P_k = 1 / spread + sum_i 1 / var_i, Fisher's identity gives th
     d / d spread = sum_k [((M_k - mean)^2 + 1 / P_k) / spread - 1] / (2 spread)
     d / d mean   = sum_k (M_k - mean) / spread
 
-The factor c says how far the sites' own standard errors can be trusted (1: they are right); log c ~ N(0, 2^2).
+The factor c, `trust` in code, inflates the sites' own variances (1: they are right); log c ~ N(0, 2^2).
 """
 
 from __future__ import annotations

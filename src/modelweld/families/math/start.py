@@ -1,7 +1,7 @@
 """First hyperparameters, free of units: no guess of variances is needed.
 
-From a bad start nothing is ever matched and it stays so. The total variance is read off the pooled values; the
-share of it that is noise, off values that are most likely copies of each other: the closest pairs in optimal
+From a bad start nothing is ever matched and it stays so. The total variance is read off the pooled values; the share of
+it that is noise, off values that most likely belong to one atom (global parameter): the closest pairs in optimal
 matchings between the largest groups.
 """
 
@@ -96,7 +96,7 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
     from scipy.special import gammaincinv
 
     largest = stack.largest(GROUPS_COMPARED)
-    groups = [_standardised(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
+    groups = [_standardise(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
     distances: list[Array] = []
     for a, b in combinations(groups, 2):
         if sum(map(len, distances)) >= ENOUGH_DISTANCES:
@@ -128,7 +128,7 @@ def _with_loud(found: list[float]) -> list[float]:
     return [*shares, LOUD_SHARE] if max(shares) == NOISE_SHARES[1] else shares
 
 
-def _standardised(stack: Stack, j: int, total: Array) -> tuple[Array, Array | None]:
+def _standardise(stack: Stack, j: int, total: Array) -> tuple[Array, Array | None]:
     """Group j's values in units of the total deviation, and which of them are seen (None: all)."""
     rows = stack.group(j)
     values = stack.values[rows] / np.sqrt(total)

@@ -1,4 +1,4 @@
-"""Rows of length one: which are none, and what their weights are."""
+"""Unit vectors: which values are none, and what the others weigh."""
 
 from __future__ import annotations
 

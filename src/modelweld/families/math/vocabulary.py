@@ -1,22 +1,22 @@
-"""Evidence of rows over parts of a vocabulary: which words a site knows differs from site to site.
+"""Evidence of compositions over parts of a vocabulary: which words a site knows differs from site to site.
 
 A site that knows the words V sees theta_w / theta_V, and if members of an atom know different words the integral over
-theta has no closed form. With theta = g / sum(g), g_w ~ Gamma(a_w), a row's likelihood has the factor g_V^-n; its
+theta has no closed form. With theta = g / sum(g), g_w ~ Gamma(a_w), a value's likelihood has the factor g_V^-n; its
 logarithm is bounded from below by the tangent at the expected g_V = A_V = sum of a_w over V:
 
     -n log g_V >= n - n log A_V - n g_V / A_V.
 
-What is left is a product of Gamma integrals, and adds up. With E_w = sum of n / A_V over rows that know w,
+What is left is a product of Gamma integrals, and adds up. With E_w = sum of n / A_V over values that know w,
 N = sum of n, U = sum of n (1 - log A_V), A = sum of n A_V / N,
 
     log evidence = sum_w [log Gamma(a_w + s_w) - log Gamma(a_w) - (a_w + s_w) log(1 + E_w)] + U + R(N, A)
     R(N, A)      = log Gamma(A) - log Gamma(A + N) + (A + N) log(A + N) - A log A - N.
 
-R makes up for the tangent where all rows know the same words, so that the evidence is then exact. Otherwise it is
+R makes up for the tangent where all values know the same words, so that the evidence is then exact. Otherwise it is
 mostly too low, the more so the further an atom's share of V is from that of the mean atom: by less than a nat where
 words are many or observations few, by several nats for few words and many observations (tables in
-experiments/families). Tangents at each atom's own shares would need what its members are worth, vocabulary by
-vocabulary.
+experiments/families). Tangents at each atom's own shares would need its members' effective sample sizes,
+vocabulary by vocabulary.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from numpy.typing import NDArray
 from modelweld.families.base import sum_by_atom
 from modelweld.families.math.log_rising import log_rising
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, group_of_rows
+from modelweld.inputs.stack import Index, Stack, group_of_values
 
 LEAST_SHARED = 0.1
-"""Of a site's mass, on words that another site knows. With less, its rows would be matched by the prior alone: where
-nothing is shared, every atom predicts a row equally well."""
+"""Of a site's mass, on words that another site knows. With less, its values would be matched by the prior alone: where
+nothing is shared, every atom predicts a value equally well."""
 
 
 class Sums(NamedTuple):
@@ -47,7 +47,7 @@ class Sums(NamedTuple):
 
 
 def statistics(p: Array, seen: Array, n: Array, a: Array) -> Sums:
-    """Of single rows worth n."""
+    """Of single values worth n."""
     known = np.where(n > 0, seen @ a, 1.0)
     return Sums(n[:, None] * p, seen * (n / known)[:, None], n, n * (1 - np.log(known)), n * known)
 
@@ -59,7 +59,7 @@ def log_evidence(sums: Sums, a: Array) -> Array:
 
 
 def slopes(p: Array, seen: Array, n: Array, a: Array, labels: Index, sums: Sums) -> tuple[Array, Array]:
-    """Derivatives of the summed evidence of atoms by a (D,) and by each row's n (L,)."""
+    """Derivatives of the summed evidence of atoms by a (D,) and by each value's n (L,)."""
     from scipy.special import digamma
 
     known = np.where(n > 0, seen @ a, 1.0)
@@ -87,8 +87,8 @@ def _remainder(N: Array, A: Array) -> Array:
 
 
 def misfit_vocabulary(values: Array, seen: NDArray[np.bool_], stack: Stack) -> tuple[int, str] | None:
-    """The first row of a site that has little of its mass on words that another site knows too."""
-    group = group_of_rows(stack.offsets)
+    """The first value of a site that has little of its mass on words that another site knows too."""
+    group = group_of_values(stack.offsets)
     known = sum_by_atom(seen.astype(np.float64), group, len(stack.sizes)) > 0
     elsewhere = known.sum(0) - known > 0
     mass = sum_by_atom(values / np.where(seen.any(1), values.sum(1), 1.0)[:, None], group, len(stack.sizes))

@@ -95,8 +95,8 @@ def maximise(S: Array, weights: Weights | None, at: At, bounds: tuple[float, flo
 
     for _ in range(MOST_ROUNDS):
         before = log_likelihood(at)
-        at = max((at, *_turned(S, at)), key=log_likelihood)
-        at = max((at, _concentrated(S, across, weights, at, bounds)), key=log_likelihood)
+        at = max((at, *_turn(S, at)), key=log_likelihood)
+        at = max((at, _concentrate(S, across, weights, at, bounds)), key=log_likelihood)
         if log_likelihood(at) - before < ENOUGH:
             break
     return at
@@ -122,7 +122,7 @@ def value_and_slopes(
     return float(value), float(by_kappa), float(by_base)
 
 
-def _turned(S: Array, at: At) -> tuple[At, At]:
+def _turn(S: Array, at: At) -> tuple[At, At]:
     """The mean turned by expectation maximisation, which never lowers the likelihood, and further.
 
     Expected atoms are a_k (kappa_0 mean + kappa S_k) with the slope a_k at their squared length; the new mean is the
@@ -140,7 +140,7 @@ def direction_of(vector: Array, otherwise: Array) -> Array:
     return vector / length if length > 0 else otherwise
 
 
-def _concentrated(S: Array, across: Array, weights: Weights | None, at: At, bounds: tuple[float, float]) -> At:
+def _concentrate(S: Array, across: Array, weights: Weights | None, at: At, bounds: tuple[float, float]) -> At:
     """Both concentrations at a maximum, the mean held: a search in log kappa and log(1 + base / D)."""
     from scipy.optimize import minimize
 

@@ -1,9 +1,9 @@
 """Densities that do not factorise: importance sampling round the modes of the posterior, with common random numbers.
 
-There are no statistics that add up, so a row says which value it is: rows are indicators over a table of the distinct
-values, sums of rows count the members of an atom, and the evidence is a function of those counts. Two modes of the
-posterior are looked for (Newton), draws t_s are taken from Student distributions q with the curvature found there (a
-quarter of them with that of the prior), and with g the normal approximation at the first mode, of known integral Z,
+There are no sufficient statistics that add up, so a row says which value it is: rows are indicators over a table of the
+distinct values, sums of rows count the members of an atom, and the evidence is a function of those counts. Two modes of
+the posterior are looked for (Newton), draws t_s are taken from Student distributions q with the curvature found there
+(a quarter of them with that of the prior), and with g the normal approximation at the first mode, of known integral Z,
 
     log evidence = log Z + log sum over s of p(t_s) / q(t_s) - log sum over s of g(t_s) / q(t_s),
 
@@ -144,7 +144,7 @@ class GeneralDensity(UserDensity):
         found = self._integrals(sums)
         batches = []
         for M, part in _batches(list(sums)):
-            members, counts = _padded([sums[i] for i in part], M)
+            members, counts = _pad([sums[i] for i in part], M)
             own = [found[part[min(i, len(part) - 1)]] for i in range(BATCH)]
             nodes, log_weight = np.stack([x.nodes for x in own]), np.stack([x.log_weight for x in own])
             batches.append((self._table[members], counts, nodes, log_weight))
@@ -179,12 +179,12 @@ class GeneralDensity(UserDensity):
         names, rows = list(new), list(new.values())
         theta = self.guessed(self._table)
         for M, part in _batches(rows):
-            members, counts = _padded([rows[i] for i in part], M)
-            arrays = [np.asarray(x) for x in self._integrated(self._table[members], counts, theta[members])]
+            members, counts = _pad([rows[i] for i in part], M)
+            arrays = [np.asarray(x) for x in self._integrate(self._table[members], counts, theta[members])]
             self.known.update({names[i]: Integral(*(x[b] for x in arrays)) for b, i in enumerate(part)})
         return [self.known[key] for key in keys]
 
-    def _integrated(self, values: Array, counts: Array, guesses: Array) -> Integral:
+    def _integrate(self, values: Array, counts: Array, guesses: Array) -> Integral:
         """Integrals of a batch of atoms with members (BATCH, M, D), counts (BATCH, M) and guesses (BATCH, M, d)."""
         f, data = self.functions, (values, counts, self.hyper)
         centre = (counts[..., None] * guesses).sum(1) / np.maximum(counts.sum(1), 1.0)[:, None]
@@ -219,7 +219,7 @@ def _batches(sums: list[Array]) -> Iterator[tuple[int, list[int]]]:
     return ((M, part[a : a + BATCH]) for M, part in by_size.items() for a in range(0, len(part), BATCH))
 
 
-def _padded(sums: list[Array], M: int) -> tuple[Index, Array]:
+def _pad(sums: list[Array], M: int) -> tuple[Index, Array]:
     """Members (BATCH, M) of atoms and how often each is there; padded with values that are there zero times."""
     members, counts = np.zeros((BATCH, M), dtype=np.int64), np.zeros((BATCH, M))
     for k, row in enumerate(sums):

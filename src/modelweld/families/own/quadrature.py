@@ -1,7 +1,7 @@
 """Densities that factorise over coordinates: the integral over each coordinate on a fixed grid.
 
-A row holds, per coordinate, the log density of the value at every node of a grid of global values. Such rows add up
-over the members of an atom, and with step s between nodes t_g
+A row (in place of sufficient statistics) holds, per coordinate, the log density of the value at every node of a grid of
+global values. Such rows add up over the members of an atom, and with step s between nodes t_g
 
     log evidence = sum over coordinates of log sum over g of s exp(row_g + log prior(t_g)),
 
@@ -228,7 +228,7 @@ class FactorisingDensity(UserDensity):
         present = np.ones(stack.values.shape) if stack.weight is None else (stack.weight > 0).astype(np.float64)
 
         def ascent(x: Array, units: Hyper) -> tuple[float, Hyper]:
-            here = replace(self, h=self._unpacked(x, units))
+            here = replace(self, h=self._unpack(x, units))
             seen, table = here._parts(sum_by_atom(here.rows(stack.values, stack.variance, stack.weight), labels))
             joint = table + here._log_mass
             logs = log_sum_exp(joint)

@@ -68,9 +68,9 @@ class UserDensity(Family):
             raise InputError(f"from_density: learning is 'likelihood' or 'nothing'; found {self.learning!r}.")
         h = self.start if self.h is None and isinstance(self.start, Mapping) else self.h
         if h is not None:
-            object.__setattr__(self, "h", self._checked(h))
+            object.__setattr__(self, "h", self._check_hyper(h))
 
-    def _checked(self, h: Given) -> Hyper:
+    def _check_hyper(self, h: Given) -> Hyper:
         """Hyperparameters as arrays of float64, in an order that does not depend on how they were written."""
         try:
             arrays = {name: np.asarray(h[name], dtype=np.float64) for name in sorted(h)}
@@ -141,10 +141,10 @@ class UserDensity(Family):
             value = self.log_evidence(sums).sum()
             unit = self._units(stack)
             for _ in range(ROUNDS):
-                here = best._packed(unit)
-                there = best._climbed(here, unit, stack, labels)
+                here = best._pack(unit)
+                there = best._climb(here, unit, stack, labels)
                 for share in SHARES:
-                    nearer = best.with_hyper(best._unpacked(here + share * (there - here), unit)).seeing(stack)
+                    nearer = best.with_hyper(best._unpack(here + share * (there - here), unit)).seeing(stack)
                     rows = nearer.rows(stack.values, stack.variance, stack.weight)
                     found = nearer.log_evidence(atoms := sum_by_atom(rows, labels)).sum()
                     if found > value:
@@ -188,7 +188,7 @@ class UserDensity(Family):
             for name in self.free
         }
 
-    def _packed(self, unit: Hyper) -> Array:
+    def _pack(self, unit: Hyper) -> Array:
         """Free hyperparameters as one vector: logarithms of positive ones, others in their units."""
         parts = [np.log(x) if n in self.positive else x / unit[n] for n, x in self.hyper.items() if n in self.free]
         return np.concatenate([part.ravel() for part in parts])
@@ -199,12 +199,12 @@ class UserDensity(Family):
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes.values()])
         return {n: part.reshape(s) for (n, s), part in zip(shapes.items(), np.split(x, ends[:-1]), strict=True)}
 
-    def _unpacked(self, x: Array, unit: Hyper) -> Hyper:
+    def _unpack(self, x: Array, unit: Hyper) -> Hyper:
         """And back to hyperparameters."""
         found = {n: np.exp(part) if n in self.positive else part * unit[n] for n, part in self._split(x).items()}
         return {**self.hyper, **found}
 
-    def _climbed(self, here: Array, unit: Hyper, stack: Stack, labels: Index) -> Array:
+    def _climb(self, here: Array, unit: Hyper, stack: Stack, labels: Index) -> Array:
         """The best transformed hyperparameters within reach, by L-BFGS on the evidence with the present nodes."""
         from scipy.optimize import minimize
 

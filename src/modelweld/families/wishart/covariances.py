@@ -1,4 +1,4 @@
-"""Covariances as values of a family: which of them count, and which are refused."""
+"""Covariances as values of a family: which are seen, and which are refused."""
 
 from __future__ import annotations
 

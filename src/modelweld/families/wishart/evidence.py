@@ -34,7 +34,7 @@ from modelweld.inputs.stack import Index
 SPARE = 2
 """Points beyond D that a covariance needs to be believed: with D + 2 the inverse of its Wishart matrix has a mean."""
 
-LARGEST_BLOCK = 2_000_000
+WISHART_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions, or matrix entries)."""
 
 
@@ -196,7 +196,7 @@ def predictive(own: Sums, at: Posterior, mean: Array) -> Array:
     ratio = gammaln((at.freedom + 1) / 2) - gammaln((at.freedom + 1 - D) / 2)
     constant = ratio + D / 2 * np.log(2.0) - log_det(at.scale) / 2
     result = np.empty((len(y), len(at.freedom)))
-    for part in blocks(len(y), len(at.freedom) * D, LARGEST_BLOCK):
+    for part in blocks(len(y), len(at.freedom) * D, WISHART_BLOCK):
         white = np.einsum("kij,lkj->lki", root, y[part, None, :] - at.shift)
         share = at.strength / (at.strength + w[part, None])
         spread = (at.freedom + 1) / 2 * np.log1p(share * w[part, None] * np.square(white).sum(-1))

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
-from modelweld.families.math.normal_gamma import MOST_STEPS, STRENGTHS
+from modelweld.families.math.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 from modelweld.families.math.start import NOISE_FLOOR
 from modelweld.families.wishart.evidence import Belief, Points, Slopes, Sums, log_evidence, slopes
 from modelweld.inputs.local_model import Array
@@ -175,7 +175,7 @@ def maximise(
 
     bounds = search.bounds(replace(free, between=matched is not None), floor)
     found = minimize(
-        cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_STEPS}
+        cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_UPDATE_STEPS}
     )
     if not found.fun < 0:
         return old, between

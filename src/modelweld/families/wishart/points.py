@@ -10,7 +10,7 @@ from modelweld.families.wishart.covariances import counts, dimensions
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
 
-ROUNDING = 1e-6
+SYMMETRY_ROUNDING = 1e-6
 """Of the deviations of all points: a covariance less symmetric, or more negative, than this has not been rounded (to
 single precision, at worst) but is wrong."""
 
@@ -58,12 +58,12 @@ def misfit_singular(stack: Stack) -> tuple[int, str] | None:
     deviations = np.sqrt(all_points(stack)[1])
     unit = np.outer(deviations, deviations)
     skew = np.abs(given - np.swapaxes(given, 1, 2)) / unit
-    row = first_row(seen & (skew.max((1, 2)) > ROUNDING))
+    row = first_row(seen & (skew.max((1, 2)) > SYMMETRY_ROUNDING))
     if row is not None:
         i, j = sorted(map(int, np.unravel_index(skew[row].argmax(), (D, D))))
         pair = f"{given[row, i, j]:g} at ({i}, {j}) and {given[row, j, i]:g} at ({j}, {i})"
         return row, f"have a symmetric covariance beside the mean; found {pair}"
-    row = first_row(seen & (np.linalg.eigvalsh(matrices / unit)[:, 0] < -ROUNDING))
+    row = first_row(seen & (np.linalg.eigvalsh(matrices / unit)[:, 0] < -SYMMETRY_ROUNDING))
     if row is not None:
         lowest = float(np.linalg.eigvalsh(matrices[row])[0])
         return row, f"have a covariance without negative eigenvalues beside the mean; found {lowest:g}"

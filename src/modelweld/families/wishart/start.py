@@ -1,4 +1,4 @@
-"""How many points covariances are worth at first, read off values that are most likely copies of each other.
+"""First effective sample sizes of covariances, read off values that most likely belong to one atom.
 
 Two covariances of one atom, each worth n points, have by Bartlett's test
 

@@ -1,4 +1,4 @@
-"""The board that runs the compiled sweep: packing, hyperparameters and bookkeeping."""
+"""The board (matching state) that runs the compiled sweep: packing, hyperparameters and bookkeeping."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.random_effects import Effects, Hyperparameters
 from modelweld.inputs.local_model import Array, check_squares
-from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_rows
+from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_values
 from modelweld.matching.algorithm1 import NEW, State
 from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
@@ -31,7 +31,7 @@ def pack(stack: Stack) -> tuple[Stack, Index]:
 
 
 class CompiledBoard:
-    """A matching in the making, as `matching.Board`, for one array with plain values and a Gaussian family."""
+    """A matching in the making, as `matching.board.Board`, for one array with plain values and a Gaussian family."""
 
     engine = "compiled"
     delta = 0.0
@@ -92,7 +92,7 @@ class CompiledBoard:
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""
         assert self.stack.group_order is not None
-        homeless = np.unique(group_of_rows(self.stack.offsets)[self.labels == NEW])
+        homeless = np.unique(group_of_values(self.stack.offsets)[self.labels == NEW])
         self.sweep(np.flatnonzero(np.isin(self.stack.group_order, homeless)))
 
     def state(self) -> State:

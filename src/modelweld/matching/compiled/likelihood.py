@@ -1,4 +1,4 @@
-"""Compiled twin of `families.random_effects`: the same likelihood, the same search, without temporaries.
+"""Compiled twin of `families.math.random_effects`: the same likelihood, the same search, without temporaries.
 
 Atoms of equal count share a line, as there; lines are kept per dimension, (D, C), because sums run over atoms.
 """
