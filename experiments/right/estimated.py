@@ -35,6 +35,9 @@ STAY, FRAMES = 0.95, 400
 RIDGE = 1e-3
 """Added to variances by local fits of simulated points, whose own are .4 and more."""
 
+SITES, LOW_SITES = (5, 10, 25, 50), (2, 3, 5, 10)
+"""Numbers of sites of cases a and b, and of case c."""
+
 MOST_CANDIDATES = 12
 """Components among which the BIC may choose."""
 
@@ -73,7 +76,9 @@ class Population:
     points
         Of a site, from and to, log-uniform.
     concentration
-        Of the Dirichlet weights of a site's components; 0 for weights that are the same at all sites.
+        Of the Dirichlet weights of a site's components.
+    split
+        Whether all sites have the same weights, as they have where rows of one population are dealt at random.
     shape
         "full", or "spherical" components of variance 1, which are fitted as such.
     apart
@@ -92,6 +97,7 @@ class Population:
     shift: float = 0.5
     points: tuple[int, int] = (300, 2000)
     concentration: float = 1.0
+    split: bool = False
     shape: str = "full"
     apart: float = 0.0
     fit: str = "told"
@@ -107,23 +113,32 @@ class Population:
         widths = np.exp(rng.uniform(np.log(NARROWEST), np.log(WIDEST), (self.K, 1, self.D)) / 2)
         return means, axes * widths
 
-    def site(self, means: Array, roots: Array, rng: np.random.Generator) -> Site:
+    def sites(self, J: int, rng: np.random.Generator) -> list[Site]:
+        """Draw J sites; the first of more are the same."""
+        means, roots = self.atoms(rng)
+        shares = rng.dirichlet(np.full(self.K, self.concentration)) if self.split else None
+        return [self.site(means, roots, shares, stream) for stream in rng.spawn(J)]
+
+    def site(self, means: Array, roots: Array, shares: Array | None, rng: np.random.Generator) -> Site:
         """Draw one site's points and fit its model."""
         L = int(rng.integers(self.held[0], self.held[1] + 1))
         held = rng.choice(self.K, L, replace=False)
         own = means[held] + self.shift * rng.standard_normal((L, self.D))
-        origin = self.origins(rng, L)
+        weights = rng.dirichlet(np.full(L, self.concentration)) if shares is None else shares[held] / shares[held].sum()
+        origin = sticky(rng, L) if self.fit == "hmm" else rng.choice(L, between(rng, *self.points), p=weights)
         points = own[origin] + (roots[held[origin]] @ rng.standard_normal((len(origin), self.D, 1)))[:, :, 0]
         return fitted(self, points, held[origin], L, int(rng.integers(2**31)))
 
-    def origins(self, rng: np.random.Generator, L: int) -> Index:
-        """Which of its components each point of a site comes from."""
-        if self.fit == "hmm":
-            moves = np.where(rng.random(FRAMES) < STAY, 0, rng.integers(1, L, FRAMES))
-            return np.cumsum([rng.integers(L), *moves[1:]]) % L
-        size = int(np.exp(rng.uniform(*np.log(self.points))))
-        shares = rng.dirichlet(np.full(L, self.concentration)) if self.concentration else np.full(L, 1 / L)
-        return rng.choice(L, size, p=shares)
+
+def between(rng: np.random.Generator, least: int, most: int) -> int:
+    """A number of points, log-uniform."""
+    return int(np.exp(rng.uniform(np.log(least), np.log(most))))
+
+
+def sticky(rng: np.random.Generator, L: int) -> Index:
+    """A path through L states that stays where it is or moves to any other."""
+    moves = np.where(rng.random(FRAMES) < STAY, 0, rng.integers(1, L, FRAMES))
+    return np.cumsum([rng.integers(L), *moves[1:]]) % L
 
 
 def spaced(rng: np.random.Generator, K: int, D: int, apart: float) -> Array:
@@ -192,9 +207,7 @@ def majority(belongs: Array, origin: Index) -> Index:
 
 def nested(population: Population, sizes: Sequence[int], code: int, seed: int) -> Iterator[tuple[str, Draw]]:
     """Cells of several numbers of sites: fewer are the first of more, fitted once."""
-    rng = np.random.default_rng([code, seed])
-    means, roots = population.atoms(rng)
-    sites = [population.site(means, roots, stream) for stream in rng.spawn(max(sizes))]
+    sites = population.sites(max(sizes), np.random.default_rng([code, seed]))
     for J in sizes:
         yield f"J={J}", drawn(sites[:J])
 
@@ -219,13 +232,13 @@ GENERATORS = {
 }
 """Case a."""
 
-ONE = Population(K=12, held=(12, 12), shift=0.0, points=(500, 501), concentration=0.0)
-"""Case b: all sites hold all of it, 500 points each."""
+ONE = Population(K=12, held=(12, 12), shift=0.0, points=(400, 401), split=True)
+"""Case b: all sites hold all of it, 400 points each."""
 
 LOW = {
     "told": {},
     "shift 0": {"shift": 0.0},
-    "BIC": {"fit": "bic", "restarts": 1},
+    "BIC": {"fit": "bic"},
     "2 too many": {"surplus": 2},
     "2 too few": {"surplus": -2},
     "weights Dir(.3)": {"concentration": 0.3},
@@ -237,19 +250,18 @@ LOW = {
 
 def low(D: int, what: str) -> Population:
     """A population of case c."""
-    usual = {"held": (8, 8), "shift": 0.3, "points": (300, 1000), "concentration": 5.0, "restarts": 2}
+    usual = {"held": (8, 8), "shift": 0.3, "points": (500, 2000), "concentration": 5.0, "restarts": 2}
     return Population(**{"K": 8, "D": D, "apart": 3.0, **usual, **LOW[what]})
 
 
-def groups(most: int, low_sizes: Sequence[int]) -> Iterator[Group]:
-    """Cases a, b and c up to `most` sites; `low_sizes` are those of case c beyond "told"."""
-    sizes = tuple(J for J in (5, 10, 25, 50) if most >= J)
+def groups(most: int) -> Iterator[Group]:
+    """Cases a, b and c up to `most` sites; case b goes to the next number of them."""
+    sizes = [J for J in SITES if most >= J]
     for i, (name, population) in enumerate(GENERATORS.items()):
         if population.fit != "hmm" or find_spec("hmmlearn"):
             yield Group("generators", name, partial(nested, population, sizes, 100 + i))
-    yield Group("split", "one population", partial(nested, ONE, tuple(J for J in sizes if min(10, most) <= J), 200))
+    yield Group("split", "one population", partial(nested, ONE, SITES[1 : len(sizes) + 1], 200))
     for D in (1, 2):
         for i, what in enumerate(LOW):
-            few = [J for J in low_sizes if what != "share half" or J in (3, 5)]
-            Js = tuple(J for J in ((2, 3, 5, 10) if what == "told" else few) if most >= J)
-            yield Group("low", f"D={D} {what}", partial(nested, low(D, what), Js, 300 + 10 * D + i))
+            few = [J for J in ((3, 5) if what == "share half" else LOW_SITES) if most >= J]
+            yield Group("low", f"D={D} {what}", partial(nested, low(D, what), few, 300 + 10 * D + i))

@@ -83,10 +83,10 @@ def weighted(rng: np.random.Generator, atoms: Array, weight: float | None) -> Dr
     )
 
 
-def single(rng: np.random.Generator, _: Array, K: int, D: int) -> Draw:
-    """Thirty sites of one value each; K atoms far apart."""
+def single(rng: np.random.Generator, _: Array, K: int, D: int, J: int) -> Draw:
+    """Sites of one value each; K atoms far apart."""
     atoms = APART * NOISE_SD * rng.permuted(np.tile(np.arange(K), (D, 1)), axis=1).T
-    truth = rng.permutation(np.arange(30) % K)
+    truth = rng.permutation(np.arange(J) % K)
     values = [noisy(rng, atoms[[t]]) for t in truth]
     return Draw(sent=values, values=values, truth=[np.array([t]) for t in truth])
 
@@ -123,7 +123,9 @@ def cells(most: int) -> dict[str, dict[str, Cell]]:
             **{name: partial(weighted, weight=w) for name, w in weights.items()},
             "mixed": partial(weighted, weight=None),
         },
-        "one value": {f"D={d} K={k}": partial(single, K=k, D=d) for d, k in ((1, 3), (1, 6), (3, 6))},
+        "one value": {
+            f"D={d} K={k} J={J}": partial(single, K=k, D=d, J=J) for d, k in ((1, 3), (1, 6), (3, 6)) for J in (30, 100)
+        },
         "dead rows": {"three": dead},
         "oversplit": {f"c={c}": partial(oversplit, pieces=c) for c in (2, 8, 40)},
     }

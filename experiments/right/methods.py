@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from draws import Draw, Index
@@ -29,6 +29,16 @@ class Answer(NamedTuple):
 
     labels: Index
     K: int
+
+
+class Row(TypedDict, total=False):
+    """What is measured of an answer; `failed` says why there is none."""
+
+    error: int
+    ari: float
+    cpu: float
+    warnings: list[str]
+    failed: str
 
 
 def fused(sites: Sequence[object]) -> Answer:
@@ -74,9 +84,9 @@ def methods_of(draw: Draw) -> dict[str, Callable[[], Answer]]:
     return calls
 
 
-def measured(draw: Draw) -> dict[str, dict[str, object]]:
+def measured(draw: Draw) -> dict[str, Row]:
     """Every method's error in K, ARI and CPU seconds; a call that fails counts as no matching, and says why."""
-    rows: dict[str, dict[str, object]] = {}
+    rows: dict[str, Row] = {}
     for name, call in methods_of(draw).items():
         failed = ""
         with warnings.catch_warnings(record=True) as caught:
@@ -91,11 +101,12 @@ def measured(draw: Draw) -> dict[str, dict[str, object]]:
         labels = answer.labels[draw.judged] if whole else answer.labels
         rows[name] = {
             "error": answer.K - draw.K,
-            "ari": float(adjusted_rand_score(draw.true_names, labels)),
-            "cpu": cpu,
+            "ari": round(float(adjusted_rand_score(draw.true_names, labels)), 4),
+            "cpu": round(cpu, 4),
             "warnings": sorted({w.category.__name__ for w in caught if issubclass(w.category, ModelweldWarning)}),
-            **({"failed": failed} if failed else {}),
         }
+        if failed:
+            rows[name]["failed"] = failed
     return rows
 
 

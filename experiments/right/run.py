@@ -54,14 +54,17 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn")
 
 def groups(quick: bool, *, large: bool = False) -> list[Group]:
     """All groups of a run; of a full one, the first seeds have large numbers of sites too."""
-    most, few = (MOST_SITES if large and not quick else QUICK_SITES), ((3, 5) if quick else (2, 3, 5, 10))
-    sybils = 400 if large and not quick else 50
-    return [*estimated.groups(most, few), *real.groups(), *hostile.groups(sybils)]
+    many = large and not quick
+    return [
+        *estimated.groups(MOST_SITES if many else QUICK_SITES),
+        *real.groups(),
+        *hostile.groups(400 if many else 50),
+    ]
 
 
 def smoke() -> list[Group]:
     """A few groups with three sites at most, and arrays."""
-    every = [*estimated.groups(3, (3,)), *real.groups((2,)), *hostile.groups(20)]
+    every = [*estimated.groups(3), *real.groups((2,)), *hostile.groups(20)]
     return [group for group in every if group.path in SMOKE]
 
 
@@ -92,7 +95,7 @@ def by_cell(results: dict[str, Result]) -> dict[str, dict[str, Result]]:
 
 
 def versions() -> dict[str, str]:
-    """Of what was measured and of what it stands on."""
+    """Of what was measured, the last commit that changed it among them, and of what it stands on."""
     home = Path(modelweld.__file__).parent
 
     def git(*words: str) -> str:
@@ -100,7 +103,8 @@ def versions() -> dict[str, str]:
         return run.stdout.strip()
 
     changed = " with changes" if git("status", "--porcelain", "--", ".") else ""
-    found = {"modelweld": modelweld.__version__, "commit": (git("rev-parse", "HEAD") or "unknown") + changed}
+    commit = git("log", "-1", "--format=%H", "--", ".") or "unknown"
+    found = {"modelweld": modelweld.__version__, "commit": commit + changed}
     found["python"] = platform.python_version()
     for library in LIBRARIES:
         try:
@@ -150,7 +154,7 @@ def main() -> None:
         "cells": cells,
     }
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / RESULTS).write_text(json.dumps(record, indent=1) + "\n")
+    (options.out / RESULTS).write_text(json.dumps(record) + "\n")
     facts = ", ".join(f"{name} {version}" for name, version in about.items())
     skipped = (
         "" if about["hmmlearn"] != "not installed" else " Hidden Markov models are left out: hmmlearn is not installed."

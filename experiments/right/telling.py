@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
-from methods import BARE, COUNTED, METHODS, SILHOUETTE, TOLD, UNMATCHED, WITHOUT
+from methods import BARE, COUNTED, METHODS, SILHOUETTE, TOLD, UNMATCHED, WITHOUT, Row
 from scipy.stats import t
 from study import Claim, Table
 
-Row = Mapping[str, object]
+Measure = Literal["error", "ari", "cpu"]
 Seeds = Mapping[str, Mapping[str, Row]]
 """Seed -> method -> measures."""
 Cells = Mapping[str, Seeds]
@@ -39,10 +40,10 @@ def summary(cells: Cells) -> tuple[list[Table], list[Claim]]:
     return tables, [claim for case, of in cases.items() for claim in CLAIMS[case](of)]
 
 
-def values(cells: Cells, method: str, measure: str) -> list[float]:
+def values(cells: Cells, method: str, measure: Measure) -> list[float]:
     """One measure of all draws that have the method; errors in K without their sign."""
     found = [seeds[s][method][measure] for seeds in cells.values() for s in seeds if method in seeds[s]]
-    return [abs(float(x)) if measure == "error" else float(x) for x in found]  # type: ignore[arg-type]
+    return [abs(x) if measure == "error" else x for x in found]
 
 
 def mean(numbers: Sequence[float]) -> float:
@@ -53,7 +54,7 @@ def mean(numbers: Sequence[float]) -> float:
 def differences(cells: Cells, method: str, reference: str) -> list[float]:
     """ARI less the reference's on the same draw."""
     both = [rows for seeds in cells.values() for rows in seeds.values() if {method, reference} <= set(rows)]
-    return [float(rows[method]["ari"]) - float(rows[reference]["ari"]) for rows in both]  # type: ignore[arg-type]
+    return [rows[method]["ari"] - rows[reference]["ari"] for rows in both]
 
 
 def interval(numbers: Sequence[float]) -> str:
@@ -93,7 +94,8 @@ def overview(cases: Mapping[str, Cells]) -> Table:
     columns = ["case", "method", "fits", "error in K", "ARI", "CPU s", "in all", f"- {TOLD}", f"- {WITHOUT}", "below"]
     note = (
         "Error in K is without sign, means are over cells and seeds. Differences of ARI are paired by draw, "
-        f"± Student's {LEVEL:.0%} interval. Below: cells more than {CLOSE} below k-means told K; in e below honest sites alone."
+        f"± Student's {LEVEL:.0%} interval. Below: cells more than {CLOSE} below k-means told K; "
+        "in e below honest sites alone."
     )
     return Table("All cases", columns, rows, note)
 
@@ -123,7 +125,7 @@ def of_case(title: str, cells: Cells) -> Table:
 def _cell(one: Cells, method: str) -> str:
     ari = values(one, method, "ari")
     signed = [rows[method]["error"] for seeds in one.values() for rows in seeds.values() if method in rows]
-    return f"{np.mean(signed):+.1f} {mean(ari):.3f}" if ari else "-"  # type: ignore[arg-type]
+    return f"{np.mean(signed):+.1f} {mean(ari):.3f}" if ari else "-"
 
 
 # ---------------------------------------------------------------- what should hold
