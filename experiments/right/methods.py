@@ -54,8 +54,9 @@ def kmeans(draw: Draw, K: int, starts: int) -> Index:
 
 
 def told(draw: Draw) -> Answer:
-    """k-means, told how many atoms the components that are judged have."""
-    return Answer(kmeans(draw, draw.K, TOLD_STARTS), draw.K)
+    """k-means, told how many atoms all components have, hostile ones among them."""
+    K = len(np.unique(np.concatenate(draw.truth)))
+    return Answer(kmeans(draw, K, TOLD_STARTS), K)
 
 
 def silhouette(draw: Draw) -> Answer:

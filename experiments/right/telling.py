@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -37,7 +38,8 @@ def summary(cells: Cells) -> tuple[list[Table], list[Claim]]:
     cases = {case: {n: c for n, c in cells.items() if n.startswith(f"{case}/")} for case in TITLES}
     cases = {case: of for case, of in cases.items() if of}
     tables = [overview(cases), *(of_case(TITLES[case], of) for case, of in cases.items())]
-    return tables, [claim for case, of in cases.items() for claim in CLAIMS[case](of)]
+    claims = [replace(c, text=f"{case}: {c.text}") for case, of in cases.items() for c in CLAIMS[case](of)]
+    return tables, claims
 
 
 def values(cells: Cells, method: str, measure: Measure) -> list[float]:
