@@ -2,7 +2,7 @@
 
 See README.md for what is drawn and how to read it.
 
-    python experiments/right/run.py                                  # everything, 20 seeds; hours
+    python experiments/right/run.py                                  # everything, 20 seeds; about an hour
     python experiments/right/run.py --quick                          # two seeds, up to ten sites; minutes
     python experiments/right/run.py --quick --cases low hostile/twice --seeds 200 201 --out /tmp/x
     python experiments/right/run.py --smoke                          # a few cells, one seed; seconds
@@ -25,7 +25,6 @@ import argparse
 import json
 import platform
 import subprocess
-import time
 from collections.abc import Sequence
 from importlib import metadata
 
@@ -39,27 +38,23 @@ from telling import TITLES, summary
 
 import modelweld
 
-HERE = Path(__file__).parent
 SEEDS, QUICK_SEEDS = range(1000, 1020), (0, 1)
 """Of a full and of a quick run: settings of the library are chosen on seeds below 1,000."""
 
-MOST_SITES, QUICK_SITES, LARGE_SEEDS = 50, 10, 5
-"""Estimated sites of a full run, of a quick one, and how many seeds have more than a quick one's."""
+MOST_SITES, QUICK_SITES = (50, 400), (10, 50)
+"""Sites that estimate models and sites that send values, of a full and of a quick run."""
 
 SMOKE = ("low/D=2 told", "real/wine", "hostile/twice", "hostile/one value")
 """Groups of a smoke run."""
 
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn")
+LIBRARIES, NOT_INSTALLED = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn"), "not installed"
+"""Whose versions are recorded."""
 
 
-def groups(quick: bool, *, large: bool = False) -> list[Group]:
-    """All groups of a run; of a full one, the first seeds have large numbers of sites too."""
-    many = large and not quick
-    return [
-        *estimated.groups(MOST_SITES if many else QUICK_SITES),
-        *real.groups(),
-        *hostile.groups(400 if many else 50),
-    ]
+def groups(quick: bool) -> list[Group]:
+    """All groups of a run."""
+    estimating, sending = QUICK_SITES if quick else MOST_SITES
+    return [*estimated.groups(estimating), *real.groups(), *hostile.groups(sending)]
 
 
 def smoke() -> list[Group]:
@@ -76,22 +71,18 @@ def draw_and_measure(group: Group, seed: int) -> Result:
 
 def tasks(options: argparse.Namespace) -> list[Task]:
     """One per group and seed."""
-    chosen = []
-    for i, seed in enumerate(options.seeds):
-        every = smoke() if options.smoke else groups(options.quick, large=i < LARGE_SEEDS)
-        wanted = [g for g in every if any(g.path.startswith(case) for case in options.cases)]
-        chosen += [Task(f"{g.path}/{seed}", draw_and_measure, (g, seed)) for g in wanted]
-    return chosen
+    every = smoke() if options.smoke else groups(options.quick)
+    wanted = [g for g in every if any(g.path.startswith(case) for case in options.cases)]
+    return [Task(f"{g.path}/{seed}", draw_and_measure, (g, seed)) for seed in options.seeds for g in wanted]
 
 
 def by_cell(results: dict[str, Result]) -> dict[str, dict[str, Result]]:
-    """Cell -> seed -> methods, cells in the order of the first task that has them."""
+    """Cell -> seed -> methods."""
     cells: dict[str, dict[str, Result]] = {}
     for task, found in results.items():
         for cell, rows in found.items():
             cells.setdefault(cell, {})[task.rsplit("/", 1)[1]] = rows
-    order = list(dict.fromkeys(name.rsplit("/", 1)[0] for name in cells))
-    return {cell: cells[cell] for group in order for cell in cells if cell.rsplit("/", 1)[0] == group}
+    return cells
 
 
 def versions() -> dict[str, str]:
@@ -110,7 +101,7 @@ def versions() -> dict[str, str]:
         try:
             found[library] = metadata.version(library)
         except metadata.PackageNotFoundError:
-            found[library] = "not installed"
+            found[library] = NOT_INSTALLED
     return found
 
 
@@ -130,25 +121,15 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     return options
 
 
-def main() -> None:
-    """Measure, and write what came out."""
-    options = arguments()
-    chosen = tasks(options)
-    if not chosen:
-        sys.exit(f"error: no case begins with {' or '.join(options.cases)}; there are {', '.join(TITLES)}.")
-    began = time.perf_counter()
-    results = dict(shown(done(chosen, options.jobs), len(chosen)))
-    cpu = sum(result.pop("cpu") for result in results.values())
-    cells = by_cell({task.name: results[task.name] for task in chosen})
+def write(options: argparse.Namespace, about: dict[str, str], cells: dict[str, dict[str, Result]], cpu: float) -> str:
+    """Write results and tables, and give back the tables."""
     tables, claims = summary(cells)
-    about = versions()
-    title = f"Right by default ({'smoke' if options.smoke else 'quick' if options.quick else 'full'} run)"
     record = {
-        "title": title,
+        "title": f"Right by default ({'smoke' if options.smoke else 'quick' if options.quick else 'full'} run)",
         "versions": about,
         "seeds": options.seeds,
         "cases": options.cases,
-        "seconds": {"wall": time.perf_counter() - began, "cpu": cpu},
+        "cpu": cpu,
         "tables": [asdict(table) for table in tables],
         "claims": [asdict(claim) for claim in claims],
         "cells": cells,
@@ -156,13 +137,22 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / RESULTS).write_text(json.dumps(record) + "\n")
     facts = ", ".join(f"{name} {version}" for name, version in about.items())
-    skipped = (
-        "" if about["hmmlearn"] != "not installed" else " Hidden Markov models are left out: hmmlearn is not installed."
-    )
-    text = markdown(record).split("\n", 1)
-    foot = f"Seeds {' '.join(map(str, options.seeds))}; {facts}; {cpu:.0f} CPU s with local fits.{skipped}"
-    (options.out / TABLES).write_text(f"{text[0]}\n\n{foot}\n{text[1]}")
-    print((options.out / TABLES).read_text())
+    skipped = " Hidden Markov models were skipped." if about["hmmlearn"] == NOT_INSTALLED else ""
+    head, rest = markdown(record).split("\n", 1)
+    facts = f"Seeds {' '.join(map(str, options.seeds))}; {facts}; {cpu:.0f} CPU s with local fits.{skipped}"
+    (options.out / TABLES).write_text(f"{head}\n\n{facts}\n{rest}")
+    return (options.out / TABLES).read_text()
+
+
+def main() -> None:
+    """Measure, and write what came out."""
+    options, about = arguments(), versions()  # before the run: a checkout can change meanwhile
+    chosen = tasks(options)
+    if not chosen:
+        sys.exit(f"error: no case begins with {' or '.join(options.cases)}; there are {', '.join(TITLES)}.")
+    results = dict(shown(done(chosen, options.jobs), len(chosen)))
+    cpu = sum(result.pop("cpu") for result in results.values())
+    print(write(options, about, by_cell({task.name: results[task.name] for task in chosen}), cpu))
 
 
 if __name__ == "__main__":
