@@ -42,6 +42,19 @@ def test_mixtures(tmp_path):
     assert "density" in printed
 
 
+def test_right(tmp_path):
+    printed_by(EXPERIMENTS / "right/run.py", "--smoke", "--out", tmp_path)
+    record = json.loads((tmp_path / "results.json").read_text())
+    rows = [rows for seeds in record["cells"].values() for rows in seeds.values()]
+    assert all(next(iter(methods)) == "fuse(models)" for methods in rows)
+    assert all(methods["k-means told K"]["error"] == 0 == methods["no matching"]["ari"] for methods in rows)
+    assert not any("failed" in row for methods in rows for row in methods.values())
+    assert record["versions"]["commit"]
+    overview, *tables = record["tables"]
+    assert overview["rows"][0][1] == "fuse(models)"
+    assert sum(len(table["rows"]) for table in tables) == len(record["cells"])
+
+
 def test_families():
     printed = printed_by(EXPERIMENTS / "families/run.py", "--smoke")
     assert printed.count("±") == 12 * 4

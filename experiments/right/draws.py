@@ -1,0 +1,73 @@
+"""What every case of the study consists of: sites as they are sent, beside the truth about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Draw:
+    """Sites of one draw.
+
+    Attributes
+    ----------
+    sent : list
+        What the bare call gets, one per site: fitted models, LocalModels or arrays.
+    values : list of arrays (L_j, D)
+        The means among it: all that rivals see.
+    truth : list of arrays (L_j,)
+        The true atom of every local component.
+    counted : list, optional
+        The same models read at their sites with their data.
+    honest : list of arrays (L_j,), optional
+        Which components are judged; default all. Atoms of others are surplus.
+    without : list, optional
+        What honest sites would have sent had nothing been wrong: the same components, in the same order.
+    """
+
+    sent: Sequence[object]
+    values: list[Array]
+    truth: list[Index]
+    counted: Sequence[object] | None = None
+    honest: list[Flags] | None = None
+    without: Sequence[object] | None = None
+
+    @property
+    def judged(self) -> Flags:
+        """Which of all components are judged."""
+        return np.concatenate(self.honest or [np.ones(len(v), bool) for v in self.values])
+
+    @property
+    def true_names(self) -> Index:
+        """True atoms of the components that are judged."""
+        return np.concatenate(self.truth)[self.judged]
+
+    @property
+    def K(self) -> int:
+        """How many true atoms they have."""
+        return len(np.unique(self.true_names))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Cells of the study that are drawn together: those of one population at several numbers of sites.
+
+    `draws` gets a seed and yields (cell, Draw); what is fitted for one cell serves the others.
+    """
+
+    case: str
+    name: str
+    draws: Callable[[int], Iterator[tuple[str, Draw]]]
+
+    @property
+    def path(self) -> str:
+        """Its name for the command line."""
+        return f"{self.case}/{self.name}"

@@ -1,0 +1,159 @@
+"""Is the bare call `fuse(models)` right on sites as people really have them? Error in K, ARI and CPU seconds.
+
+See README.md for what is drawn and how to read it.
+
+    python experiments/right/run.py                                  # everything, 20 seeds; about an hour
+    python experiments/right/run.py --quick                          # two seeds, up to ten sites; minutes
+    python experiments/right/run.py --quick --cases low hostile/twice --seeds 200 201 --out /tmp/x
+    python experiments/right/run.py --smoke                          # a few cells, one seed; seconds
+
+The code measured is the one that Python finds: PYTHONPATH=<other checkout>/src measures another.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU seconds should mean one core
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
+
+import argparse
+import json
+import platform
+import subprocess
+from collections.abc import Sequence
+from importlib import metadata
+
+import estimated
+import hostile
+import real
+from draws import Group
+from methods import measured, warm_up
+from study import RESULTS, TABLES, Result, Task, asdict, done, markdown, shown
+from telling import TITLES, summary
+
+import modelweld
+
+SEEDS, QUICK_SEEDS = range(1000, 1020), (0, 1)
+"""Of a full and of a quick run: settings of the library are chosen on seeds below 1,000."""
+
+MOST_SITES, QUICK_SITES = (50, 400), (10, 50)
+"""Sites that estimate models and sites that send values, of a full and of a quick run."""
+
+SMOKE = ("low/D=2 told", "real/wine", "hostile/twice", "hostile/one value")
+"""Groups of a smoke run."""
+
+LIBRARIES, NOT_INSTALLED = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn"), "not installed"
+"""Whose versions are recorded."""
+
+
+def groups(quick: bool) -> list[Group]:
+    """All groups of a run."""
+    estimating, sending = QUICK_SITES if quick else MOST_SITES
+    return [*estimated.groups(estimating), *real.groups(), *hostile.groups(sending)]
+
+
+def smoke() -> list[Group]:
+    """A few groups with three sites at most, and arrays."""
+    every = [*estimated.groups(3), *real.groups((2,)), *hostile.groups(20)]
+    return [group for group in every if group.path in SMOKE]
+
+
+def draw_and_measure(group: Group, seed: int) -> Result:
+    """All cells of a group at one seed."""
+    warm_up()
+    return {f"{group.path}/{cell}": measured(draw) for cell, draw in group.draws(seed)}
+
+
+def tasks(options: argparse.Namespace) -> list[Task]:
+    """One per group and seed."""
+    every = smoke() if options.smoke else groups(options.quick)
+    wanted = [g for g in every if any(g.path.startswith(case) for case in options.cases)]
+    return [Task(f"{g.path}/{seed}", draw_and_measure, (g, seed)) for seed in options.seeds for g in wanted]
+
+
+def by_cell(results: dict[str, Result]) -> dict[str, dict[str, Result]]:
+    """Cell -> seed -> methods."""
+    cells: dict[str, dict[str, Result]] = {}
+    for task, found in results.items():
+        for cell, rows in found.items():
+            cells.setdefault(cell, {})[task.rsplit("/", 1)[1]] = rows
+    return cells
+
+
+def versions() -> dict[str, str]:
+    """Of what was measured, the last commit that changed it among them, and of what it stands on."""
+    home = Path(modelweld.__file__).parent
+
+    def git(*words: str) -> str:
+        run = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, check=False)
+        return run.stdout.strip()
+
+    changed = " with changes" if git("status", "--porcelain", "--", ".") else ""
+    commit = git("log", "-1", "--format=%H", "--", ".") or "unknown"
+    found = {"modelweld": modelweld.__version__, "commit": commit + changed}
+    found["python"] = platform.python_version()
+    for library in LIBRARIES:
+        try:
+            found[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            found[library] = NOT_INSTALLED
+    return found
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="two seeds, up to ten sites: minutes")
+    parser.add_argument("--smoke", action="store_true", help="a few cells, one seed: seconds")
+    parser.add_argument("--cases", nargs="+", default=list(TITLES), help="beginnings of names: low, hostile/twice, ...")
+    parser.add_argument("--seeds", type=int, nargs="+", help="draw anew with these")
+    parser.add_argument("--out", type=Path, help="folder for results.json and tables.md")
+    parser.add_argument("--jobs", type=int, default=1, help="groups drawn side by side")
+    options = parser.parse_args(words)
+    options.seeds = options.seeds or list(QUICK_SEEDS[:1] if options.smoke else QUICK_SEEDS if options.quick else SEEDS)
+    kind = "smoke" if options.smoke else "quick" if options.quick else ""
+    options.out = options.out or Path("reproduced", kind, "right")
+    return options
+
+
+def write(options: argparse.Namespace, about: dict[str, str], cells: dict[str, dict[str, Result]], cpu: float) -> str:
+    """Write results and tables, and give back the tables."""
+    tables, claims = summary(cells)
+    record = {
+        "title": f"Right by default ({'smoke' if options.smoke else 'quick' if options.quick else 'full'} run)",
+        "versions": about,
+        "seeds": options.seeds,
+        "cases": options.cases,
+        "cpu": cpu,
+        "tables": [asdict(table) for table in tables],
+        "claims": [asdict(claim) for claim in claims],
+        "cells": cells,
+    }
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / RESULTS).write_text(json.dumps(record) + "\n")
+    facts = ", ".join(f"{name} {version}" for name, version in about.items())
+    skipped = " Hidden Markov models were skipped." if about["hmmlearn"] == NOT_INSTALLED else ""
+    head, rest = markdown(record).split("\n", 1)
+    facts = f"Seeds {' '.join(map(str, options.seeds))}; {facts}; {cpu:.0f} CPU s with local fits.{skipped}"
+    (options.out / TABLES).write_text(f"{head}\n\n{facts}\n{rest}")
+    return (options.out / TABLES).read_text()
+
+
+def main() -> None:
+    """Measure, and write what came out."""
+    options, about = arguments(), versions()  # before the run: a checkout can change meanwhile
+    chosen = tasks(options)
+    if not chosen:
+        sys.exit(f"error: no case begins with {' or '.join(options.cases)}; there are {', '.join(TITLES)}.")
+    results = dict(shown(done(chosen, options.jobs), len(chosen)))
+    cpu = sum(result.pop("cpu") for result in results.values())
+    print(write(options, about, by_cell({task.name: results[task.name] for task in chosen}), cpu))
+
+
+if __name__ == "__main__":
+    main()
