@@ -30,6 +30,7 @@ from modelweld.kinds.mixture_components import (
 )
 from modelweld.kinds.mixture_density import nearest
 from modelweld.kinds.mixture_reduction import reduce_to
+from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Ellipses
 
 if TYPE_CHECKING:
@@ -134,9 +135,10 @@ class Mixture(Kind):
         )
 
     def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
-        """Covariances for all, if one has them."""
+        """Covariances for all, if one has them, and standard errors for those who forgot how many points they have."""
+        models = count_bare(models)
         if len({"covariances" in m.arrays for m in models}) == 1:
-            return list(models)
+            return models
         result = []
         for model in models:
             means, spreads, counts = parameters(model)
@@ -147,8 +149,8 @@ class Mixture(Kind):
         return result
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
-        """Matched by means."""
-        return {"means": Gaussian()}
+        """Matched by means, told apart as finely as the components' own widths allow."""
+        return {"means": Gaussian(resolution=resolution(models))}
 
     def default_how(self, fusion: Fusion) -> str:
         """`density`, unless most sites sent k-means, which is no density, or it would take minutes."""

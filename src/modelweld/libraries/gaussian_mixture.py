@@ -35,7 +35,7 @@ def read(
     model : fitted GaussianMixture or BayesianGaussianMixture
         Components that a variational fit has emptied are left out.
     n : int, optional
-        Number of points it was fitted on: it forgot.
+        Number of points it was fitted on: a GaussianMixture forgot.
     counts : array (K,), optional
         Points behind each component, instead.
     X : array, optional
@@ -48,22 +48,27 @@ def read(
         numbers = np.asarray(model.predict_proba(X)).sum(axis=0)
     elif counts is not None:
         numbers = np.asarray(counts, dtype=np.float64)
+    elif n is None and _remembers(model):
+        numbers = np.asarray(model.mean_precision_ - model.mean_precision_prior_, dtype=np.float64)
     else:
         numbers = weights * (1 if n is None else n)
     if numbers.shape != weights.shape:
         raise InputError(f"counts must be one number per component, {len(weights)}; found shape {numbers.shape}.")
     means = np.asarray(model.means_, dtype=np.float64)
     spreads = _spreads(np.asarray(model.covariances_, dtype=np.float64), model.covariance_type, means.shape)
-    used = np.ones(len(weights), dtype=bool)
-    if type(model).__name__ == "BayesianGaussianMixture":
-        used = weights > UNUSED
+    used = weights > UNUSED if _remembers(model) else np.ones(len(weights), dtype=bool)
     return mixture(
         means[used],
         spreads[used],
         numbers[used],
-        counted=not (n is None and counts is None and X is None),
+        counted=_remembers(model) or not (n is None and counts is None and X is None),
         features=features,
     )
+
+
+def _remembers(model: GaussianMixture | BayesianGaussianMixture) -> bool:
+    """Whether the model knows its points: a variational fit adds them to the precision of its means."""
+    return hasattr(model, "mean_precision_")
 
 
 def _spreads(covariances: Array, kind: str, shape: tuple[int, ...]) -> Array:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import check_models
+from modelweld.inputs.alignment import check_models, local_models
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index, Stack, stack_arrays
+from modelweld.kinds import kind_of
 from modelweld.libraries import read
 from modelweld.match import refit, set_aside_shifted
 from modelweld.matching.algorithm1 import NEW
@@ -54,7 +55,7 @@ def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: i
 def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
     """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
     plain = not any(isinstance(model, LocalModel) for model in given)
-    models = [] if plain else check_models(given)
+    models = [] if plain else check_models(kind_of(local_models(given)).harmonise(local_models(given)))
     rng = np.random.default_rng(seed)
     matchings: dict[str, Matching] = {}
     for set_name, old in fusion.matchings.items():
@@ -74,7 +75,7 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         matchings[set_name] = _rematch(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
     settings = {**fusion.settings, "revised": fusion.settings.get("revised", 0) + 1} if fusion.settings else {}
-    return fusion.with_(given=given, sites=sites, matchings=matchings, settings=settings)
+    return fusion.with_(given=given if plain else models, sites=sites, matchings=matchings, settings=settings)
 
 
 def _rematch(

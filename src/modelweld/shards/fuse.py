@@ -27,7 +27,6 @@ import numpy as np
 
 from modelweld.errors import InputError, SmallShardWarning, warn_user
 from modelweld.families import Gaussian
-from modelweld.families.gaussian import NOISE_FLOOR
 from modelweld.families.math.start import usable_variance
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.matching.algorithm1 import alternate
@@ -131,11 +130,11 @@ def run(engine: Engine, family: Gaussian | None, prior: Prior | Auto, *, seed: i
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
     sizes = np.sort(np.concatenate([x.sizes for x in surveys]))
     prior = default_prior(prior, len(sizes))
-    origin, floor = _common_scale([surveys[s] for s in turn], family.scalar)
+    origin, total = _common_scale([surveys[s] for s in turn], family.scalar)
 
     tell("fusing shards", 0, engine.shards)
     summaries: list[Summary] = engine.change(
-        fuse_shard, everyone, [(family, origin, floor, prior, seed)] * engine.shards
+        fuse_shard, everyone, [(family, origin, total, prior, seed)] * engine.shards
     )
     for s in everyone:
         engine.keep(s)
@@ -270,12 +269,12 @@ def _check_alike(surveys: Sequence[Survey]) -> None:
 
 
 def _common_scale(surveys: Sequence[Survey], pooled: bool) -> tuple[Array, Array]:
-    """The origin from which all shards measure, and the smallest noise, as `Gaussian.starts` would have them flat."""
+    """The origin from which all shards measure, and the total variance, as `Gaussian.starts` would have them flat."""
     seen = np.maximum(sum(x.seen for x in surveys), 1.0)
     origin = sum(x.seen * x.mean for x in surveys) / seen
     total = sum(x.squares + x.seen * np.square(x.mean - origin) for x in surveys) / seen
     extremes = np.array([x.bounds for x in surveys])
-    return origin, NOISE_FLOOR * usable_variance(origin, total, extremes[np.isfinite(extremes)], pooled)
+    return origin, usable_variance(origin, total, extremes[np.isfinite(extremes)], pooled)
 
 
 def _pool(summaries: Sequence[Summary]) -> Gaussian:

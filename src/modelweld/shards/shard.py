@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -176,12 +176,12 @@ def survey(shard: Shard, labels: Index | None) -> Survey:
 
 
 def fuse_shard(
-    shard: Shard, labels: Index | None, family: Gaussian, origin: Array, floor: Array, prior: Prior, seed: int
+    shard: Shard, labels: Index | None, family: Gaussian, origin: Array, total: Array, prior: Prior, seed: int
 ) -> tuple[Index, Summary]:
     """Algorithm 1 on this shard's sites alone: labels of its values, and its atoms as sums measured from `origin`."""
     stack = shard.stack
     J = len(stack.sizes)
-    starts = [replace(start, origin=origin, floor=floor) for start in family.starts(stack)]
+    starts = [start.scaled(origin, total, start.typical) for start in family.starts(stack)]
     boards: list[AnyBoard]
     if shard.compiled:
         from modelweld.matching.compiled import CompiledBoard, pack
