@@ -10,7 +10,6 @@ from cases.gaussian import CASES, GaussianCase, gaussian
 from modelweld import Gaussian, InputError
 from modelweld.families.base import sum_by_atom
 from modelweld.families.math import random_effects
-from modelweld.families.math.noise_prior import NoisePrior
 from modelweld.families.math.random_effects import Effects
 from modelweld.families.math.standard_errors import VaryingNoise
 from modelweld.inputs.stack import Stack, offsets_of
@@ -47,11 +46,9 @@ def test_coinciding_values_meet_the_floor(rng):
     family = Gaussian().starts(Stack(np.repeat(rng.normal(size=(4, 2)), 3, axis=0), offsets_of([12])))[0]
     values = np.repeat(rng.normal(size=(4, 2)), 3, axis=0)
     sums = sum_by_atom(family.rows(values), np.repeat(np.arange(4), 3))
-    found = replace(family, expected=0.0).update(sums)
+    found = family.update(sums)
     assert np.allclose(found.noise, family.floor)
     assert (found.spread > 0.01).all()
-    # what is believed is one more value, at what was expected, beside those beyond the first of each atom
-    assert np.allclose(family.update(sums).noise, family.expected / (12 - 4 + 1), rtol=1e-4)
 
 
 @pytest.mark.parametrize("scalar", [False, True])
@@ -68,9 +65,9 @@ def test_compiled_likelihood_is_the_plain_one(rng, scalar, counts):
     for start in (0.1, 1.0, 10.0):
         at = random_effects.Hyperparameters(np.full(4, 0.3), np.full(H, start), np.full(H, 2.0))
         assert np.allclose(likelihood.log_likelihood(lines, *at), random_effects.log_likelihood(effects, at))
-        for floor, expected in product((np.full(H, 1e-6), np.full(H, 3.0)), np.full((H, 3), [0.0, 0.05, 2.0]).T):
-            plain = random_effects.maximise(effects, at, floor, scalar, NoisePrior(expected))
-            *found, evidence = likelihood.maximise(lines, *at, floor, expected)
+        for floor in (np.full(H, 1e-6), np.full(H, 3.0)):
+            plain = random_effects.maximise(effects, at, floor, scalar)
+            *found, evidence = likelihood.maximise(lines, *at, floor)
             for a, b in zip(found, plain, strict=True):
                 assert np.allclose(a, b, rtol=1e-5, atol=1e-8)
             assert evidence == pytest.approx(random_effects.log_likelihood(effects, plain).sum())
@@ -83,7 +80,7 @@ def test_nothing_near_is_more_probable_also_at_the_floor(rng, scalar, floor):
     values = rng.normal(0, 2, (9, 2))[labels] + rng.normal(size=(len(labels), 2))
     H = 1 if scalar else 2
     shape = "scalar" if scalar else "diagonal"
-    family = Gaussian(np.zeros(2), np.full(H, 3.5), np.ones(H), shape, floor=floor, expected=np.full(H, 0.3))
+    family = Gaussian(np.zeros(2), np.full(H, 3.5), np.ones(H), shape, floor=floor)
     sums = sum_by_atom(family.rows(values), labels)
     found = family.update(sums)
 
@@ -97,17 +94,6 @@ def test_nothing_near_is_more_probable_also_at_the_floor(rng, scalar, floor):
             other[d] *= factor
             if name != "noise" or other[d] >= floor:
                 assert merit(replace(found, **{name: other})) <= merit(found) + 1e-9
-
-
-def test_slopes_of_the_prior_of_noise(rng):
-    prior = NoisePrior(np.array([0.3, 0.0, 2.0]), weight=1.7)
-    noise, spread = rng.gamma(2.0, 1.0, (2, 3))
-    up, down = np.exp([1e-6, -1e-6])
-    by_noise, by_spread = prior.slopes(noise, spread)
-    rise = prior.log_density(up * noise, spread) - prior.log_density(down * noise, spread)
-    assert np.allclose(by_noise, rise / 2e-6, atol=1e-6)
-    rise = prior.log_density(noise, up * spread) - prior.log_density(noise, down * spread)
-    assert np.allclose(by_spread, rise / 2e-6, atol=1e-6)
 
 
 def test_gradient_with_variance_is_the_slope(rng):

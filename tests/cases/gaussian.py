@@ -72,11 +72,6 @@ CASES = {
     "variance": GaussianCase(gaussian(), 3, variance=True),
     "weight": GaussianCase(gaussian(), 3, weight=True),
     "both": GaussianCase(gaussian(), 3, variance=True, weight=True),
-    "believed": GaussianCase(gaussian(expected=[0.05, 0.4, 1.0], floor=1e-9), 3),
-    "believed, both": GaussianCase(gaussian(expected=[0.05, 0.4, 1.0], typical=1.4), 3, variance=True, weight=True),
-    "scalar, believed": GaussianCase(
-        Gaussian(mean=[0.7, -0.2], noise=0.6, spread=2.5, shape="scalar", expected=0.1, typical=1.4), 2, weight=True
-    ),
     "scalar, both": GaussianCase(
         Gaussian(mean=[0.7, -0.2], noise=0.6, spread=2.5, shape="scalar"), 2, variance=True, weight=True
     ),

@@ -14,7 +14,6 @@ from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.location import Location, Variances
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
-from modelweld.families.math.noise_prior import EXPECTED_SHARE, NoisePrior
 from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
 from modelweld.families.math.start import NOISE_FLOOR as NOISE_FLOOR
@@ -46,12 +45,10 @@ class Gaussian(Family):
         Factor on the sites' own `variance`, learned where they send one: 1 if their standard errors are right.
     resolution : array or float
         Noise is at least so much, whatever the likelihood says: how finely sites could tell values apart at all.
-    origin, floor, expected, typical, frame : array or float, optional
-        Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only); noise
-        does not fall below `floor`, and is `expected` to be so much where values have a `typical` weight (zero: nothing
-        is believed, see `modelweld.families.math.noise_prior`). With full covariances `frame` is the matrix (D, D) that
-        makes them diagonal: noise and spread are then those of its coordinates, and `covariances` gives both as
-        matrices.
+    origin, floor, frame : array or float, optional
+        Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only), noise
+        does not fall below `floor`, and with full covariances `frame` is the matrix (D, D) that makes them diagonal:
+        noise and spread are then those of its coordinates, and `covariances` gives both as matrices.
 
     Notes
     -----
@@ -84,14 +81,12 @@ class Gaussian(Family):
     resolution: ArrayLike = 0.0
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
-    expected: ArrayLike = 0.0
-    typical: float = 1.0
     frame: Array | None = None
 
     def __post_init__(self) -> None:
         check_choice(self, "shape", ("diagonal", "scalar", "full"))
         check_choice(self, "learning", ("likelihood", "moments", "nothing"))
-        freeze_vectors(self, "mean", "resolution", "origin", "floor", "expected")
+        freeze_vectors(self, "mean", "resolution", "origin", "floor")
         freeze_vectors(self, "noise", "spread", positive=True)
         for name in ("noise", "spread"):
             if self.shape == "scalar" and np.size(getattr(self, name)) > 1:
@@ -123,7 +118,7 @@ class Gaussian(Family):
         check_sizes(self, ("mean", "noise", "spread", "resolution"), stack.values.shape[1])
         origin, total = total_variance(stack, pooled=self.scalar)
         typical = typical_weight(stack)
-        scaled = self.scaled(origin, total, typical)
+        scaled = self.scaled(origin, total)
         known = self.noise is not None and self.spread is not None
         return [
             replace(
@@ -135,14 +130,12 @@ class Gaussian(Family):
             for share in ([0.5] if known else noise_shares(stack, total))
         ]
 
-    def scaled(self, origin: Array, total: Array, typical: float = 1.0) -> Self:
-        """The same family for values of this mean, variance and typical weight, from which floor and prior follow."""
+    def scaled(self, origin: Array, total: Array) -> Self:
+        """The same family for values of this mean and variance, from which the least noise follows."""
         resolution = np.asarray(self.resolution)
         resolution = resolution.mean(keepdims=True) if self.scalar else resolution
         floor = np.maximum(NOISE_FLOOR * total, resolution)
-        believes = self.learning == "likelihood" and self.shape != "full"
-        expected = np.maximum(EXPECTED_SHARE * total * typical, floor) if believes else 0.0
-        return replace(self, origin=origin, floor=floor, expected=expected, typical=typical)
+        return replace(self, origin=origin, floor=floor)
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
@@ -193,9 +186,7 @@ class Gaussian(Family):
         if self.learning == "moments":
             raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")
         y = self._measure(stack.values)
-        at, trust = maximise_with_variance(
-            y, stack, labels, self.hyperparameters, self.trust, *self._limits, self._prior
-        )
+        at, trust = maximise_with_variance(y, stack, labels, self.hyperparameters, self.trust, *self._limits)
         return replace(self.with_hyperparameters(at), trust=trust)
 
     def _in_best_frame(self, stack: Stack, labels: Index, sums: Array) -> Self:
@@ -216,12 +207,8 @@ class Gaussian(Family):
         return stack.variance is not None or self.shape == "full"
 
     def log_prior(self) -> float:
-        """Log density of noise and spread, and of the trust in standard errors where some are sent."""
-        believed = 0.0
-        if np.any(self.expected):
-            _, noise, spread = self.hyperparameters
-            believed = float(self._prior.log_density(noise, spread).sum())
-        return believed if self.trust == 1.0 else believed + log_prior_of_trust(self.trust)
+        """Log density of the trust in standard errors; zero where nobody sends any."""
+        return 0.0 if self.trust == 1.0 else log_prior_of_trust(self.trust)
 
     @property
     def compilable(self) -> bool:
@@ -284,7 +271,7 @@ class Gaussian(Family):
             return self
         if self.learning == "moments":
             return self.with_hyperparameters(moments(effects, self.hyperparameters, *self._limits))
-        return self.with_hyperparameters(maximise(effects, self.hyperparameters, *self._limits, self._prior))
+        return self.with_hyperparameters(maximise(effects, self.hyperparameters, *self._limits))
 
     @property
     def _origin(self) -> Array:
@@ -302,10 +289,6 @@ class Gaussian(Family):
     @property
     def _log_det(self) -> float:
         return 0.0 if self.frame is None else float(np.linalg.slogdet(self.frame)[1])
-
-    @property
-    def _prior(self) -> NoisePrior:
-        return NoisePrior(np.asarray(self.expected), self.typical)
 
     @property
     def _limits(self) -> tuple[Array, bool]:

@@ -8,7 +8,7 @@ from modelweld.errors import OverlapWarning, warn_user
 from modelweld.matching.board import Board
 from modelweld.priors.pieces import LARGEST_SHARE
 
-CERTAIN, DOUBTFUL_SHARE = 0.7, 0.1
+CERTAIN, DOUBTFUL_SHARE = 0.9, 0.1
 """Many pieces are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites
 that send atoms in pieces they are better from .75 on (experiments/strength/guard.py); people's movements, whose
 components overlap, reach .72."""

@@ -181,7 +181,7 @@ def fuse_shard(
     """Algorithm 1 on this shard's sites alone: labels of its values, and its atoms as sums measured from `origin`."""
     stack = shard.stack
     J = len(stack.sizes)
-    starts = [start.scaled(origin, total, start.typical) for start in family.starts(stack)]
+    starts = [start.scaled(origin, total) for start in family.starts(stack)]
     boards: list[AnyBoard]
     if shard.compiled:
         from modelweld.matching.compiled import CompiledBoard, pack

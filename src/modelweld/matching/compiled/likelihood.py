@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.compilers import exact, loose
-from modelweld.families.math.noise_prior import DEGREES, NEAR
 from modelweld.families.math.random_effects import BISECTIONS, LOG_RATIO_GRID, SMALLEST_RATIO
 from modelweld.inputs.local_model import Array
 
@@ -78,24 +77,20 @@ def log_likelihood(lines, mean, noise, spread):
 
 
 @exact
-def maximise(lines, mean, noise, spread, floor, expected):
-    """The most probable mean, noise and spread; never less probable than those given. As in random_effects.
-
-    `expected` is the scale of the noise's prior (`families.math.noise_prior`; values have weight one), zero: none.
-    """
+def maximise(lines, mean, noise, spread, floor):
+    """The most likely mean, noise and spread; never less likely than those given. As in random_effects."""
     D, H = len(mean), len(noise)
     new_mean, new_noise, new_spread = np.empty(D), np.empty(H), np.empty(H)
     learnable = lines.values > lines.atoms.sum()
     for h in range(H):
         a, b = (0, D) if H == 1 else (h, h + 1)
-        log_ratio = _best_log_ratio(lines, a, b, expected[h], 0.0) if learnable else np.log(spread[h] / noise[h])
+        log_ratio = _best_log_ratio(lines, a, b, 0.0) if learnable else np.log(spread[h] / noise[h])
         rho = np.exp(log_ratio)
-        degrees = DEGREES if expected[h] > 0 else 0.0
-        total = _means(lines, a, b, rho, new_mean) + degrees * expected[h]
-        variance = max(total, np.finfo(np.float64).tiny) / (lines.values * (b - a) + degrees)
+        total = _means(lines, a, b, rho, new_mean)
+        variance = max(total, np.finfo(np.float64).tiny) / (lines.values * (b - a))
         if variance < floor[h]:
             variance = floor[h]
-            rho = np.exp(_best_log_ratio(lines, a, b, expected[h], floor[h]))
+            rho = np.exp(_best_log_ratio(lines, a, b, floor[h]))
             _means(lines, a, b, rho, new_mean)
         new_noise[h] = variance
         new_spread[h] = max(rho * variance, SMALLEST_RATIO * floor[h])
@@ -103,8 +98,7 @@ def maximise(lines, mean, noise, spread, floor, expected):
     new = log_likelihood(lines, new_mean, new_noise, new_spread)
     for h in range(H):
         a, b = (0, D) if H == 1 else (h, h + 1)
-        before = old[a:b].sum() + _log_prior(expected[h], noise[h], spread[h])
-        if new[a:b].sum() + _log_prior(expected[h], new_noise[h], new_spread[h]) < before:
+        if new[a:b].sum() < old[a:b].sum():
             new_mean[a:b], new_noise[h], new_spread[h] = mean[a:b], noise[h], spread[h]
             new[a:b] = old[a:b]
     return new_mean, new_noise, new_spread, new.sum()
@@ -126,27 +120,18 @@ def _means(lines, a, b, rho, mean):
     return total
 
 
-@exact
-def _log_prior(expected, noise, spread):
-    """Log density of noise and spread, up to a constant."""
-    if expected == 0:
-        return 0.0
-    share = expected / noise
-    return -0.5 * DEGREES * (share - 1 - np.log(share)) - 0.5 * np.log1p(NEAR * noise / spread)
-
-
 @loose
-def _best_log_ratio(lines, a, b, expected, noise):
+def _best_log_ratio(lines, a, b, noise):
     """The maximum of the profile over dimensions a .. b-1, at this noise (0: the best): best decade, then bisection."""
     top, best = -np.inf, 0
     for g in range(len(LOG_RATIO_GRID)):
-        value, _ = _profile(lines, a, b, np.exp(LOG_RATIO_GRID[g]), expected, noise, True)
+        value, _ = _profile(lines, a, b, np.exp(LOG_RATIO_GRID[g]), noise, True)
         if value > top:
             top, best = value, g
     low, high = LOG_RATIO_GRID[max(best - 1, 0)], LOG_RATIO_GRID[min(best + 1, len(LOG_RATIO_GRID) - 1)]
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        _, slope = _profile(lines, a, b, np.exp(middle), expected, noise, False)
+        _, slope = _profile(lines, a, b, np.exp(middle), noise, False)
         if slope > 0:
             low = middle
         else:
@@ -155,7 +140,7 @@ def _best_log_ratio(lines, a, b, expected, noise):
 
 
 @loose
-def _profile(lines, a, b, rho, expected, noise, with_value):
+def _profile(lines, a, b, rho, noise, with_value):
     """Profile over dimensions a .. b-1 (if asked for) and a number with the sign of its slope."""
     C = len(lines.counts)
     u, v = np.empty(C), np.empty(C)
@@ -180,12 +165,8 @@ def _profile(lines, a, b, rho, expected, noise, with_value):
         total += lines.within[d] + q_u - mean * s_u
         steep += q_v - 2 * mean * s_v + mean * mean * atoms_v
     value, slope = -0.5 * log_one * (b - a), -atoms_u * (b - a)
-    if expected > 0:
-        value -= 0.5 * np.log1p(NEAR / rho)
-        slope += 1 / (rho * (1 + rho / NEAR))
     if noise > 0:
         return value - 0.5 * total / noise, slope + steep / noise
-    degrees = DEGREES if expected > 0 else 0.0
-    total = max(total + degrees * expected, 1e-300)
-    number = lines.values * (b - a) + degrees
+    total = max(total, 1e-300)
+    number = lines.values * (b - a)
     return value - 0.5 * number * np.log(total), slope + number * steep / total
