@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import check_models
+from modelweld.inputs.alignment import check_models, local_models
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index, Stack, stack_arrays
+from modelweld.kinds import kind_of
 from modelweld.libraries import read
 from modelweld.match import refit, set_aside_shifted
 from modelweld.matching.algorithm1 import NEW
@@ -54,6 +55,9 @@ def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: i
 def _revised(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
     """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
     plain = not any(isinstance(model, LocalModel) for model in given)
+    if not plain:
+        sent = local_models(given)
+        given = kind_of(sent).harmonise(sent)
     models = [] if plain else check_models(given)
     rng = np.random.default_rng(seed)
     matchings: dict[str, Matching] = {}
