@@ -176,7 +176,7 @@ MIXED_UP = [
     (("validate", "fused.safetensors"), "it is a fusion"),
     (("add", "fused.safetensors", "good.safetensors", "--out", "new.safetensors"), "there is a site 'good' already"),
     (("add", "fused.safetensors", "other.safetensors", "--out", "new.safetensors"), "lacks 'x'"),
-    (("add", "fused.safetensors", "chain.safetensors", "--out", "new.safetensors"), "same arrays"),
+    (("add", "fused.safetensors", "chain.safetensors", "--out", "new.safetensors"), "different kinds do not fuse"),
     (("add", "slim.safetensors", "chain.safetensors", "--out", "new.safetensors"), "must send"),
     (("add", "fused.safetensors", "twin.safetensors"), "--force"),
     (("remove", "fused.safetensors", "nobody", "--out", "new.safetensors"), "no site 'nobody'"),

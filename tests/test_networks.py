@@ -1,6 +1,7 @@
 """Networks: what a refit and a union are, classes that sites lack, and what is refused."""
 
 import json
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from modelweld import InputError, fuse, read
+from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
-from modelweld.kinds.network import network, shares
+from modelweld.kinds.network import HOWS, network, shares
 from modelweld.kinds.network_outputs import activate, outputs
 from modelweld.kinds.network_polish import _slope
 from modelweld.kinds.network_refit import DRAWS, draw_inputs
@@ -111,12 +113,53 @@ def test_counts_count_only_if_all_sites_send_them(rng):
     sites = [some_network(rng, [3, 4, 2], ["a", "b"], counts=[5, 5]), some_network(rng, [3, 4, 2], ["a", "b"])]
     fusion = fuse(sites, **APART)
     assert shares(fusion.models).tolist() == [[0.5, 0.5], [0.5, 0.5]]
-    assert np.array_equal(outputs(fusion.fused(), np.eye(3)), outputs(fusion.fused("mean"), np.eye(3)))
 
 
-def test_the_default_is_the_refit_where_counts_are_known(rng):
-    fusion = fuse(some_sites(rng, (4,)), **APART)
-    assert np.array_equal(outputs(fusion.fused(), np.eye(3)), outputs(fusion.fused("refit"), np.eye(3)))
+def test_without_counts_it_is_said_what_is_lost_and_what_to_send(rng):
+    sites = [some_network(rng, [3, 4, 2], ["a", "b"]) for _ in range(2)]
+    for how in HOWS:
+        with pytest.warns(ModelweldWarning, match=r"how many rows of each class.*same say.*read\(net, y=y\)"):
+            fuse(sites, **APART).fused(how)
+
+
+@pytest.mark.parametrize("counts", [{"counts": [3, 5]}, {}])
+def test_the_default_is_the_refit(rng, counts):
+    fusion = fuse([some_network(rng, [3, 4, 2], ["a", "b"], **counts) for _ in range(2)], **APART)
+    with nullcontext() if counts else pytest.warns(ModelweldWarning):
+        found = [outputs(fusion.fused(how), np.eye(3)) for how in (None, "refit")]
+    assert np.array_equal(*found)
+
+
+def sites_of_copies(rng, depth, activation):
+    """Sites that hold some of the same six units in their last hidden layer, each with its own outgoing weights."""
+    sizes = [3, *[4] * (depth - 1), 6]
+    W, b = [rng.normal(size=shape) for shape in pairwise(sizes)], [rng.normal(size=n) for n in sizes[1:]]
+    sites = []
+    for held, classes in zip(([0, 1, 2, 3], [5, 3], [2, 4, 1]), ("abcd", "ab", "bcd"), strict=True):
+        last = rng.normal(size=(len(held), len(classes))), rng.normal(size=len(classes))
+        own = [*W[:-1], W[-1][:, held], last[0]], [*b[:-1], b[-1][held], last[1]]
+        counts = rng.integers(1, 20, len(classes))
+        sites.append(network(*own, activation=activation, classes=list(classes), counts=counts))
+    return sites
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_of_copies_the_mean_is_the_ensemble(rng, depth, activation):
+    incoming = {f"h{i}": {f"W{i}": APART["families"], f"b{i}": APART["families"]} for i in range(depth)}
+    fusion = fuse(sites_of_copies(rng, depth, activation), **{**APART, "families": incoming})
+    assert sorted(fusion.matchings[f"h{depth - 1}"].counts) == [1, 1, 1, 2, 2, 2]
+    X = rng.normal(size=(50, 3))
+    assert np.allclose(outputs(fusion.fused("mean"), X), ensemble(fusion, X), rtol=1e-9, atol=1e-9)
+
+
+def test_a_mean_unit_receives_what_its_members_receive_on_average(rng):
+    fusion = fuse([some_network(rng, [3, 4, 2], counts=9) for _ in range(3)])
+    labels = np.concatenate(fusion.labels)
+    assert max(fusion.counts) > 1
+    own = np.hstack([m.arrays["W0"] for m in fusion.models])
+    wanted = np.column_stack([own[:, labels == k].mean(axis=1) for k in range(len(fusion.counts))])
+    assert np.allclose(fusion.fused("mean").arrays["W0"], wanted)
 
 
 def test_units_of_the_second_layer_are_fed_by_units_of_their_own_sites(rng):
@@ -212,7 +255,7 @@ def test_different_depths_are_refused(rng):
 
 
 def test_a_class_that_is_a_word_here_and_a_number_there_is_refused(rng):
-    fusion = fuse([some_network(rng, [3, 4, 2], [0, 1]), some_network(rng, [3, 4, 2], ["0", "1"])], **APART)
+    fusion = fuse([some_network(rng, [3, 4, 2], classes, counts=5) for classes in ([0, 1], ["0", "1"])], **APART)
     with pytest.raises(InputError, match=r"site 1: its class '0' is 0 elsewhere"):
         fusion.fused()
 

@@ -5,10 +5,12 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.metrics import adjusted_rand_score
 
 from adapted import collected
 from adapted.sklearn_lda import WORDS, Sklearn, Topics, planted
 from modelweld import InputError, fuse, read
+from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
 from modelweld.kinds.topics import embedding_topics, topics, with_roots
 from modelweld.libraries import write
@@ -135,6 +137,44 @@ def test_a_site_that_lacks_words_can_be_added_later(sites):
     larger = fuse(sites[:3]).add(with_columns(sites[3], np.arange(4, 24)))
     assert larger.K == 3
     assert larger.fused().coordinates["word"] == tuple(WORDS)
+
+
+def drawn_sites(held, V=300, seed=1):
+    """Sites of these topics out of 18 that share three tenths of their words' mass; sites differ beyond chance."""
+    rng = np.random.default_rng(seed)
+    pool = 0.3 * rng.dirichlet(np.full(V, 0.3)) + 0.7 * rng.dirichlet(np.full(V, 0.05), 18)
+    sites = []
+    for own in held:
+        theta = [rng.dirichlet(600 * pool[k] + 1e-3) for k in own]
+        words = np.array([rng.multinomial(rng.integers(1500, 6000), p) for p in theta], dtype=float)
+        sites.append(topics(words, [f"w{i}" for i in range(V)], eta=0.15))
+    return sites
+
+
+@pytest.mark.parametrize("V", [300, 1000])
+def test_topics_that_few_sites_do_not_share_stay_apart(V):
+    assert fuse(drawn_sites([range(6), range(6, 12), range(12, 18)], V)).K == 18
+
+
+@pytest.mark.parametrize("V", [300, 1000])
+def test_topics_that_few_sites_share_are_found(V):
+    held = [[0, 1, 2, 3, 4, 5], [5, 4, 3, 6, 7, 8], [8, 0, 4, 9, 10, 11]]
+    labels = np.concatenate(fuse(drawn_sites(held, V)).labels)
+    assert adjusted_rand_score(np.concatenate(held), labels) == 1.0
+
+
+def test_what_a_row_is_worth_does_not_slide_where_words_are_worth_less_than_one_observation():
+    sites = drawn_sites([range(6), range(6, 12), range(12, 18)])
+    assert fuse(sites, {"words": Counts()}).K >= 15  # six if it may fall to half of its first value
+
+
+def test_pseudo_counts_decide_and_are_not_counted(sites):
+    fusion = fuse(sites)
+    assert list(fusion.matching.families) == ["smoothed"]
+    one = fusion.models[0].arrays
+    wanted = (one["words"] + one["eta"]) / (one["words"] + one["eta"]).sum(axis=1, keepdims=True)
+    assert np.allclose(one["smoothed"], wanted * one["counts"][:, None])
+    assert fusion.fused().arrays["words"].sum() == pytest.approx(sum(s.arrays["words"].sum() for s in sites))
 
 
 def test_without_names_words_must_be_as_many(sites):

@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from others import averaged, matched_weights, probabilities, units_of
+from others import averaged, matched_weights, posterior_means, probabilities, units_of
 from sites import Setting, drawn, trained
 
 from modelweld import fuse, read
@@ -78,7 +78,7 @@ def measured(setting, seed, mnist=None, smoke=False):
         ("weight matching, class counts", matched, pi),
     ):
         result[name] = scored(like_sites(models, *averaged(one, weights)))
-    result["PFNM (1, 1, 1)"] = scored(pfnm.fused("mean"))
+    result["PFNM (1, 1, 1)"] = scored(like_sites(models, *posterior_means(pfnm, pi)))
     for name, one, how in (
         ("ours, mean", fusion, "mean"),
         ("ours, refit", fusion, "refit"),

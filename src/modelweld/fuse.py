@@ -176,6 +176,7 @@ def _fuse_models(
     kind = kind_of(models)
     sites = check_models(kind.harmonise(models))
     if families is None:
+        sites = kind.weigh(sites)
         families = kind.families(sites)
     if plan.screen == "auto":
         plan = replace(plan, screen=kind.has_outliers)

@@ -12,7 +12,7 @@ from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
 from modelweld.families.math.blocks import blocks
-from modelweld.families.math.counts_start import LEAST_SHARE, WORTH, first_values, first_worths
+from modelweld.families.math.counts_start import WORTH, first_values, first_worths, least_worth
 from modelweld.families.math.dirichlet import MatchedCompositions, likelihood_of_atoms
 from modelweld.families.math.log_rising import log_rising, log_rising_pairs
 from modelweld.families.math.maximise import LogLikelihood
@@ -105,7 +105,7 @@ class Counts(Observed):
         return row, "are counts or probabilities with a positive sum in every row; found a row of zeros"
 
     def starts(self, stack: Stack) -> list[Self]:
-        """`between` from values that seem to be of one atom, `base` from the largest groups, each value for itself."""
+        """`between` from values that seem to be of one atom, and its least; `base` from the largest groups."""
         D = stack.values.shape[1]
         check_sizes(self, ("base",), D)
         counted = are_counted(stack.values, stack.weight) if self.counted is None else self.counted
@@ -116,12 +116,14 @@ class Counts(Observed):
                 "of observations behind them as weight, or let between be learned."
             )
         found = []
-        for between in first_worths(stack, given) if self.between is None else [self.between]:
-            least = max(WORTH[0], LEAST_SHARE * min(between, WORTH[1]))
-            start = replace(self, between=between, least=least, counted=counted)
-            if self.base is None:
-                start = start._with_first_base(stack, given)
-            found.append(replace(start, base=np.zeros(D) + np.asarray(start.base)))
+        fixed = self.between is not None
+        for first in [known(self.between)] if fixed else first_worths(stack, given):
+            least = least_worth(first, D)
+            for between in [first] if fixed else sorted({first, least}, reverse=True):
+                start = replace(self, between=between, least=least, counted=counted)
+                if self.base is None:
+                    start = start._with_first_base(stack, given)
+                found.append(replace(start, base=np.zeros(D) + np.asarray(start.base)))
         return found
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:

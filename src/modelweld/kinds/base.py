@@ -49,6 +49,10 @@ class Kind:
         """The same models with the same arrays, where a kind has variants; refused if they cannot be."""
         return list(models)
 
+    def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """The same models, with standard errors where a kind can say how well values are known that sent none."""
+        return list(models)
+
     def families(self, models: Sequence[LocalModel]) -> Mapping[Key, Family] | None:
         """Which arrays decide the matching, and how their values scatter; None: all that do not ride, as Gaussians."""
         return None

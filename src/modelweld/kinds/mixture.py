@@ -135,10 +135,9 @@ class Mixture(Kind):
         )
 
     def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
-        """Covariances for all, if one has them, and standard errors for those who forgot how many points they have."""
-        models = count_bare(models)
+        """Covariances for all, if one has them."""
         if len({"covariances" in m.arrays for m in models}) == 1:
-            return models
+            return list(models)
         result = []
         for model in models:
             means, spreads, counts = parameters(model)
@@ -147,6 +146,10 @@ class Mixture(Kind):
                 model = _again(model, means, full, counts).with_(variance=model.variance)
             result.append(model)
         return result
+
+    def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """Standard errors for those who forgot how many points they have."""
+        return count_bare(models)
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by means, told apart as finely as the components' own widths allow."""

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, mapping
+from modelweld.kinds.network_mean import means
 from modelweld.kinds.network_outputs import ACTIVATIONS, layers
 from modelweld.kinds.network_outputs import outputs as outputs
 from modelweld.kinds.network_polish import STEPS
@@ -32,13 +33,24 @@ if TYPE_CHECKING:
 HOWS = {
     "refit": (
         "first layers averaged, all later ones fitted to the sites' own networks on drawn inputs "
-        "(modelweld.kinds.network_refit): the default if all sites send counts"
+        "(modelweld.kinds.network_refit): the default"
     ),
     "polish": "a refit, and then the first layer moves too (modelweld.kinds.network_polish)",
-    "mean": "PFNM's estimator: posterior means, those of outgoing weights by class counts",
+    "mean": (
+        "no inputs are drawn: incoming weights averaged over the sites that hold a unit, outgoing ones added by class "
+        "counts (modelweld.kinds.network_mean)"
+    ),
     "union": "all units of all sites: exactly the sum of their networks, weighted by class counts",
 }
 """Ways to make fused parameters, the default first."""
+
+NO_COUNTS = (
+    "not all sites say how many rows of each class their networks saw, so all have the same say in every class they "
+    "have, also in one they hardly know: where sites saw different classes, the fused network then errs far more often "
+    "and may be worse than the best site's. Send the labels, of which only their numbers leave the site: "
+    "read(net, y=y), or class_counts=...; of a regression, read(net, n=rows)."
+)
+"""Said where networks are fused without `counts`."""
 
 START_NOISE = 0.7
 """Share of the variance of weights that is noise to begin with; the likelihood moves it from there. Units of networks
@@ -188,14 +200,12 @@ class Network(Kind):
                 result[name] = Gaussian(noise=noise, spread=spread, shape="scalar")
         return result
 
-    def default_how(self, fusion: Fusion) -> str:
-        """Refit where class counts were sent."""
-        return "refit" if "counts" in fusion.models[0].arrays else "mean"
-
     def fused(self, fusion: Fusion, how: str, **options: Any) -> LocalModel:
         """The fused network; options are those of `network_refit.refit`: draws, ridge, seed, steps."""
         models = fusion.models
         pi = shares(models)
+        if "counts" not in models[0].arrays:
+            warn_user(NO_COUNTS)
         if how == "union":
             return like_sites(models, *union(models, pi))
         if how == "mean":
@@ -259,22 +269,6 @@ def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Arr
         features=first.coordinates.get("feature"),
         facts=shared_facts(models),
     )
-
-
-def means(fusion: Fusion, pi: Array) -> tuple[list[Array], list[Array]]:
-    """Posterior means of all layers; the output bias rides, weighted like the outgoing weights."""
-    depth = len(layers(fusion.models[0])[0])
-    W = [fusion.array(f"W{i}") for i in range(depth)]
-    b = [fusion.array(f"b{i}") for i in range(depth - 1)]
-    for i in range(1, depth - 1):  # a unit is not fed by one that no site has beside it
-        W[i] = np.where(joined(fusion, i) > 0, W[i], 0.0)
-    return W, [*b, sum(p * layers(m)[1][-1] for p, m in zip(pi, fusion.models, strict=True))]
-
-
-def joined(fusion: Fusion, i: int) -> Array:
-    """How many sites have both units, for every entry of W_i."""
-    before, after = (fusion.matchings[f"h{k}"].presence.astype(np.float64) for k in (i - 1, i))
-    return np.asarray(before.T @ after)
 
 
 def union(models: Sequence[LocalModel], pi: Array) -> tuple[list[Array], list[Array]]:

@@ -3,7 +3,9 @@
 Arrays: `words (topic, word)`, expected numbers of each word in each topic, without the prior's pseudo-counts;
 `counts (topic)`, words in each topic; `alpha (topic)` and `eta (word)`, pseudo-counts of topics in a document and of
 words in a topic. Sites need not share a vocabulary: words are aligned by name, and of a word that a site does not have
-it says nothing. Topics are matched by `words`; the others ride.
+it says nothing. Topics are matched by `smoothed (topic, word)`, numbers with the prior's pseudo-counts, which the
+centre adds again: without them a word that one site has by chance and another has not would tell the two topics apart.
+The others ride.
 
 To match by angle instead, between square roots of probabilities, send these too: ``fuse(with_roots(sites))``, which is
 ``fuse(with_roots(sites), families={"roots": Directions()})``.
@@ -19,13 +21,14 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family
-from modelweld.inputs.alignment import align
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import arrays_of
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
+from modelweld.kinds.topic_rows import axes_of, check_named, seen, with_smoothed
+from modelweld.kinds.topic_rows import with_roots as with_roots
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -42,9 +45,6 @@ HOWS = {
     ),
 }
 """Ways to make fused parameters, the default first."""
-
-EMPTY = 0.5
-"""Expected words below which a topic is empty: rounded, it has none. It has nothing to be matched by: weight 0."""
 
 
 def topics(
@@ -98,8 +98,8 @@ def topics(
     alpha, eta = (1 / max(K, 1) if prior is None else np.asarray(prior, dtype=np.float64) for prior in (alpha, eta))
     return LocalModel(
         arrays={"words": words, "counts": counts, "alpha": np.zeros(K) + alpha, "eta": np.zeros(V) + eta},
-        axes=_axes(known is not None),
-        weight={"words": _seen(counts, counted)},
+        axes=axes_of(known is not None),
+        weight={"words": seen(counts, counted)},
         riding=["counts", "alpha", "eta"],
         site=site,
         coordinates={} if known is None else {"word": known},
@@ -107,11 +107,6 @@ def topics(
         kind="topics",
         facts={**(facts or {}), "counted": counted, "documents": int(documents)},
     )
-
-
-def _axes(named: bool) -> dict[str, tuple[str | None, ...]]:
-    word = "word" if named else None
-    return {"words": ("topic", word), "counts": ("topic",), "alpha": ("topic",), "eta": (word,)}
 
 
 class Topics(Kind):
@@ -131,29 +126,25 @@ class Topics(Kind):
                 "counts": ("topic",),
                 "alpha": ("topic",),
                 "eta": ("word",),
+                "smoothed": ("topic", "word"),
                 "roots": ("topic", "word"),
             },
             needed=("words", "counts", "alpha", "eta"),
-            not_negative=("words", "counts", "alpha", "eta", "roots"),
+            not_negative=("words", "counts", "alpha", "eta", "smoothed", "roots"),
             facts={"counted": truth, "documents": whole},
         )
 
     def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
-        """The same; sites of which only some name their words are refused."""
-        without = [model.site or str(j) for j, model in enumerate(models) if "word" not in model.coordinates]
-        if 0 < len(without) < len(models):
-            raise InputError(
-                f"site {without[0]} does not say what its words are, others do: they cannot be aligned. Use "
-                "read(model, features=words), with one word per column."
-            )
-        return list(models)
+        """With the array they are matched by; sites of which only some name their words are refused."""
+        check_named(models)
+        return [model if "roots" in model.arrays else with_smoothed(model) for model in models]
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
-        """Matched by words, or by roots if they are sent."""
+        """Matched by smoothed words, or by roots if they are sent."""
         from modelweld.families.counts import Counts
         from modelweld.families.directions import Directions
 
-        return {"roots": Directions()} if "roots" in models[0].arrays else {"words": Counts()}
+        return {"roots": Directions()} if "roots" in models[0].arrays else {"smoothed": Counts()}
 
     def fused(self, fusion: Fusion, how: str) -> LocalModel:
         """One topic per atom, over all words that any site has.
@@ -202,51 +193,12 @@ class Topics(Kind):
         ]
 
 
-def _seen(counts: Array, counted: bool) -> Array:
-    """Weight 1 of topics that have words, 0 of empty ones."""
-    return (counts > (EMPTY if counted else 0.0)).astype(np.float64)
-
-
-def with_roots(models: Sequence[LocalModel]) -> list[LocalModel]:
-    """The same topic models with `roots (topic, word)`, square roots of probabilities, by which they then match.
-
-    These are unit vectors, for the family `Directions`. One word cannot be unseen in a direction: a word that a site
-    does not have has probability zero there.
-
-    Parameters
-    ----------
-    models : sequence of LocalModel
-        Of this kind, all that are to be fused: their words are aligned here.
-
-    Examples
-    --------
-    >>> import modelweld
-    >>> north = topics([[60.0, 40.0, 0.0], [0.0, 10.0, 90.0]], ["bread", "water", "oil"])
-    >>> south = topics([[20.0, 80.0]], ["water", "oil"])
-    >>> fusion = modelweld.fuse(with_roots([north, south]))
-    >>> [labels.tolist() for labels in fusion.labels]
-    [[1, 0], [0]]
-    """
-    result = []
-    for model in align(Topics().harmonise(models)):
-        axes = _axes("word" in model.coordinates)
-        seen = _seen(np.asarray(model.arrays["counts"]), bool(model.facts["counted"]))
-        result.append(
-            model.with_(
-                arrays={**model.arrays, "roots": np.sqrt(shares(np.asarray(model.arrays["words"])))},
-                axes={**axes, "roots": axes["words"]},
-                weight={**model.weight, "roots": seen},
-            )
-        )
-    return result
-
-
 def _estimates(fusion: Fusion) -> Array:
     """Atoms as probabilities of words."""
     deciding = {name for key in fusion.matching.families for name in arrays_of(key)}
     if "roots" in deciding:
         return shares(np.maximum(fusion.array("roots"), 0.0) ** 2)
-    return shares(np.maximum(fusion.array("words"), 0.0))
+    return shares(np.maximum(fusion.array("smoothed" if "smoothed" in deciding else "words"), 0.0))
 
 
 def embedding_topics(

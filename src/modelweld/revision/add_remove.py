@@ -55,7 +55,7 @@ def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: i
 def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
     """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
     plain = not any(isinstance(model, LocalModel) for model in given)
-    models = [] if plain else check_models(kind_of(local_models(given)).harmonise(local_models(given)))
+    models = [] if plain else _as_before(local_models(given))
     rng = np.random.default_rng(seed)
     matchings: dict[str, Matching] = {}
     for set_name, old in fusion.matchings.items():
@@ -76,6 +76,13 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
         matchings[set_name] = _rematch(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
     settings = {**fusion.settings, "revised": fusion.settings.get("revised", 0) + 1} if fusion.settings else {}
     return fusion.with_(given=given if plain else models, sites=sites, matchings=matchings, settings=settings)
+
+
+def _as_before(models: list[LocalModel]) -> list[LocalModel]:
+    """All models arranged as `fuse` has them; with standard errors, if those that were fused have some."""
+    kind, weighed = kind_of(models), any(model.variance for model in models)
+    alike = check_models(kind.harmonise(models))
+    return kind.weigh(alike) if weighed else alike
 
 
 def _rematch(

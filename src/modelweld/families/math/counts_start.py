@@ -33,10 +33,14 @@ UNKNOWN_WORTH = 100.0
 """`between` when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
 
 LEAST_SHARE = 0.5
-"""Of the first `between`: it does not fall below. Far below, where most words are worth less than one observation, the
-density of a value is no longer right (a word that is present costs too little), and everything would be explained as
-chance about one mean. Values taken for one atom's give a first `between` within a factor of 1.6 in simulated sets of 5
-to 1,000 words."""
+"""Of the first `between`: it does not fall below. Values that seem to be of one atom give a first `between` within a
+factor of 1.6 in simulated sets of 5 to 1,000 words."""
+
+LEAST_PER_WORD = 1.0
+"""Observations that a word is worth on average if `between` is to fall below its first value at all. Further down the
+density of a value is no longer right (a word that is present costs too little): the likelihood has no maximum, and
+everything would be explained as chance about one mean. Topics over 1,000 words of three sites slid to any floor below
+the first value, and topics that share nothing were joined."""
 
 ROWS_LOOKED_AT = 200
 """Values from which the first pseudo-counts are learned, those of the largest groups first."""
@@ -53,6 +57,18 @@ def first_worths(stack: Stack, compositions: Compositions) -> list[float]:
     found = np.sort([_worth_of_pair(compositions, i, j) for i, j in pairs])[::-1]
     shares = (CLOSER, CLOSEST) if stack.values.shape[1] < FEW_DIMENSIONS else (CLOSEST,)
     return [float(np.clip(found[int(q * (len(found) - 1))], *WORTH)) for q in shares]
+
+
+def least_worth(first: float, D: int) -> float:
+    """What `between` may fall to from its first value, for values of D words.
+
+    Examples
+    --------
+    >>> least_worth(600.0, 20), least_worth(600.0, 400), least_worth(600.0, 1000)
+    (300.0, 400.0, 600.0)
+    """
+    first = min(first, WORTH[1])
+    return max(WORTH[0], min(first, max(LEAST_SHARE * first, LEAST_PER_WORD * D)))
 
 
 def first_values(stack: Stack, compositions: Compositions) -> Index:

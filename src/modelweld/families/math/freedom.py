@@ -18,7 +18,8 @@ and `log_freedom` is the function with x a'(x) = d(x):  a(x) = -log log(1 + y). 
     exp(-n KL(p, theta) + sum_w a(n p_w) - a(n)),
 
 the expected slope by n is zero at the true n, for few and many, rare and frequent words. That is a statement about
-the neighbourhood of the truth: far below it the density is too large, see LEAST_SHARE in `families.math.counts_start`.
+the neighbourhood of the truth: far below it the density is too large: see LEAST_PER_WORD in
+`families.math.counts_start`.
 """
 
 from __future__ import annotations
