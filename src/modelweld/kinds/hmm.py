@@ -26,6 +26,7 @@ from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture import FEWEST_POINTS
 from modelweld.kinds.mixture_components import diagonals, merge_components
+from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Transitions
 
 if TYPE_CHECKING:
@@ -133,14 +134,19 @@ class HMM(Kind):
             return list(models)
         return [m if "covariances" in m.arrays else _with_covariances(m) for m in models]
 
+    def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """Standard errors for Gaussian states, where no site says how many frames it has."""
+        bare = not any(m.facts.get("counted") for m in models) and "means" in models[0].arrays
+        return count_bare(models) if bare else list(models)
+
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
-        """Matched by emissions."""
+        """Matched by emissions; means are told apart as finely as the states' own widths allow."""
         from modelweld.families.counts import Counts
         from modelweld.families.rates import Rates
 
         arrays = models[0].arrays
         if "means" in arrays:
-            return {"means": Gaussian()}
+            return {"means": Gaussian(resolution=resolution(models))}
         return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
 
     def fused(self, fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:

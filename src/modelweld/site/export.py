@@ -199,7 +199,9 @@ def _deciding(local: LocalModel) -> list[str]:
     from modelweld.inputs.stack import arrays_of
     from modelweld.matching.sets import families_by_set
 
-    by_set = families_by_set([local], kind_of([local]).families([local]))
+    kind = kind_of([local])
+    alike = kind.harmonise([local])
+    by_set = families_by_set(alike, kind.families(alike))
     gaussian = [key for families in by_set.values() for key, f in families.items() if isinstance(f, Gaussian)]
     return list(dict.fromkeys(name for key in gaussian for name in arrays_of(key)))
 
