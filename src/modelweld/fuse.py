@@ -18,7 +18,7 @@ from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
 from modelweld.match import match
-from modelweld.matching.plan import Auto, Engine, Plan, Preset, Search, preset_of, spell_setting
+from modelweld.matching.plan import Auto, Engine, Plan, Preset, Request, Search
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.priors.beta_bernoulli import Prior
@@ -97,37 +97,13 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
-    settings = spell_setting(
-        {
-            "families": families,
-            "prior": prior,
-            "preset": preset,
-            "seed": seed,
-            "copies": copies,
-            "filter_outliers": filter_outliers,
-            "search": search,
-            "max_sweeps": max_sweeps,
-            "engine": engine,
-        }
-    )
+    asked = Request(families, prior, preset, seed, copies, filter_outliers, search, max_sweeps, engine)
     given = receive(models)
-    if preset is not None:
-        families, prior = preset_of(preset, families, prior)
-    plan = Plan.of(
-        prior,
-        len(given),
-        preset=preset is not None,
-        copies=copies,
-        filter_outliers=filter_outliers,
-        search=search,
-        max_sweeps=max_sweeps,
-        engine=engine,
-    )
+    families, plan = asked.decide(len(given))
     rng = np.random.default_rng(seed)
     with blas_threads(processors(n_jobs)), listen(progress, "fusing"):
-        if any(isinstance(m, LocalModel) for m in given):
-            return _fuse_models(given, families, plan, rng, settings)
-        return _fuse_arrays(given, families, plan, rng, settings)
+        fuse_given = _fuse_models if any(isinstance(m, LocalModel) for m in given) else _fuse_arrays
+        return fuse_given(given, families, plan, rng, asked.spell())
 
 
 NOTHING = "there is nothing to fuse: give at least one local model."

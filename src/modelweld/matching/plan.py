@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from modelweld.errors import InputError
 from modelweld.families.gaussian import Gaussian
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import Spectrum
+
+if TYPE_CHECKING:
+    from modelweld.matching.sets import Families
 
 Auto = Literal["auto"]
 Engine = Literal["auto", "numpy", "compiled"]
@@ -83,32 +86,42 @@ class Plan:
         if self.max_sweeps < 1:
             raise InputError(f"max_sweeps must be at least 1; found {self.max_sweeps}.")
 
-    @classmethod
-    def of(
-        cls,
-        prior: Prior | Auto,
-        sites: int,
-        *,
-        preset: bool = False,
-        copies: bool | Auto = "auto",
-        filter_outliers: bool | Auto = "auto",
-        search: Search = "auto",
-        max_sweeps: int | None = None,
-        engine: Engine = "auto",
-    ) -> Plan:
-        """What `fuse` was asked for, for so many sites. A preset is Algorithm 1 as printed: it may go in circles."""
-        plain = preset or search == "plain"
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What `fuse` was asked for, as it was asked: see there for what the fields mean."""
+
+    families: Families = None
+    prior: Prior | Auto = "auto"
+    preset: Preset | None = None
+    seed: int = 0
+    copies: bool | Auto = "auto"
+    filter_outliers: bool | Auto = "auto"
+    search: Search = "auto"
+    max_sweeps: int | None = None
+    engine: Engine = "auto"
+
+    def spell(self) -> dict[str, Any]:
+        """As words and plain values, to be kept and shown."""
+        return {field.name: spell_setting(getattr(self, field.name)) for field in fields(self)}
+
+    def decide(self, sites: int) -> tuple[Families, Plan]:
+        """Families and plan for so many sites. A preset is Algorithm 1 as printed: it may go in circles."""
+        families, prior, preset = self.families, self.prior, self.preset is not None
+        if self.preset is not None:
+            families, prior = preset_of(self.preset, families, prior)
+        plain = preset or self.search == "plain"
         limit = PRESET_SWEEPS if preset else MOST_SWEEPS
-        plan = cls(
+        plan = Plan(
             prior=default_prior(prior, sites),
-            pieces=copies,
-            screen=False if filter_outliers == "auto" and plain else filter_outliers,
-            search=search,
-            max_sweeps=limit if max_sweeps is None else max_sweeps,
-            warn=max_sweeps is not None or not preset,
-            engine=engine,
+            pieces=self.copies,
+            screen=False if self.filter_outliers == "auto" and plain else self.filter_outliers,
+            search=self.search,
+            max_sweeps=limit if self.max_sweeps is None else self.max_sweeps,
+            warn=self.max_sweeps is not None or not preset,
+            engine=self.engine,
         )
-        return replace(plan, search="plain") if preset else plan
+        return families, replace(plan, search="plain") if preset else plan
 
 
 def default_prior(prior: Prior | Auto, sites: int) -> Prior:
