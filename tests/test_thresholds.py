@@ -177,3 +177,18 @@ def test_atoms_are_numbered_alike_in_whatever_order_they_come_even_where_first_c
         matching = matching_by_labels(np.argsort(order)[labels], offsets, "values", values[order], "none")
         assert matching.values["values"].tolist() == values[[2, 1, 0, 3]].tolist()
         assert matching.stacked_labels.tolist() == [2, 1, 0, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(("share", "asked"), [(0.004, True), (0.025, False)])
+def test_all_groups_are_asked_where_the_largest_differ_by_less_than_a_hundredth(share, asked):
+    """Two large groups that nearly coincide among many small ones whose noise is a fifth of the total."""
+    rng = np.random.default_rng(4)
+    large = rng.normal(0, 1, (40, 8))
+    atoms = rng.normal(0, np.sqrt(0.8), (10, 8))
+    small = [atoms + rng.normal(0, np.sqrt(0.2), (10, 8)) for _ in range(30)]
+    near = large + rng.choice([-1, 1], large.shape) * np.sqrt(2 * share)
+    shares = noise_shares(stack_arrays([large, near, *small]), np.ones(8))
+    assert shares[0] == pytest.approx(share, rel=0.01)
+    assert (len(shares) > 1) is asked
+    if asked:
+        assert 0.1 < shares[1] < 0.4
