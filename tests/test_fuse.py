@@ -101,7 +101,7 @@ def test_order_does_not_matter_even_among_ties(sites, random):
     assert np.array_equal(other.counts, base.counts)
     assert np.allclose(other.atoms, base.atoms)
     for engine in ("numpy", "compiled"):
-        again = fuse(sites, engine=engine)
+        again = fuse(sites, engine=engine, filter_outliers=False)
         assert again.converged
         assert (np.diff(again.history) >= -1e-6).all()
         for labels in again.labels:
