@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 from modelweld.families import Gaussian
-from modelweld.families.gaussian import NOISE_FLOOR
-from modelweld.families.math.start import total_variance, usable_variance
+from modelweld.families.math.start import NOISE_FLOOR, total_variance, usable_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import alternate
@@ -109,7 +108,7 @@ def _partition(frames: Iterable[Any]) -> Iterator[tuple[Any, Shard]]:
 def _fused(shard: Shard, origin: Array, prior: Prior, seed: int) -> tuple[Index, Summary]:
     """The same labels whenever it is asked."""
     _, variance = total_variance(shard.stack, pooled=False)
-    return fuse_shard(shard, None, Gaussian(), np.asarray(origin), NOISE_FLOOR * variance, prior, seed)
+    return fuse_shard(shard, None, Gaussian(), np.asarray(origin), variance, prior, seed)
 
 
 def _name(shard: Shard) -> str:

@@ -16,8 +16,7 @@ from modelweld.families.math.blocks import blocks
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
-from modelweld.families.math.start import NOISE_FLOOR as NOISE_FLOOR
-from modelweld.families.math.start import chosen, noise_shares, total_variance, typical_weight
+from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance, typical_weight
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -175,7 +174,7 @@ class Gaussian(Family):
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood (or the paper's closed forms) of mean, noise and spread."""
-        return self.with_learned(self.effects(sums))
+        return self.with_learned(Effects.from_sums(*_parts(sums)))
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """As `update`; with standard errors by gradient, because then rows depend on the noise."""
@@ -260,10 +259,6 @@ class Gaussian(Family):
             terms = np.log(2 * np.pi * v) + off * off / v
             result[part] = -0.5 * (seen[part, None, :] * terms).sum(-1)
         return result
-
-    def effects(self, sums: Array) -> Effects:
-        """What the likelihood of the hyperparameters needs of the atoms' rows."""
-        return Effects.from_sums(*_parts(sums))
 
     def with_learned(self, effects: Effects) -> Self:
         """The same family with the hyperparameters that suit a matching."""

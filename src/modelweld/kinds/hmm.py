@@ -24,8 +24,7 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture import FEWEST_POINTS
-from modelweld.kinds.mixture_components import diagonals, merge_components
+from modelweld.kinds.mixture_components import merge_components, squared_errors
 from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Transitions
 
@@ -85,7 +84,7 @@ def hmm(
     variance, weight = {}, {}
     if "means" in emissions and counted:
         spreads = emissions["covariances"] if "covariances" in emissions else emissions["variances"]
-        variance["means"] = diagonals(spreads) / np.maximum(counts, FEWEST_POINTS)[:, None]
+        variance["means"] = squared_errors(spreads, counts)
     if "rates" in emissions and counted:
         weight["rates"] = counts
     deciding = {"means", "symbols", "rates"}

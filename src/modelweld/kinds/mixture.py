@@ -22,9 +22,9 @@ from modelweld.kinds.base import Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_components import (
     Components,
-    diagonals,
     merge_components,
     parameters,
+    squared_errors,
     squares,
     stack_components,
 )
@@ -54,9 +54,6 @@ HOWS = {
 LARGEST_SOFTENED = 1e8
 """Components x atoms x dimensions^3 (without covariances: x dimensions) from which `density` is no longer the default:
 beyond this it takes more than some ten seconds."""
-
-FEWEST_POINTS = 1.0
-"""A component is worth a point at least when its standard error is computed: counts are expected numbers."""
 
 
 def mixture(
@@ -102,7 +99,7 @@ def mixture(
             name: ("component", *[feature] * (spreads.ndim - 1)),
             "counts": ("component",),
         },
-        variance={"means": diagonals(spreads) / np.maximum(counts, FEWEST_POINTS)[:, None]} if counted else {},
+        variance={"means": squared_errors(spreads, counts)} if counted else {},
         riding=[name, "counts"],
         site=site,
         coordinates={} if features is None else {"feature": features},

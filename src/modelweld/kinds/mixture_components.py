@@ -13,6 +13,9 @@ from modelweld.kinds.base import check_counted
 Components = tuple[Array, Array, Array]
 """Means (K, D), covariances (K, D, D) or variances (K, D), and counts (K,)."""
 
+FEWEST_POINTS = 1.0
+"""A component is worth a point at least when its standard error is computed: counts are expected numbers."""
+
 
 def parameters(model: LocalModel) -> Components:
     """Means, covariances or variances, and counts of a mixture."""
@@ -24,6 +27,11 @@ def parameters(model: LocalModel) -> Components:
 def diagonals(spreads: Array) -> Array:
     """Variances of covariances or variances."""
     return spreads if spreads.ndim == 2 else np.diagonal(spreads, axis1=1, axis2=2)
+
+
+def squared_errors(spreads: Array, points: Array) -> Array:
+    """Squared standard errors (K, D) of the means of components that so many points (K,) stand behind."""
+    return np.asarray(diagonals(spreads) / np.maximum(points, FEWEST_POINTS)[:, None])
 
 
 def stack_components(models: Sequence[LocalModel]) -> Components:

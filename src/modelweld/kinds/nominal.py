@@ -17,14 +17,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.mixture_components import diagonals, parameters
+from modelweld.kinds.mixture_components import diagonals, parameters, squared_errors
 
 NOMINAL_POINTS = 100.0
 """Points that a site without numbers is taken to have. Few: a thousand let the learned trust fall so low, on models of
 400 frames, that pieces became atoms again."""
-
-FEWEST_POINTS = 1.0
-"""A component is worth a point at least when its standard error is computed."""
 
 NARROWEST, WIDEST = 0.2, 0.5
 """Bounds of the resolution as a share of the components' variance. Between them it is one over the number of
@@ -44,8 +41,7 @@ def count_bare(models: Sequence[LocalModel]) -> list[LocalModel]:
 def _counted(model: LocalModel, totals: Sequence[float]) -> LocalModel:
     _, spreads, counts = parameters(model)
     share = counts / max(float(counts.sum()), np.finfo(float).tiny)
-    points = np.maximum(NOMINAL_POINTS * share, FEWEST_POINTS)[:, None]
-    variance = {**model.variance, "means": diagonals(spreads) / points}
+    variance = {**model.variance, "means": squared_errors(spreads, NOMINAL_POINTS * share)}
     if not totals:
         return model.with_(variance=variance)
     arrays = {**model.arrays, "counts": share * float(np.median(totals))}

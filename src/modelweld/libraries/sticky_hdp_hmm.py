@@ -16,8 +16,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.hmm import hmm
-from modelweld.kinds.mixture import FEWEST_POINTS
-from modelweld.kinds.mixture_components import diagonals
+from modelweld.kinds.mixture_components import FEWEST_POINTS, diagonals
 
 if TYPE_CHECKING:
     from modelweld.hmm import StickyHDPHMM
