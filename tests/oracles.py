@@ -1,11 +1,31 @@
 """Definitions that tests compare with."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 
 from modelweld.matching.algorithm1 import NEW
+from modelweld.matching.board import Board
 
 
 def assignment_score(scores, choice, surcharge):
     """What an assignment scores against opening a new atom for every value."""
     matched = choice != NEW
     return float(scores[matched, choice[matched]].sum() - surcharge[: np.count_nonzero(~matched)].sum())
+
+
+def believing(one, other):
+    """What the other fusion's matching comes to, if noise and spread were believed to be what the one believes."""
+    board, [family] = other.board(), one.matching.families.values()
+    families = [replace(f, squares=family.squares, near=family.near) for f in board.families]
+    again = Board(board.stacks, families, other.matching.prior, board.pieces, board.labels)
+    again.learn()
+    learned = again.families[0].learned()
+    return SimpleNamespace(
+        K=other.K,
+        objective=again.objective(),
+        atoms=again.estimates()[0],
+        counts=again.counts,
+        hyperparameters={name: value for name, value in learned.items() if name in other.hyperparameters},
+    )

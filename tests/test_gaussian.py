@@ -10,6 +10,7 @@ from cases.gaussian import CASES, GaussianCase, gaussian
 from modelweld import Gaussian, InputError
 from modelweld.families.base import sum_by_atom
 from modelweld.families.math import random_effects
+from modelweld.families.math.noise_prior import NoisePrior
 from modelweld.families.math.random_effects import Effects
 from modelweld.families.math.standard_errors import VaryingNoise
 from modelweld.inputs.stack import Stack, offsets_of
@@ -46,9 +47,11 @@ def test_coinciding_values_meet_the_floor(rng):
     family = Gaussian().starts(Stack(np.repeat(rng.normal(size=(4, 2)), 3, axis=0), offsets_of([12])))[0]
     values = np.repeat(rng.normal(size=(4, 2)), 3, axis=0)
     sums = sum_by_atom(family.rows(values), np.repeat(np.arange(4), 3))
-    found = family.update(sums)
+    found = replace(family, squares=0.0).update(sums)
     assert np.allclose(found.noise, family.floor)
     assert (found.spread > 0.01).all()
+    # what is believed adds its squares to those of the values beyond the first of each atom
+    assert np.allclose(family.update(sums).noise, family.squares / (12 - 4), rtol=1e-3)
 
 
 @pytest.mark.parametrize("scalar", [False, True])
@@ -65,9 +68,10 @@ def test_compiled_likelihood_is_the_plain_one(rng, scalar, counts):
     for start in (0.1, 1.0, 10.0):
         at = random_effects.Hyperparameters(np.full(4, 0.3), np.full(H, start), np.full(H, 2.0))
         assert np.allclose(likelihood.log_likelihood(lines, *at), random_effects.log_likelihood(effects, at))
-        for floor in (np.full(H, 1e-6), np.full(H, 3.0)):
-            plain = random_effects.maximise(effects, at, floor, scalar)
-            *found, evidence = likelihood.maximise(lines, *at, floor)
+        limits = product((np.full(H, 1e-6), np.full(H, 3.0)), np.full((H, 3), [0.0, 0.05, 2.0]).T, (0.0, 0.1))
+        for floor, squares, near in limits:
+            plain = random_effects.maximise(effects, at, floor, scalar, NoisePrior(squares, near))
+            *found, evidence = likelihood.maximise(lines, *at, floor, squares, near)
             for a, b in zip(found, plain, strict=True):
                 assert np.allclose(a, b, rtol=1e-5, atol=1e-8)
             assert evidence == pytest.approx(random_effects.log_likelihood(effects, plain).sum())
@@ -80,7 +84,7 @@ def test_nothing_near_is_more_probable_also_at_the_floor(rng, scalar, floor):
     values = rng.normal(0, 2, (9, 2))[labels] + rng.normal(size=(len(labels), 2))
     H = 1 if scalar else 2
     shape = "scalar" if scalar else "diagonal"
-    family = Gaussian(np.zeros(2), np.full(H, 3.5), np.ones(H), shape, floor=floor)
+    family = Gaussian(np.zeros(2), np.full(H, 3.5), np.ones(H), shape, floor=floor, squares=0.3, near=0.1)
     sums = sum_by_atom(family.rows(values), labels)
     found = family.update(sums)
 
@@ -94,6 +98,17 @@ def test_nothing_near_is_more_probable_also_at_the_floor(rng, scalar, floor):
             other[d] *= factor
             if name != "noise" or other[d] >= floor:
                 assert merit(replace(found, **{name: other})) <= merit(found) + 1e-9
+
+
+def test_slopes_of_the_prior_of_noise(rng):
+    prior = NoisePrior(np.array([0.3, 0.0, 2.0]), near=0.17)
+    mean, noise, spread = np.zeros(6), *rng.gamma(2.0, 1.0, (2, 3))
+    up, down = np.exp([1e-6, -1e-6])
+    by_noise, by_spread = prior.slopes(mean, noise, spread)
+    rise = prior.log_density(mean, up * noise, spread) - prior.log_density(mean, down * noise, spread)
+    assert np.allclose(by_noise, rise / 2e-6, atol=1e-6)
+    rise = prior.log_density(mean, noise, up * spread) - prior.log_density(mean, noise, down * spread)
+    assert np.allclose(by_spread, rise / 2e-6, atol=1e-6)
 
 
 def test_gradient_with_variance_is_the_slope(rng):

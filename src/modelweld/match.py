@@ -92,7 +92,7 @@ def refit(
     old: Matching, stacks: Sequence[Stack], labels: Index, rng: np.random.Generator, *, learn: bool = True
 ) -> Matching:
     """The matching of these stacks that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
-    board, order = board_at(old, stacks, labels)
+    board, order = board_at(old, stacks, labels, anew=learn)
     board.place_new()
     progress = Run([board.objective()], [], True)
     if learn:

@@ -57,6 +57,10 @@ class Family(ABC):
         """The same family for these values: for families that keep something of the values they work on."""
         return self
 
+    def believing(self, stack: Stack) -> Self:
+        """The same hyperparameters, with what is believed of them before any matching read off these values."""
+        return self
+
     @abstractmethod
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """Statistics (L, k) of local values (L, D); see `rows_change` if they depend on hyperparameters."""

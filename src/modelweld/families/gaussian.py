@@ -12,17 +12,15 @@ from modelweld.errors import InputError
 from modelweld.families.base import Family, sum_by_atom, with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.location import Location, Variances
-from modelweld.families.math.blocks import blocks
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
+from modelweld.families.math.noise_prior import NoisePrior, believed
+from modelweld.families.math.predictive import log_predictive
 from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments
 from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
-from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance, typical_weight
+from modelweld.families.math.start import NOISE_FLOOR, Look, chosen, look
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-GAUSSIAN_BLOCK = 2_000_000
-"""Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
 
 
 @register
@@ -44,10 +42,11 @@ class Gaussian(Family):
         Factor on the sites' own `variance`, learned where they send one: 1 if their standard errors are right.
     resolution : array or float
         Noise is at least so much, whatever the likelihood says: how finely sites could tell values apart at all.
-    origin, floor, frame : array or float, optional
-        Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only), noise
-        does not fall below `floor`, and with full covariances `frame` is the matrix (D, D) that makes them diagonal:
-        noise and spread are then those of its coordinates, and `covariances` gives both as matrices.
+    origin, floor, squares, near, frame : array or float, optional
+        Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only); noise
+        does not fall below `floor`; `squares` and `near` are what is believed of noise and spread (zero: nothing, see
+        `modelweld.families.math.noise_prior`). With full covariances `frame` is the matrix (D, D) that makes them
+        diagonal: noise and spread are then those of its coordinates, and `covariances` gives both as matrices.
 
     Notes
     -----
@@ -80,12 +79,14 @@ class Gaussian(Family):
     resolution: ArrayLike = 0.0
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
+    squares: ArrayLike = 0.0
+    near: float = 0.0
     frame: Array | None = None
 
     def __post_init__(self) -> None:
         check_choice(self, "shape", ("diagonal", "scalar", "full"))
         check_choice(self, "learning", ("likelihood", "moments", "nothing"))
-        freeze_vectors(self, "mean", "resolution", "origin", "floor")
+        freeze_vectors(self, "mean", "resolution", "origin", "floor", "squares")
         freeze_vectors(self, "noise", "spread", positive=True)
         for name in ("noise", "spread"):
             if self.shape == "scalar" and np.size(getattr(self, name)) > 1:
@@ -115,18 +116,16 @@ class Gaussian(Family):
     def starts(self, stack: Stack) -> list[Self]:
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
         check_sizes(self, ("mean", "noise", "spread", "resolution"), stack.values.shape[1])
-        origin, total = total_variance(stack, pooled=self.scalar)
-        typical = typical_weight(stack)
-        scaled = self.scaled(origin, total)
-        known = self.noise is not None and self.spread is not None
+        first = look(stack, self.scalar, self.noise, self.spread)
+        scaled = self.scaled(first.origin, first.total)._believing(first)
         return [
             replace(
                 scaled,
-                mean=chosen(self.mean, origin),
-                noise=np.maximum(chosen(self.noise, share * total * typical), scaled.floor),
-                spread=chosen(self.spread, (1 - share) * total),
+                mean=chosen(self.mean, first.origin),
+                noise=np.maximum(chosen(self.noise, share * first.total * first.typical), scaled.floor),
+                spread=chosen(self.spread, (1 - share) * first.total),
             )
-            for share in ([0.5] if known else noise_shares(stack, total))
+            for share in first.shares
         ]
 
     def scaled(self, origin: Array, total: Array) -> Self:
@@ -135,6 +134,16 @@ class Gaussian(Family):
         resolution = resolution.mean(keepdims=True) if self.scalar else resolution
         floor = np.maximum(NOISE_FLOOR * total, resolution)
         return replace(self, origin=origin, floor=floor)
+
+    def believing(self, stack: Stack) -> Self:
+        """The same hyperparameters, with a prior that suits these values."""
+        return self._believing(look(stack, self.scalar)) if np.any(self.squares) else self
+
+    def _believing(self, first: Look) -> Self:
+        """With the prior that goes with a first look; closed forms and full covariances have none."""
+        if self.learning != "likelihood" or self.shape == "full":
+            return self
+        return replace(self, **believed(max(first.shares), first.total, first.typical)._asdict())
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
@@ -206,8 +215,9 @@ class Gaussian(Family):
         return stack.variance is not None or self.shape == "full"
 
     def log_prior(self) -> float:
-        """Log density of the trust in standard errors; zero where nobody sends any."""
-        return 0.0 if self.trust == 1.0 else log_prior_of_trust(self.trust)
+        """Log density of noise and spread, and of the trust in standard errors where some are sent."""
+        value = float(self.belief.log_density(*self.hyperparameters).sum())
+        return value if self.trust == 1.0 else value + log_prior_of_trust(self.trust)
 
     @property
     def compilable(self) -> bool:
@@ -246,26 +256,14 @@ class Gaussian(Family):
         m, noise, spread = self.hyperparameters
         shrink = 1 + spread / noise * W
         mu, extra = (m + spread / noise * S) / shrink, spread / shrink
-        if (seen == 1).all() and (w == 1).all():
-            v = noise + extra
-            constant = np.log(2 * np.pi * v) + mu * mu / v
-            return np.asarray(wy @ (mu / v).T - 0.5 * ((wy * wy) @ (1 / v).T + constant.sum(-1)) + self._log_det)
-        y = wy / np.where(w > 0, w, 1.0)
-        own_variance = noise / np.where(w > 0, w, 1.0)
-        result = np.empty((len(own), len(sums)))
-        for part in blocks(len(own), sums.shape[0] * y.shape[1], GAUSSIAN_BLOCK):
-            v = own_variance[part, None, :] + extra
-            off = y[part, None, :] - mu
-            terms = np.log(2 * np.pi * v) + off * off / v
-            result[part] = -0.5 * (seen[part, None, :] * terms).sum(-1)
-        return result
+        return np.asarray(log_predictive(seen, w, wy, noise, mu, extra) + seen[:, :1] * self._log_det)
 
     def with_learned(self, effects: Effects) -> Self:
         """The same family with the hyperparameters that suit a matching."""
         if self.learning == "nothing":
             return self
         if self.learning == "moments":
-            return self.with_hyperparameters(moments(effects, self.hyperparameters, *self._limits))
+            return self.with_hyperparameters(moments(effects, self.hyperparameters, *self._limits[:2]))
         return self.with_hyperparameters(maximise(effects, self.hyperparameters, *self._limits))
 
     @property
@@ -286,8 +284,13 @@ class Gaussian(Family):
         return 0.0 if self.frame is None else float(np.linalg.slogdet(self.frame)[1])
 
     @property
-    def _limits(self) -> tuple[Array, bool]:
-        return np.asarray(self.floor), self.scalar
+    def belief(self) -> NoisePrior:
+        """What is believed of noise and spread before anything is matched."""
+        return NoisePrior(np.asarray(self.squares), self.near)
+
+    @property
+    def _limits(self) -> tuple[Array, bool, NoisePrior]:
+        return np.asarray(self.floor), self.scalar, self.belief
 
     def with_hyperparameters(self, at: Hyperparameters) -> Self:
         """The same family with these hyperparameters (mean measured from the origin)."""

@@ -142,8 +142,11 @@ def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
     return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]
 
 
-def board_at(old: Matching, stacks: Sequence[Stack], labels: Index) -> tuple[AnyBoard, Index]:
-    """A board of the kind that made a matching, at these labels (NEW: none yet), and where its values stood."""
+def board_at(old: Matching, stacks: Sequence[Stack], labels: Index, *, anew: bool = False) -> tuple[AnyBoard, Index]:
+    """A board of the kind that made a matching, at these labels (NEW: none yet), and where its values stood.
+
+    With `anew`, what is believed of hyperparameters is read off these values, as `fuse` would.
+    """
     assert old.prior is not None
     families = list(old.families.values())
     if old.engine == "compiled":
@@ -152,8 +155,11 @@ def board_at(old: Matching, stacks: Sequence[Stack], labels: Index) -> tuple[Any
         [family] = families
         assert isinstance(family, Gaussian)
         stack, order = pack(stacks[0])
+        family = family.believing(stack) if anew else family
         compiled = CompiledBoard(stack, family, old.prior)
         compiled.restore(State(labels[order], [family], old.prior, None))
         return compiled, order
     stacks, order = arrange(stacks)
+    if anew:
+        families = [family.believing(stack) for family, stack in zip(families, stacks, strict=True)]
     return Board(stacks, families, old.prior, old.copies, labels[order]), order

@@ -286,5 +286,15 @@ def _pool(summaries: Sequence[Summary]) -> Gaussian:
     def mean(name: str) -> Any:
         return sum(w * np.asarray(getattr(x.family, name)) for w, x in zip(share, summaries, strict=True))
 
-    names = ("mean", "noise", "spread")  # plain means: a shard that takes its noise for nothing must not decide
-    return replace(summaries[0].family, **{name: mean(name) for name in names}, trust=float(mean("trust")))
+    names = (
+        "mean",
+        "noise",
+        "spread",
+        "squares",
+    )  # plain means: a shard that takes its noise for nothing must not decide
+    return replace(
+        summaries[0].family,
+        **{name: mean(name) for name in names},
+        trust=float(mean("trust")),
+        near=float(mean("near")),
+    )

@@ -95,6 +95,8 @@ def refit(family: Gaussian, ask: Callable[[Gaussian], Array], matched: bool) -> 
         log_noise, log_spread = slope.noise * here.hyperparameters.noise, slope.spread * here.hyperparameters.spread
         if family.scalar:
             log_noise, log_spread = log_noise.sum(keepdims=True), log_spread.sum(keepdims=True)
+        by_noise, by_spread = here.belief.slopes(*here.hyperparameters)
+        log_noise, log_spread = log_noise + by_noise, log_spread + by_spread
         log_trust = np.array([by_trust * here.trust - np.log(here.trust) / LOG_TRUST_DEVIATION**2])
         logs = [log_noise, log_spread, log_trust] if matched else [log_noise + log_spread]
         return start - value, -unit * np.concatenate([slope.mean * scale, *logs])

@@ -9,18 +9,20 @@ and what is left is a search in one dimension:
 
     profile(rho) = -N/2 log noise(rho) - 1/2 sum_k log(1 + rho W_k).
 
-Where noise may not fall below a floor, what is left is a search in rho with the noise at its floor. The paper's closed
-forms (errata E4 to E6) are `moments` below.
+A prior of noise and spread (`families.math.noise_prior`) adds to `within` and a function of rho. Where noise may not
+fall below a floor, what is left is a search in rho with the noise at its floor. The paper's closed forms (errata E4 to
+E6) are `moments` below.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.families.math.noise_prior import NOTHING_BELIEVED, NoisePrior
 from modelweld.inputs.local_model import Array
 
 LOG_RATIO_GRID = np.log(10.0) * np.arange(-8.0, 10.0)
@@ -117,27 +119,32 @@ def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
     )
 
 
-def maximise(effects: Effects, old: Hyperparameters, floor: Array, scalar: bool) -> Hyperparameters:
-    """The most likely hyperparameters; never less likely than `old`.
+def maximise(
+    effects: Effects, old: Hyperparameters, floor: Array, scalar: bool, prior: NoisePrior = NOTHING_BELIEVED
+) -> Hyperparameters:
+    """The most probable hyperparameters; never less probable than `old`.
 
     Where nothing is matched the likelihood is flat in the ratio, which then stays. Noise is not let below `floor`.
     """
+    effects = replace(effects, within=effects.within + prior.squares)
     learnable = effects.free.sum(keepdims=True) > 0 if scalar else effects.free > 0
-    log_ratio = np.where(learnable, best_log_ratio(effects, scalar), np.log(old.spread / old.noise))
-    at = _profile(effects, log_ratio[None], scalar)
+    log_ratio = np.where(learnable, best_log_ratio(effects, scalar, prior), np.log(old.spread / old.noise))
+    at = _profile(effects, log_ratio[None], scalar, prior)
     mean, noise, low = at.mean[0], at.noise[0], at.noise[0] < floor
     if low.any():
-        log_ratio = np.where(low, best_log_ratio(effects, scalar, floor), log_ratio)
+        log_ratio = np.where(low, best_log_ratio(effects, scalar, prior, floor), log_ratio)
         noise = np.maximum(noise, floor)
-        mean = np.where(low, _profile(effects, log_ratio[None], scalar, floor).mean[0], mean)
+        mean = np.where(low, _profile(effects, log_ratio[None], scalar, prior, floor).mean[0], mean)
     new = Hyperparameters(
         mean=np.where(effects.seen > 0, mean, old.mean),
         noise=noise,
         spread=np.maximum(np.exp(log_ratio) * noise, SMALLEST_RATIO * floor),
     )
     rise = log_likelihood(effects, new) - log_likelihood(effects, old)
+    believed = prior.of_ratio(new.spread / new.noise) - prior.of_ratio(old.spread / old.noise)
     if scalar:
-        return new if rise.sum() >= 0 else old
+        return new if rise.sum() + believed.sum() >= 0 else old
+    rise += believed
     return Hyperparameters(*(np.where(rise >= 0, a, b) for a, b in zip(new, old, strict=True)))
 
 
@@ -167,8 +174,13 @@ class _Profile(NamedTuple):
     slope: Array
 
 
-def _profile(effects: Effects, log_ratio: Array, scalar: bool, noise: Array | None = None) -> _Profile:
-    """The likelihood with mean and noise (unless given) at their best given the ratio, up to a constant."""
+def _profile(
+    effects: Effects, log_ratio: Array, scalar: bool, prior: NoisePrior, noise: Array | None = None
+) -> _Profile:
+    """What is maximised, with mean and noise (unless given) at their best given the ratio, up to a constant.
+
+    `effects` have the prior's squares in them.
+    """
     rho = np.exp(log_ratio)[:, None, :]
     u = effects.weight / (1 + rho * effects.weight)
     atoms, averages = _over_atoms(u, effects.atoms), _over_atoms(u, effects.averages)
@@ -186,15 +198,17 @@ def _profile(effects: Effects, log_ratio: Array, scalar: bool, noise: Array | No
         seen, squares, steep = (x.sum(-1, keepdims=True) for x in (seen, squares, steep))
         log_det, pull = (x * D if x.shape[-1] == 1 else x.sum(-1, keepdims=True) for x in (log_det, pull))
     ratio = rho[:, 0, :]
+    value = prior.of_ratio(ratio) - 0.5 * log_det
+    slope = prior.slope_of_ratio(ratio) - 0.5 * ratio * pull
     if noise is not None:
         fixed = np.broadcast_to(noise, squares.shape)
-        return _Profile(mean, fixed, -0.5 * squares / fixed - 0.5 * log_det, 0.5 * ratio * (steep / fixed - pull))
+        return _Profile(mean, fixed, value - 0.5 * squares / fixed, slope + 0.5 * ratio * steep / fixed)
     squares = np.maximum(squares, np.finfo(float).tiny)
     return _Profile(
         mean=mean,
         noise=squares / np.maximum(seen, 1.0),
-        value=-0.5 * seen * np.log(squares) - 0.5 * log_det,
-        slope=0.5 * ratio * (seen * steep / squares - pull),
+        value=value - 0.5 * seen * np.log(squares),
+        slope=slope + 0.5 * ratio * seen * steep / squares,
     )
 
 
@@ -203,14 +217,14 @@ def _over_atoms(u: Array, x: Array) -> Array:
     return np.asarray(u[:, :, 0] @ x if u.shape[-1] == 1 else (u * x).sum(1))
 
 
-def best_log_ratio(effects: Effects, scalar: bool, noise: Array | None = None) -> Array:
+def best_log_ratio(effects: Effects, scalar: bool, prior: NoisePrior, noise: Array | None = None) -> Array:
     """The maximum of the profile: the best decade, then the slope's zero beside it by bisection."""
-    value = _profile(effects, LOG_RATIO_GRID[:, None], scalar, noise).value
+    value = _profile(effects, LOG_RATIO_GRID[:, None], scalar, prior, noise).value
     best = np.argmax(value, axis=0)
     low = LOG_RATIO_GRID[np.maximum(best - 1, 0)]
     high = LOG_RATIO_GRID[np.minimum(best + 1, len(LOG_RATIO_GRID) - 1)]
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        rising = _profile(effects, middle[None], scalar, noise).slope[0] > 0
+        rising = _profile(effects, middle[None], scalar, prior, noise).slope[0] > 0
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
     return np.asarray((low + high) / 2)

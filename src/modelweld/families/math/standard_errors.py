@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from modelweld.families.math.maximise import LARGEST_LOG_STEP as LARGEST_LOG_STEP
+from modelweld.families.math.noise_prior import NOTHING_BELIEVED, NoisePrior
 from modelweld.families.math.random_effects import SMALLEST_RATIO, Hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -71,9 +72,16 @@ def log_prior_of_trust(c: float) -> float:
 
 
 def maximise_with_variance(
-    y: Array, stack: Stack, labels: Index, old: Hyperparameters, c: float, floor: Array, scalar: bool
+    y: Array,
+    stack: Stack,
+    labels: Index,
+    old: Hyperparameters,
+    c: float,
+    floor: Array,
+    scalar: bool,
+    prior: NoisePrior = NOTHING_BELIEVED,
 ) -> tuple[Hyperparameters, float]:
-    """The most likely hyperparameters and c for values y (N, D); never less likely than `old`.
+    """The most probable hyperparameters and c for values y (N, D); never less probable than `old`.
 
     Guards as in `random_effects.maximise`: where nothing is matched noise and spread move together (and c stays), and
     noise does not fall below `floor`.
@@ -84,7 +92,11 @@ def maximise_with_variance(
     tied = len(likelihood.first) == len(labels)
     D, H = len(old.mean), len(old.noise)
     unit = np.sqrt(old.noise + old.spread)
-    start_value = likelihood(old, c)[0] + log_prior_of_trust(c)
+
+    def believed(at: Hyperparameters, c: float) -> float:
+        return float(prior.log_density(*at).sum()) + log_prior_of_trust(c)
+
+    start_value = likelihood(old, c)[0] + believed(old, c)
 
     def at(x: Array) -> tuple[Hyperparameters, float]:
         log_noise, log_spread = x[D : D + H], x[D : D + H] if tied else x[D + H : D + 2 * H]
@@ -101,9 +113,11 @@ def maximise_with_variance(
         log_noise, log_spread = slope.noise * here.noise, slope.spread * here.spread
         if scalar:
             log_noise, log_spread = log_noise.sum(keepdims=True), log_spread.sum(keepdims=True)
+        by_noise, by_spread = prior.slopes(*here)
+        log_noise, log_spread = log_noise + by_noise, log_spread + by_spread
         log_trust = np.array([by_trust * trust - np.log(trust) / LOG_TRUST_DEVIATION**2])
         logs = [log_noise + log_spread] if tied else [log_noise, log_spread, log_trust]
-        rise = value + log_prior_of_trust(trust) - start_value
+        rise = value + believed(here, trust) - start_value
         return -rise / len(y), -np.concatenate([slope.mean * unit, *logs]) / len(y)
 
     lowest = np.maximum(np.log(np.maximum(floor, np.finfo(float).tiny) / old.noise), -LARGEST_LOG_STEP)

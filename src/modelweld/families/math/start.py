@@ -9,6 +9,7 @@ two that coincide, or be split more finely than all others.
 from __future__ import annotations
 
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,6 +65,29 @@ above this floor at least six digits of the noise are left; below it values coin
 
 SMALLEST_RANGE = 1e-120
 """Differences below this have squares that underflow."""
+
+
+class Look(NamedTuple):
+    """What values tell before anything is matched.
+
+    origin (D,), total (D,) or (1,): their mean and variance; typical: the weight of most; shares: guesses of noise /
+    (noise + spread) worth trying.
+    """
+
+    origin: Array
+    total: Array
+    typical: float
+    shares: list[float]
+
+
+def look(stack: Stack, pooled: bool, noise: ArrayLike | None = None, spread: ArrayLike | None = None) -> Look:
+    """A first look at values; where noise and spread are given there is one share, theirs."""
+    origin, total = total_variance(stack, pooled)
+    if noise is None or spread is None:
+        shares = noise_shares(stack, total)
+    else:
+        shares = [float(np.mean(np.asarray(noise) / np.add(noise, spread)))]
+    return Look(origin, total, typical_weight(stack), shares)
 
 
 def total_variance(stack: Stack, pooled: bool) -> tuple[Array, Array]:

@@ -123,8 +123,8 @@ class CompiledBoard:
         self._believe(self.prior.learned(self.counts, self.stack.sizes))
         if self.family.learning == "likelihood":
             old, family = self.family.hyperparameters, self.family
-            floor = np.zeros(len(old.noise)) + np.asarray(family.floor)
-            *found, self._log_evidence = maximise(self._matching_lines(), *old, floor)
+            floor, squares = (np.zeros(len(old.noise)) + np.asarray(x) for x in (family.floor, family.squares))
+            *found, self._log_evidence = maximise(self._matching_lines(), *old, floor, squares, family.near)
             self.family = self.family.with_hyperparameters(Hyperparameters(*found))
         else:
             effects = Effects.from_counts(self.counts, self.sums, self.total_squares)
@@ -137,7 +137,7 @@ class CompiledBoard:
             self._log_prior = self.prior.log_prob(self.counts, self.stack.sizes)
         if self._log_evidence is None:
             self._log_evidence = log_likelihood(self._matching_lines(), *self.family.hyperparameters).sum()
-        return self._log_prior + float(self._log_evidence)
+        return self._log_prior + float(self._log_evidence) + self.family.log_prior()
 
     def _matching_lines(self) -> Lines:
         if self._lines is None:

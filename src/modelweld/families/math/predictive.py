@@ -1,0 +1,31 @@
+"""Log predictive densities of normal values given atoms whose places are known with a variance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.families.math.blocks import blocks
+from modelweld.inputs.local_model import Array
+
+GAUSSIAN_BLOCK = 2_000_000
+"""Elements of the largest temporary (values x atoms x dimensions) that is made."""
+
+
+def log_predictive(seen: Array, w: Array, wy: Array, noise: Array, mu: Array, extra: Array) -> Array:
+    """Of values y (L, D) of weight w, where `seen`, given atoms at mu, known with variance `extra` (K, D): (L, K).
+
+    One matrix product where all values are equally well known.
+    """
+    if (seen == 1).all() and (w == 1).all():
+        v = noise + extra
+        constant = np.log(2 * np.pi * v) + mu * mu / v
+        return np.asarray(wy @ (mu / v).T - 0.5 * ((wy * wy) @ (1 / v).T + constant.sum(-1)))
+    y = wy / np.where(w > 0, w, 1.0)
+    own_variance = noise / np.where(w > 0, w, 1.0)
+    result = np.empty((len(wy), len(mu)))
+    for part in blocks(len(wy), mu.shape[0] * y.shape[1], GAUSSIAN_BLOCK):
+        v = own_variance[part, None, :] + extra
+        off = y[part, None, :] - mu
+        terms = np.log(2 * np.pi * v) + off * off / v
+        result[part] = -0.5 * (seen[part, None, :] * terms).sum(-1)
+    return result
