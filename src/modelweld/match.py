@@ -5,7 +5,7 @@
 | check | values that no family takes are refused | `families.suggest` |
 | screen | gross outliers stay out of the fit | `screening.outliers`, `screening.quarantine` |
 | run | start, Algorithm 1 and the search round it | `matching.search` |
-| finish | labels in the order given, atoms by count, artefacts last | `screening.artefacts`, `matching.result` |
+| finish | far pieces join atoms; atoms by count, mixtures of them last | `screening.artefacts`, `matching.result` |
 | put back | outliers are in the result, each an atom of its own | `screening.quarantine` |
 | screen again | a site that is off by a constant is set aside, the others refitted | `screening.quarantine` |
 """
@@ -27,7 +27,7 @@ from modelweld.matching.plan import MOST_SWEEPS, Plan
 from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
 from modelweld.progress import tell
-from modelweld.screening.artefacts import artefacts
+from modelweld.screening.artefacts import artefacts, join_shadows
 from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, set_shifted_aside
 
 Parts = Mapping[Key, tuple[Stack, Family]]
@@ -72,9 +72,13 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
 
 
 def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
-    """The matching a user sees, with atoms that are pieces or mixtures of others set aside."""
+    """The matching a user sees: far pieces of atoms joined to them, mixtures of atoms set aside."""
+    objective = progress.history[-1]
     found = artefacts(board) if isinstance(board, Board) and board.pieces is not None else []
-    return make_matching(board, progress, names, order, offsets, found)
+    if isinstance(board, Board) and any(artefact.is_piece for artefact in found):
+        board, found = join_shadows(board, found)
+        objective = board.objective()
+    return make_matching(board, progress, names, order, offsets, objective, found)
 
 
 def set_aside_shifted(

@@ -32,9 +32,14 @@ class Artefact(NamedTuple):
         return float(1 / (1 + np.exp(-self.log_odds)))
 
     @property
+    def is_piece(self) -> bool:
+        """Whether it is a piece of one atom, and no mixture."""
+        return len(self.made_of) == 1
+
+    @property
     def sentence(self) -> str:
         """In plain words."""
-        if len(self.made_of) == 1:
+        if self.is_piece:
             return f"looks like a piece of atom {self.made_of[0]}, far from its middle"
         return f"looks like a mixture of atoms {self.made_of[0]} and {self.made_of[1]}"
 
@@ -156,6 +161,7 @@ def make_matching(
     names: Sequence[Key],
     order: Index,
     offsets: Index,
+    objective: float,
     found: Sequence[Artefact] = (),
 ) -> Matching:
     """The board's matching; value i of the board is value ``order[i]`` as it was given."""
@@ -173,7 +179,7 @@ def make_matching(
         families=dict(zip(names, board.families, strict=True)),
         values={name: v[number] for name, v in zip(names, values, strict=True)},
         prior=board.prior,
-        objective=float(progress.history[-1]),
+        objective=float(objective),
         history=tuple(map(float, progress.history)),
         changes=tuple(progress.changes),
         converged=progress.converged,

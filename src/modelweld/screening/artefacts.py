@@ -19,8 +19,10 @@ and as blends, each value v for itself, over the Q pairs (p, q) that its group o
     sum over v of log(delta L / Q) + log sum over (p, q) of int_0^1 N(v; u p + (1 - u) q, v's own variance) du.
 
 Both rates are those of pieces, whose share delta is learned: shadows are such pieces, and a site that was told its
-number of components and glues two has one to spare, which splits a third, so that there are as many blends. Nothing
-is moved: artefacts are set aside, that is, numbered after the K others.
+number of components and glues two has one to spare, which splits a third, so that there are as many blends.
+
+A shadow then joins its atom, as nearer pieces do, without teaching the noise how far pieces lie: hyperparameters stay
+those of the fit, the objective is that of the answer. A blend is set aside, that is, numbered after the K others.
 """
 
 from __future__ import annotations
@@ -79,6 +81,17 @@ def artefacts(board: Board) -> list[Artefact]:
             found.append(best)
             left[s] = False
     return found
+
+
+def join_shadows(board: Board, found: list[Artefact]) -> tuple[Board, list[Artefact]]:
+    """The board with every shadow's values at its atom, and the artefacts that are left."""
+    atom = np.arange(len(board.counts))
+    for artefact in reversed(found):  # what a shadow is a shadow of may be one itself, and is then found later
+        if artefact.is_piece:
+            atom[artefact.atom] = atom[artefact.made_of[0]]
+    left, labels = np.unique(atom[board.labels], return_inverse=True)
+    number = np.searchsorted(left, atom)
+    return board.at(labels.ravel()), [artefact.renumbered(number) for artefact in found if not artefact.is_piece]
 
 
 def _as_shadows(board: Board, arrays: list[Location], held: NDArray[np.bool_]) -> Array:
