@@ -11,7 +11,7 @@ from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import Pairs, merge, merge_and_split, split
-from modelweld.matching.piece_guard import believable, certainty
+from modelweld.matching.piece_guard import CERTAIN, believable, certainty
 from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
 from modelweld.studies import simulate
@@ -181,11 +181,12 @@ def test_pieces_are_sure_of_their_atom_or_not():
         board.recount()
         for _ in range(3):
             board.learn()
-        assert (certainty(board) >= 0.9) is expected
+        assert (certainty(board) >= CERTAIN) is expected
 
 
 @pytest.mark.parametrize(
-    ("share", "noise", "believed"), [(0.3, 0.1, True), (0.3, 3.0, False), (1.0, 0.1, False), (0.05, 3.0, True)]
+    ("share", "noise", "believed"),
+    [(0.3, 0.1, True), (0.6, 0.1, True), (0.95, 0.1, False), (0.3, 3.0, False), (0.05, 3.0, True)],
 )
 def test_many_or_mistakable_pieces_are_not_believed(share, noise, believed):
     board, truth = doubled_board(0, share=share, copies=Pieces(), noise=noise)

@@ -68,10 +68,10 @@ def test_compiled_likelihood_is_the_plain_one(rng, scalar, counts):
     for start in (0.1, 1.0, 10.0):
         at = random_effects.Hyperparameters(np.full(4, 0.3), np.full(H, start), np.full(H, 2.0))
         assert np.allclose(likelihood.log_likelihood(lines, *at), random_effects.log_likelihood(effects, at))
-        limits = product((np.full(H, 1e-6), np.full(H, 3.0)), np.full((H, 3), [0.0, 0.05, 2.0]).T, (0.0, 0.1))
-        for floor, squares, near in limits:
-            plain = random_effects.maximise(effects, at, floor, scalar, NoisePrior(squares, near))
-            *found, evidence = likelihood.maximise(lines, *at, floor, squares, near)
+        beliefs = NoisePrior(np.zeros(H)), NoisePrior(np.full(H, 0.05), 0.1), NoisePrior(np.full(H, 2.0), 0.1, 4.0)
+        for floor, prior in product((np.full(H, 1e-6), np.full(H, 3.0)), beliefs):
+            plain = random_effects.maximise(effects, at, floor, scalar, prior)
+            *found, evidence = likelihood.maximise(lines, *at, floor, *prior)
             for a, b in zip(found, plain, strict=True):
                 assert np.allclose(a, b, rtol=1e-5, atol=1e-8)
             assert evidence == pytest.approx(random_effects.log_likelihood(effects, plain).sum())
@@ -84,7 +84,7 @@ def test_nothing_near_is_more_probable_also_at_the_floor(rng, scalar, floor):
     values = rng.normal(0, 2, (9, 2))[labels] + rng.normal(size=(len(labels), 2))
     H = 1 if scalar else 2
     shape = "scalar" if scalar else "diagonal"
-    family = Gaussian(np.zeros(2), np.full(H, 3.5), np.ones(H), shape, floor=floor, squares=0.3, near=0.1)
+    family = Gaussian(np.zeros(2), np.full(H, 3.5), np.ones(H), shape, floor=floor, squares=0.3, near=0.1, degrees=2.0)
     sums = sum_by_atom(family.rows(values), labels)
     found = family.update(sums)
 
@@ -101,7 +101,7 @@ def test_nothing_near_is_more_probable_also_at_the_floor(rng, scalar, floor):
 
 
 def test_slopes_of_the_prior_of_noise(rng):
-    prior = NoisePrior(np.array([0.3, 0.0, 2.0]), near=0.17)
+    prior = NoisePrior(np.array([0.3, 0.0, 2.0]), near=0.17, degrees=1.3)
     mean, noise, spread = np.zeros(6), *rng.gamma(2.0, 1.0, (2, 3))
     up, down = np.exp([1e-6, -1e-6])
     by_noise, by_spread = prior.slopes(mean, noise, spread)

@@ -22,11 +22,11 @@ from modelweld.screening.outliers import find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 from modelweld.studies.metrics import adjusted_rand
 
-# --- copies (search.CERTAIN, .9) --------------------------------------------------------------------------------
+# --- copies (piece_guard.CERTAIN, .75; COLLAPSE, .4) --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("apart", "sure", "believed"), [(1.8, 0.82, False), (2.5, 0.95, True)])
-def test_many_pieces_are_believed_from_nine_tenths_of_certainty_on(apart, sure, believed):
+@pytest.mark.parametrize(("apart", "sure", "believed"), [(1.3, 0.69, False), (1.8, 0.82, True)])
+def test_many_pieces_are_believed_from_three_quarters_of_certainty_on(apart, sure, believed):
     """Ten sites send either of two atoms in two pieces; the nearer the atoms, the less sure a piece is of its own."""
     site = np.array([[0.0], [0.0], [apart], [apart]])
     family = Gaussian(mean=[apart / 2], noise=[1.0], spread=[4.0])

@@ -73,7 +73,9 @@ CASES = {
     "weight": GaussianCase(gaussian(), 3, weight=True),
     "both": GaussianCase(gaussian(), 3, variance=True, weight=True),
     "believed": GaussianCase(gaussian(squares=[0.05, 0.4, 1.0], near=0.1, floor=1e-9), 3),
-    "believed, both": GaussianCase(gaussian(squares=[0.05, 0.4, 1.0], near=0.07), 3, variance=True, weight=True),
+    "believed, both": GaussianCase(
+        gaussian(squares=[0.05, 0.4, 1.0], near=0.07, degrees=2.0), 3, variance=True, weight=True
+    ),
     "scalar, believed": GaussianCase(
         Gaussian(mean=[0.7, -0.2], noise=0.6, spread=2.5, shape="scalar", squares=0.1, near=0.07), 2, weight=True
     ),

@@ -64,6 +64,13 @@ def check_sizes(family: Family, names: Sequence[str], D: int) -> None:
             )
 
 
+def check_single(family: Family, *names: str) -> None:
+    """Refuse several numbers where one serves all dimensions."""
+    for name in names:
+        if (size := np.size(getattr(family, name))) > 1:
+            raise InputError(f"{type(family).__name__}: shape 'scalar' takes one {name}; found {size}.")
+
+
 def known(given: Known | None) -> Known:
     """A hyperparameter after `starts`, which has read off the values what was not given."""
     if given is None:

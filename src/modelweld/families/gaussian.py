@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, sum_by_atom, with_fields
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
+from modelweld.families.checks import check_choice, check_single, check_sizes, freeze_vectors
 from modelweld.families.location import Location, Variances
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.noise_prior import NoisePrior, believed
@@ -42,11 +42,11 @@ class Gaussian(Family):
         Factor on the sites' own `variance`, learned where they send one: 1 if their standard errors are right.
     resolution : array or float
         Noise is at least so much, whatever the likelihood says: how finely sites could tell values apart at all.
-    origin, floor, squares, near, frame : array or float, optional
+    origin, floor, squares, near, degrees, frame : array or float, optional
         Set by `starts` and learning: values are measured from `origin` before they are squared (rounding only); noise
-        does not fall below `floor`; `squares` and `near` are what is believed of noise and spread (zero: nothing, see
-        `modelweld.families.math.noise_prior`). With full covariances `frame` is the matrix (D, D) that makes them
-        diagonal: noise and spread are then those of its coordinates, and `covariances` gives both as matrices.
+        does not fall below `floor`; `squares`, `near` and `degrees` are what is believed of noise and spread (zero:
+        nothing, see `modelweld.families.math.noise_prior`). With full covariances `frame` is the matrix (D, D) that
+        makes them diagonal: noise and spread are those of its coordinates, and `covariances` gives both as matrices.
 
     Notes
     -----
@@ -81,6 +81,7 @@ class Gaussian(Family):
     floor: ArrayLike = 0.0
     squares: ArrayLike = 0.0
     near: float = 0.0
+    degrees: float = 0.0
     frame: Array | None = None
 
     def __post_init__(self) -> None:
@@ -88,9 +89,9 @@ class Gaussian(Family):
         check_choice(self, "learning", ("likelihood", "moments", "nothing"))
         freeze_vectors(self, "mean", "resolution", "origin", "floor", "squares")
         freeze_vectors(self, "noise", "spread", positive=True)
-        for name in ("noise", "spread"):
-            if self.shape == "scalar" and np.size(getattr(self, name)) > 1:
-                raise InputError(f"Gaussian: shape 'scalar' takes one {name}; found {np.size(getattr(self, name))}.")
+        if self.scalar:
+            check_single(self, "noise", "spread")
+            object.__setattr__(self, "resolution", np.mean(self.resolution, keepdims=True))
 
     @property
     def hyperparameters(self) -> Hyperparameters:
@@ -130,10 +131,7 @@ class Gaussian(Family):
 
     def scaled(self, origin: Array, total: Array) -> Self:
         """The same family for values of this mean and variance, from which the least noise follows."""
-        resolution = np.asarray(self.resolution)
-        resolution = resolution.mean(keepdims=True) if self.scalar else resolution
-        floor = np.maximum(NOISE_FLOOR * total, resolution)
-        return replace(self, origin=origin, floor=floor)
+        return replace(self, origin=origin, floor=np.maximum(NOISE_FLOOR * total, np.asarray(self.resolution)))
 
     def believing(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
@@ -143,7 +141,7 @@ class Gaussian(Family):
         """With the prior that goes with a first look; closed forms and full covariances have none."""
         if self.learning != "likelihood" or self.shape == "full":
             return self
-        return replace(self, **believed(max(first.shares), first.total, first.typical)._asdict())
+        return replace(self, **believed(first, np.asarray(self.resolution))._asdict())
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
@@ -172,8 +170,7 @@ class Gaussian(Family):
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of the atom: origin + (m + rho S) / (1 + rho W)."""
-        _, W, S, _, _ = _parts(rows)
-        return self.posterior_mean(W, S)
+        return self.posterior_mean(*_parts(rows)[1:3])
 
     def posterior_mean(self, W: Array, S: Array) -> Array:
         """Of atoms with summed weights W and weighted sums S measured from the origin."""
@@ -286,7 +283,7 @@ class Gaussian(Family):
     @property
     def belief(self) -> NoisePrior:
         """What is believed of noise and spread before anything is matched."""
-        return NoisePrior(np.asarray(self.squares), self.near)
+        return NoisePrior(np.asarray(self.squares), self.near, self.degrees)
 
     @property
     def _limits(self) -> tuple[Array, bool, NoisePrior]:

@@ -8,13 +8,14 @@ from modelweld.errors import OverlapWarning, warn_user
 from modelweld.matching.board import Board
 from modelweld.priors.pieces import LARGEST_SHARE
 
-CERTAIN, DOUBTFUL_SHARE = 0.9, 0.1
+CERTAIN, DOUBTFUL_SHARE = 0.75, 0.1
 """Many pieces are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites
-that send atoms in pieces they are better from .75 on (experiments/strength/guard.py); people's movements, whose
-components overlap, reach .72."""
+that send atoms in pieces they are better from .75 on (experiments/strength/guard.py), in few dimensions as well;
+people's movements, whose components overlap, reach .72."""
 
-COLLAPSE = 1 / 3
-"""Where more than a third of all values would be second pieces, atoms are not split: everything falls together."""
+COLLAPSE = 0.4
+"""Where more of all values would be second pieces, atoms are not split: everything falls together. Sites of very
+unequal weights that are told too many components send up to that many (experiments/right)."""
 
 
 def believable(board: Board) -> bool:

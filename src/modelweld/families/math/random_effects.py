@@ -126,8 +126,8 @@ def maximise(
 
     Where nothing is matched the likelihood is flat in the ratio, which then stays. Noise is not let below `floor`.
     """
-    effects = replace(effects, within=effects.within + prior.squares)
     learnable = effects.free.sum(keepdims=True) > 0 if scalar else effects.free > 0
+    effects = replace(effects, within=effects.within + prior.squares, seen=effects.seen + prior.degrees)
     log_ratio = np.where(learnable, best_log_ratio(effects, scalar, prior), np.log(old.spread / old.noise))
     at = _profile(effects, log_ratio[None], scalar, prior)
     mean, noise, low = at.mean[0], at.noise[0], at.noise[0] < floor

@@ -124,7 +124,8 @@ class CompiledBoard:
         if self.family.learning == "likelihood":
             old, family = self.family.hyperparameters, self.family
             floor, squares = (np.zeros(len(old.noise)) + np.asarray(x) for x in (family.floor, family.squares))
-            *found, self._log_evidence = maximise(self._matching_lines(), *old, floor, squares, family.near)
+            believed = floor, squares, family.near, family.degrees
+            *found, self._log_evidence = maximise(self._matching_lines(), *old, *believed)
             self.family = self.family.with_hyperparameters(Hyperparameters(*found))
         else:
             effects = Effects.from_counts(self.counts, self.sums, self.total_squares)

@@ -77,23 +77,25 @@ def log_likelihood(lines, mean, noise, spread):
 
 
 @exact
-def maximise(lines, mean, noise, spread, floor, squares, near):
+def maximise(lines, mean, noise, spread, floor, squares, near, degrees):
     """The most probable mean, noise and spread; never less probable than those given. As in random_effects.
 
-    `squares` and `near` are what is believed of noise and spread (`families.math.noise_prior`).
+    `squares`, `near` and `degrees` are what is believed of noise and spread (`families.math.noise_prior`).
     """
     D, H = len(mean), len(noise)
     new_mean, new_noise, new_spread = np.empty(D), np.empty(H), np.empty(H)
     learnable = lines.values > lines.atoms.sum()
     for h in range(H):
         a, b = (0, D) if H == 1 else (h, h + 1)
-        log_ratio = _best_log_ratio(lines, a, b, squares[h], near, 0.0) if learnable else np.log(spread[h] / noise[h])
+        log_ratio = (
+            _best_log_ratio(lines, a, b, squares[h], near, degrees, 0.0) if learnable else np.log(spread[h] / noise[h])
+        )
         rho = np.exp(log_ratio)
         total = _means(lines, a, b, rho, new_mean) + squares[h] * (b - a)
-        variance = max(total, np.finfo(np.float64).tiny) / (lines.values * (b - a))
+        variance = max(total, np.finfo(np.float64).tiny) / ((lines.values + degrees) * (b - a))
         if variance < floor[h]:
             variance = floor[h]
-            rho = np.exp(_best_log_ratio(lines, a, b, squares[h], near, floor[h]))
+            rho = np.exp(_best_log_ratio(lines, a, b, squares[h], near, degrees, floor[h]))
             _means(lines, a, b, rho, new_mean)
         new_noise[h] = variance
         new_spread[h] = max(rho * variance, SMALLEST_RATIO * floor[h])
@@ -101,8 +103,8 @@ def maximise(lines, mean, noise, spread, floor, squares, near):
     new = log_likelihood(lines, new_mean, new_noise, new_spread)
     for h in range(H):
         a, b = (0, D) if H == 1 else (h, h + 1)
-        before = old[a:b].sum() + _log_prior(noise[h], spread[h], squares[h] * (b - a), near)
-        if new[a:b].sum() + _log_prior(new_noise[h], new_spread[h], squares[h] * (b - a), near) < before:
+        before = old[a:b].sum() + _log_prior(noise[h], spread[h], squares[h], near, degrees, b - a)
+        if new[a:b].sum() + _log_prior(new_noise[h], new_spread[h], squares[h], near, degrees, b - a) < before:
             new_mean[a:b], new_noise[h], new_spread[h] = mean[a:b], noise[h], spread[h]
             new[a:b] = old[a:b]
     return new_mean, new_noise, new_spread, new.sum()
@@ -125,23 +127,23 @@ def _means(lines, a, b, rho, mean):
 
 
 @exact
-def _log_prior(noise, spread, squares, near):
-    """Log density of noise and spread, up to a constant."""
-    return -0.5 * squares / noise - 0.5 * np.log1p(near * noise / spread)
+def _log_prior(noise, spread, squares, near, degrees, each):
+    """Log density of noise (that of `each` dimension) and spread, up to a constant."""
+    return -0.5 * each * (squares / noise + degrees * np.log(noise)) - 0.5 * np.log1p(near * noise / spread)
 
 
 @loose
-def _best_log_ratio(lines, a, b, squares, near, noise):
+def _best_log_ratio(lines, a, b, squares, near, degrees, noise):
     """The maximum of the profile over dimensions a .. b-1, at this noise (0: the best): best decade, then bisection."""
     top, best = -np.inf, 0
     for g in range(len(LOG_RATIO_GRID)):
-        value, _ = _profile(lines, a, b, np.exp(LOG_RATIO_GRID[g]), squares, near, noise, True)
+        value, _ = _profile(lines, a, b, np.exp(LOG_RATIO_GRID[g]), squares, near, degrees, noise, True)
         if value > top:
             top, best = value, g
     low, high = LOG_RATIO_GRID[max(best - 1, 0)], LOG_RATIO_GRID[min(best + 1, len(LOG_RATIO_GRID) - 1)]
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        _, slope = _profile(lines, a, b, np.exp(middle), squares, near, noise, False)
+        _, slope = _profile(lines, a, b, np.exp(middle), squares, near, degrees, noise, False)
         if slope > 0:
             low = middle
         else:
@@ -150,7 +152,7 @@ def _best_log_ratio(lines, a, b, squares, near, noise):
 
 
 @loose
-def _profile(lines, a, b, rho, squares, near, noise, with_value):
+def _profile(lines, a, b, rho, squares, near, degrees, noise, with_value):
     """Profile over dimensions a .. b-1 (if asked for) and a number with the sign of its slope."""
     C = len(lines.counts)
     u, v = np.empty(C), np.empty(C)
@@ -180,5 +182,5 @@ def _profile(lines, a, b, rho, squares, near, noise, with_value):
     if noise > 0:
         return value - 0.5 * total / noise, slope + steep / noise
     total = max(total, 1e-300)
-    number = lines.values * (b - a)
+    number = (lines.values + degrees) * (b - a)
     return value - 0.5 * number * np.log(total), slope + number * steep / total
