@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.studies.hospitals import COLUMNS, DemoResult, Flags, run
 
@@ -81,14 +82,12 @@ def _groups(result: DemoResult) -> Table:
     for k in range(fusion.K):
         held = [labels == k for labels in fusion.labels]
         sizes = [int(_patients(m)[h].sum()) for m, h in zip(result.models, held, strict=True)]
-        # what no holder measured is known from other groups alone: that is nothing to show
-        known = np.any([_seen(m) for m, h in zip(result.models, held, strict=True) if h.any()], axis=0)
-        means = zip(fusion.atoms[k], COLUMNS.values(), known, strict=True)
+        means = zip(_patients_means(result.models, held), COLUMNS.values(), strict=True)
         table.add_row(
             str(k + 1),
             *(str(size) if h.any() else "[dim]-[/]" for size, h in zip(sizes, held, strict=True)),
             str(sum(sizes)),
-            *(f"{mean:.{digits}f}" if there else "[dim]-[/]" for mean, (*_, digits), there in means),
+            *("[dim]-[/]" if np.isnan(mean) else f"{mean:.{digits}f}" for mean, (*_, digits) in means),
             f"{100 * share_ill[k]:.0f}",
         )
     return table
@@ -120,6 +119,18 @@ def _patients(model: LocalModel) -> Index:
     """Expected numbers of patients as whole ones: rounded sums, so that they add up to all patients."""
     sums = np.rint(np.cumsum(np.asarray(model.arrays["counts"])))
     return np.asarray(np.diff(sums, prepend=0.0), dtype=np.int64)
+
+
+def _patients_means(models: Sequence[LocalModel], held: Sequence[Flags]) -> Array:
+    """What the patients of a group have measured on average (D,); NaN where no hospital that has them measured it.
+
+    The atom itself is not shown: it is what a further hospital is expected to find, nearer to all groups' mean.
+    """
+    pairs = list(zip(models, held, strict=True))
+    means = np.concatenate([np.asarray(model.arrays["means"])[own] for model, own in pairs])
+    patients = np.concatenate([np.outer(np.asarray(model.arrays["counts"])[own], _seen(model)) for model, own in pairs])
+    number = patients.sum(0)
+    return np.where(number > 0, (patients * means).sum(0) / np.where(number > 0, number, 1.0), np.nan)
 
 
 def _seen(model: LocalModel) -> Flags:
