@@ -91,7 +91,7 @@ class Gaussian(Family):
         freeze_vectors(self, "noise", "spread", positive=True)
         if self.scalar:
             check_single(self, "noise", "spread")
-            object.__setattr__(self, "resolution", np.mean(self.resolution, keepdims=True))
+            object.__setattr__(self, "resolution", np.mean(np.asarray(self.resolution), keepdims=True))
 
     @property
     def hyperparameters(self) -> Hyperparameters:
