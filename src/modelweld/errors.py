@@ -32,6 +32,10 @@ class ConvergenceWarning(ModelweldWarning):
     """The sweeps were stopped before one of them left every label unchanged."""
 
 
+class DensityWarning(ModelweldWarning):
+    """A fused mixture has so few components that much of the density of the sites' mixtures is lost."""
+
+
 class DisclosureWarning(ModelweldWarning):
     """Something that is about to leave a site may tell more about its rows than it should."""
 
