@@ -48,6 +48,10 @@ class OverlapWarning(ModelweldWarning):
     """Local components overlap too much to tell pieces of one atom from neighbours."""
 
 
+class OversplitWarning(ModelweldWarning):
+    """One site sent its atoms in pieces, which the others hold whole."""
+
+
 class SmallShardWarning(ModelweldWarning):
     """Shards of few sites, whose own matchings rest on little."""
 
