@@ -121,10 +121,19 @@ def test_two_that_coincide_are_no_wonder():
     assert len(set(fuse(sites).labels[1].tolist())) == 3
 
 
-@pytest.mark.parametrize(("labels", "named"), [([0, 0, 1, 1, 2], True), ([0, 0, 1, 2, 3], False)])
-def test_a_site_is_named_from_one_and_a_half_pieces_on(labels, named):
-    stacked = np.array([*labels, 0, 1, 2, 3])
-    matching = matching_by_labels(stacked, np.array([0, 5, 9]), "values", np.zeros((4, 1)), "numpy")
+@pytest.mark.parametrize(
+    ("atoms", "twice", "named"),
+    [
+        pytest.param(6, 4, True, id="1.7-each"),
+        pytest.param(12, 4, False, id="1.3-each"),
+        pytest.param(3, 3, False, id="few"),
+    ],
+)
+def test_a_site_is_named_from_one_and_a_half_pieces_on_if_they_are_four(atoms, twice, named):
+    """The first of two sites has some of its atoms in two pieces."""
+    first = np.append(np.arange(atoms), np.arange(twice))
+    labels = np.append(first, np.arange(12))
+    matching = matching_by_labels(labels, np.array([0, len(first), len(labels)]), "values", np.zeros((12, 1)), "numpy")
     with pytest.warns(OversplitWarning, match="'north' sent about 1.7") if named else nullcontext():
         name_oversplit(matching, ["north", "south"])
 

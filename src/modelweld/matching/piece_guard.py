@@ -20,9 +20,9 @@ components overlap, reach .72."""
 COLLAPSE = 1 / 3
 """Where more than a third of all values would be second pieces, atoms are not split: everything falls together."""
 
-OVERSPLIT = 1.5
-"""Pieces per atom, on average, from which a site is named, if no other is like it. A mixture of eight components
-that is told two too many has 1.25."""
+OVERSPLIT, FEWEST_SECOND = 1.5, 4
+"""Pieces per atom, on average, and pieces beyond the first of their atom from which a site is named, if no other is
+like it. A mixture of eight components that is told two too many has 1.25 and 2: every site has some."""
 
 
 def believable(board: Board) -> bool:
@@ -64,7 +64,8 @@ def name_oversplit(matching: Matching, sites: Sequence[str]) -> None:
     worst = int(np.argmax(second))
     atoms = sizes - second
     others = np.arange(len(sizes)) != worst
-    if sizes[worst] < OVERSPLIT * atoms[worst] or second[others].sum() > LARGEST_SHARE * sizes[others].sum():
+    alone = second[others].sum() <= LARGEST_SHARE * sizes[others].sum()
+    if not alone or second[worst] < FEWEST_SECOND or sizes[worst] < OVERSPLIT * atoms[worst]:
         return
     warn_user(
         f"site {sites[worst]!r} sent about {sizes[worst] / atoms[worst]:.2g} pieces of every atom it holds "
