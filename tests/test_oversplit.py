@@ -13,6 +13,7 @@ from modelweld.kinds.network import network
 from modelweld.matching.board import Board
 from modelweld.matching.piece_guard import name_oversplit, share_elsewhere
 from modelweld.matching.result import matching_by_labels
+from modelweld.matching.search import has_giant, invites_pieces
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from modelweld.priors.pieces import Pieces
 from modelweld.studies.metrics import adjusted_rand
@@ -148,3 +149,24 @@ def test_the_share_elsewhere_leaves_out_the_worst_group():
     board = Board([stack_arrays(sites)], [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])], BetaBernoulli(), Pieces())
     board.restore((np.array([0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1]), *board.state()[1:]))
     assert share_elsewhere(board) == pytest.approx(1 / 5)
+
+
+@pytest.mark.parametrize(("largest", "giant"), [(7, False), (8, True)])
+def test_a_group_twice_the_median_is_looked_at_in_any_case(largest, giant):
+    sites = [np.zeros((n, 1)) for n in (4, 0, 4, largest, 3)]
+    family = Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])
+    assert has_giant(Board([stack_arrays(sites)], [family], BetaBernoulli())) is giant
+
+
+@pytest.mark.parametrize(("pieces", "invited"), [(1, False), (3, True)])
+def test_what_is_left_to_join_invites_pieces(pieces, invited):
+    honest, splitter, truth, split = sites_with(pieces)
+    family = Gaussian(mean=np.zeros(4), noise=np.ones(4), spread=np.full(4, 100.0))
+    board = Board([stack_arrays([*honest, splitter])], [family], BetaBernoulli())
+    first = np.diff(split, prepend=-1) > 0
+    labels = np.append(truth, np.where(first, split, 8 + np.cumsum(~first)))
+    board.restore((labels, *board.state()[1:]))
+    before = board.state()
+    assert invites_pieces(board) is invited
+    assert np.array_equal(board.labels, before.labels)
+    assert board.pieces is None

@@ -27,9 +27,12 @@ EVIDENT = 10.0
 """Nats by which pieces must raise the objective where values come without standard errors: atoms that merely overlap
 raise it by 2 or 3, sites that split theirs by a hundred."""
 
+GIANT = 2.0
+"""Times the median number of values from which a group is looked at in any case."""
+
 FEWEST_MATCHED = 20
-"""Values beyond the first of their atoms from which the noise is known well enough to tell pieces by it: among fewer,
-two that happen to coincide bring it down."""
+"""Groups beyond the first of their atoms from which the noise is known well enough to tell pieces by it: among fewer,
+two values that happen to coincide bring it down."""
 
 LARGEST_AGGLOMERATED = 2000
 """Values up to which pieces start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
@@ -142,20 +145,35 @@ def find_evident_pieces(
 ) -> tuple[Board, Run]:
     """The best matching of values without standard errors: in pieces only where the objective insists on them.
 
-    Whether it may is seen at once: by what is left to join in the matching without pieces, were they allowed. The
-    noise is that matching's, learned from values of different sites: two of one site say nothing of it.
+    Whether it may is seen at once, but for giants: by what is left to join in the matching without pieces, were they
+    allowed. The noise is that matching's, learned from values of different sites: two of one say nothing of it.
     """
     whole, progress = find_matching(stacks, starts, prior, False, rng, effort)
-    enough = whole.objective() + EVIDENT
-    allowed = whole.in_pieces(Pieces())
-    if len(whole.labels) - len(whole.counts) < FEWEST_MATCHED or not merge(allowed):
+    if len(whole.labels) <= FEWEST_MATCHED or not (has_giant(whole) or invites_pieces(whole)):
         return whole, progress
-    allowed.pieces = Pieces().learned(allowed.pieces_held())
-    if allowed.objective() <= enough:
-        return whole, progress
-    board, found = find_pieces(stacks, starts, prior, rng, effort)
-    evident = board.objective() > enough and (board.pieces_held() > 1).any()
-    return (board, found) if evident and believable(board) else (whole, progress)
+    board, found = find_pieces(stacks, starts, prior, rng.spawn(1)[0], effort)  # what follows draws as it would have
+    matched = board.counts.sum() - len(board.counts)
+    evident = board.objective() > whole.objective() + EVIDENT and (board.pieces_held() > 1).any()
+    believed = evident and matched >= FEWEST_MATCHED and believable(board)
+    return (board, found) if believed else (whole, progress)
+
+
+def has_giant(whole: Board) -> bool:
+    """Whether a group is so large that it may have brought the noise down, by which pieces would be told."""
+    return bool(whole.sizes.max() >= GIANT * np.median(whole.sizes[whole.sizes > 0]))
+
+
+def invites_pieces(whole: Board) -> bool:
+    """Whether joining atoms would raise the objective, were pieces allowed, and a sweep leaves some."""
+    board = whole.in_pieces(Pieces())
+    if not merge(board):
+        return False
+    board.pieces = Pieces().learned(board.pieces_held())
+    if board.objective() <= whole.objective() + EVIDENT:
+        return False
+    board.learn()
+    board.sweep(np.arange(len(board.sizes)))
+    return bool((board.pieces_held() > 1).any())
 
 
 def agglomerate(board: Board) -> Board:
