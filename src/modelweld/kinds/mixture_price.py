@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 HIGH_PRICE = 0.25
 """Nats per point beyond chance from which a price is worth a word: an average point is 1.28 times less probable.
-Simulated sites whose fused mixture is as good as the union on points held out stay below .2, weather and people's
-movements begin at .3."""
+Simulated sites whose fused mixture loses less than .1 on points held out stay below it (`experiments/right`, three
+seeds), weather and people's movements begin at .3."""
 
 FEWEST_DRAWN = 4000
 """Points on which prices are measured, at least: two sets of them agree within about .02 nats, and are as much too low,
