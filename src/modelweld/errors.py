@@ -32,6 +32,10 @@ class ConvergenceWarning(ModelweldWarning):
     """The sweeps were stopped before one of them left every label unchanged."""
 
 
+class DensityWarning(ModelweldWarning):
+    """A fused mixture has so few components that much of the density of the sites' mixtures is lost."""
+
+
 class DisclosureWarning(ModelweldWarning):
     """Something that is about to leave a site may tell more about its rows than it should."""
 
@@ -42,6 +46,10 @@ class OutlierWarning(ModelweldWarning):
 
 class OverlapWarning(ModelweldWarning):
     """Local components overlap too much to tell pieces of one atom from neighbours."""
+
+
+class OversplitWarning(ModelweldWarning):
+    """One site sent its atoms in pieces, which the others hold whole."""
 
 
 class SmallShardWarning(ModelweldWarning):

@@ -23,6 +23,7 @@ from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
 from modelweld.matching.board import Board
+from modelweld.matching.piece_guard import name_oversplit
 from modelweld.matching.plan import MOST_SWEEPS, Plan
 from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
@@ -57,6 +58,8 @@ def match(
             ConvergenceWarning,
         )
     matching = put_outliers_back(finish(board, progress, names, order, stacks[0].offsets), report, given)
+    if matching.copies is not None:
+        name_oversplit(matching, sites)
     return set_aside_shifted(matching, given, sites, rng) if plan.screen else matching
 
 

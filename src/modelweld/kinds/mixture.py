@@ -29,6 +29,7 @@ from modelweld.kinds.mixture_components import (
     stack_components,
 )
 from modelweld.kinds.mixture_density import nearest
+from modelweld.kinds.mixture_price import warn_of_price
 from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Ellipses
@@ -167,6 +168,8 @@ class Mixture(Kind):
             _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
         if how == "density":
             means, spreads, counts = densest(*parts, labels, len(fusion.counts) if K is None else K)
+            if K is None and fusion.matching.engine != "reduction":  # else their number was asked for
+                warn_of_price(fusion, (means, spreads, counts))
         else:
             means, spreads, counts = merge_components(*parts, labels)
         if how == "moments" and K is not None:

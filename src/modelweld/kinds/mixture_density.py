@@ -83,6 +83,11 @@ def soften(parts: Components, start: Components, rng: np.random.Generator) -> Co
     return means + origin, spreads, mass * start[2].sum()
 
 
+def points_per_component(D: int) -> int:
+    """Points of a component in a round."""
+    return max(FEWEST_POINTS, POINTS_PER_DIMENSION * D)
+
+
 def draw_points(parts: Components, rng: np.random.Generator, times: int = 1) -> tuple[Array, Array]:
     """Points (n, D) of all components, each component's with exactly its mean and covariance, and their weights (n,).
 
@@ -94,7 +99,7 @@ def draw_points(parts: Components, rng: np.random.Generator, times: int = 1) -> 
     """
     means, spreads, counts = parts
     N, D = means.shape
-    half = times * max(FEWEST_POINTS, POINTS_PER_DIMENSION * D) // 2
+    half = times * points_per_component(D) // 2
     z = rng.standard_normal((N, half, D))
     z = z @ np.swapaxes(np.linalg.inv(np.linalg.cholesky(np.swapaxes(z, 1, 2) @ z / half)), 1, 2)
     roots, z = _roots(spreads), np.concatenate([z, -z], axis=1)

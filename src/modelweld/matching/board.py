@@ -85,6 +85,12 @@ class Board(Tally):
         other.recount()
         return other
 
+    def in_pieces(self, pieces: Pieces) -> Self:
+        """Another board with the same matching, in which groups may hold atoms in pieces."""
+        other = self.at(self.labels.copy())
+        other.pieces, other.may_repeat = pieces, True
+        return other
+
     def _make_rows(self) -> None:
         self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
 

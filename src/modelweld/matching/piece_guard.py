@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from modelweld.errors import OverlapWarning, warn_user
+from modelweld.errors import OverlapWarning, OversplitWarning, warn_user
+from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.board import Board
+from modelweld.matching.result import Matching
 from modelweld.priors.pieces import LARGEST_SHARE
 
 CERTAIN, DOUBTFUL_SHARE = 0.75, 0.1
@@ -17,11 +21,20 @@ COLLAPSE = 0.4
 """Where more of all values would be second pieces, atoms are not split: everything falls together. Sites of very
 unequal weights that are told too many components send up to that many (experiments/right)."""
 
+OVERSPLIT, FEWEST_SECOND = 1.5, 4
+"""Pieces per atom, on average, and pieces beyond the first of their atom from which a site is named, if no other is
+like it. A mixture of eight components that is told two too many has 1.25 and 2: every site has some."""
+
 
 def believable(board: Board) -> bool:
-    """Whether the pieces found are few, or at least unmistakable; if not, a warning says so."""
+    """Whether the pieces found are few, or at least unmistakable; if not, a warning says so.
+
+    One site may split as it likes: its pieces say nothing of how the others are split.
+    """
     delta = board.delta
-    if delta <= LARGEST_SHARE or (delta <= COLLAPSE and certainty(board) >= CERTAIN):
+    if delta <= LARGEST_SHARE:
+        return True
+    if (delta <= COLLAPSE or share_elsewhere(board) <= LARGEST_SHARE) and certainty(board) >= CERTAIN:
         return True
     warn_user(
         f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
@@ -30,6 +43,37 @@ def believable(board: Board) -> bool:
         OverlapWarning,
     )
     return False
+
+
+def share_elsewhere(board: Board) -> float:
+    """Share of second pieces among the values of all groups but the one that has most of them."""
+    second, sizes = _second_pieces(board.labels, board.group, len(board.sizes)), board.sizes
+    others = np.arange(len(sizes)) != np.argmax(second)
+    return float(second[others].sum() / max(sizes[others].sum(), 1))
+
+
+def _second_pieces(labels: Index, group: Index, J: int) -> Index:
+    """Pieces beyond the first of its atom, of each group."""
+    held = np.unique(np.stack([labels, group]), axis=1)[1]
+    return np.asarray(np.bincount(group, minlength=J) - np.bincount(held, minlength=J))
+
+
+def name_oversplit(matching: Matching, sites: Sequence[str]) -> None:
+    """Warn of the one site that sent its atoms in pieces, if there is one."""
+    sizes = np.diff(matching.offsets)
+    second = _second_pieces(matching.stacked_labels, group_of_values(matching.offsets), len(sizes))
+    worst = int(np.argmax(second))
+    atoms = sizes - second
+    others = np.arange(len(sizes)) != worst
+    alone = second[others].sum() <= LARGEST_SHARE * sizes[others].sum()
+    if not alone or second[worst] < FEWEST_SECOND or sizes[worst] < OVERSPLIT * atoms[worst]:
+        return
+    warn_user(
+        f"site {sites[worst]!r} sent about {sizes[worst] / atoms[worst]:.2g} pieces of every atom it holds "
+        f"({sizes[worst]} values, {atoms[worst]} atoms); the others hold theirs whole. Its pieces are taken together. "
+        "Fewer components there, or more restarts, would help; with copies=False each would be an atom of its own.",
+        OversplitWarning,
+    )
 
 
 def certainty(board: Board) -> float:

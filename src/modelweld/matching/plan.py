@@ -56,6 +56,8 @@ class Plan:
         How probable matchings are.
     pieces : bool or "auto"
         Whether a site may hold an atom in several pieces; "auto": where sites send standard errors.
+    by_evidence : bool
+        Whether "auto" also finds pieces among values without them, where the objective insists.
     screen : bool or "auto"
         Whether gross outliers and shifted sites are set aside; "auto": unless the kind of model has none.
     search : {"auto", "plain", "thorough"}
@@ -70,6 +72,7 @@ class Plan:
 
     prior: Prior
     pieces: bool | Auto = "auto"
+    by_evidence: bool = True
     screen: bool | Auto = "auto"
     search: Search = "auto"
     max_sweeps: int = MOST_SWEEPS

@@ -23,6 +23,17 @@ from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
+EVIDENT = 10.0
+"""Nats by which pieces must raise the objective where values come without standard errors: atoms that merely overlap
+raise it by 2 or 3, sites that split theirs by a hundred."""
+
+GIANT = 2.0
+"""Times the median number of values from which a group is looked at in any case."""
+
+FEWEST_MATCHED = 20
+"""Groups beyond the first of their atoms from which the noise is known well enough to tell pieces by it: among fewer,
+two values that happen to coincide bring it down."""
+
 LARGEST_AGGLOMERATED = 2000
 """Values up to which pieces start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
 
@@ -52,8 +63,11 @@ def run(
         boards, order = compiled_boards(stacks[0], families[0], plan.prior)
         return *best_run(boards, len(stacks[0].sizes), rng, effort), order
     pieces = plan.pieces is True or (plan.pieces == "auto" and any(s.variance is not None for s in stacks))
+    doubt = plan.pieces == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
     stacks, order = arrange(stacks)
     starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
+    if doubt and effort.moves and len(stacks[0].values) <= LARGEST_AGGLOMERATED:
+        return *find_evident_pieces(stacks, starts, plan.prior, rng, effort), order
     return *find_matching(stacks, starts, plan.prior, pieces, rng, effort), order
 
 
@@ -106,15 +120,60 @@ def find_matching(
     effort: Effort,
 ) -> tuple[Board, Run]:
     """The best matching found with the reference board; in pieces only if they are there and believable."""
-    J = len(stacks[0].sizes)
     if pieces:
-        boards = [Board(stacks, families, prior, Pieces()) for families in starts]
-        if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
-            boards = [max(map(agglomerate, boards), key=lambda board: board.objective())]
-        board, progress = _move(best_run(boards, J, rng, effort), J, rng, effort)
+        board, progress = find_pieces(stacks, starts, prior, rng, effort)
         if (board.pieces_held() > 1).any() and believable(board):
             return board, progress
-    return _move(best_run([Board(stacks, families, prior) for families in starts], J, rng, effort), J, rng, effort)
+    boards = [Board(stacks, families, prior) for families in starts]
+    J = len(stacks[0].sizes)
+    return _move(best_run(boards, J, rng, effort), J, rng, effort)
+
+
+def find_pieces(
+    stacks: Sequence[Stack], starts: Sequence[Sequence[Family]], prior: Prior, rng: np.random.Generator, effort: Effort
+) -> tuple[Board, Run]:
+    """The best matching found with atoms in pieces, whether there are any or not."""
+    J = len(stacks[0].sizes)
+    boards = [Board(stacks, families, prior, Pieces()) for families in starts]
+    if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
+        boards = [max(map(agglomerate, boards), key=lambda board: board.objective())]
+    return _move(best_run(boards, J, rng, effort), J, rng, effort)
+
+
+def find_evident_pieces(
+    stacks: Sequence[Stack], starts: Sequence[Sequence[Family]], prior: Prior, rng: np.random.Generator, effort: Effort
+) -> tuple[Board, Run]:
+    """The best matching of values without standard errors: in pieces only where the objective insists on them.
+
+    Whether it may is seen at once, but for giants: by what is left to join in the matching without pieces, were they
+    allowed. The noise is that matching's, learned from values of different sites: two of one say nothing of it.
+    """
+    whole, progress = find_matching(stacks, starts, prior, False, rng, effort)
+    if len(whole.labels) <= FEWEST_MATCHED or not (has_giant(whole) or invites_pieces(whole)):
+        return whole, progress
+    board, found = find_pieces(stacks, starts, prior, rng.spawn(1)[0], effort)  # what follows draws as it would have
+    matched = board.counts.sum() - len(board.counts)
+    evident = board.objective() > whole.objective() + EVIDENT and (board.pieces_held() > 1).any()
+    believed = evident and matched >= FEWEST_MATCHED and believable(board)
+    return (board, found) if believed else (whole, progress)
+
+
+def has_giant(whole: Board) -> bool:
+    """Whether a group is so large that it may have brought the noise down, by which pieces would be told."""
+    return bool(whole.sizes.max() >= GIANT * np.median(whole.sizes[whole.sizes > 0]))
+
+
+def invites_pieces(whole: Board) -> bool:
+    """Whether joining atoms would raise the objective, were pieces allowed, and a sweep leaves some."""
+    board = whole.in_pieces(Pieces())
+    if not merge(board):
+        return False
+    board.pieces = Pieces().learned(board.pieces_held())
+    if board.objective() <= whole.objective() + EVIDENT:
+        return False
+    board.learn()
+    board.sweep(np.arange(len(board.sizes)))
+    return bool((board.pieces_held() > 1).any())
 
 
 def agglomerate(board: Board) -> Board:

@@ -59,6 +59,7 @@ FORGOTTEN = frozenset(
         "models",
         "named_set",
         "plot",
+        "price",
         "reduce",
         "reduction",
         "report",

@@ -1,0 +1,172 @@
+"""Plain values in pieces: a site that splits its atoms does not decide K for the others; neighbours stay apart."""
+
+import warnings
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from modelweld import Gaussian, LocalModel, fuse, simulate
+from modelweld.errors import OversplitWarning
+from modelweld.inputs.stack import stack_arrays
+from modelweld.kinds.network import network
+from modelweld.matching.board import Board
+from modelweld.matching.piece_guard import name_oversplit, share_elsewhere
+from modelweld.matching.result import matching_by_labels
+from modelweld.matching.search import has_giant, invites_pieces
+from modelweld.priors.beta_bernoulli import BetaBernoulli
+from modelweld.priors.pieces import Pieces
+from modelweld.studies.metrics import adjusted_rand
+
+
+def sites_with(pieces, J=9, K=8, D=4, seed=0):
+    """J honest sites that hold most of K atoms ten deviations wide, and one that sends all in so many pieces."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 10, (K, D))
+    held = [np.arange(K), *(np.flatnonzero(rng.random(K) < 0.7) for _ in range(J - 1))]
+    honest = [atoms[h] + rng.normal(0, 1, (len(h), D)) for h in held]
+    split = np.repeat(np.arange(K), pieces)
+    return honest, atoms[split] + rng.normal(0, 1, (len(split), D)), np.concatenate(held), split
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 8, 30])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_others_are_matched_as_without_it(pieces, seed):
+    honest, splitter, truth, split = sites_with(pieces, seed=seed)
+    alone = fuse(honest)
+    with pytest.warns(OversplitWarning, match=f"site '9' sent about {pieces} pieces"):
+        fusion = fuse([*honest, splitter])
+    assert fusion.K == alone.K == 8
+    assert adjusted_rand(np.concatenate(fusion.labels[:-1]), np.concatenate(alone.labels)) == 1
+    assert adjusted_rand(np.concatenate(fusion.labels), np.append(truth, split)) == 1
+
+
+def test_it_is_named_by_its_name_wherever_it_stands():
+    honest, splitter, _, _ = sites_with(4)
+    named = [
+        LocalModel({"values": values}, {"values": ("atom", None)}, site=name)
+        for name, values in [("mill", splitter), *((f"s{j}", v) for j, v in enumerate(honest))]
+    ]
+    with pytest.warns(OversplitWarning, match="'mill'"):
+        fusion = fuse(named)
+    with pytest.warns(OversplitWarning, match="'mill'"):
+        other = fuse(named[::-1])
+    assert other.objective == pytest.approx(fusion.objective, rel=1e-9)
+    assert other.K == fusion.K == 8
+
+
+def test_sites_that_all_split_a_little_are_put_right_and_none_is_named():
+    drawn = simulate.over_segmented(seed=3)
+    fusion = fuse(drawn.values)
+    assert adjusted_rand(fusion.matching.stacked_labels, drawn.stacked_truth) == 1
+    assert adjusted_rand(fuse(drawn.values, copies=False).matching.stacked_labels, drawn.stacked_truth) < 0.9
+    assert fusion.objective > fuse(drawn.values, copies=False).objective + 100
+
+
+@pytest.mark.parametrize("name", ["low_J8_D2", "low_J10_D5", "meta_model", "correlated_D10", "noisy_J20"])
+def test_where_nothing_is_split_nothing_changes(name):
+    """Atoms of the first two overlap, and noise is most of what there is in the last."""
+    values = simulate.SETS[name](seed=5).values
+    now, whole = fuse(values), fuse(values, copies=False)
+    assert np.array_equal(now.matching.stacked_labels, whole.matching.stacked_labels)
+    assert now.history == whole.history
+    assert now.atoms.tobytes() == whole.atoms.tobytes()
+
+
+@pytest.mark.parametrize("options", [{"search": "plain"}, {"preset": "paper"}, {"copies": False}])
+def test_who_asks_for_less_gets_less(options):
+    honest, splitter, _, _ = sites_with(3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fusion = fuse([*honest, splitter], filter_outliers=False, **options)
+    assert all(len(set(labels.tolist())) == len(labels) for labels in fusion.labels)
+
+
+def test_units_of_a_network_are_pieces_only_if_asked():
+    """Units that are alike may do different things: a kind says what its parameters are, its values alone do not."""
+    honest, splitter, _, _ = sites_with(3)
+    sites = [
+        network([units.T, 5 * np.ones((len(units), 1))], [np.ones(len(units)), [0.0]], activation="relu")
+        for units in (*honest, splitter)
+    ]
+    assert all(len(set(labels.tolist())) == len(labels) for labels in fuse(sites).labels)
+    with pytest.warns(OversplitWarning):
+        assert len(set(fuse(sites, copies=True).labels[-1].tolist())) == 8
+
+
+@pytest.mark.parametrize(("apart", "joined"), [(1.0, True), (3.0, False)])
+def test_ten_nats_are_asked_for(apart, joined):
+    """Eight sites hold six atoms, one of them sends two values of one atom, so many deviations apart."""
+    rng = np.random.default_rng(1)
+    atoms = 40.0 * np.arange(6)[:, None] * np.ones(3)
+    sites = [atoms + rng.normal(0, 1, atoms.shape) for _ in range(8)]
+    sites[0] = np.vstack([sites[0], sites[0][2] + apart / np.sqrt(3)])
+    fusion = fuse(sites)
+    assert (fusion.labels[0][2] == fusion.labels[0][-1]) == joined
+
+
+@pytest.mark.parametrize(("J", "joined"), [(8, False), (12, True)])
+def test_twenty_values_must_say_what_the_noise_is(J, joined):
+    """Two atoms at J sites and one more, which sends both in three pieces: 2 J are not the first of their atom."""
+    rng = np.random.default_rng(2)
+    atoms = 50.0 * np.eye(2, 5)
+    sites = [atoms[k] + rng.normal(0, 1, (len(k), 5)) for k in [np.arange(2)] * J + [np.repeat(np.arange(2), 3)]]
+    with pytest.warns(OversplitWarning) if joined else nullcontext():
+        fusion = fuse(sites)
+    assert (len(set(fusion.labels[-1].tolist())) == 2) is joined
+
+
+def test_two_that_coincide_are_no_wonder():
+    """They would bring the noise down to nothing, were they allowed to say what it is."""
+    sites = [np.array([[-2.0, -2.0]]), np.array([[-2.0, -1.0], [-1.0, -1.0], [-1.0, -1.0]])]
+    assert len(set(fuse(sites).labels[1].tolist())) == 3
+
+
+@pytest.mark.parametrize(
+    ("atoms", "twice", "named"),
+    [
+        pytest.param(6, 4, True, id="1.7-each"),
+        pytest.param(12, 4, False, id="1.3-each"),
+        pytest.param(3, 3, False, id="few"),
+    ],
+)
+def test_a_site_is_named_from_one_and_a_half_pieces_on_if_they_are_four(atoms, twice, named):
+    """The first of two sites has some of its atoms in two pieces."""
+    first = np.append(np.arange(atoms), np.arange(twice))
+    labels = np.append(first, np.arange(12))
+    matching = matching_by_labels(labels, np.array([0, len(first), len(labels)]), "values", np.zeros((12, 1)), "numpy")
+    with pytest.warns(OversplitWarning, match="'north' sent about 1.7") if named else nullcontext():
+        name_oversplit(matching, ["north", "south"])
+
+
+def test_none_is_named_where_several_split():
+    matching = matching_by_labels(np.zeros(6, dtype=np.int64), np.array([0, 3, 6]), "values", np.zeros((1, 1)), "numpy")
+    name_oversplit(matching, ["north", "south"])  # warnings are errors here
+
+
+def test_the_share_elsewhere_leaves_out_the_worst_group():
+    sites = [np.zeros((6, 1)), np.zeros((3, 1)), np.zeros((2, 1))]
+    board = Board([stack_arrays(sites)], [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])], BetaBernoulli(), Pieces())
+    board.restore((np.array([0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1]), *board.state()[1:]))
+    assert share_elsewhere(board) == pytest.approx(1 / 5)
+
+
+@pytest.mark.parametrize(("largest", "giant"), [(7, False), (8, True)])
+def test_a_group_twice_the_median_is_looked_at_in_any_case(largest, giant):
+    sites = [np.zeros((n, 1)) for n in (4, 0, 4, largest, 3)]
+    family = Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])
+    assert has_giant(Board([stack_arrays(sites)], [family], BetaBernoulli())) is giant
+
+
+@pytest.mark.parametrize(("pieces", "invited"), [(1, False), (3, True)])
+def test_what_is_left_to_join_invites_pieces(pieces, invited):
+    honest, splitter, truth, split = sites_with(pieces)
+    family = Gaussian(mean=np.zeros(4), noise=np.ones(4), spread=np.full(4, 100.0))
+    board = Board([stack_arrays([*honest, splitter])], [family], BetaBernoulli())
+    first = np.diff(split, prepend=-1) > 0
+    labels = np.append(truth, np.where(first, split, 8 + np.cumsum(~first)))
+    board.restore((labels, *board.state()[1:]))
+    before = board.state()
+    assert invites_pieces(board) is invited
+    assert np.array_equal(board.labels, before.labels)
+    assert board.pieces is None

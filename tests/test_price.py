@@ -1,0 +1,154 @@
+"""What K costs: prices of mixtures as densities, and the warning where they are high."""
+
+import warnings
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from modelweld import InputError, fuse
+from modelweld.errors import DensityWarning
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.mixture_components import merge_components, stack_components
+from modelweld.kinds.mixture_price import HIGH_PRICE, cheap_size, gauge
+
+
+def sites(widths, J=8, D=3, points=2000.0, seed=0, counted=True):
+    """Sites that hold six atoms well apart, with variances of their own between 1 / widths and widths."""
+    rng = np.random.default_rng(seed)
+    atoms = 12 * rng.permuted(np.tile(np.arange(6.0), (D, 1)), axis=1).T
+    counts = np.full(6, points / 6 if counted else 1 / 6)
+    return [
+        mixture(
+            atoms + rng.normal(0, 0.3, atoms.shape),
+            np.exp(np.log(widths) * rng.uniform(-1, 1, (6, D))),
+            counts,
+            counted=counted,
+            site=str(j),
+        )
+        for j in range(J)
+    ]
+
+
+@pytest.fixture(scope="module")
+def fusion():
+    return fuse(sites(30.0))
+
+
+def test_a_price_is_the_divergence():
+    """Of two Gaussians it has a closed form; one component has all points, so that drawing does no harm."""
+    one = mixture([[0.0], [9.0]], [[1.0], [1.0]], [100.0, 0.0], counted=True)
+    by = gauge(fuse([one, one]))
+    other = np.array([[1.0]]), np.array([[4.0]]), np.ones(1)
+    assert by.price(other) == pytest.approx(0.5 * (1 / 4 + 1 / 4 - 1 + np.log(4)), abs=1e-9)
+
+
+def test_the_union_costs_nothing_and_less_costs_more(fusion):
+    N = sum(map(len, fusion.labels))
+    prices = [fusion.price(K=K) for K in (1, 2, 4, 6, 12, 24, N)]
+    assert prices[-1] == pytest.approx(0, abs=1e-9)
+    assert min(prices) > -1e-9
+    assert prices == sorted(prices, reverse=True)
+
+
+def test_the_default_is_the_price_of_the_default_model(fusion):
+    K = len(fusion.counts)
+    assert fusion.price() == fusion.price("density") == fusion.price(K=K)
+    assert fusion.price() < fusion.price("moments") + 1e-9 < fusion.price("atoms")
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.errors.DensityWarning")
+def test_a_model_loses_its_price_on_points_of_the_union(fusion):
+    union, model = fusion.union().model(like="GaussianMixture"), fusion.model(like="GaussianMixture")
+    points, _ = union.set_params(random_state=0).sample(40_000)
+    assert union.score(points) - model.score(points) == pytest.approx(fusion.price(), abs=0.05)
+
+
+def test_order_and_units_of_sites_do_not_matter(fusion):
+    there = sites(30.0)
+    scale = np.array([1e-3, 1.0, 50.0])
+    rescaled = [
+        mixture(m.arrays["means"] * scale, m.arrays["variances"] * scale**2, m.arrays["counts"], counted=True)
+        for m in there
+    ]
+    assert fuse(there[::-1]).price() == pytest.approx(fusion.price(), abs=1e-9)
+    assert fuse(rescaled).price() == pytest.approx(fusion.price(), abs=1e-6)
+    assert fuse(there).price() == fusion.price()
+
+
+def test_covariances_are_priced_like_the_variances_they_are(fusion):
+    full = [
+        mixture(m.arrays["means"], m.arrays["variances"][:, None] * np.eye(3), m.arrays["counts"], counted=True)
+        for m in sites(30.0)
+    ]
+    assert fuse(full).price("moments") == pytest.approx(fusion.price("moments"), abs=0.01)
+
+
+def test_a_high_price_is_named_with_a_size_that_is_not(fusion):
+    with pytest.warns(DensityWarning) as caught:
+        fusion.model(like="GaussianMixture")
+    message = str(caught[0].message)
+    enough, little = cheap_size(fusion, gauge(fusion))
+    assert f"{fusion.price():.2f} nats" in message
+    assert f"fusion.model(K={enough})" in message
+    assert f"{little:.2f} or less" in message
+    assert fusion.K < enough < sum(map(len, fusion.labels))
+    assert fusion.price(K=enough) < little + 1e-3
+
+
+def test_the_size_named_is_the_least_on_the_way_down(fusion):
+    by, path, parts = gauge(fusion), fusion.reduction(), stack_components(fusion.models)
+    enough, little = cheap_size(fusion, by)
+    prices = [by.price(merge_components(*parts, path.labels(K))) for K in (enough - 1, enough)]
+    assert [by.is_high(cost, K) for cost, K in zip(prices, (enough - 1, enough), strict=True)] == [True, False]
+    assert little == prices[1]
+
+
+def test_what_was_asked_for_is_not_warned_of(fusion):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fusion.model(K=6, like="GaussianMixture")
+        fusion.model(how="moments", like="GaussianMixture")
+        fusion.reduce(6).model(like="GaussianMixture")
+        fusion.union().model(like="GaussianMixture")
+
+
+@pytest.mark.parametrize("J", [3, 12])
+@pytest.mark.parametrize("n", [60, 400])
+def test_sites_that_differ_by_chance_are_not_warned_of(J, n):
+    """One population of three components in five dimensions, estimated by every site from a few points."""
+    rng = np.random.default_rng(3)
+    centres = 15.0 * np.eye(3, 5)
+    drawn = [[rng.normal(c, 1.0, (n, 5)) for c in centres] for _ in range(J)]
+    there = [mixture([x.mean(0) for x in X], [np.cov(x.T) for x in X], [n] * 3, counted=True) for X in drawn]
+    fusion = fuse(there)
+    assert fusion.K == 3
+    fusion.model(like="GaussianMixture")  # warnings are errors here
+    assert fusion.price() < gauge(fusion).chance(3)
+
+
+@pytest.mark.parametrize(("widths", "high"), [(8.0, False), (12.0, True)])
+def test_a_price_is_high_from_a_quarter_of_a_nat_beyond_chance(widths, high):
+    fusion = fuse(sites(widths))
+    assert fusion.K == 6
+    beyond = fusion.price() - gauge(fusion).chance(6)
+    assert beyond == pytest.approx(HIGH_PRICE, abs=0.1)
+    with pytest.warns(DensityWarning) if high else nullcontext():
+        fusion.model(like="GaussianMixture")
+
+
+@pytest.mark.parametrize(("widths", "high"), [(9.0, False), (30.0, True)])
+def test_sites_without_numbers_are_taken_for_small(widths, high):
+    fusion = fuse(sites(widths, counted=False))
+    with pytest.warns(DensityWarning, match="100 points") if high else nullcontext():
+        fusion.model(like="GaussianMixture")
+
+
+def test_what_is_no_density_has_no_price():
+    flat = mixture([[0.0], [9.0]], [[0.0], [1.0]], [1.0, 50.0], counted=True)
+    fusion = fuse([flat, flat])
+    with pytest.raises(InputError, match="no volume"):
+        fusion.price()
+    fusion.fused("density")
+    with pytest.raises(InputError, match="something else"):
+        fuse([[[0.0]], [[0.1]]]).price()
