@@ -115,8 +115,8 @@ class Questions:
         >>> import modelweld
         >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
         >>> fusion.conditional(0).round(2)
-        array([[0.99, 0.  , 0.  , 0.01],
-               [0.  , 0.99, 0.  , 0.01]])
+        array([[0.98, 0.  , 0.  , 0.02],
+               [0.  , 0.98, 0.  , 0.02]])
         """
         from modelweld.posterior.conditional import conditional
 
