@@ -161,7 +161,7 @@ def test_compiled_jobs_are_rematched_up_to_a_hundred_thousand_values(sites, rema
     """A hundred values per site, all clear: the sweeps end after the second, and whatever follows is rematching."""
     values = [30.0 * np.arange(100)[:, None]] * sites
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
-    fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False)
+    fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False, twins="independent")
     assert fusion.K == 100
     assert (len(fusion.matching.changes) > 2) is rematched
 

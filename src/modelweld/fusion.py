@@ -18,6 +18,7 @@ from modelweld.matching.result import Matching
 if TYPE_CHECKING:
     from modelweld.kinds.mixture_reduction import Reduction
     from modelweld.report.plot import Plot
+    from modelweld.revision.recipe import Recipe
     from modelweld.revision.slim import SlimFusion
 
 Thing = TypeVar("Thing")
@@ -37,7 +38,7 @@ class Fusion(Questions):
         One per set, in the order in which they were matched.
     settings : dict
         What `fuse` was asked for, in words and plain values; `revised` counts the sites added or removed since. Empty
-        where another method made the fusion.
+        where another method made the fusion. `restored`: see `remove`.
 
     Examples
     --------
@@ -46,6 +47,9 @@ class Fusion(Questions):
     >>> fusion.K, [labels.tolist() for labels in fusion.labels]
     (3, [[0, 1], [1], [0, 2]])
     """
+
+    recipe: Recipe | None = None
+    before: tuple[str, Fusion] | None = None
 
     def with_(
         self,
@@ -196,11 +200,33 @@ class Fusion(Questions):
 
         return with_site(self, model, site=site, refit=refit, seed=seed)
 
-    def remove(self, site: str | int, *, refit: bool = True, seed: int = 0) -> Fusion:
-        """The fusion with one site less, by name or number; nothing that the site sent is left in it."""
+    def remove(self, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
+        """The fusion with one site less: no value of it is left, and with `anew` no influence either.
+
+        Its values leave all sums, then (`refit`) hyperparameters are learned and sweeps go on *from the labels that it
+        helped to find*, which need not lead to where fusing the others alone does. A site that was just added leaves
+        the labels of before it came, or others with a better objective: ``settings["restored"]`` is true or false.
+
+        Parameters
+        ----------
+        site : str or int
+            Name or number.
+        anew : bool
+            Fuse the others from nothing, as `fuse` was asked to: the same answer as if the site had never been there.
+            It takes as long, and is refused where that is not known (fusions loaded from a file, or reduced).
+        refit, seed
+            Whether to learn and sweep on; the order of sites in those sweeps.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]
+        >>> modelweld.fuse(sites).remove(2, anew=True).objective == modelweld.fuse(sites[:2]).objective
+        True
+        """
         from modelweld.revision.add_remove import without_site
 
-        return without_site(self, site, refit=refit, seed=seed)
+        return without_site(self, site, anew=anew, refit=refit, seed=seed)
 
     def slim(self) -> SlimFusion:
         """The fusion without local values, labels and names of sites: only sums of rows per atom are kept.

@@ -78,9 +78,14 @@ class Matching:
     artefacts : tuple of Artefact
         Atoms that are pieces or mixtures of others: the last ones that were fitted, and set aside.
     kept : bool array (N,) or None
-        Which local parameters were fitted; the others are gross outliers. None if nobody looked.
+        Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of shifted
+        sites, or say nothing. None if nothing was set aside and nobody looked for outliers.
     reasons : tuple of str
         Why the others were not, in plain words.
+    screened : bool
+        Whether gross outliers and shifted sites were looked for.
+    twins : dict of int to int, or None
+        Sites that repeat another, and that other: they are labelled like it and were not fitted. None if nobody looked.
     """
 
     stacked_labels: Index
@@ -98,6 +103,8 @@ class Matching:
     artefacts: tuple[Artefact, ...] = ()
     kept: NDArray[np.bool_] | None = None
     reasons: tuple[str, ...] = ()
+    screened: bool = False
+    twins: Mapping[int, int] | None = None
 
     @property
     def copies(self) -> Pieces | None:
@@ -106,10 +113,20 @@ class Matching:
 
     @property
     def sites_fitted(self) -> int:
-        """Number of sites that were not set aside whole."""
+        """Number of sites that were not set aside whole; twins count once."""
         fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
-        gone = ((np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)).sum()
-        return int(len(self.offsets) - 1 - gone)
+        gone = (np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)
+        gone[list(self.twins or ())] = True
+        return int(len(gone) - gone.sum())
+
+    @cached_property
+    def fitted_counts(self) -> Index:
+        """Number of sites that were fitted and hold each atom: `counts` without twins."""
+        if not self.twins:
+            return self.counts
+        site = group_of_values(self.offsets)
+        held = np.unique(np.stack([self.stacked_labels, site])[:, ~np.isin(site, list(self.twins))], axis=1)[0]
+        return np.bincount(held, minlength=len(self.counts))
 
     @property
     def junk_probability(self) -> float:
@@ -120,7 +137,7 @@ class Matching:
     def K(self) -> int:
         """Number of atoms that are not set aside."""
         outliers = 0 if self.kept is None else int((~self.kept).sum())
-        fitted = self.counts[: len(self.counts) - outliers - len(self.artefacts)]
+        fitted = self.fitted_counts[: len(self.counts) - outliers - len(self.artefacts)]
         return len(fitted) if self.prior is None else int(self.prior.is_atom(fitted, self.sites_fitted).sum())
 
     @cached_property
