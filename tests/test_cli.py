@@ -168,6 +168,7 @@ MIXED_UP = [
     (("fuse", "good.safetensors", "good.safetensors", "twin.safetensors"), "comes more than once"),
     (("fuse", "good.safetensors", "--copies", "perhaps"), "auto, yes or no"),
     (("fuse", "good.safetensors", "--search", "wild"), "'auto', 'plain' or 'thorough'"),
+    (("fuse", "good.safetensors", "--twins", "twice"), "'once' or 'independent'"),
     (("fuse", "good.safetensors", "--out", "no/such/folder.safetensors"), "no folder"),
     (("fuse", "good.safetensors", "--out", "fusion.txt"), "something.safetensors"),
     (("fuse", "good.safetensors", "--report", "fused.safetensors", "--out", "new.safetensors"), "is there already"),

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 import modelweld
 from modelweld import Counts, Family, Fusion, Gaussian, InputError, LocalModel, TwinWarning, fuse
 from modelweld.inputs.stack import Stack, stack_arrays
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.network import network, outputs
 from modelweld.screening.twins import Twins, find_twins, number_values
 
 Sites = list[NDArray[np.float64]]
@@ -240,3 +242,37 @@ def test_slim_refuses_twins() -> None:
     with pytest.raises(InputError, match="Remove one first"):
         fusion.slim()
     assert fusion.remove(6).slim().K == fusion.K
+
+
+@pytest.mark.parametrize("how", ["moments", "atoms", "density"])
+def test_models_are_made_of_what_was_sent_once(how: str) -> None:
+    rng = np.random.default_rng(16)
+    models = [
+        mixture(v, np.ones(v.shape), rng.integers(20, 90, len(v)), counted=True, site=name)
+        for v, name in zip(honest(16), "abcdef", strict=True)
+    ]
+    alone, twice = quietly(models), quietly([models[2].with_(site="first"), *models])
+    assert np.allclose(_by_mean(twice.fused(how)), _by_mean(alone.fused(how)))
+    assert twice.reduce(3).fused("moments").arrays["counts"].sum() == sum(m.arrays["counts"].sum() for m in models)
+    assert twice.once().sites == ["first", "a", "b", "d", "e", "f"]
+    assert alone.once() is alone
+
+
+def _by_mean(model: LocalModel) -> NDArray[np.float64]:
+    table = np.hstack([model.arrays["means"], model.arrays["counts"][:, None]])
+    return np.asarray(table[np.lexsort(table.T.round(6))])
+
+
+def test_a_network_sent_twice_is_one_network() -> None:
+    """In every set the earlier of two sites stands for both, whichever was fitted."""
+    rng = np.random.default_rng(17)
+    layers = [rng.normal(0, 5, shape) for shape in ((4, 6), (6, 5), (5, 3))]
+    noisy = [[w + rng.normal(0, 0.1, w.shape) for w in layers] for _ in range(5)]
+    nets = [
+        network(weights, [np.zeros(6), np.zeros(5), np.zeros(3)], activation="relu", counts=9.0) for weights in noisy
+    ]
+    fusion, alone = quietly([*nets, nets[1]]), quietly(nets)
+    assert [matching.twins for matching in fusion.matchings.values()] == [{5: 1}, {5: 1}]
+    assert fusion.once().sites == list("01234")
+    X = rng.normal(size=(20, 4))
+    assert np.allclose(outputs(fusion.fused("mean"), X), outputs(alone.fused("mean"), X))

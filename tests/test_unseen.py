@@ -1,12 +1,15 @@
-"""Values of which nothing was seen take no places."""
+"""Values of which nothing was seen, and those that repeat another of their site, take no places."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import modelweld
 from modelweld import Fusion, LocalModel, fuse
+
+Values = NDArray[np.float64]
 
 RNG = np.random.default_rng(0)
 ATOMS = RNG.normal(0, 10, (4, 3))
@@ -76,3 +79,52 @@ def test_it_stays_so_when_sites_come_and_go() -> None:
     assert larger.K == 4
     assert not larger.matching.screened
     assert larger.remove("s2").K == 4
+
+
+def dead(J: int, D: int, rows: int, jitter: float = 0.0, seed: int = 0) -> tuple[list[Values], list[Values]]:
+    """Sites of noisy atoms, and the same with rows of zeros before them: units that never learned."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 10, (8, D))
+    alive = [atoms[rng.permutation(8)[:6]] + rng.normal(0, 0.3, (6, D)) for _ in range(J)]
+    return alive, [np.vstack([jitter * rng.normal(size=(rows, D)), site]) for site in alive]
+
+
+@pytest.mark.parametrize("variance", [False, True])
+@pytest.mark.parametrize(("J", "rows", "jitter"), [(20, 3, 0.0), (20, 3, 1e-9), (3, 3, 0.0), (6, 30, 0.0)])
+def test_dead_units_are_one_atom_and_harm_nobody(J: int, rows: int, jitter: float, variance: bool) -> None:
+    alive, sites = dead(J, 5, rows, jitter)
+    clean, fusion = (fuse([_model(v, variance) for v in values]) for values in (alive, sites))
+    assert fusion.K == clean.K + 1
+    assert len(fusion.matching.set_aside) == len(clean.matching.set_aside) + J * (rows - 1)
+    assert sum(f"{rows - 1} of its {rows + 6} values repeat" in why for why in fusion.matching.reasons) == J
+    pairs = {*zip(np.concatenate([a[rows:] for a in fusion.labels]), np.concatenate(clean.labels), strict=True)}
+    assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
+
+
+def _model(values: Values, variance: bool) -> LocalModel:
+    return LocalModel(
+        {"v": values}, {"v": ("atom", None)}, variance={"v": np.full(values.shape, 0.01)} if variance else {}
+    )
+
+
+def test_which_of_repeated_values_is_fitted_does_not_depend_on_the_order() -> None:
+    _, sites = dead(6, 3, 3, 1e-9)
+    rng = np.random.default_rng(1)
+    first = fuse(sites)
+    order = rng.permutation(6)
+    rows = [rng.permutation(len(sites[j])) for j in order]
+    other = fuse([sites[j][r] for j, r in zip(order, rows, strict=True)])
+    assert other.objective == pytest.approx(first.objective, rel=1e-12)
+    assert all(np.array_equal(other.labels[i], first.labels[j][rows[i]]) for i, j in enumerate(order))
+
+
+def test_values_that_two_sites_share_do_not_repeat() -> None:
+    fusion = fuse([[[0.0, 1.0], [9.0, 9.0]], [[0.0, 1.0], [5.0, -5.0]], [[0.1, 1.0], [9.1, 9.0]]])
+    assert len(fusion.matching.set_aside) == 0
+    assert fusion.matching.reasons == ()
+
+
+def test_the_paper_and_the_plain_search_take_all_values() -> None:
+    _, sites = dead(5, 3, 3)
+    for options in ({"preset": "paper"}, {"search": "plain"}):
+        assert fuse(sites, **options).matching.kept is None  # type: ignore[arg-type]

@@ -159,6 +159,14 @@ class Fusion(Questions):
 
         return write(self.fused(how, **options), like or like_most(self))
 
+    def once(self) -> Fusion:
+        """The fusion without sites that repeat another in every set, as models are made of it."""
+        stay = [j for j in range(len(self.sites)) if not all(j in (m.twins or ()) for m in self.matchings.values())]
+        if len(stay) == len(self.sites):
+            return self
+        matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
+        return self.with_(given=[self.given[j] for j in stay], sites=[self.sites[j] for j in stay], matchings=matchings)
+
     def reduce(self, K: int) -> Fusion:
         """The same mixtures with K components, for their density alone: see `reduction` for all K at once.
 
@@ -177,13 +185,13 @@ class Fusion(Questions):
         """The whole way from the union of the sites' mixtures to one component, with the loss at every K."""
         from modelweld.kinds.mixture_reduction import reduction
 
-        return reduction(self)
+        return reduction(self.once())
 
     def union(self) -> Fusion:
         """All components of all sites' mixtures, none matched: hard to beat as a density, at the price of size."""
         from modelweld.kinds.mixture_reduction import union
 
-        return union(self)
+        return union(self.once())
 
     def add(self, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one more site: matched to what there is, then (`refit`) everything learned and swept on.

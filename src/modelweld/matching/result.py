@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Key, group_of_values
+from modelweld.inputs.stack import Index, Key, group_of_values, offsets_of
 from modelweld.matching.algorithm1 import AnyBoard, Run
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
@@ -165,6 +165,24 @@ class Matching:
         held = np.zeros((len(self.offsets) - 1, len(self.counts)), dtype=bool)
         held[np.repeat(np.arange(len(held)), np.diff(self.offsets)), self.stacked_labels] = True
         return held
+
+    def of_sites(self, stay: Sequence[int]) -> Matching:
+        """The same for some of the sites; atoms that none of them holds are gone."""
+        at = {j: i for i, j in enumerate(stay)}
+        rows = np.isin(group_of_values(self.offsets), stay)
+        atoms, labels = np.unique(self.stacked_labels[rows], return_inverse=True)
+        rank = np.full(len(self.counts), -1)
+        rank[atoms] = np.arange(len(atoms))
+        return replace(
+            self,
+            stacked_labels=labels,
+            offsets=offsets_of(np.diff(self.offsets)[list(stay)]),
+            counts=self.presence[list(stay)][:, atoms].sum(0),
+            values={name: values[atoms] for name, values in self.values.items()},
+            artefacts=tuple(one.renumbered(rank) for one in self.artefacts),
+            kept=None if self.kept is None else self.kept[rows],
+            twins=self.twins and {at[j]: at[first] for j, first in self.twins.items() if j in at},
+        )
 
 
 def make_matching(

@@ -40,10 +40,15 @@ Fit = Callable[[Sequence[Stack], Sequence[str], Index], Matching]
 
 
 class Twins(NamedTuple):
-    """Sites that repeat another, with that other, and of every value the one that is fitted for it."""
+    """Groups of sites that coincide, the one that is fitted first, and of every value the one that is fitted for it."""
 
-    of: dict[int, int]
+    groups: list[list[int]]
     stand_in: Index
+
+    @property
+    def of(self) -> dict[int, int]:
+        """Every site that repeats an earlier one, and the earliest: their labels are the same, whichever was fitted."""
+        return {j: min(group) for group in self.groups for j in sorted(group)[1:]}
 
 
 def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
@@ -72,9 +77,10 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     pairs = []
     for lag in range(1, min(NEIGHBOURS + 1, N)):
         a, b = order[:-lag], order[lag:]
-        close = key[b] - key[a] <= np.minimum(gap[a], gap[b])
-        a, b = a[close], b[close]
-        same = (np.abs(table[a] - table[b]) <= np.minimum(limit[site[a]], limit[site[b]])).all(1)
+        same = key[b] - key[a] <= np.minimum(gap[a], gap[b])
+        for column, off in zip(table.T, limit.T, strict=True):
+            a, b = a[same], b[same]
+            same = np.abs(column[a] - column[b]) <= np.minimum(off[site[a]], off[site[b]])
         pairs.append(np.stack([a[same], b[same]]))
     return _components(np.hstack([np.zeros((2, 0), dtype=np.int64), *pairs]), N)
 
@@ -104,9 +110,9 @@ def _components(pairs: Index, N: int) -> Index:
 
 def first_of_each(stacks: Sequence[Stack], numbers: Index) -> Index:
     """Values without those that repeat another of their own site; which one stays depends on content alone."""
-    own = group_of_values(stacks[0].offsets) * (int(numbers.max(initial=0)) + 1) + numbers
-    if len(np.unique(own)) == len(own):
-        return np.arange(len(own))
+    if np.bincount(numbers).max(initial=0) <= 1:
+        return np.arange(len(numbers))
+    own = group_of_values(stacks[0].offsets) * (int(numbers.max()) + 1) + numbers
     order = canonical_values(stacks)
     return np.sort(order[np.unique(own[order], return_index=True)[1]])
 
@@ -125,21 +131,21 @@ def find_twins(stacks: Sequence[Stack], numbers: Index) -> Twins:
     """
     spans = [np.arange(a, b) for a, b in pairwise(stacks[0].offsets.tolist())]
     held, stand_in = np.bincount(numbers), np.arange(len(numbers))
-    of: dict[int, int] = {}
-    groups: dict[bytes, list[int]] = {}
+    by_content: dict[bytes, list[int]] = {}
     for j in np.flatnonzero(stacks[0].sizes).tolist() if (held > 1).any() else ():
         spans[j] = spans[j][np.argsort(numbers[spans[j]])]
-        groups.setdefault(numbers[spans[j]].tobytes(), []).append(j)
-    for group in groups.values():
+        by_content.setdefault(numbers[spans[j]].tobytes(), []).append(j)
+    groups = []
+    for group in by_content.values():
         if (held[numbers[spans[group[0]]]] == len(group)).sum() >= FEWEST_OWN and len(group) > 1:
-            first = _first(stacks, group)
-            of |= {j: first for j in group if j != first}
+            first = _first_by_content(stacks, group)
+            groups.append([first, *(j for j in group if j != first)])
             stand_in[np.concatenate([spans[j] for j in group])] = np.tile(spans[first], len(group))
-    return Twins(dict(sorted(of.items())), stand_in)
+    return Twins(groups, stand_in)
 
 
-def _first(stacks: Sequence[Stack], group: Sequence[int]) -> int:
-    """The first of some sites by content, so that who came first does not matter."""
+def _first_by_content(stacks: Sequence[Stack], group: Sequence[int]) -> int:
+    """The first of some sites, whoever came first."""
     span = np.concatenate([np.arange(stacks[0].offsets[j], stacks[0].offsets[j + 1]) for j in group])
     some = [stack.take(span, offsets_of(stacks[0].sizes[list(group)])) for stack in stacks]
     within = canonical_values(some)
@@ -152,16 +158,16 @@ def fit_distinct(stacks: Sequence[Stack], numbers: Index, sites: Sequence[str], 
     Where all coincide there is nobody whose answer they could spoil: all are fitted, and copies give back the model.
     """
     twins = find_twins(stacks, numbers)
-    stay = [j for j in range(len(sites)) if j not in twins.of]
-    reasons = _describe(twins, sites)
-    if twins.of and np.count_nonzero(stacks[0].sizes[stay]) == 1:
-        twins, stay, reasons = Twins({}, np.arange(len(numbers))), list(range(len(sites))), [ALL_ALIKE]
+    reasons = [_describe([sites[j] for j in sorted(group)]) for group in twins.groups]
+    if twins.groups and len(twins.groups[0]) == np.count_nonzero(stacks[0].sizes):
+        twins, reasons = Twins([], np.arange(len(numbers))), [ALL_ALIKE]
     for reason in reasons:
         warn_user(reason, TwinWarning)
-    own = np.flatnonzero(~np.isin(group_of_values(stacks[0].offsets), list(twins.of)))
-    fitted = [stack.take(own, offsets_of(stacks[0].sizes[stay])) for stack in stacks] if twins.of else stacks
+    stay = np.setdiff1d(np.arange(len(sites)), [j for group in twins.groups for j in group[1:]])
+    own = np.flatnonzero(np.isin(group_of_values(stacks[0].offsets), stay))
+    fitted = [stack.take(own, offsets_of(stacks[0].sizes[stay])) for stack in stacks] if twins.groups else stacks
     matching = fit(fitted, [sites[j] for j in stay], rows[own])
-    if twins.of:
+    if twins.groups:
         matching = put_twins_back(matching, np.searchsorted(own, twins.stand_in), stacks[0].offsets)
     return replace(matching, twins=twins.of, reasons=(*matching.reasons, *reasons))
 
@@ -172,16 +178,13 @@ ALL_ALIKE = (
 )
 
 
-def _describe(twins: Twins, sites: Sequence[str]) -> list[str]:
-    """Which sites coincide, in plain words."""
-    groups = [[first, *(j for j, f in twins.of.items() if f == first)] for first in sorted(set(twins.of.values()))]
-    names = [[repr(sites[j]) for j in sorted(group)] for group in groups]
-    return [
-        f"sites {', '.join(group[:-1])} and {group[-1]} sent the same values: they are counted once. If one was sent "
-        "twice, or two share a model, leave one out; if they are independent and coincide all the same, say so with "
-        "twins='independent'."
-        for group in names
-    ]
+def _describe(names: Sequence[str]) -> str:
+    """That sites of these names coincide, in plain words."""
+    return (
+        f"sites {', '.join(map(repr, names[:-1]))} and {names[-1]!r} sent the same values: they are counted once. If "
+        "one was sent twice, or two share a model, leave one out; if they are independent and coincide all the same, "
+        "say so with twins='independent'."
+    )
 
 
 def put_twins_back(matching: Matching, source: Index, offsets: Index) -> Matching:
