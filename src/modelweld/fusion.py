@@ -161,9 +161,10 @@ class Fusion(Questions):
 
     def once(self) -> Fusion:
         """The fusion without sites that repeat another in every set, as models are made of it."""
-        stay = [j for j in range(len(self.sites)) if not all(j in (m.twins or ()) for m in self.matchings.values())]
-        if len(stay) == len(self.sites):
+        again = [set(matching.twins or ()) for matching in self.matchings.values()]
+        if not (again and set.intersection(*again)):
             return self
+        stay = sorted(set(range(len(self.sites))) - set.intersection(*again))
         matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
         return self.with_(given=[self.given[j] for j in stay], sites=[self.sites[j] for j in stay], matchings=matchings)
 
@@ -212,8 +213,9 @@ class Fusion(Questions):
         """The fusion with one site less: no value of it is left, and with `anew` no influence either.
 
         Its values leave all sums, then (`refit`) hyperparameters are learned and sweeps go on *from the labels that it
-        helped to find*, which need not lead to where fusing the others alone does. A site that was just added leaves
-        the labels of before it came, or others with a better objective: ``settings["restored"]`` is true or false.
+        helped to find*, which need not lead to where fusing the others alone does. The site that was added last leaves
+        the labels of before it came, or others with a better objective: ``settings["restored"]`` is true or false. (A
+        fusion that was saved or pickled in between does not know what was before.)
 
         Parameters
         ----------

@@ -67,10 +67,10 @@ def fit_once(
 ) -> Matching:
     """The matching of all values; `fit` sees those that say something, and of sites that coincide (`once`) one."""
     numbers = number_values(given, families)
-    stacks, report = set_idle_aside(given, sites, numbers)
+    stacks, report, atoms = set_idle_aside(given, sites, numbers)
     rows, names = np.flatnonzero(report.keep), [site for j, site in enumerate(sites) if j not in report.sites]
     matching = fit_distinct(stacks, numbers[rows], names, rows, fit) if once else fit(stacks, names, rows)
-    return matching if report.clean else put_outliers_back(matching, report, given)
+    return matching if report.clean else put_outliers_back(matching, report, given, atoms)
 
 
 def fit_independent(

@@ -124,7 +124,7 @@ def remove(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Take a site out of a fusion; nothing that it sent is left in it."""
+    """Take a site out of a fusion; no value that it sent is left in it."""
     from modelweld.cli.paths import fusion_of
 
     def removed() -> Fusion:

@@ -119,6 +119,11 @@ class Matching:
         gone[list(self.twins or ())] = True
         return int(len(gone) - gone.sum())
 
+    @property
+    def atoms_fitted(self) -> int:
+        """Number of atoms that hold a value that was not set aside before the fit: they come first."""
+        return len(self.counts) if self.kept is None else int(self.stacked_labels[self.kept].max(initial=-1)) + 1
+
     @cached_property
     def fitted_counts(self) -> Index:
         """Number of sites that were fitted and hold each atom: `counts` without twins."""
@@ -136,8 +141,7 @@ class Matching:
     @property
     def K(self) -> int:
         """Number of atoms that are not set aside."""
-        outliers = 0 if self.kept is None else int((~self.kept).sum())
-        fitted = self.fitted_counts[: len(self.counts) - outliers - len(self.artefacts)]
+        fitted = self.fitted_counts[: self.atoms_fitted - len(self.artefacts)]
         return len(fitted) if self.prior is None else int(self.prior.is_atom(fitted, self.sites_fitted).sum())
 
     @cached_property

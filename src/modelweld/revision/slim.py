@@ -59,6 +59,7 @@ FORGOTTEN = frozenset(
         "model",
         "models",
         "named_set",
+        "once",
         "plot",
         "recipe",
         "reduce",
@@ -254,7 +255,7 @@ def slim(fusion: Fusion) -> SlimFusion:
     J, N = len(stacks[0].sizes), len(matching.stacked_labels)
     kept = np.ones(N, dtype=bool) if matching.kept is None else matching.kept
     sizes = np.bincount(group_of_values(stacks[0].offsets)[kept], minlength=J)
-    counts = matching.counts[: len(matching.counts) - int((~kept).sum())]
+    counts = matching.counts[: matching.atoms_fitted]
     labels = np.where(kept, matching.stacked_labels, -1)
     return SlimFusion(
         pattern=pattern_of(fusion.models, [name for key in matching.families for name in arrays_of(key)]),

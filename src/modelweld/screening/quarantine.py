@@ -18,27 +18,30 @@ from modelweld.families import Family
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, offsets_of
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
-from modelweld.matching.result import Matching, by_count
+from modelweld.matching.result import Matching, by_count, ranks
 from modelweld.progress import track
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, Flags, OutlierReport, find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 from modelweld.screening.site_medians import any_seen
-from modelweld.screening.twins import first_of_each
+from modelweld.screening.twins import repetitions
 
 MOST_SHARED = 0.5
 """Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""
 
 
-def set_idle_aside(stacks: Sequence[Stack], sites: Sequence[str], numbers: Index) -> tuple[list[Stack], OutlierReport]:
+def set_idle_aside(
+    stacks: Sequence[Stack], sites: Sequence[str], numbers: Index
+) -> tuple[list[Stack], OutlierReport, Index]:
     """Stacks without values that say nothing or repeat another of their site (by their `numbers`), and what was found.
 
-    They would be atoms of their own at every site that has some. Where no value says anything, all are kept.
+    They would be atoms at every site that has some. Where no value says anything, all are kept. Also numbers of atoms
+    at which to put them back: second copies of a value are one, third ones another.
     """
     seen = any_seen(stacks, len(numbers))
     seen = seen if seen.any() else ~seen
-    keep = np.zeros(len(numbers), dtype=bool)
-    keep[first_of_each(stacks, np.where(seen, numbers, len(numbers) + np.arange(len(numbers))))] = True
-    unseen, again = (_number(which, stacks[0].offsets) for which in (~seen, ~keep))
+    numbers = np.where(seen, numbers, len(numbers) + np.arange(len(numbers)))
+    before = repetitions(stacks, numbers)
+    unseen, again = (_number(which, stacks[0].offsets) for which in (~seen, before > 0))
     reasons = [
         f"site {sites[j]!r}: {found[j]} of its {stacks[0].sizes[j]} values {why}. They are set aside."
         for found, why in (
@@ -47,8 +50,8 @@ def set_idle_aside(stacks: Sequence[Stack], sites: Sequence[str], numbers: Index
         )
         for j in np.flatnonzero(found).tolist()
     ]
-    report = _report(keep & seen, stacks[0].offsets, reasons)
-    return _keep(stacks, report), report
+    report = _report((before == 0) & seen, stacks[0].offsets, reasons)
+    return _keep(stacks, report), report, before * (int(numbers.max(initial=0)) + 1) + numbers
 
 
 def _report(keep: Flags, offsets: Index, reasons: list[str]) -> OutlierReport:
@@ -96,21 +99,27 @@ def set_outliers_aside(
     return _keep(stacks, report), report
 
 
-def put_outliers_back(matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack]) -> Matching:
-    """The matching of the values fitted, with those set aside put back: each an atom of its own, after all others.
+def put_outliers_back(
+    matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack], atoms: Index | None = None
+) -> Matching:
+    """The matching of the values fitted, with those set aside put back: atoms of their own, after all others.
 
-    They are numbered by content, not as they arrived. Those that were set aside before stay so.
+    One for each value, or for those with the same of some numbers, `atoms`. They are numbered by content, not as they
+    arrived. Those that were set aside before stay so.
     """
     if report is None:
         return matching
     if report.clean:
         return replace(matching, kept=report.keep)
     outside = np.flatnonzero(~report.keep)
-    alone = np.ones(len(outside), dtype=np.int64)
-    outside = outside[by_count(alone, np.hstack([stack.values[outside] for stack in stacks]))]
+    outside = outside[by_count(np.ones(len(outside)), np.hstack([stack.values[outside] for stack in stacks]))]
+    _, first, atom, counts = np.unique(
+        outside if atoms is None else atoms[outside], return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
     labels = np.empty(len(report.keep), dtype=np.int64)
     labels[report.keep] = matching.stacked_labels
-    labels[outside] = len(matching.counts) + np.arange(len(outside))
+    labels[outside] = len(matching.counts) + ranks(order)[atom]
     kept = report.keep.copy()
     kept[kept] = True if matching.kept is None else matching.kept
     stay = np.delete(np.arange(len(stacks[0].sizes)), report.sites).tolist()
@@ -118,9 +127,9 @@ def put_outliers_back(matching: Matching, report: OutlierReport | None, stacks: 
         matching,
         stacked_labels=labels,
         offsets=stacks[0].offsets,
-        counts=np.concatenate([matching.counts, alone]),
+        counts=np.concatenate([matching.counts, counts[order]]),
         values={
-            name: np.vstack([values, stack.values[outside]])
+            name: np.vstack([values, stack.values[outside[first[order]]]])
             for (name, values), stack in zip(matching.values.items(), stacks, strict=True)
         },
         kept=kept,

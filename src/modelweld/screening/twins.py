@@ -108,13 +108,17 @@ def _components(pairs: Index, N: int) -> Index:
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
-def first_of_each(stacks: Sequence[Stack], numbers: Index) -> Index:
-    """Values without those that repeat another of their own site; which one stays depends on content alone."""
+def repetitions(stacks: Sequence[Stack], numbers: Index) -> Index:
+    """For every value how many of its site come before it, by content, that coincide with it."""
+    before = np.zeros(len(numbers), dtype=np.int64)
     if np.bincount(numbers).max(initial=0) <= 1:
-        return np.arange(len(numbers))
+        return before
     own = group_of_values(stacks[0].offsets) * (int(numbers.max()) + 1) + numbers
     order = canonical_values(stacks)
-    return np.sort(order[np.unique(own[order], return_index=True)[1]])
+    order = order[np.argsort(own[order], kind="stable")]
+    _, first, kind = np.unique(own[order], return_index=True, return_inverse=True)
+    before[order] = np.arange(len(order)) - first[kind]
+    return before
 
 
 def find_twins(stacks: Sequence[Stack], numbers: Index) -> Twins:
