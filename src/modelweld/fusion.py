@@ -161,10 +161,10 @@ class Fusion(Questions):
 
     def once(self) -> Fusion:
         """The fusion without sites that repeat another in every set, as models are made of it."""
-        again = [set(matching.twins or ()) for matching in self.matchings.values()]
-        if not (again and set.intersection(*again)):
+        again = [matching.twins or {} for matching in self.matchings.values()]
+        stay = [j for j in range(len(self.sites)) if not again or any(j not in twins for twins in again)]
+        if len(stay) == len(self.sites):
             return self
-        stay = sorted(set(range(len(self.sites))) - set.intersection(*again))
         matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
         return self.with_(given=[self.given[j] for j in stay], sites=[self.sites[j] for j in stay], matchings=matchings)
 

@@ -112,7 +112,7 @@ def put_outliers_back(
     if report.clean:
         return replace(matching, kept=report.keep)
     outside = np.flatnonzero(~report.keep)
-    outside = outside[by_count(np.ones(len(outside)), np.hstack([stack.values[outside] for stack in stacks]))]
+    outside = outside[by_count(np.ones_like(outside), np.hstack([stack.values[outside] for stack in stacks]))]
     _, first, atom, counts = np.unique(
         outside if atoms is None else atoms[outside], return_index=True, return_inverse=True, return_counts=True
     )

@@ -153,7 +153,7 @@ def _first_by_content(stacks: Sequence[Stack], group: Sequence[int]) -> int:
     span = np.concatenate([np.arange(stacks[0].offsets[j], stacks[0].offsets[j + 1]) for j in group])
     some = [stack.take(span, offsets_of(stacks[0].sizes[list(group)])) for stack in stacks]
     within = canonical_values(some)
-    return group[canonical_groups([stack.take(within, stack.offsets) for stack in some])[0]]
+    return group[int(canonical_groups([stack.take(within, stack.offsets) for stack in some])[0])]
 
 
 def fit_distinct(stacks: Sequence[Stack], numbers: Index, sites: Sequence[str], rows: Index, fit: Fit) -> Matching:
