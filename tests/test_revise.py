@@ -167,3 +167,16 @@ def test_no_value_of_a_site_that_left_is_kept():
     assert mark not in pickle.dumps(fusion)
     assert mark not in pickle.dumps(fusion.recipe.given)
     assert fusion.before is None
+
+
+def test_removing_anew_reads_bare_models_as_they_were_sent():
+    """Standard errors that the centre made up for all sites are not taken for those that a site sent."""
+    mixture = pytest.importorskip("sklearn.mixture").GaussianMixture
+    rng = np.random.default_rng(5)
+    atoms = rng.normal(0, 6, (4, 3))
+    models = [
+        mixture(4, random_state=0).fit(np.concatenate([rng.normal(m, 1, (40, 3)) for m in atoms])) for _ in range(5)
+    ]
+    left, alone = fuse(models).remove("4", anew=True), fuse(models[:4])
+    assert left.objective == alone.objective
+    assert np.array_equal(left.model().means_, alone.model().means_)
