@@ -59,6 +59,7 @@ def test_written_models_answer_like_those_read(case, rng):
     assert np.allclose(case.answers(again, X), case.answers(model, X), rtol=case.exactly, atol=case.exactly)
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")  # copies are what the law is about
 @pytest.mark.parametrize("case", cases(lambda case: case.itself is not None))
 def test_a_model_and_its_shuffled_copies_fuse_into_itself(case, rng):
     X = case.data(rng)

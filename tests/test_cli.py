@@ -168,6 +168,7 @@ MIXED_UP = [
     (("fuse", "good.safetensors", "good.safetensors", "twin.safetensors"), "comes more than once"),
     (("fuse", "good.safetensors", "--copies", "perhaps"), "auto, yes or no"),
     (("fuse", "good.safetensors", "--search", "wild"), "'auto', 'plain' or 'thorough'"),
+    (("fuse", "good.safetensors", "--twins", "twice"), "'once' or 'independent'"),
     (("fuse", "good.safetensors", "--out", "no/such/folder.safetensors"), "no folder"),
     (("fuse", "good.safetensors", "--out", "fusion.txt"), "something.safetensors"),
     (("fuse", "good.safetensors", "--report", "fused.safetensors", "--out", "new.safetensors"), "is there already"),
@@ -219,9 +220,12 @@ def fill(folder):
     site("twin.safetensors", "good", [[0.0, 0.0]], ["x", "y"])
     site("other.safetensors", "other", [[0.0, 0.0]], ["y", "z"])
     good = load("good.safetensors")
-    save(fuse([good, good.with_(site="b")]), "fused.safetensors")
-    save(fuse([good.with_(site="c"), good.with_(site="d")]), "strangers.safetensors")
-    save(fuse([good.with_(variance={}), good.with_(site="b", variance={})]).slim(), "slim.safetensors")
+    save(fuse([good, good.with_(site="b")], twins="independent"), "fused.safetensors")
+    save(fuse([good.with_(site="c"), good.with_(site="d")], twins="independent"), "strangers.safetensors")
+    save(
+        fuse([good.with_(variance={}), good.with_(site="b", variance={})], twins="independent").slim(),
+        "slim.safetensors",
+    )
     save(fuse([[[0.0, 0.0]], [[0.1, 0.0]]]), "arrays.safetensors")
     ones = np.ones((2, 2))
     chain = hmm(ones * 9, np.ones(2), ones[0] * 18, {"means": 9 * np.eye(2), "variances": ones}, counted=True)

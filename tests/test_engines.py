@@ -157,4 +157,4 @@ def test_distinct_best_is_optimal_where_it_says_so(L, K, seed, charge):
 def test_compiled_is_refused_where_it_cannot_serve():
     model = modelweld.LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}, weight={"v": 2.0})
     with pytest.raises(modelweld.InputError, match="engine 'compiled'"):
-        modelweld.fuse([model, model], engine="compiled")
+        modelweld.fuse([model, model], engine="compiled", twins="independent")

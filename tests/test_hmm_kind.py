@@ -57,7 +57,7 @@ def test_expected_numbers_add_through_the_matching():
         {name: a.arrays[name][order] for name in ("means", "variances")},
         counted=True,
     )
-    result = fuse([a, b]).fused()
+    result = fuse([a, b], twins="independent").fused()
     place = [int(np.argmin(np.abs(result.arrays["means"] - m).sum(1))) for m in a.arrays["means"]]
     assert np.allclose(result.arrays["moves"][np.ix_(place, place)], 4 * a.arrays["moves"])
     assert np.allclose(shares(result.arrays["moves"])[np.ix_(place, place)], shares(a.arrays["moves"]))
@@ -69,7 +69,7 @@ def test_variances_meet_covariances():
     a = chain(rng)
     wide = {"means": a.arrays["means"], "covariances": a.arrays["variances"][:, None, :] * np.eye(2)}
     b = chain(rng, emissions=wide)
-    result = fuse([a, b]).fused()
+    result = fuse([a, b], twins="independent").fused()
     assert result.arrays["covariances"].shape[1:] == (2, 2)
 
 

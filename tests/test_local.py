@@ -189,6 +189,7 @@ def test_riding_everything_is_refused():
         fuse([model, model])
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")
 def test_unknown_array_is_named():
     with pytest.raises(InputError, match="'w'"):
         fuse([LocalModel({"v": np.eye(2)}, AXES)] * 2).array("w")

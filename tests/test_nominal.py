@@ -128,5 +128,5 @@ def test_two_large_sites_that_coincide_do_not_set_the_first_noise():
     atoms = rng.normal(0, 3, (12, 6))
     held = [rng.permutation(12)[:8] for _ in range(50)]
     junk = rng.normal(0, 3, (40, 6))
-    fusion = fuse([*(atoms[h] + rng.normal(0, 0.3, (8, 6)) for h in held), junk, junk])
+    fusion = fuse([*(atoms[h] + rng.normal(0, 0.3, (8, 6)) for h in held), junk, junk], twins="independent")
     assert adjusted_rand_score(np.concatenate(fusion.labels[:50]), np.concatenate(held)) == 1.0

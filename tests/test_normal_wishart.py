@@ -74,7 +74,7 @@ def test_values_far_from_zero_lose_no_digits(rng):
 
 def test_values_in_one_direction_do_not_make_it_unbounded():
     line = np.linspace(0, 1, 5)[:, None] * [1.0, 2.0, 3.0]
-    fusion = modelweld.fuse([line, line, line], NormalWishart())
+    fusion = modelweld.fuse([line, line, line], NormalWishart(), twins="independent")
     assert np.isfinite(fusion.objective)
     assert fusion.K == 5
 

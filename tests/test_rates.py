@@ -117,7 +117,7 @@ def test_variance_and_wrong_lengths_are_refused():
 @pytest.mark.parametrize("family", [Rates(), Rates("gamma"), Rates("gamma", shape=1.0), Rates(between=np.inf)])
 def test_values_that_coincide_are_matched(family):
     sites = [np.array([[1.0, 3.0], [5.0, 3.0], [30.0, 3.0]]) for _ in range(5)]
-    fusion = fuse(sites, family)
+    fusion = fuse(sites, family, twins="independent")
     assert np.isfinite(fusion.objective)
     if family.shape is None and not family.exact:
         assert fusion.K == 3
@@ -135,6 +135,6 @@ def test_a_coordinate_without_events_does_no_harm():
 def test_nothing_is_learned_if_told_so():
     sites = [np.array([[1.0, 3.0], [5.0, 2.0]])] * 3
     family = Rates(mean=2.0, concentration=1.0, between=30.0, learning="nothing")
-    learned = fuse(sites, family).family.learned()
+    learned = fuse(sites, family, twins="independent").family.learned()
     assert learned["mean"].tolist() == [2.0, 2.0]
     assert learned["between"].tolist() == [30.0, 30.0]

@@ -5,7 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from modelweld import InputError, LocalModel, fuse
+import modelweld
+from modelweld import BetaBernoulli, InputError, LocalModel, fuse
 from modelweld.studies import baselines, simulate
 from modelweld.studies.metrics import adjusted_rand
 
@@ -110,3 +111,72 @@ def test_what_cannot_be_is_refused():
         baselines.kmeans_matching(DATA.values, 5).remove("0")
     with pytest.raises(InputError, match="columns"):
         fusion.add(np.zeros((2, 3)))
+
+
+def _random_sites(seed, J=7):
+    """Noisy parts of overlapping atoms: hard enough that the way to the optimum matters."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 2, (8, 2))
+    return [atoms[held] + rng.normal(0, 0.5, (len(held), 2)) for held in (rng.permutation(8)[:5] for _ in range(J))]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_removing_anew_is_fusing_without(seed):
+    sites = _random_sites(seed)
+    options = {"seed": seed, "copies": seed % 2 == 0, "prior": BetaBernoulli() if seed % 3 else "auto"}
+    gone = seed % 7
+    left = fuse(sites, **options).remove(gone, anew=True)
+    alone = fuse(sites[:gone] + sites[gone + 1 :], **options)
+    assert left.sites == [str(j) for j in range(7) if j != gone]
+    assert left.objective == alone.objective
+    assert left.settings == alone.settings
+    assert np.array_equal(left.atoms, alone.atoms)
+    assert all(np.array_equal(a, b) for a, b in zip(left.labels, alone.labels, strict=True))
+
+
+def test_anew_knows_what_was_added_and_removed():
+    sites = _random_sites(0)
+    fusion = fuse(sites[:5]).add(sites[5], site="late").remove("1").remove("0", anew=True)
+    alone = fuse([*sites[2:5], sites[5]])
+    assert fusion.sites == ["2", "3", "4", "late"]
+    assert fusion.objective == alone.objective
+
+
+def test_anew_is_refused_where_the_call_is_not_known(tmp_path):
+    fusion = modelweld.load(fuse(_random_sites(1)).save(tmp_path / "f.safetensors"))
+    with pytest.raises(InputError, match="Fuse the other sites again"):
+        fusion.remove("1", anew=True)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_comes_and_goes_leaves_the_labels_of_before_or_a_better_objective(seed):
+    sites = _random_sites(seed)
+    before = fuse(sites[:6])
+    after = before.add(sites[6], site="late").remove("late")
+    same = all(np.array_equal(a, b) for a, b in zip(before.labels, after.labels, strict=True))
+    assert after.sites == before.sites
+    assert after.settings["revised"] == 2
+    assert same if after.settings["restored"] else after.objective > before.objective
+    assert "restored" not in after.remove("1").settings
+
+
+def test_no_value_of_a_site_that_left_is_kept():
+    sites = _random_sites(3)
+    mark = sites[2].tobytes()
+    fusion = fuse(sites).add(_random_sites(4)[0], site="late").remove("2")
+    assert mark not in pickle.dumps(fusion)
+    assert mark not in pickle.dumps(fusion.recipe.given)
+    assert fusion.before is None
+
+
+def test_removing_anew_reads_bare_models_as_they_were_sent():
+    """Standard errors that the centre made up for all sites are not taken for those that a site sent."""
+    mixture = pytest.importorskip("sklearn.mixture").GaussianMixture
+    rng = np.random.default_rng(5)
+    atoms = rng.normal(0, 6, (4, 3))
+    models = [
+        mixture(4, random_state=0).fit(np.concatenate([rng.normal(m, 1, (40, 3)) for m in atoms])) for _ in range(5)
+    ]
+    left, alone = fuse(models).remove("4", anew=True), fuse(models[:4])
+    assert left.objective == alone.objective
+    assert np.array_equal(left.model().means_, alone.model().means_)

@@ -245,6 +245,7 @@ def test_matched_values_are_averaged_and_known_better(rng):
     assert np.allclose(np.diag(fused.covariance), 0.01 / 3, rtol=0.05)
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")  # copies are what the law is about
 def test_without_covariances_the_papers_way_is_left(rng):
     X, y = drawn(rng, 60)
     full = read(exact(X, y), points=8)

@@ -10,7 +10,7 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
 from modelweld.families.math.start import noise_shares
-from modelweld.inputs.stack import stack_arrays
+from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.algorithm1 import Run
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
@@ -20,6 +20,7 @@ from modelweld.matching.result import matching_by_labels
 from modelweld.priors.pieces import Pieces
 from modelweld.screening.outliers import find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
+from modelweld.screening.twins import find_twins, number_values
 from modelweld.studies.metrics import adjusted_rand
 
 # --- copies (piece_guard.CERTAIN, .75; COLLAPSE, .4) --------------------------------------------------------------
@@ -161,9 +162,37 @@ def test_compiled_jobs_are_rematched_up_to_a_hundred_thousand_values(sites, rema
     """A hundred values per site, all clear: the sweeps end after the second, and whatever follows is rematching."""
     values = [30.0 * np.arange(100)[:, None]] * sites
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
-    fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False)
+    fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False, twins="independent")
     assert fusion.K == 100
     assert (len(fusion.matching.changes) > 2) is rematched
+
+
+# --- values that were sent before (twins.COINCIDE, a millionth; FEWEST_OWN, two) --------------------------------
+
+
+@pytest.mark.parametrize(("off", "same"), [(0.8e-6, True), (1.2e-6, False)])
+def test_values_coincide_to_a_millionth_of_the_sites_range(off, same):
+    site = np.array([[0.0, 30.0], [7.0, 40.0], [10.0, 60.0]])
+    stack = stack_arrays([site, site + np.array([[0.0, 0.0], [10 * off, -30 * off], [0.0, 0.0]])])
+    assert (len(np.unique(number_values([stack], [Gaussian()]))) == 3) is same
+
+
+@pytest.mark.parametrize(("own", "twins"), [(1, {}), (2, {4: 0})])
+def test_sites_coincide_if_two_of_their_values_are_nobody_elses(own, twins):
+    codes, rng = np.arange(3.0)[:, None] * [1.0, 1.0], np.random.default_rng(0)
+    site = np.vstack([codes, rng.normal(size=(own, 2))])
+    stack = stack_arrays([site, codes, codes[:2], codes[1:], site[::-1]])
+    assert find_twins([stack], number_values([stack], [Gaussian()])).of == twins
+
+
+def test_hardly_a_value_is_parted_from_its_copy_by_four_others():
+    """Nor are twenty thousand; next to each other, a few hundred are not."""
+    rng = np.random.default_rng(0)
+    values = rng.uniform(size=(20_000, 3))
+    near = values + rng.uniform(-4e-7, 4e-7, values.shape)
+    numbers = number_values([Stack(np.vstack([values, near]), offsets_of([20_000, 20_000]))], [Gaussian()])
+    assert np.array_equal(numbers[:20_000], numbers[20_000:])
+    assert len(np.unique(numbers)) == 20_000
 
 
 # --- numbers of atoms (finish.by_count; no threshold, so there are no two sides) --------------------------------

@@ -64,6 +64,7 @@ def probabilities(local):
     return words[np.argsort(words @ np.arange(len(WORDS)))]
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")  # copies are what the law is about
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[getattr(pytest.mark, c.marker)] if c.marker else []) for n, c in CASES.items()],
@@ -80,6 +81,7 @@ def test_copies_fuse_into_the_model_of_as_many_times_the_documents(name, rng):
         assert total.sum() == pytest.approx(4 * local.arrays["words"].sum())
 
 
+@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")  # copies are what the law is about
 def test_probabilities_of_copies_stay(sites, rng):
     fused = fuse([permuted(sites[0], rng) for _ in range(4)]).fused("counts")
     assert np.allclose(probabilities(fused), probabilities(sites[0]), rtol=1e-6, atol=1e-6)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
         ModelweldWarning as ModelweldWarning,
         OutlierWarning as OutlierWarning,
         OverlapWarning as OverlapWarning,
+        TwinWarning as TwinWarning,
     )
     from modelweld.estimator import SPAHM as SPAHM
     from modelweld.families import *
@@ -40,7 +41,14 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
 __version__ = "0.1.0.dev0"
 
 HOMES = {
-    "errors": ("ConvergenceWarning", "InputError", "ModelweldWarning", "OutlierWarning", "OverlapWarning"),
+    "errors": (
+        "ConvergenceWarning",
+        "InputError",
+        "ModelweldWarning",
+        "OutlierWarning",
+        "OverlapWarning",
+        "TwinWarning",
+    ),
     "estimator": ("SPAHM",),
     "files": ("load",),
     "fuse": ("fuse",),

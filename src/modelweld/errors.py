@@ -56,6 +56,10 @@ class SmallShardWarning(ModelweldWarning):
     """Shards of few sites, whose own matchings rest on little."""
 
 
+class TwinWarning(ModelweldWarning):
+    """Some sites sent the same values, so that they were counted once."""
+
+
 def warn_user(message: str | Warning, category: type[Warning] = ModelweldWarning) -> None:
     """Warn, and name the line outside this package from which it was called, however deep inside we are."""
     level, frame = 2, sys._getframe(1)

@@ -39,6 +39,8 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         How hard to look.
     max_sweeps : int, optional
         Sweeps after which to give up and warn.
+    twins : {"once", "independent"}
+        Whether sites that coincide are counted once.
     n_jobs : int, optional
         Processors to use, here as threads of matrix products; None means 1, -1 all.
     random_state : int, RandomState instance or None
@@ -74,6 +76,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         filter_outliers: bool | str = "auto",
         search: str = "auto",
         max_sweeps: int | None = None,
+        twins: str = "once",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
@@ -83,6 +86,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.filter_outliers = filter_outliers
         self.search = search
         self.max_sweeps = max_sweeps
+        self.twins = twins
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -120,6 +124,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             filter_outliers=self.filter_outliers,  # type: ignore[arg-type]
             search=self.search,  # type: ignore[arg-type]
             max_sweeps=self.max_sweeps,
+            twins=self.twins,  # type: ignore[arg-type]
         )
         K = self.fusion_.K
         labels = np.empty(len(values), dtype=np.int64)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
 from modelweld.match import match
-from modelweld.matching.plan import Auto, Engine, Plan, Preset, Request, Search
+from modelweld.matching.plan import Auto, Engine, Plan, Preset, Request, Search, TwinRule
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
+from modelweld.revision.recipe import Recipe
 from modelweld.threads import blas_threads, processors
 
 
@@ -39,6 +41,7 @@ def fuse(
     search: Search = "auto",
     max_sweeps: int | None = None,
     engine: Engine = "auto",
+    twins: TwinRule = "once",
     progress: Progress = None,
 ) -> Fusion:
     """Find which local parameters are noisy copies of the same global one, and how many global ones there are.
@@ -78,6 +81,10 @@ def fuse(
         nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
     engine : {"auto", "numpy", "compiled"}
         The compiled sweep is for large Gaussian jobs; sweeps give the same matching.
+    twins : {"once", "independent"}
+        What sites are that sent the same values, to a millionth of their own range: ``"once"`` fits one of them, labels
+        the others like it and warns with their names, because two that coincide would teach that there is no noise.
+        ``"independent"`` takes them for what they seem, as presets and the plain search do.
     progress : bool or callable, optional
         A function is called now and then with what is being done, how much of it is done and out of how much (None:
         not known), as in ``progress("matching sites", 30, 100)``; True shows a bar on standard error if someone is
@@ -98,13 +105,22 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
-    asked = Request(families, prior, preset, seed, copies, filter_outliers, search, max_sweeps, engine)
+    asked = Request(families, prior, preset, seed, copies, filter_outliers, search, max_sweeps, engine, twins)
     given = receive(models)
-    families, plan = asked.decide(len(given))
-    rng = np.random.default_rng(seed)
-    with blas_threads(processors(n_jobs)), listen(progress, "fusing"):
-        fuse_given = _fuse_models if any(isinstance(m, LocalModel) for m in given) else _fuse_arrays
-        return fuse_given(given, families, plan, rng, asked.spell())
+    names = [getattr(model, "site", "") or str(j) for j, model in enumerate(given)]
+    with listen(progress, "fusing"):
+        return _fuse_received(asked, n_jobs, given, names)
+
+
+def _fuse_received(asked: Request, n_jobs: int | None, given: Sequence[Any], names: list[str]) -> Fusion:
+    """Fuse what was received, and remember how, so that the same can be asked of other sites."""
+    families, plan = asked.decide()
+    rng = np.random.default_rng(asked.seed)
+    fuse_given = _fuse_models if any(isinstance(m, LocalModel) for m in given) else _fuse_arrays
+    with blas_threads(processors(n_jobs)):
+        fusion = fuse_given(given, names, families, plan, rng, asked.spell())
+    fusion.recipe = Recipe(given, partial(_fuse_received, asked, n_jobs))
+    return fusion
 
 
 NOTHING = "there is nothing to fuse: give at least one local model."
@@ -128,24 +144,33 @@ def _receive(model: Any) -> list[Any]:
 
 
 def _fuse_arrays(
-    given: Sequence[Any], families: Families, plan: Plan, rng: np.random.Generator, settings: dict[str, Any]
+    given: Sequence[Any],
+    names: list[str],
+    families: Families,
+    plan: Plan,
+    rng: np.random.Generator,
+    settings: dict[str, Any],
 ) -> Fusion:
     """Fuse plain arrays: one set, one array."""
     family = Gaussian() if families is None else families
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
-    sites = [str(j) for j in range(len(given))]
     try:
-        matching = match({"values": (stack_arrays(given), family)}, sites, plan, rng)
+        matching = match({"values": (stack_arrays(given), family)}, names, plan, rng)
     except OutOfRangeError:
         for j, array in enumerate(given):  # the fast look at all values said no; say where
             check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
         raise
-    return Fusion(given, sites, {"atom": matching}, settings)
+    return Fusion(given, names, {"atom": matching}, settings)
 
 
 def _fuse_models(
-    given: Sequence[Any], families: Families, plan: Plan, rng: np.random.Generator, settings: dict[str, Any]
+    given: Sequence[Any],
+    names: list[str],
+    families: Families,
+    plan: Plan,
+    rng: np.random.Generator,
+    settings: dict[str, Any],
 ) -> Fusion:
     """Fuse local models: one set after the other, each in the global order of those before."""
     models = local_models(given)
@@ -157,7 +182,6 @@ def _fuse_models(
         families = kind.families(sites)
     if plan.screen == "auto":
         plan = replace(plan, screen=kind.has_outliers)
-    names = [m.site or str(j) for j, m in enumerate(sites)]
     matchings: dict[str, Matching] = {}
     by_set = families_by_set(sites, families)
     plan = replace(plan, by_evidence=not kind.name and len(by_set) == 1)

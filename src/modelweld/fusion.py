@@ -18,6 +18,7 @@ from modelweld.matching.result import Matching
 if TYPE_CHECKING:
     from modelweld.kinds.mixture_reduction import Reduction
     from modelweld.report.plot import Plot
+    from modelweld.revision.recipe import Recipe
     from modelweld.revision.slim import SlimFusion
 
 Thing = TypeVar("Thing")
@@ -37,7 +38,7 @@ class Fusion(Questions):
         One per set, in the order in which they were matched.
     settings : dict
         What `fuse` was asked for, in words and plain values; `revised` counts the sites added or removed since. Empty
-        where another method made the fusion.
+        where another method made the fusion. `restored`: see `remove`.
 
     Examples
     --------
@@ -46,6 +47,9 @@ class Fusion(Questions):
     >>> fusion.K, [labels.tolist() for labels in fusion.labels]
     (3, [[0, 1], [1], [0, 2]])
     """
+
+    recipe: Recipe | None = None
+    before: tuple[str, Fusion] | None = None
 
     def with_(
         self,
@@ -155,6 +159,15 @@ class Fusion(Questions):
 
         return write(self.fused(how, **options), like or like_most(self))
 
+    def once(self) -> Fusion:
+        """The fusion without sites that repeat another in every set, as models are made of it."""
+        again = [matching.twins or {} for matching in self.matchings.values()]
+        stay = [j for j in range(len(self.sites)) if not again or any(j not in twins for twins in again)]
+        if len(stay) == len(self.sites):
+            return self
+        matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
+        return self.with_(given=[self.given[j] for j in stay], sites=[self.sites[j] for j in stay], matchings=matchings)
+
     def reduce(self, K: int) -> Fusion:
         """The same mixtures with K components, for their density alone: see `reduction` for all K at once.
 
@@ -173,7 +186,7 @@ class Fusion(Questions):
         """The whole way from the union of the sites' mixtures to one component, with the loss at every K."""
         from modelweld.kinds.mixture_reduction import reduction
 
-        return reduction(self)
+        return reduction(self.once())
 
     def price(self, how: str | None = None, K: int | None = None) -> float:
         """Nats per point that the fused mixture loses as a density against `union`, or one of K components.
@@ -197,7 +210,7 @@ class Fusion(Questions):
         """All components of all sites' mixtures, none matched: hard to beat as a density, at the price of size."""
         from modelweld.kinds.mixture_reduction import union
 
-        return union(self)
+        return union(self.once())
 
     def add(self, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one more site: matched to what there is, then (`refit`) everything learned and swept on.
@@ -214,11 +227,34 @@ class Fusion(Questions):
 
         return with_site(self, model, site=site, refit=refit, seed=seed)
 
-    def remove(self, site: str | int, *, refit: bool = True, seed: int = 0) -> Fusion:
-        """The fusion with one site less, by name or number; nothing that the site sent is left in it."""
+    def remove(self, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
+        """The fusion with one site less: no value of it is left, and with `anew` no influence either.
+
+        Its values leave all sums, then (`refit`) hyperparameters are learned and sweeps go on *from the labels that it
+        helped to find*, which need not lead to where fusing the others alone does. The site that was added last leaves
+        the labels of before it came, or others with a better objective: ``settings["restored"]`` is true or false. (A
+        fusion that was saved or pickled in between does not know what was before.)
+
+        Parameters
+        ----------
+        site : str or int
+            Name or number.
+        anew : bool
+            Fuse the others from nothing, as `fuse` was asked to: the same answer as if the site had never been there.
+            It takes as long, and is refused where that is not known (fusions loaded from a file, or reduced).
+        refit, seed
+            Whether to learn and sweep on; the order of sites in those sweeps.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]
+        >>> modelweld.fuse(sites).remove(2, anew=True).objective == modelweld.fuse(sites[:2]).objective
+        True
+        """
         from modelweld.revision.add_remove import without_site
 
-        return without_site(self, site, refit=refit, seed=seed)
+        return without_site(self, site, anew=anew, refit=refit, seed=seed)
 
     def slim(self) -> SlimFusion:
         """The fusion without local values, labels and names of sites: only sums of rows per atom are kept.

@@ -3,16 +3,19 @@
 | stage | what it does | where |
 |---|---|---|
 | check | values that no family takes are refused | `families.suggest` |
+| count once | what was not seen, or sent before, stays out | `screening.twins`, `screening.quarantine` |
 | screen | gross outliers stay out of the fit | `screening.outliers`, `screening.quarantine` |
 | run | start, Algorithm 1 and the search round it | `matching.search` |
 | finish | far pieces join atoms; atoms by count, mixtures of them last | `screening.artefacts`, `matching.result` |
 | put back | outliers are in the result, each an atom of its own | `screening.quarantine` |
 | screen again | a site that is off by a constant is set aside, the others refitted | `screening.quarantine` |
+| put back | sites that coincide are labelled alike | `screening.twins` |
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,12 +27,18 @@ from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.piece_guard import name_oversplit
-from modelweld.matching.plan import MOST_SWEEPS, Plan
+from modelweld.matching.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
 from modelweld.progress import tell
 from modelweld.screening.artefacts import artefacts, join_shadows
-from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, set_shifted_aside
+from modelweld.screening.quarantine import (
+    put_outliers_back,
+    set_idle_aside,
+    set_outliers_aside,
+    set_shifted_aside,
+)
+from modelweld.screening.twins import Fit, fit_distinct, number_values
 
 Parts = Mapping[Key, tuple[Stack, Family]]
 """The arrays that decide a set's matching: their values of all sites, and their families."""
@@ -44,13 +53,42 @@ def match(
 ) -> Matching:
     """Which values of one set are copies of the same atom; `columns` names features in warnings."""
     check(parts, sites)
-    names = list(parts)
     given, families = [stack for stack, _ in parts.values()], [family for _, family in parts.values()]
+
+    def fit(stacks: Sequence[Stack], names: Sequence[str], _: Index) -> Matching:
+        return fit_independent(stacks, families, list(parts), names, plan, rng, columns)
+
+    if plan.search == "plain":
+        return fit(given, sites, np.arange(0))
+    return fit_once(given, families, sites, fit, once=plan.twins == "once")
+
+
+def fit_once(
+    given: Sequence[Stack], families: Sequence[Family], sites: Sequence[str], fit: Fit, *, once: bool
+) -> Matching:
+    """The matching of all values; `fit` sees those that say something, and of sites that coincide (`once`) one."""
+    numbers = number_values(given, families)
+    stacks, report, atoms = set_idle_aside(given, sites, numbers)
+    rows, names = np.flatnonzero(report.keep), [site for j, site in enumerate(sites) if j not in report.sites]
+    matching = fit_distinct(stacks, numbers[rows], names, rows, fit) if once else fit(stacks, names, rows)
+    return matching if report.clean else put_outliers_back(matching, report, given, atoms)
+
+
+def fit_independent(
+    given: Sequence[Stack],
+    families: Sequence[Family],
+    names: Sequence[Key],
+    sites: Sequence[str],
+    plan: Plan,
+    rng: np.random.Generator,
+    columns: Sequence[Sequence[str]] | None,
+) -> Matching:
+    """The matching of sites that are taken for independent."""
     stacks, report = given, None
     if plan.screen:
         tell("looking for outliers", 0)
         stacks, report = set_outliers_aside(given, families, sites, names, columns)
-    board, progress, order = run(stacks, families, plan, rng)
+    board, progress, order = run(stacks, families, default_prior(plan.prior, len(sites)), plan, rng)
     if plan.warn and not progress.converged:
         warn_user(
             f"no sweep without change among the first {plan.max_sweeps}: the matching is the last one reached. Raise "
@@ -60,7 +98,7 @@ def match(
     matching = put_outliers_back(finish(board, progress, names, order, stacks[0].offsets), report, given)
     if matching.copies is not None:
         name_oversplit(matching, sites)
-    return set_aside_shifted(matching, given, sites, rng) if plan.screen else matching
+    return replace(set_aside_shifted(matching, given, sites, rng), screened=True) if plan.screen else matching
 
 
 def check(parts: Parts, sites: Sequence[str]) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
+TwinRule: TypeAlias = Literal["once", "independent"]
 Search: TypeAlias = Literal["auto", "plain", "thorough"]
 """What `fuse` takes; it says so itself if it is given something else."""
 
@@ -38,6 +39,7 @@ def fuse(
     seed: Seed = 0,
     copies: Annotated[str, typer.Option(help="auto, yes or no: may a site hold an atom in pieces?")] = "auto",
     search: Annotated[str, typer.Option(help="auto, plain or thorough.")] = "auto",
+    twins: Annotated[str, typer.Option(help="once or independent: what are sites that sent the same values?")] = "once",
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -56,7 +58,9 @@ def fuse(
     files = expand_patterns(paths)
     with show_progress("fusing"):
         sites = sites_of(files)
-        fusion = fuse_models(sites, seed=seed, copies=chosen[copies], search=cast(Search, search))
+        fusion = fuse_models(
+            sites, seed=seed, copies=chosen[copies], search=cast(Search, search), twins=cast(TwinRule, twins)
+        )
     save(fusion, out, force=force)
     if page is not None:
         _write_page(fusion, page)
@@ -120,7 +124,7 @@ def remove(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Take a site out of a fusion; nothing that it sent is left in it."""
+    """Take a site out of a fusion; no value that it sent is left in it."""
     from modelweld.cli.paths import fusion_of
 
     def removed() -> Fusion:

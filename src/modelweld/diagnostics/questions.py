@@ -221,4 +221,4 @@ class Questions:
         return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_boards": {}}  # made again where they are asked for
+        return {**vars(self), "_boards": {}, "before": None}  # made again where they are asked for

@@ -78,6 +78,13 @@ class ArtefactEntry(TypedDict):
     log_odds: Number
 
 
+class TwinEntry(TypedDict):
+    """A site that repeats another."""
+
+    site: int
+    first: int
+
+
 class MatchingEntry(TypedDict):
     """The matching of one set."""
 
@@ -97,6 +104,8 @@ class MatchingEntry(TypedDict):
     artefacts: list[ArtefactEntry]
     kept: str | None
     reasons: list[str]
+    screened: NotRequired[bool]
+    twins: NotRequired[list[TwinEntry]]
 
 
 class Head(TypedDict):

@@ -121,7 +121,10 @@ def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Matchin
         ],
         "kept": None if m.kept is None else f"{prefix}kept",
         "reasons": list(m.reasons),
+        "screened": m.screened,
     }
+    if m.twins is not None:
+        entry["twins"] = [{"site": int(site), "first": int(first)} for site, first in m.twins.items()]
     return entry, own | {prefix + name: storable(tensor) for name, tensor in tensors.items()}
 
 
@@ -204,6 +207,7 @@ def _matching(entry: MatchingEntry, ledger: Ledger, J: int) -> Matching:
         and all(len(v) == K for v in values.values())
         and (kept is None or (len(kept) == N and int((~kept).sum()) <= K))
         and all(max(a.atom, *a.made_of) < K for a in artefacts)
+        and all(0 <= j < J for twin in entry.get("twins", []) for j in (twin["site"], twin["first"]))
     )
     if not fits:
         raise InputError(f"the parts of its matching of set {entry['set'][:40]!r} do not fit together. {AGAIN}")
@@ -223,4 +227,6 @@ def _matching(entry: MatchingEntry, ledger: Ledger, J: int) -> Matching:
         artefacts=artefacts,
         kept=kept,
         reasons=tuple(entry["reasons"]),
+        screened=entry.get("screened", kept is not None),
+        twins={twin["site"]: twin["first"] for twin in entry["twins"]} if "twins" in entry else None,
     )

@@ -83,7 +83,8 @@ def hows() -> dict[str, Mapping[str, str]]:
 
 
 def fused(fusion: Fusion, how: str | None, **options: Any) -> LocalModel:
-    """Fused parameters of a Fusion whose sites sent models of one kind."""
+    """Fused parameters of a Fusion whose sites sent models of one kind; what was sent twice counts once."""
+    fusion = fusion.once()
     kind = kind_of(fusion.models)
     how = kind.default_how(fusion) if how is None else how
     if kind.hows and how not in kind.hows:

@@ -20,6 +20,7 @@ Auto = Literal["auto"]
 Engine = Literal["auto", "numpy", "compiled"]
 Search = Literal["auto", "plain", "thorough"]
 Preset = Literal["paper", "authors"]
+TwinRule = Literal["once", "independent"]
 
 COMPILED_FROM = 2_000_000
 """Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
@@ -52,8 +53,8 @@ class Plan:
 
     Attributes
     ----------
-    prior : Prior
-        How probable matchings are.
+    prior : Prior or "auto"
+        How probable matchings are; "auto": what suits the number of sites that are fitted.
     pieces : bool or "auto"
         Whether a site may hold an atom in several pieces; "auto": where sites send standard errors.
     by_evidence : bool
@@ -68,9 +69,11 @@ class Plan:
         Whether to say so.
     engine : {"auto", "numpy", "compiled"}
         What does the sweeps.
+    twins : {"once", "independent"}
+        What coinciding sites are.
     """
 
-    prior: Prior
+    prior: Prior | Auto
     pieces: bool | Auto = "auto"
     by_evidence: bool = True
     screen: bool | Auto = "auto"
@@ -78,14 +81,18 @@ class Plan:
     max_sweeps: int = MOST_SWEEPS
     warn: bool = True
     engine: Engine = "auto"
+    twins: TwinRule = "once"
 
     def __post_init__(self) -> None:
+        default_prior(self.prior, 0)  # refuses what is none
         if self.engine not in ("auto", "numpy", "compiled"):
             raise InputError(f"engine is 'auto', 'numpy' or 'compiled'; found {self.engine!r}.")
         if self.search not in ("auto", "plain", "thorough"):
             raise InputError(f"search is 'auto', 'plain' or 'thorough'; found {self.search!r}.")
         if self.pieces not in (True, False, "auto"):
             raise InputError(f"copies is True, False or 'auto'; found {self.pieces!r}.")
+        if self.twins not in ("once", "independent"):
+            raise InputError(f"twins is 'once' or 'independent'; found {self.twins!r}.")
         if self.max_sweeps < 1:
             raise InputError(f"max_sweeps must be at least 1; found {self.max_sweeps}.")
 
@@ -103,26 +110,28 @@ class Request:
     search: Search = "auto"
     max_sweeps: int | None = None
     engine: Engine = "auto"
+    twins: TwinRule = "once"
 
     def spell(self) -> dict[str, Any]:
         """As words and plain values, to be kept and shown."""
         return {field.name: spell_setting(getattr(self, field.name)) for field in fields(self)}
 
-    def decide(self, sites: int) -> tuple[Families, Plan]:
-        """Families and plan for so many sites. A preset is Algorithm 1 as printed: it may go in circles."""
+    def decide(self) -> tuple[Families, Plan]:
+        """Families and plan. A preset is Algorithm 1 as printed: it may go in circles."""
         families, prior, preset = self.families, self.prior, self.preset is not None
         if self.preset is not None:
             families, prior = preset_of(self.preset, families, prior)
         plain = preset or self.search == "plain"
         limit = PRESET_SWEEPS if preset else MOST_SWEEPS
         plan = Plan(
-            prior=default_prior(prior, sites),
+            prior=prior,
             pieces=self.copies,
             screen=False if self.filter_outliers == "auto" and plain else self.filter_outliers,
             search=self.search,
             max_sweeps=limit if self.max_sweeps is None else self.max_sweeps,
             warn=self.max_sweeps is not None or not preset,
             engine=self.engine,
+            twins=self.twins,
         )
         return families, replace(plan, search="plain") if preset else plan
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Key, group_of_values
+from modelweld.inputs.stack import Index, Key, group_of_values, offsets_of
 from modelweld.matching.algorithm1 import AnyBoard, Run
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
@@ -83,9 +83,14 @@ class Matching:
     artefacts : tuple of Artefact
         Atoms that are pieces or mixtures of others: the last ones that were fitted, and set aside.
     kept : bool array (N,) or None
-        Which local parameters were fitted; the others are gross outliers. None if nobody looked.
+        Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of shifted
+        sites, or say nothing. None if nothing was set aside and nobody looked for outliers.
     reasons : tuple of str
         Why the others were not, in plain words.
+    screened : bool
+        Whether gross outliers and shifted sites were looked for.
+    twins : dict of int to int, or None
+        Sites that repeat another, and that other: they are labelled like it and were not fitted. None if nobody looked.
     """
 
     stacked_labels: Index
@@ -103,6 +108,8 @@ class Matching:
     artefacts: tuple[Artefact, ...] = ()
     kept: NDArray[np.bool_] | None = None
     reasons: tuple[str, ...] = ()
+    screened: bool = False
+    twins: Mapping[int, int] | None = None
 
     @property
     def copies(self) -> Pieces | None:
@@ -111,10 +118,25 @@ class Matching:
 
     @property
     def sites_fitted(self) -> int:
-        """Number of sites that were not set aside whole."""
+        """Number of sites that were not set aside whole; twins count once."""
         fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
-        gone = ((np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)).sum()
-        return int(len(self.offsets) - 1 - gone)
+        gone = (np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)
+        gone[list(self.twins or ())] = True
+        return int(len(gone) - gone.sum())
+
+    @property
+    def atoms_fitted(self) -> int:
+        """Number of atoms that hold a value that was not set aside before the fit: they come first."""
+        return len(self.counts) if self.kept is None else int(self.stacked_labels[self.kept].max(initial=-1)) + 1
+
+    @cached_property
+    def fitted_counts(self) -> Index:
+        """Number of sites that were fitted and hold each atom: `counts` without twins."""
+        if not self.twins:
+            return self.counts
+        site = group_of_values(self.offsets)
+        held = np.unique(np.stack([self.stacked_labels, site])[:, ~np.isin(site, list(self.twins))], axis=1)[0]
+        return np.bincount(held, minlength=len(self.counts))
 
     @property
     def junk_probability(self) -> float:
@@ -124,8 +146,7 @@ class Matching:
     @property
     def K(self) -> int:
         """Number of atoms that are not set aside."""
-        outliers = 0 if self.kept is None else int((~self.kept).sum())
-        fitted = self.counts[: len(self.counts) - outliers - len(self.artefacts)]
+        fitted = self.fitted_counts[: self.atoms_fitted - len(self.artefacts)]
         return len(fitted) if self.prior is None else int(self.prior.is_atom(fitted, self.sites_fitted).sum())
 
     @cached_property
@@ -153,6 +174,24 @@ class Matching:
         held = np.zeros((len(self.offsets) - 1, len(self.counts)), dtype=bool)
         held[np.repeat(np.arange(len(held)), np.diff(self.offsets)), self.stacked_labels] = True
         return held
+
+    def of_sites(self, stay: Sequence[int]) -> Matching:
+        """The same for some of the sites; atoms that none of them holds are gone."""
+        at = {j: i for i, j in enumerate(stay)}
+        rows = np.isin(group_of_values(self.offsets), stay)
+        atoms, labels = np.unique(self.stacked_labels[rows], return_inverse=True)
+        rank = np.full(len(self.counts), -1)
+        rank[atoms] = np.arange(len(atoms))
+        return replace(
+            self,
+            stacked_labels=labels,
+            offsets=offsets_of(np.diff(self.offsets)[list(stay)]),
+            counts=self.presence[list(stay)][:, atoms].sum(0),
+            values={name: values[atoms] for name, values in self.values.items()},
+            artefacts=tuple(one.renumbered(rank) for one in self.artefacts),
+            kept=None if self.kept is None else self.kept[rows],
+            twins=self.twins and {at[j]: at[first] for j, first in self.twins.items() if j in at},
+        )
 
 
 def make_matching(

@@ -48,7 +48,7 @@ class Effort:
 
 
 def run(
-    stacks: Sequence[Stack], families: Sequence[Family], plan: Plan, rng: np.random.Generator
+    stacks: Sequence[Stack], families: Sequence[Family], prior: Prior, plan: Plan, rng: np.random.Generator
 ) -> tuple[AnyBoard, Run, Index]:
     """The best matching found, how it was found, and where the board's values stood when they were given."""
     compiled = uses_compiled(stacks, families, plan)
@@ -60,15 +60,15 @@ def run(
     )
     tell("finding where to start", 0)
     if compiled:
-        boards, order = compiled_boards(stacks[0], families[0], plan.prior)
+        boards, order = compiled_boards(stacks[0], families[0], prior)
         return *best_run(boards, len(stacks[0].sizes), rng, effort), order
     pieces = plan.pieces is True or (plan.pieces == "auto" and any(s.variance is not None for s in stacks))
     doubt = plan.pieces == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
     stacks, order = arrange(stacks)
     starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
     if doubt and effort.moves and len(stacks[0].values) <= LARGEST_AGGLOMERATED:
-        return *find_evident_pieces(stacks, starts, plan.prior, rng, effort), order
-    return *find_matching(stacks, starts, plan.prior, pieces, rng, effort), order
+        return *find_evident_pieces(stacks, starts, prior, rng, effort), order
+    return *find_matching(stacks, starts, prior, pieces, rng, effort), order
 
 
 def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:

@@ -103,7 +103,7 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Aside:
                 "site": one.site,
                 "row": one.row,
                 "atom": int(matching.stacked_labels[row]),
-                "why": "was an outlier and not fitted" if row in gross else one.why,
+                "why": "was not fitted" if row in gross else one.why,
                 "probability": None if row in gross else exact(one.probability),
                 "nearest": one.nearest,
             }

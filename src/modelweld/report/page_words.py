@@ -81,7 +81,7 @@ def why(one: SetNumbers, found: Report) -> str:
     junk = aside["all"] - aside["outliers"] - aside["artefacts"]
     if aside["all"]:
         parts = [
-            (aside["outliers"], "gross outliers or of shifted sites, not fitted"),
+            (aside["outliers"], "gross outliers, of shifted sites, not seen or repeated, and not fitted"),
             (aside["artefacts"], "pieces or mixtures of other atoms"),
             (junk, f"alone and more probably junk than atoms (probability {one['junk_probability']:.2f})"),
         ]

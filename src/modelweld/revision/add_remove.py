@@ -2,13 +2,15 @@
 
 At fixed hyperparameters both are exact: the new site gets its best assignment given all others, and a site that leaves
 takes its values out of the atoms' sums (of sufficient statistics). Then hyperparameters are learned anew and sweeps go
-on from there until nothing changes, which takes an idle sweep or two instead of a fit. What a site that leaves had sent
-is nowhere in the new Fusion: labels, atoms, hyperparameters, objective and history are those of the sites that stay.
+on from there until nothing changes, which takes an idle sweep or two instead of a fit. No value that a site sent is
+left in the Fusion that it left: labels, atoms, hyperparameters, objective and history are computed from the sites that
+stay. But the sweeps start from labels that it helped to find; `anew` starts from nothing, as `fuse` does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,14 +21,15 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index, Stack, stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
-from modelweld.match import refit, set_aside_shifted
+from modelweld.match import fit_once, refit, set_aside_shifted
 from modelweld.matching.algorithm1 import NEW
+from modelweld.matching.result import Matching
 from modelweld.matching.sets import columns_of, stack_of
 from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-from modelweld.matching.result import Matching
+    from modelweld.revision.recipe import Recipe
 
 
 def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
@@ -38,10 +41,14 @@ def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True,
     name = site or (model.site if isinstance(model, LocalModel) else "") or unused
     if name in fusion.sites:
         raise InputError(f"there is a site {name!r} already: remove it first, or give the new one another name.")
-    return _revise(fusion, given, [*fusion.sites, name], list(range(len(fusion.sites))), refit, seed)
+    larger = _revise(fusion, given, [*fusion.sites, name], list(range(len(fusion.sites))), refit, seed)
+    larger.before = name, _copy(fusion)
+    if fusion.recipe is not None:
+        larger.recipe = fusion.recipe._replace(given=[*fusion.recipe.given, model])
+    return larger
 
 
-def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: int = 0) -> Fusion:
+def without_site(fusion: Fusion, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
     """The fusion with one site less."""
     if isinstance(site, str) and site not in fusion.sites:
         raise InputError(f"there is no site {site!r}; there are {fusion.sites}.")
@@ -49,7 +56,39 @@ def without_site(fusion: Fusion, site: str | int, *, refit: bool = True, seed: i
     stay = [j for j in range(len(fusion.sites)) if j != gone]
     if not stay:
         raise InputError("the last site cannot be removed: nothing would be left.")
-    return _revise(fusion, [fusion.given[j] for j in stay], [fusion.sites[j] for j in stay], stay, refit, seed)
+    sites = [fusion.sites[j] for j in stay]
+    recipe = fusion.recipe and fusion.recipe._replace(given=[fusion.recipe.given[j] for j in stay])
+    if anew:
+        return _fuse_anew(recipe, sites)
+    less = _revise(fusion, [fusion.given[j] for j in stay], sites, stay, refit, seed)
+    less.recipe = recipe
+    last, before = fusion.before or ("", fusion)
+    return _better(less, before) if refit and last == fusion.sites[gone] else less
+
+
+def _fuse_anew(recipe: Recipe | None, sites: list[str]) -> Fusion:
+    """What `fuse` makes of the sites that stay."""
+    if recipe is None:
+        raise InputError(
+            "what the sites sent at first and what fuse was asked for are not known here: the fusion was loaded from a "
+            "file, reduced or made by another method. Fuse the other sites again."
+        )
+    return recipe.fuse(recipe.given, sites)
+
+
+def _better(less: Fusion, before: Fusion) -> Fusion:
+    """What is left when the last site goes, or what there was before it came, if that is no worse."""
+    restored = before.objective >= less.objective
+    better = _copy(before) if restored else less
+    better.settings = {**less.settings, "restored": restored} if less.settings else {}
+    return better
+
+
+def _copy(fusion: Fusion) -> Fusion:
+    """The fusion without what was before it."""
+    copy = fusion.with_()
+    copy.recipe = fusion.recipe
+    return copy
 
 
 def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[int], refit: bool, seed: int) -> Fusion:
@@ -74,7 +113,8 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         matchings[set_name] = _rematch(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
-    settings = {**fusion.settings, "revised": fusion.settings.get("revised", 0) + 1} if fusion.settings else {}
+    known = {name: value for name, value in fusion.settings.items() if name != "restored"}
+    settings = {**known, "revised": known.get("revised", 0) + 1} if known else {}
     return fusion.with_(given=given if plain else models, sites=sites, matchings=matchings, settings=settings)
 
 
@@ -97,10 +137,14 @@ def _rematch(
     """Place what has no label yet; with `learn`, learn and sweep until nothing changes."""
     if old.prior is None or not old.families:
         raise InputError(f"a fusion by {old.engine!r} has no model to revise; use fuse.")
-    families = list(old.families.values())
-    stacks, report = given, None
-    if old.kept is not None:
-        stacks, report = set_outliers_aside(given, families, sites, list(old.families), columns)
-        labels = labels if report is None else labels[report.keep]
-    matching = put_outliers_back(refit(old, stacks, labels, rng, learn=learn), report, given)
-    return matching if old.kept is None else set_aside_shifted(matching, given, sites, rng)
+    families, names = list(old.families.values()), list(old.families)
+
+    def fit(given: Sequence[Stack], sites: Sequence[str], rows: Index) -> Matching:
+        stacks, report, own = given, None, labels[rows]
+        if old.screened:
+            stacks, report = set_outliers_aside(given, families, sites, names, columns)
+            own = own if report is None else own[report.keep]
+        matching = put_outliers_back(refit(old, stacks, own, rng, learn=learn), report, given)
+        return replace(set_aside_shifted(matching, given, sites, rng), screened=True) if old.screened else matching
+
+    return fit_once(given, families, sites, fit, once=old.twins is not None)

@@ -44,6 +44,7 @@ FORGOTTEN = frozenset(
     {
         "array",
         "average",
+        "before",
         "board",
         "conditional",
         "confidence",
@@ -58,8 +59,10 @@ FORGOTTEN = frozenset(
         "model",
         "models",
         "named_set",
+        "once",
         "plot",
         "price",
+        "recipe",
         "reduce",
         "reduction",
         "report",
@@ -244,10 +247,16 @@ def slim(fusion: Fusion) -> SlimFusion:
     stacks = [stack_of(fusion.models, key, set_name, {}) for key in matching.families]
     for (key, family), stack in zip(matching.families.items(), stacks, strict=True):
         _check_sufficient(family, stack, key)
+    if matching.twins:
+        copy, first = next(iter(matching.twins.items()))
+        raise InputError(
+            f"sites {fusion.sites[first]!r} and {fusion.sites[copy]!r} coincide and are counted once; in sums alone "
+            "nobody could tell what is left when one of them goes. Remove one first."
+        )
     J, N = len(stacks[0].sizes), len(matching.stacked_labels)
     kept = np.ones(N, dtype=bool) if matching.kept is None else matching.kept
     sizes = np.bincount(group_of_values(stacks[0].offsets)[kept], minlength=J)
-    counts = matching.counts[: len(matching.counts) - int((~kept).sum())]
+    counts = matching.counts[: matching.atoms_fitted]
     labels = np.where(kept, matching.stacked_labels, -1)
     return SlimFusion(
         pattern=pattern_of(fusion.models, [name for key in matching.families for name in arrays_of(key)]),

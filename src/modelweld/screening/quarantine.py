@@ -1,8 +1,9 @@
 """What stays out of the fit and in the result: each value an atom of its own, set aside, named with the reason.
 
-Gross outliers are set aside before the fit (`screening.outliers` finds them). A site that is off by a constant is set
-aside after it: its values lie among honest ones, so nothing is wrong with any of them alone, but hardly any is shared,
-and after one common shift most would be (`screening.shift_estimate`).
+Values of which nothing was seen, and those that repeat another of their site (dead units), have nothing to say. Gross
+outliers are set aside before the fit (`screening.outliers` finds them). A site that is off by a constant is set aside
+after it: its values lie among honest ones, so nothing is wrong with any of them alone, but hardly any is shared, and
+after one common shift most would be (`screening.shift_estimate`).
 """
 
 from __future__ import annotations
@@ -17,13 +18,60 @@ from modelweld.families import Family
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, offsets_of
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
-from modelweld.matching.result import Matching
+from modelweld.matching.result import Matching, by_count, ranks
 from modelweld.progress import track
-from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, OutlierReport, find_outliers
+from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, Flags, OutlierReport, find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
+from modelweld.screening.site_medians import any_seen
+from modelweld.screening.twins import repetitions
 
 MOST_SHARED = 0.5
 """Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""
+
+
+def set_idle_aside(
+    stacks: Sequence[Stack], sites: Sequence[str], numbers: Index
+) -> tuple[list[Stack], OutlierReport, Index]:
+    """Stacks without values that say nothing or repeat another of their site (by their `numbers`), and what was found.
+
+    They would be atoms at every site that has some. Where no value says anything, all are kept. Also numbers of atoms
+    at which to put them back: second copies of a value are one, third ones another.
+    """
+    seen = any_seen(stacks, len(numbers))
+    seen = seen if seen.any() else ~seen
+    numbers = np.where(seen, numbers, len(numbers) + np.arange(len(numbers)))
+    before = repetitions(stacks, numbers)
+    unseen, again = (_number(which, stacks[0].offsets) for which in (~seen, before > 0))
+    reasons = [
+        f"site {sites[j]!r}: {found[j]} of its {stacks[0].sizes[j]} values {why}. They are set aside."
+        for found, why in (
+            (unseen, "were not seen (weight zero)"),
+            (again, "repeat another of them"),
+        )
+        for j in np.flatnonzero(found).tolist()
+    ]
+    report = _report((before == 0) & seen, stacks[0].offsets, reasons)
+    return _keep(stacks, report), report, before * (int(numbers.max(initial=0)) + 1) + numbers
+
+
+def _report(keep: Flags, offsets: Index, reasons: list[str]) -> OutlierReport:
+    """What is set aside, for these reasons; sites of which nothing is kept go whole."""
+    empty = (_number(keep, offsets) == 0) & (np.diff(offsets) > 0)
+    return OutlierReport(keep, tuple(np.flatnonzero(empty).tolist()), {}, reasons, ())
+
+
+def _number(which: Flags, offsets: Index) -> Index:
+    """How many of these values every site has."""
+    return np.diff(np.concatenate([[0], np.cumsum(which)])[offsets])
+
+
+def _keep(stacks: Sequence[Stack], report: OutlierReport) -> list[Stack]:
+    """Stacks of the values to fit; sites set aside whole are no groups any more."""
+    if report.clean:
+        return list(stacks)
+    sizes = np.delete(_number(report.keep, stacks[0].offsets), report.sites)
+    rows = np.flatnonzero(report.keep)
+    return [stack.take(rows, offsets_of(sizes)) for stack in stacks]
 
 
 def set_outliers_aside(
@@ -48,35 +96,45 @@ def set_outliers_aside(
     )
     for reason in report.reasons:
         warn_user(reason, OutlierWarning)
-    if report.clean:
-        return list(stacks), report
-    sizes = np.add.reduceat(np.append(report.keep, False), stacks[0].offsets[:-1]) * (stacks[0].sizes > 0)
-    stay = np.setdiff1d(np.arange(len(sizes)), report.sites)
-    kept = np.flatnonzero(report.keep)
-    return [stack.take(kept, offsets_of(sizes[stay])) for stack in stacks], report
+    return _keep(stacks, report), report
 
 
-def put_outliers_back(matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack]) -> Matching:
-    """The matching of the values fitted, with those set aside put back: each an atom of its own, after all others."""
+def put_outliers_back(
+    matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack], atoms: Index | None = None
+) -> Matching:
+    """The matching of the values fitted, with those set aside put back: atoms of their own, after all others.
+
+    One for each value, or for those with the same of some numbers, `atoms`. They are numbered by content, not as they
+    arrived. Those that were set aside before stay so.
+    """
     if report is None:
         return matching
     if report.clean:
         return replace(matching, kept=report.keep)
-    outside = ~report.keep
-    labels = np.empty(len(outside), dtype=np.int64)
+    outside = np.flatnonzero(~report.keep)
+    outside = outside[by_count(np.ones_like(outside), np.hstack([stack.values[outside] for stack in stacks]))]
+    _, first, atom, counts = np.unique(
+        outside if atoms is None else atoms[outside], return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    labels = np.empty(len(report.keep), dtype=np.int64)
     labels[report.keep] = matching.stacked_labels
-    labels[outside] = len(matching.counts) + np.arange(outside.sum())
+    labels[outside] = len(matching.counts) + ranks(order)[atom]
+    kept = report.keep.copy()
+    kept[kept] = True if matching.kept is None else matching.kept
+    stay = np.delete(np.arange(len(stacks[0].sizes)), report.sites).tolist()
     return replace(
         matching,
         stacked_labels=labels,
         offsets=stacks[0].offsets,
-        counts=np.concatenate([matching.counts, np.ones(outside.sum(), dtype=np.int64)]),
+        counts=np.concatenate([matching.counts, counts[order]]),
         values={
-            name: np.vstack([values, stack.values[outside]])
+            name: np.vstack([values, stack.values[outside[first[order]]]])
             for (name, values), stack in zip(matching.values.items(), stacks, strict=True)
         },
-        kept=report.keep,
-        reasons=tuple(report.reasons),
+        kept=kept,
+        reasons=(*matching.reasons, *report.reasons),
+        twins=matching.twins and {stay[j]: stay[first] for j, first in matching.twins.items()},
     )
 
 
@@ -85,8 +143,7 @@ def find_shifted(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     J = len(matching.offsets) - 1
     shared = matching.counts[matching.stacked_labels] > 1
     kept = np.ones(len(shared), dtype=bool) if matching.kept is None else matching.kept
-    sizes = np.add.reduceat(np.append(kept, False), matching.offsets[:-1]) * (np.diff(matching.offsets) > 0)
-    number = np.add.reduceat(np.append(shared & kept, False), matching.offsets[:-1])
+    sizes, number = _number(kept, matching.offsets), _number(shared & kept, matching.offsets)
     suspects = np.flatnonzero((sizes > 0) & (number < MOST_SHARED * sizes))
     most = BREAKDOWN * np.count_nonzero(sizes)
     if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE or not 0 < len(suspects) <= most:
@@ -122,10 +179,5 @@ def set_shifted_aside(
         )
         warn_user(reasons[-1], OutlierWarning)
         keep[offsets[j] : offsets[j + 1]] = False
-    left = np.add.reduceat(np.append(keep, False), offsets[:-1]) * (np.diff(offsets) > 0)
-    empty = np.flatnonzero((left == 0) & (np.diff(offsets) > 0))
-    stay = np.setdiff1d(np.arange(len(left)), empty)
-    kept = np.flatnonzero(keep)
-    fitted = [stack.take(kept, offsets_of(left[stay])) for stack in stacks]
-    report = OutlierReport(keep, tuple(int(j) for j in empty), {}, reasons, ())
-    return put_outliers_back(refit(fitted, matching.stacked_labels[keep]), report, stacks)
+    report = _report(keep, offsets, reasons)
+    return put_outliers_back(refit(_keep(stacks, report), matching.stacked_labels[keep]), report, stacks)

@@ -1,0 +1,284 @@
+"""Sites that coincide are counted once: laws of `screening.twins`, of its stage and of fusions that change."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import modelweld
+from modelweld import Counts, Family, Fusion, Gaussian, InputError, LocalModel, TwinWarning, fuse
+from modelweld.inputs.stack import Stack, stack_arrays
+from modelweld.kinds.mixture import mixture
+from modelweld.kinds.network import network, outputs
+from modelweld.screening.twins import Twins, find_twins, number_values
+
+Sites = list[NDArray[np.float64]]
+
+
+def honest(seed: int, J: int = 6, K: int = 8, D: int = 3) -> Sites:
+    """Noisy parts of the same atoms."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 10, (K, D))
+    held = [rng.permutation(K)[: rng.integers(3, K)] for _ in range(J)]
+    return [atoms[own] + rng.normal(0, 0.2, (len(own), D)) for own in held]
+
+
+def quietly(models: list[object] | Sites, **options: object) -> Fusion:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TwinWarning)
+        return fuse(models, **options)  # type: ignore[arg-type]
+
+
+def found_among(sites: Sites, family: Family | None = None) -> Twins:
+    return found_in(stack_arrays(sites), family)
+
+
+def found_in(stack: Stack, family: Family | None = None) -> Twins:
+    return find_twins([stack], number_values([stack], [family or Gaussian()]))
+
+
+def twins_of(sites: Sites) -> dict[int, int]:
+    return found_among(sites).of
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-9, 1e-7])
+def test_rows_in_any_order_are_found_and_paired(jitter: float) -> None:
+    sites = honest(1)
+    rng = np.random.default_rng(0)
+    order = rng.permutation(len(sites[2]))
+    copy = sites[2][order] + jitter * rng.uniform(-1, 1, sites[2].shape)
+    found = found_among([*sites, copy])
+    assert set(found.of) | set(found.of.values()) == {2, 6}
+    stack = stack_arrays([*sites, copy])
+    assert np.abs(stack.values - stack.values[found.stand_in]).max() <= 2 * jitter
+
+
+def test_noise_makes_no_twins() -> None:
+    """Not even a ten-thousandth of the deviation, however far an outlier stretches what all values have."""
+    sites = honest(2)
+    off = sites[0] + 1e-4 * np.random.default_rng(0).normal(0, 10, sites[0].shape)
+    assert twins_of([*sites, off, np.full((3, 3), 1e12) * [[1], [2], [3]]]) == {}
+
+
+def test_sites_with_the_same_mean_are_no_twins() -> None:
+    rng = np.random.default_rng(3)
+    sites = [x - x.mean(0) for x in rng.normal(size=(300, 5, 4))]
+    assert twins_of(sites) == {}
+    assert twins_of([*sites, -sites[0]]) == {}
+
+
+def test_one_row_and_few_codes_coincide_by_chance() -> None:
+    rng = np.random.default_rng(4)
+    assert twins_of([rng.normal(size=(1, 2))] * 5) == {}
+    codes = [rng.integers(0, 2, (2, 1)).astype(float) for _ in range(30)]
+    assert twins_of(codes) == {}
+    long = [rng.integers(0, 2, (10, 20)).astype(float) for _ in range(30)]
+    assert twins_of([*long, long[7][::-1]]) in ({30: 7}, {7: 30})
+
+
+def test_what_was_not_seen_must_be_the_same() -> None:
+    stack = stack_arrays([np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(3, 2)])
+    weight = np.ones((6, 2))
+    assert found_in(Stack(stack.values, stack.offsets, weight=weight)).of
+    weight[0, 0] = 0
+    assert not found_in(Stack(stack.values, stack.offsets, weight=weight)).of
+
+
+def test_other_families_ask_for_the_very_same_values() -> None:
+    rng = np.random.default_rng(6)
+    rows = rng.gamma(1.0, 5.0, (3, 4, 6))
+    sites = list(rows)
+    assert set(found_among([*sites, rows[0][::-1]], Counts()).of) <= {0, 3}
+    assert found_among([*sites, rows[0][::-1]], Counts()).of
+    assert not found_among([*sites, rows[0] * (1 + 1e-12)], Counts()).of
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("J", [2, 3, 6])
+def test_a_copy_changes_nothing_for_the_others(seed: int, J: int) -> None:
+    sites = honest(seed, J)
+    without = quietly(sites)
+    with pytest.warns(TwinWarning, match=f"'0' and '{J}' sent the same values"):
+        fusion = fuse([*sites, sites[0][::-1]])
+    assert fusion.K == without.K
+    assert fusion.objective == without.objective
+    assert fusion.hyperparameters.keys() == without.hyperparameters.keys()
+    assert np.array_equal(fusion.labels[J], fusion.labels[0][::-1])
+    same = _renamed(fusion.labels[:J], without.labels)
+    assert np.allclose(fusion.atoms, without.atoms[same], rtol=0, atol=0)
+
+
+def _renamed(labels: list[NDArray[np.int64]], others: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """For each atom its number in another matching of the same values, which must be one to one."""
+    pairs = np.unique(np.stack([np.concatenate(labels), np.concatenate(others)]), axis=1)
+    assert pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1]))
+    return pairs[1]
+
+
+def test_twins_are_full_members() -> None:
+    sites = honest(7)
+    fusion = quietly([*sites, sites[3], sites[3]])
+    assert np.array_equal(fusion.counts, fusion.matching.presence.sum(0))
+    assert np.array_equal(np.sort(fusion.counts[: fusion.K])[::-1], fusion.counts[: fusion.K])
+    assert len(fusion.matching.twins or {}) == 2
+    assert fusion.matching.sites_fitted == 6
+
+
+@pytest.mark.parametrize("jitter", [0.0, 1e-9])
+def test_the_order_of_sites_does_not_matter(jitter: float) -> None:
+    rng = np.random.default_rng(8)
+    sites = honest(8)
+    sites += [sites[0] + jitter * rng.normal(size=sites[0].shape), sites[4][::-1]]
+    first = quietly(sites)
+    for _ in range(4):
+        order = rng.permutation(len(sites))
+        other = quietly([sites[j] for j in order])
+        assert other.objective == first.objective
+        assert np.array_equal(other.atoms, first.atoms)
+        assert np.array_equal(other.counts, first.counts)
+        for place, j in enumerate(order):
+            assert np.array_equal(other.labels[place], first.labels[j])
+
+
+def test_junk_sent_twice_is_still_junk() -> None:
+    """What only coinciding sites hold is held by one site."""
+    sites = honest(9, J=20)
+    junk = np.random.default_rng(1).normal(0, 10, (40, 3))
+    fusion = quietly([*sites, junk, junk[::-1]])
+    assert fusion.K == quietly([*sites, junk]).K
+    aside = np.setdiff1d(fusion.labels[20], np.arange(fusion.K))
+    assert len(aside) > 0
+    assert (fusion.counts[aside] == 2).all()
+
+
+def test_outliers_sent_twice_are_set_aside_twice() -> None:
+    sites = honest(10)
+    far = 1e6 * np.random.default_rng(2).normal(size=(4, 3))
+    with pytest.warns(modelweld.OutlierWarning):
+        fusion = quietly([*sites, far, far])
+    kept = fusion.matching.kept
+    assert kept is not None
+    assert (~kept).sum() == 8
+    assert not kept[-8:].any()
+    assert np.array_equal(fusion.atoms[fusion.labels[7]], far)
+    assert np.array_equal(fusion.atoms[fusion.labels[6]], far)
+    assert (fusion.counts[fusion.labels[6]] == 1).all()
+    assert np.array_equal(fusion.counts, fusion.matching.presence.sum(0))
+
+
+def test_where_all_coincide_the_answer_is_what_they_sent() -> None:
+    site = honest(15)[0]
+    with pytest.warns(TwinWarning, match="all sites sent the same"):
+        fusion = fuse([site, site[::-1], site, np.zeros((0, 3))])
+    assert np.allclose(fusion.atoms[fusion.labels[0]], site, rtol=0, atol=1e-4)
+    assert (fusion.counts == 3).all()
+    with pytest.warns(TwinWarning, match="counted once"):
+        larger = fusion.add(honest(15)[1])
+    assert len(larger.matching.twins or {}) == 2
+
+
+def test_independent_sites_are_taken_at_their_word() -> None:
+    sites = honest(11)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TwinWarning)
+        fusion = fuse([*sites, sites[0]], twins="independent")
+        fuse([*sites, sites[0]], preset="paper")
+        plain = fuse([*sites, sites[0]], search="plain")
+    assert fusion.matching.twins is None
+    assert plain.matching.twins is None
+    assert fusion.settings["twins"] == "independent"
+    with pytest.raises(InputError, match="'once' or 'independent'"):
+        fuse(sites, twins="twice")  # type: ignore[arg-type]
+
+
+def test_models_with_names_are_named() -> None:
+    values = honest(12)
+    models = [LocalModel({"v": v}, {"v": ("atom", None)}, site=name) for v, name in zip(values, "abcdef", strict=True)]
+    again = LocalModel({"v": values[0]}, {"v": ("atom", None)}, site="again")
+    with pytest.warns(TwinWarning, match="'a' and 'again'"):
+        fusion = fuse([*models, again])
+    assert fusion.K == fuse(models).K
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_adding_a_copy_counts_it_once(seed: int) -> None:
+    sites = honest(seed)
+    before = quietly(sites)
+    with pytest.warns(TwinWarning, match="'2' and 'late'"):
+        after = before.add(sites[2][::-1], site="late")
+    assert after.K == before.K
+    assert after.objective >= before.objective - 1e-6
+    assert np.array_equal(after.labels[6], after.labels[2][::-1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("gone", [0, 6])
+def test_removing_one_of_two_leaves_the_other_in_the_fit(seed: int, gone: int) -> None:
+    sites = honest(seed)
+    both = quietly([*sites, sites[0]])
+    left = both.remove(gone)
+    alone = quietly(sites[1:] + sites[:1] if gone == 0 else sites)
+    assert left.matching.twins == {}
+    assert left.K == alone.K
+    assert left.objective == pytest.approx(alone.objective, abs=1e-6)
+    assert all(np.array_equal(a, b) for a, b in zip(left.labels, alone.labels, strict=True))
+
+
+def test_a_saved_fusion_knows_its_twins(tmp_path: Path) -> None:
+    sites = honest(13)
+    fusion = quietly([*sites, sites[0]])
+    loaded = modelweld.load(fusion.save(tmp_path / "f.safetensors"))
+    assert loaded.matching.twins == fusion.matching.twins
+    assert loaded.K == fusion.K
+
+
+def test_the_page_names_them(tmp_path: Path) -> None:
+    sites = honest(13)
+    page = quietly([*sites, sites[0]]).report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "&#x27;0&#x27; and &#x27;6&#x27; sent the same values" in page
+
+
+def test_slim_refuses_twins() -> None:
+    sites = honest(14)
+    fusion = quietly([*sites, sites[0]])
+    with pytest.raises(InputError, match="Remove one first"):
+        fusion.slim()
+    assert fusion.remove(6).slim().K == fusion.K
+
+
+@pytest.mark.parametrize("how", ["moments", "atoms", "density"])
+def test_models_are_made_of_what_was_sent_once(how: str) -> None:
+    rng = np.random.default_rng(16)
+    models = [
+        mixture(v, np.ones(v.shape), rng.integers(20, 90, len(v)), counted=True, site=name)
+        for v, name in zip(honest(16), "abcdef", strict=True)
+    ]
+    alone, twice = quietly(models), quietly([models[2].with_(site="first"), *models])
+    assert np.allclose(_by_mean(twice.fused(how)), _by_mean(alone.fused(how)))
+    assert twice.reduce(3).fused("moments").arrays["counts"].sum() == sum(m.arrays["counts"].sum() for m in models)
+    assert twice.once().sites == ["first", "a", "b", "d", "e", "f"]
+    assert alone.once() is alone
+
+
+def _by_mean(model: LocalModel) -> NDArray[np.float64]:
+    table = np.hstack([model.arrays["means"], model.arrays["counts"][:, None]])
+    return np.asarray(table[np.lexsort(table.T.round(6))])
+
+
+def test_a_network_sent_twice_is_one_network() -> None:
+    """In every set the earlier of two sites stands for both, whichever was fitted."""
+    rng = np.random.default_rng(17)
+    layers = [rng.normal(0, 5, shape) for shape in ((4, 6), (6, 5), (5, 3))]
+    noisy = [[w + rng.normal(0, 0.1, w.shape) for w in layers] for _ in range(5)]
+    nets = [
+        network(weights, [np.zeros(6), np.zeros(5), np.zeros(3)], activation="relu", counts=9.0) for weights in noisy
+    ]
+    fusion, alone = quietly([*nets, nets[1]]), quietly(nets)
+    assert [matching.twins for matching in fusion.matchings.values()] == [{5: 1}, {5: 1}]
+    assert fusion.once().sites == list("01234")
+    X = rng.normal(size=(20, 4))
+    assert np.allclose(outputs(fusion.fused("mean"), X), outputs(alone.fused("mean"), X))
