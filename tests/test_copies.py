@@ -186,7 +186,7 @@ def test_pieces_are_sure_of_their_atom_or_not():
 
 @pytest.mark.parametrize(
     ("share", "noise", "believed"),
-    [(0.3, 0.1, True), (0.6, 0.1, True), (0.95, 0.1, False), (0.3, 3.0, False), (0.05, 3.0, True)],
+    [(0.3, 0.1, True), (0.8, 0.1, True), (0.95, 0.1, False), (0.3, 3.0, False), (0.05, 3.0, True)],
 )
 def test_many_or_mistakable_pieces_are_not_believed(share, noise, believed):
     board, truth = doubled_board(0, share=share, copies=Pieces(), noise=noise)

@@ -23,7 +23,7 @@ from modelweld.screening.shift_estimate import explaining_shift, shiftable_array
 from modelweld.screening.twins import find_twins, number_values
 from modelweld.studies.metrics import adjusted_rand
 
-# --- copies (piece_guard.CERTAIN, .75; COLLAPSE, .48) --------------------------------------------------------------
+# --- copies (piece_guard.CERTAIN, .75; COLLAPSE, .42) --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("apart", "sure", "believed"), [(1.3, 0.69, False), (1.8, 0.82, True)])

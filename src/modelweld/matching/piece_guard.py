@@ -17,10 +17,10 @@ CERTAIN, DOUBTFUL_SHARE = 0.75, 0.1
 that send atoms in pieces they are better from .75 on (experiments/strength/guard.py), in few dimensions as well;
 people's movements, whose components overlap, reach .72."""
 
-COLLAPSE = 0.48
-"""Where nearly half of all values would be second pieces, atoms are not split: everything falls together. Sites of very
+COLLAPSE = 0.42
+"""Where more of all values would be second pieces, atoms are not split: everything falls together. Sites of very
 unequal weights that are told too many components come near to that (experiments/right, D=2, Dirichlet(.3): ARI .709 at
-.4, .756 at .48)."""
+.4, .756 at .42)."""
 
 OVERSPLIT, FEWEST_SECOND = 1.5, 4
 """Pieces per atom, on average, and pieces beyond the first of their atom from which a site is named, if no other is
