@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from modelweld.inputs.stack import Stack, stack_arrays
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network, outputs
 from modelweld.screening.twins import Twins, find_twins, number_values
+from modelweld.studies.metrics import adjusted_rand
 
 Sites = list[NDArray[np.float64]]
 
@@ -282,3 +284,30 @@ def test_a_network_sent_twice_is_one_network() -> None:
     assert fusion.once().sites == list("01234")
     X = rng.normal(size=(20, 4))
     assert np.allclose(outputs(fusion.fused("mean"), X), outputs(alone.fused("mean"), X))
+
+
+@pytest.mark.parametrize(("jitter", "named"), [(0.001, True), (0.01, True), (0.05, False), (0.2, False)])
+@pytest.mark.parametrize("J", [3, 20])
+def test_a_near_copy_is_counted_once_and_named(jitter, named, J):
+    """NEARLY is a fiftieth of what lies between sites."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        atoms = rng.normal(0, 4, (10, 5))
+        sites = [atoms[rng.permutation(10)[:7]] + rng.normal(0, 0.4, (7, 5)) for _ in range(J)]
+        copy = rng.permutation(sites[0]) + rng.normal(0, 0.4 * jitter, (7, 5))
+        with pytest.warns(TwinWarning, match=f"'0' and '{J}' sent the same") if named else nullcontext():
+            fusion = fuse([*sites, copy])
+        assert fusion.matching.twins == ({J: 0} if named else {})
+        if named:
+            honest = fuse(sites)
+            assert fusion.K == honest.K
+            assert adjusted_rand(fusion.labels[:-1], honest.labels) == 1
+
+
+def test_sites_that_all_agree_well_are_no_copies():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 4, (6, 3))
+    for noise in (1e-4, 1e-2, 1.0):
+        sites = [atoms + rng.normal(0, noise, atoms.shape) for _ in range(6)]
+        assert fuse(sites).matching.twins == {}
+        assert fuse([*sites[:2], *(site + 50.0 for site in sites[2:4])]).matching.twins == {}

@@ -32,6 +32,7 @@ from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
 from modelweld.progress import tell
 from modelweld.screening.artefacts import artefacts, join_shadows
+from modelweld.screening.near_twins import number_near
 from modelweld.screening.quarantine import (
     put_outliers_back,
     set_idle_aside,
@@ -70,7 +71,13 @@ def fit_once(
     numbers = number_values(given, families)
     stacks, report, atoms = set_idle_aside(given, sites, numbers)
     rows, names = np.flatnonzero(report.keep), [site for j, site in enumerate(sites) if j not in report.sites]
-    matching = fit_distinct(stacks, numbers[rows], names, rows, fit) if once else fit(stacks, names, rows)
+    numbers = numbers[rows]
+    if once:
+        matching = fit_distinct(stacks, numbers, names, rows, fit)
+        near = number_near(matching, stacks, families, numbers)
+        matching = matching if near is numbers else fit_distinct(stacks, near, names, rows, fit)
+    else:
+        matching = fit(stacks, names, rows)
     return matching if report.clean else put_outliers_back(matching, report, given, atoms)
 
 

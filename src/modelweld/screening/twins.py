@@ -82,7 +82,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
             a, b = a[same], b[same]
             same = np.abs(column[a] - column[b]) <= np.minimum(off[site[a]], off[site[b]])
         pairs.append(np.stack([a[same], b[same]]))
-    return _components(np.hstack([np.zeros((2, 0), dtype=np.int64), *pairs]), N)
+    return components(np.hstack([np.zeros((2, 0), dtype=np.int64), *pairs]), N)
 
 
 def _side_by_side(stacks: Sequence[Stack], families: Sequence[Family]) -> tuple[Array, Array]:
@@ -97,7 +97,7 @@ def _side_by_side(stacks: Sequence[Stack], families: Sequence[Family]) -> tuple[
     return columns[0] if len(columns) == 1 else np.hstack(columns), np.concatenate(near)
 
 
-def _components(pairs: Index, N: int) -> Index:
+def components(pairs: Index, N: int) -> Index:
     """The connected parts of a graph, numbered."""
     if not pairs.size:
         return np.arange(N)
@@ -185,9 +185,9 @@ ALL_ALIKE = (
 def _describe(names: Sequence[str]) -> str:
     """That sites of these names coincide, in plain words."""
     return (
-        f"sites {', '.join(map(repr, names[:-1]))} and {names[-1]!r} sent the same values: they are counted once. If "
-        "one was sent twice, or two share a model, leave one out; if they are independent and coincide all the same, "
-        "say so with twins='independent'."
+        f"sites {', '.join(map(repr, names[:-1]))} and {names[-1]!r} sent the same values, or nearly: they are counted "
+        "once. If one was sent twice, or two share a model, leave one out; if they are independent and coincide all "
+        "the same, say so with twins='independent'."
     )
 
 

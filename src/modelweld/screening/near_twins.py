@@ -1,0 +1,76 @@
+"""Sites that nearly repeat another: a copy with rounded or slightly retrained parameters, a copy with noise on it.
+
+What coincides is found before the fit (`screening.twins`). What nearly does is found after it, because nearly is a
+matter of how far sites lie from each other that are not copies: values of two copies differ by next to nothing of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from modelweld.families import Family
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+from modelweld.matching.result import Matching
+from modelweld.screening.twins import components
+
+NEARLY = 0.02
+"""Of the deviation between sites within which a copy lies. A site of 20,000 points lies within .055 of that of one of
+60 points, and two such agree by that much without being copies."""
+
+FEWEST_NUMBERS = 6
+"""Numbers that must agree: fewer agree that well by chance once in 10,000 pairs of sites."""
+
+FEWEST_SITES = 3
+"""Two sites alone say nothing about how far apart others are."""
+
+NEIGHBOURS = 4
+"""How many sites a site is compared with, those whose means are next to its own on a line."""
+
+
+def number_near(matching: Matching, stacks: Sequence[Stack], families: Sequence[Family], numbers: Index) -> Index:
+    """Numbers of values (`twins.number_values`), those of a near copy made the same, if any; `matching` is of them."""
+    if len(stacks[0].sizes) < FEWEST_SITES or not all(family.has_places for family in families):
+        return numbers
+    labels = matching.stacked_labels
+    table = _standardise(np.hstack([stack.blind().values for stack in stacks]), labels)
+    alike = [np.zeros((2, 0), dtype=np.int64)]
+    for one, other in _neighbours(table, labels, matching.offsets):
+        off = table[one] - table[other]
+        known = np.array_equal(numbers[one], numbers[other])
+        if not known and off.size >= FEWEST_NUMBERS and np.mean(off * off) / 2 < NEARLY**2:
+            alike.append(np.stack([numbers[one], numbers[other]]))
+    pairs = np.hstack(alike)
+    return components(pairs, int(numbers.max()) + 1)[numbers] if pairs.size else numbers
+
+
+def _neighbours(table: Array, labels: Index, offsets: Index) -> Iterator[tuple[Index, Index]]:
+    """Values, atom by atom, of two sites that hold the same atoms once each and whose means are close on a line."""
+    spans = [_by_label(labels, np.arange(a, b)) for a, b in pairwise(offsets.tolist())]
+    whole = [span for span in spans if len(span) and (np.diff(labels[span]) > 0).all()]
+    line = table @ np.random.default_rng(0).normal(size=table.shape[1])
+    order = sorted(whole, key=lambda span: float(line[span].mean()))
+    for lag in range(1, NEIGHBOURS + 1):
+        for one, other in zip(order, order[lag:], strict=False):
+            if np.array_equal(labels[one], labels[other]):
+                yield one, other
+
+
+def _by_label(labels: Index, span: Index) -> Index:
+    """Values by the numbers of their atoms."""
+    return np.asarray(span[np.argsort(labels[span], kind="stable")])
+
+
+def _standardise(values: Array, labels: Index) -> Array:
+    """Values in deviations of values about the mean of their atom, column by column."""
+    K = int(labels.max(initial=-1)) + 1
+    count = np.bincount(labels, minlength=K)
+    sums = np.zeros((K, values.shape[1]))
+    np.add.at(sums, labels, values)
+    about = values - (sums / np.maximum(count, 1)[:, None])[labels]
+    free = max(int((count - (count > 0)).sum()), 1)
+    deviation = np.sqrt(np.square(about).sum(0) / free)
+    return values / np.where(deviation > 0, deviation, np.inf)
