@@ -6,6 +6,7 @@
 | screen | gross outliers stay out of the fit | `screening.outliers`, `screening.quarantine` |
 | run | start, Algorithm 1 and the search round it | `matching.search` |
 | finish | labels in the order given, atoms by count, artefacts last | `screening.artefacts`, `matching.result` |
+| take back | matches that a site's own values contradict, for kinds that ask for it | `screening.own_neighbours` |
 | put back | outliers are in the result, each an atom of its own | `screening.quarantine` |
 | screen again | a site that is off by a constant is set aside, the others refitted | `screening.quarantine` |
 """
@@ -28,7 +29,8 @@ from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
 from modelweld.progress import tell
 from modelweld.screening.artefacts import artefacts
-from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, set_shifted_aside
+from modelweld.screening.own_neighbours import take_back
+from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, set_shifted_aside, staying
 
 Parts = Mapping[Key, tuple[Stack, Family]]
 """The arrays that decide a set's matching: their values of all sites, and their families."""
@@ -56,7 +58,10 @@ def match(
             "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2).",
             ConvergenceWarning,
         )
-    matching = put_outliers_back(finish(board, progress, names, order, stacks[0].offsets), report, given)
+    matching = finish(board, progress, names, order, stacks[0].offsets)
+    if plan.guard:
+        matching = take_strangers_back(matching, stacks, staying(sites, report), rng)
+    matching = put_outliers_back(matching, report, given)
     return set_aside_shifted(matching, given, sites, rng) if plan.screen else matching
 
 
@@ -75,6 +80,17 @@ def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, o
     """The matching a user sees, with atoms that are pieces or mixtures of others set aside."""
     found = artefacts(board) if isinstance(board, Board) and board.pieces is not None else []
     return make_matching(board, progress, names, order, offsets, found)
+
+
+def take_strangers_back(
+    matching: Matching, stacks: Sequence[Stack], sites: Sequence[str], rng: np.random.Generator
+) -> Matching:
+    """The matching without matches that the sites' own values contradict; hyperparameters stay."""
+
+    def at(labels: Index) -> Matching:
+        return refit(matching, stacks, labels, rng, learn=False)
+
+    return take_back(matching, stacks, sites, at)
 
 
 def set_aside_shifted(

@@ -66,6 +66,8 @@ class Plan:
         Whether to say so.
     engine : {"auto", "numpy", "compiled"}
         What does the sweeps.
+    guard : bool
+        Whether matches that a site's own values contradict are taken back: `screening.own_neighbours`.
     """
 
     prior: Prior
@@ -75,6 +77,7 @@ class Plan:
     max_sweeps: int = MOST_SWEEPS
     warn: bool = True
     engine: Engine = "auto"
+    guard: bool = False
 
     def __post_init__(self) -> None:
         if self.engine not in ("auto", "numpy", "compiled"):

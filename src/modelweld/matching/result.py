@@ -64,7 +64,7 @@ class Matching:
     objective : float
         Log probability of the matching plus log evidence.
     history : tuple of float
-        The objective after every sweep and every update of hyperparameters.
+        The objective after every sweep and every update of hyperparameters, and after matches were taken back.
     changes : tuple of int
         How many groups changed in each sweep.
     converged : bool
@@ -80,7 +80,7 @@ class Matching:
     kept : bool array (N,) or None
         Which local parameters were fitted; the others are gross outliers. None if nobody looked.
     reasons : tuple of str
-        Why the others were not, in plain words.
+        Why the others were not, and why matches were taken back, in plain words.
     """
 
     stacked_labels: Index

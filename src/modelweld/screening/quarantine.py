@@ -56,6 +56,11 @@ def set_outliers_aside(
     return [stack.take(kept, offsets_of(sizes[stay])) for stack in stacks], report
 
 
+def staying(sites: Sequence[str], report: OutlierReport | None) -> list[str]:
+    """Names of the sites that are not set aside whole."""
+    return [site for j, site in enumerate(sites) if report is None or j not in report.sites]
+
+
 def put_outliers_back(matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack]) -> Matching:
     """The matching of the values fitted, with those set aside put back: each an atom of its own, after all others."""
     if report is None:
@@ -76,7 +81,7 @@ def put_outliers_back(matching: Matching, report: OutlierReport | None, stacks: 
             for (name, values), stack in zip(matching.values.items(), stacks, strict=True)
         },
         kept=report.keep,
-        reasons=tuple(report.reasons),
+        reasons=(*matching.reasons, *report.reasons),
     )
 
 
