@@ -139,7 +139,7 @@ class HMM(Kind):
         return [_with_covariances(m, beside=diagonal) if "variances" in m.arrays else m for m in models]
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
-        """Standard errors for Gaussian states: nominal ones where no site has numbers, else by what frames are worth."""
+        """Standard errors for Gaussian states: nominal where no site has numbers, else by what frames are worth."""
         if are_merged(models) or are_correlated(models):
             return [weigh_states(m) for m in models]
         bare = not any(m.facts.get("counted") for m in models) and "means" in models[0].arrays
