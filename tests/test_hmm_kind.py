@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from modelweld import InputError, fuse
+from modelweld import Gaussian, InputError, fuse, read
 from modelweld.kinds.hmm import HMM, hmm, shares, shrunk
+from modelweld.kinds.hmm_states import weigh_states
 from modelweld.libraries.hmm_counts import posterior_counts, stationary
 
 
@@ -89,6 +90,135 @@ def test_what_cannot_be_fused_is_named():
     fusion = fuse([chain(rng).with_(site="north"), chain(rng, counted=False).with_(site="south")])
     with pytest.raises(InputError, match="site south does not say how many frames"):
         HMM().fused(fusion, "counts")
+
+
+def merged(rng, means, **options):
+    """A counted chain whose fit merged states that are one, as it says by its zeta."""
+    K, D = means.shape
+    emissions = {"means": means, "covariances": np.stack([np.eye(D)] * K)}
+    made = chain(rng, K, D, emissions=emissions, **options)
+    return made.with_(facts={**made.facts, "zeta": 0.5})
+
+
+def decided_by(sites):
+    """Arrays that decide, and whether a site may hold a state in pieces."""
+    fusion = fuse(sites)
+    return list(fusion.matching.families), not HMM().holds_atoms_once(fusion.models)
+
+
+def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_whole():
+    rng = np.random.default_rng(5)
+    means = rng.normal(0, 9, (3, 2))
+    sites = [merged(rng, means), merged(rng, means[[1, 2, 0]])]
+    assert decided_by(sites) == (["means", "covariances"], False)
+    fusion = fuse(sites)
+    assert fusion.K == 3
+    for model in fusion.models:
+        frames = np.asarray(model.arrays["moves"]).sum(0) + np.asarray(model.arrays["starts"])
+        assert np.allclose(np.asarray(model.weight["covariances"]).reshape(3, -1)[:, 0], frames)
+    assert decided_by([merged(rng, means) for _ in range(4)]) == (["means"], False)  # enough sites to learn noise from
+
+
+def test_states_may_be_pieces_where_fits_do_not_merge_them_or_sites_say_nothing():
+    rng = np.random.default_rng(6)
+    means = rng.normal(0, 9, (3, 2))
+    plain = [m.with_(facts={"counted": True}) for m in (merged(rng, means), merged(rng, means))]
+    assert decided_by(plain) == (["means"], True)
+    assert decided_by([plain[0], merged(rng, means)]) == (["means"], True)
+    noisy = [m.with_(facts={**m.facts, "noisy": ["means"]}) for m in (merged(rng, means), merged(rng, means))]
+    assert decided_by(noisy) == (["means"], True)  # covariances do not fit means with noise
+
+
+@pytest.mark.parametrize(
+    ("times", "arrays", "pieces"),
+    [
+        ((1.9, 1.9), ["means"], True),
+        ((2.0, 2.1), ["means", "covariances"], True),
+        ((1e3, 1e3), ["means", "covariances"], False),
+        ((1e3, "?"), ["means"], True),
+        ((1e3, None), ["means"], True),
+    ],
+)
+def test_correlated_frames_bring_covariances_in_and_scarce_ones_shut_pieces_out(times, arrays, pieces):
+    rng = np.random.default_rng(7)
+    means = rng.normal(0, 9, (3, 2))
+    sites = [merged(rng, means).with_(facts={"counted": True, "correlation_time": time}) for time in times]
+    assert decided_by(sites) == (arrays, pieces)
+
+
+def test_what_is_asked_for_rules():
+    rng = np.random.default_rng(8)
+    sites = [merged(rng, rng.normal(0, 9, (3, 2))) for _ in range(2)]
+    assert list(fuse(sites, {"means": Gaussian()}).matching.families) == ["means"]
+    plain = [m.with_(variance={}) for m in sites]  # they do not say how well they know
+    assert decided_by(plain)[0] == ["means"]
+
+
+@pytest.mark.parametrize("facts", [{}, {"zeta": 1.0}, {"correlation_time": 1e3}])
+def test_only_fits_that_may_cut_states_hold_them_in_pieces(facts):
+    rng = np.random.default_rng(11)
+    truth = rng.normal(0, 9, (5, 2))
+
+    def site(means):
+        made = chain(rng, len(means), 2, emissions={"means": means, "covariances": np.stack([np.eye(2)] * len(means))})
+        return made.with_(facts={**made.facts, **facts})
+
+    cut = np.vstack([truth, truth[:1] + 0.4])
+    fusion = fuse([site(cut), *(site(truth + rng.normal(0, 0.1, truth.shape)) for _ in range(5))])
+    assert (len(set(fusion.labels[0].tolist())) == 6) == bool(facts)
+
+
+def test_correlated_frames_count_for_fewer_however_often_it_is_said():
+    rng = np.random.default_rng(12)
+    sites = [merged(rng, rng.normal(0, 9, (3, 2))).with_(facts={"counted": True, "correlation_time": 4.0})]
+    (once,) = HMM().weigh(sites)
+    (twice,) = HMM().weigh([once])
+    frames = np.asarray(once.arrays["moves"]).sum(0) + np.asarray(once.arrays["starts"])
+    for model in (once, twice):
+        assert np.allclose(model.variance["means"][:, 0], 1 / np.maximum(frames / 4, 1))
+        assert np.allclose(np.asarray(model.weight["covariances"]).reshape(3, -1)[:, 0], frames / 4)
+
+
+@pytest.mark.parametrize(("D", "arrays"), [(50, ["means", "covariances"]), (51, ["means"])])
+def test_covariances_of_many_features_do_not_decide(D, arrays):
+    rng = np.random.default_rng(14)
+    sites = [m.with_(facts={**m.facts, "correlation_time": 3.0}) for m in (chain(rng, 3, D), chain(rng, 3, D))]
+    assert list(HMM().families(HMM().harmonise(sites))) == arrays
+
+
+def test_diagonal_states_stay_diagonal():
+    rng = np.random.default_rng(13)
+    sites = [m.with_(facts={**m.facts, "correlation_time": 3.0}) for m in (chain(rng), chain(rng), chain(rng))]
+    fusion = fuse(sites[:2])
+    assert list(fusion.matching.families) == ["means", "covariances"]
+    assert "covariances" not in fusion.fused().arrays
+    assert "covariances" not in fusion.add(sites[2], site="late").fused().arrays
+
+
+def test_a_covariance_without_volume_tells_nothing():
+    rng = np.random.default_rng(9)
+    means = rng.normal(0, 9, (3, 2))
+    flat = merged(rng, means)
+    covariances = np.array(flat.arrays["covariances"])
+    covariances[1] = [[1.0, 1.0], [1.0, 1.0]]
+    flat = flat.with_(arrays={**flat.arrays, "covariances": covariances})
+    weight = np.asarray(weigh_states(flat).weight["covariances"]).reshape(3, -1)[:, 0]
+    assert weight[1] == 0 < min(weight[0], weight[2])
+    assert fuse([flat, merged(rng, means)]).K == 3
+
+
+@pytest.mark.hmm
+@pytest.mark.parametrize("width", [1, 12])
+def test_sites_measure_how_alike_their_frames_are(width):
+    from hmmlearn.hmm import GaussianHMM
+
+    rng = np.random.default_rng(10)
+    noise = np.apply_along_axis(np.convolve, 0, rng.normal(size=(600, 2)), np.ones(width), "same") / np.sqrt(width)
+    X = noise + np.repeat([[0.0, 0.0], [30.0, 30.0]], 300, axis=0)
+    model = GaussianHMM(2, random_state=0).fit(X)
+    measured = read(model, X=X).facts["correlation_time"]
+    assert measured == pytest.approx(width, rel=0.25)
+    assert "correlation_time" not in read(model, lengths=[600]).facts
 
 
 @pytest.mark.hmm

@@ -541,6 +541,8 @@ def test_too_few_states_and_steps_are_said():
     X, _, lengths = small()
     with pytest.warns(ModelweldWarning, match="all 2 states are in use"):
         StickyHDPHMM(2, zeta=1.0, random_state=0).fit(X, lengths)
+    with pytest.warns(ModelweldWarning, match="in the first fit, by which zeta is chosen"):
+        StickyHDPHMM(2, random_state=0).fit(X, lengths)
     with pytest.warns(ConvergenceWarning, match="raise max_iter"):
         StickyHDPHMM(9, zeta=1.0, max_iter=1, tol=1e-12, window=8, random_state=0).fit(X, lengths)
 

@@ -7,7 +7,8 @@ have descriptions in common make a pair of sites.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from itertools import combinations
 
 import numpy as np
 from data import Array, Person, takes
@@ -84,3 +85,39 @@ def pairs(seed: int = 0) -> list[tuple[Person, Person]]:
         if min(len(p.X) for p in both) >= FEWEST_FRAMES // 2:
             result.append((both[0]._replace(name=f"person {name}"), both[1]._replace(name=f"person {name} again")))
     return result
+
+
+FEWEST_SHARED, MOST_SHARED, MOST_ALONE = 3, 6, 4
+"""Descriptions that two people must share, and that are taken of those they share and do not."""
+
+MOST_PAIRS = 2
+"""In which a person occurs."""
+
+
+def strangers(seed: int = 0) -> list[tuple[Person, Person]]:
+    """Pairs of sessions of two people, those who share most descriptions first."""
+    people, used, result = described(), Counter[str](), []
+    by_shared = sorted(combinations(sorted(people, key=int), 2), key=lambda pair: -len(_shared(people, pair)))
+    for pair in by_shared:
+        if len(_shared(people, pair)) < FEWEST_SHARED:
+            break
+        if max(used[name] for name in pair) >= MOST_PAIRS:
+            continue
+        rng = np.random.default_rng([int(pair[0]), int(pair[1]), seed])
+        names = [str(d) for d in rng.permutation(_shared(people, pair))[:MOST_SHARED]]
+        shared, both = list(names), []
+        for name in pair:
+            own = people[name]
+            held = shared + [str(d) for d in rng.permutation(sorted(set(own) - set(shared)))[:MOST_ALONE]]
+            names += [d for d in held if d not in names]
+            made = session(own, held, rng)
+            activity = np.array([names.index(held[a]) for a in made.activity])
+            both.append(made._replace(name=f"person {name}", activity=activity))
+        if min(len(p.X) for p in both) >= FEWEST_FRAMES // 2:
+            result.append((both[0], both[1]))
+            used.update(pair)
+    return result
+
+
+def _shared(people: dict[str, dict[str, list[Array]]], pair: tuple[str, str]) -> list[str]:
+    return sorted(set(people[pair[0]]) & set(people[pair[1]]))

@@ -180,6 +180,8 @@ def _fuse_models(
     if families is None:
         sites = kind.weigh(sites)
         families = kind.families(sites)
+        once = plan.pieces == "auto" and kind.holds_atoms_once(sites)
+        plan = replace(plan, pieces=False if once else plan.pieces, guard=kind.has_strangers(sites))
     if plan.screen == "auto":
         plan = replace(plan, screen=kind.has_outliers)
     matchings: dict[str, Matching] = {}

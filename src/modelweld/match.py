@@ -7,6 +7,7 @@
 | screen | gross outliers stay out of the fit | `screening.outliers`, `screening.quarantine` |
 | run | start, Algorithm 1 and the search round it | `matching.search` |
 | finish | far pieces join atoms; atoms by count, mixtures of them last | `screening.artefacts`, `matching.result` |
+| take back | matches that a site's own values contradict, for kinds that ask for it | `screening.own_neighbours` |
 | put back | outliers are in the result, each an atom of its own | `screening.quarantine` |
 | screen again | a site that is off by a constant is set aside, the others refitted | `screening.quarantine` |
 | put back | sites that coincide are labelled alike | `screening.twins` |
@@ -33,11 +34,13 @@ from modelweld.matching.search import board_at, run
 from modelweld.progress import tell
 from modelweld.screening.artefacts import artefacts, join_shadows
 from modelweld.screening.near_twins import number_near
+from modelweld.screening.own_neighbours import take_back
 from modelweld.screening.quarantine import (
     put_outliers_back,
     set_idle_aside,
     set_outliers_aside,
     set_shifted_aside,
+    staying,
 )
 from modelweld.screening.twins import Fit, fit_distinct, number_values
 
@@ -102,7 +105,10 @@ def fit_independent(
             "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2).",
             ConvergenceWarning,
         )
-    matching = put_outliers_back(finish(board, progress, names, order, stacks[0].offsets), report, given)
+    matching = finish(board, progress, names, order, stacks[0].offsets)
+    if plan.guard:
+        matching = take_strangers_back(matching, stacks, staying(sites, report), rng)
+    matching = put_outliers_back(matching, report, given)
     if matching.copies is not None:
         name_oversplit(matching, sites)
     return replace(set_aside_shifted(matching, given, sites, rng), screened=True) if plan.screen else matching
@@ -127,6 +133,17 @@ def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, o
         board, found = join_shadows(board, found)
         objective = board.objective()
     return make_matching(board, progress, names, order, offsets, objective, found)
+
+
+def take_strangers_back(
+    matching: Matching, stacks: Sequence[Stack], sites: Sequence[str], rng: np.random.Generator
+) -> Matching:
+    """The matching without matches that the sites' own values contradict; hyperparameters stay."""
+
+    def at(labels: Index) -> Matching:
+        return refit(matching, stacks, labels, rng, learn=False)
+
+    return take_back(matching, stacks, sites, at)
 
 
 def set_aside_shifted(

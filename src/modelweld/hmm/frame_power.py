@@ -50,13 +50,30 @@ def autocorrelation_time(x: Array, path: Index, offsets: Index, emissions: Emiss
     for k in np.unique(path):
         own = path == k
         residual[own] = np.linalg.solve(root[k], (x[own] - emissions.mean[k]).T).T
-    begins = np.zeros(len(x), dtype=bool)
+    return correlation_time(residual, path, offsets)
+
+
+def correlation_time(residual: Array, path: Index, offsets: Index) -> float:
+    """The time tau of residuals (T, D) in units of their state's deviations, within runs of one state; at least 1.
+
+    Examples
+    --------
+    >>> rng, one = np.random.default_rng(0), np.zeros(2000, dtype=int)
+    >>> white = rng.normal(size=(2000, 3))
+    >>> correlation_time(white, one, np.array([0, 2000]))
+    1.0
+    >>> slow = np.apply_along_axis(np.convolve, 0, white, np.ones(8), "same")
+    >>> round(correlation_time(slow, one, np.array([0, 2000])))
+    8
+    """
+    begins = np.zeros(len(residual), dtype=bool)
     begins[offsets[:-1]] = True
     begins[1:] |= path[1:] != path[:-1]
     run = np.cumsum(begins)
     variance = np.square(residual).mean(axis=0)
-    total, open_ = np.ones(x.shape[1]), np.ones(x.shape[1], dtype=bool)
-    for lag in range(1, min(LONGEST_LAG, len(x) - 1) + 1):
+    D = residual.shape[1]
+    total, open_ = np.ones(D), np.ones(D, dtype=bool)
+    for lag in range(1, min(LONGEST_LAG, len(residual) - 1) + 1):
         same = run[lag:] == run[:-lag]
         if same.sum() < FEWEST_PAIRS or not open_.any():
             break

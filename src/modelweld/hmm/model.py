@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
+from modelweld.errors import ConvergenceWarning, InputError, warn_user
 from modelweld.hmm.ascent import Point, Posterior, Problem
 from modelweld.hmm.emissions import Prior, learned_prior
 from modelweld.hmm.forward_backward import forward_backward, most_probable
 from modelweld.hmm.frame_power import autocorrelation_time, power
 from modelweld.hmm.merge_delete import Course
 from modelweld.hmm.sequences import Sequences, checked_sequences
-from modelweld.hmm.settings import check_settings, is_number
+from modelweld.hmm.settings import PILOT, check_settings, is_number, warn_if_all_used
 from modelweld.hmm.statistics import features
 from modelweld.hmm.sticks import Sticks
 from modelweld.hmm.summary import Summary
@@ -245,6 +245,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
     def _correlation_time(self, scaled: Sequences, unit: Array, seed: int) -> float:
         """The autocorrelation time within the states of a fit with zeta 1."""
         point = self._course(scaled, unit, 1.0, seed).point
+        warn_if_all_used(len(point.statistics.starts), self.n_states, PILOT)
         at = Posterior.of(
             point.statistics, point.sticks, point.prior, zeta=1.0, at=self._concentrations, learn_scale=False
         )
@@ -292,8 +293,4 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
                 f"no step gained less than tol among the last {self.max_iter}: raise max_iter or tol.",
                 ConvergenceWarning,
             )
-        if self.n_states_ == self.n_states > 1:
-            warn_user(
-                f"all {self.n_states} states are in use, so that there may be more of them: raise n_states.",
-                ModelweldWarning,
-            )
+        warn_if_all_used(self.n_states_, self.n_states, "so that there may be more of them: raise n_states")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, ModelweldWarning, warn_user
 
 if TYPE_CHECKING:
     from modelweld.hmm.model import StickyHDPHMM
@@ -34,3 +34,16 @@ def check_settings(model: StickyHDPHMM) -> None:
 def is_number(value: object) -> TypeGuard[float]:
     """Whether a setting is a real number."""
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+PILOT = (
+    "in the first fit, by which zeta is chosen: if they are too wide, frames seem more alike than they are, and zeta "
+    "is too small. Raise n_states, or give zeta"
+)
+"""What it means that the fit which takes frames for independent, and so cuts them finely, is short of states."""
+
+
+def warn_if_all_used(found: int, most: int, meaning: str) -> None:
+    """Say that a fit ended with as many states as it may have."""
+    if found == most > 1:
+        warn_user(f"all {most} states are in use, {meaning}.", ModelweldWarning)

@@ -9,6 +9,8 @@ that begin and of frames, the chain's sufficient statistics; they add. Emissions
     rates (state, feature)
 
 States are matched by emissions: means with their standard errors, symbols, or rates with the frames behind them.
+Where frames are correlated, or few sites send states that their fits merged, covariances decide besides
+(`modelweld.kinds.hmm_states`).
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
+from modelweld.kinds.hmm_states import are_correlated, are_merged, are_scarce, weigh_states
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_components import merge_components, squared_errors
 from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Transitions
+from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -129,12 +133,15 @@ class HMM(Kind):
             raise InputError(
                 f"states with different emissions do not fuse: the sites have {' and '.join(sorted(kinds))}."
             )
-        if len({"covariances" in m.arrays for m in models}) == 1:
+        diagonal = all("covariances" not in m.arrays or "variances" in m.arrays for m in models)
+        if diagonal and not are_correlated(models):
             return list(models)
-        return [m if "covariances" in m.arrays else _with_covariances(m) for m in models]
+        return [_with_covariances(m, beside=diagonal) if "variances" in m.arrays else m for m in models]
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
-        """Standard errors for Gaussian states, where no site says how many frames it has."""
+        """Standard errors for Gaussian states: nominal where no site has numbers, else by what frames are worth."""
+        if are_merged(models) or are_correlated(models):
+            return [weigh_states(m) for m in models]
         bare = not any(m.facts.get("counted") for m in models) and "means" in models[0].arrays
         return count_bare(models) if bare else list(models)
 
@@ -142,11 +149,22 @@ class HMM(Kind):
         """Matched by emissions; means are told apart as finely as the states' own widths allow."""
         from modelweld.families.counts import Counts
         from modelweld.families.rates import Rates
+        from modelweld.families.wishart.scatter import Scatter
 
         arrays = models[0].arrays
         if "means" in arrays:
-            return {"means": Gaussian(resolution=resolution(models))}
+            few = len(models) < FEWEST_FOR_SPECTRUM and are_merged(models)
+            beside: dict[Key, Family] = {"covariances": Scatter()} if few or are_correlated(models) else {}
+            return {"means": Gaussian(resolution=resolution(models)), **beside}
         return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
+
+    def holds_atoms_once(self, models: Sequence[LocalModel]) -> bool:
+        """Whether states were merged where they are one, or are known too little to be told from pieces."""
+        return are_merged(models) or (are_correlated(models) and are_scarce(models))
+
+    def has_strangers(self, models: Sequence[LocalModel]) -> bool:
+        """Whether sites may differ by more than their states: where these are merged, or frames correlated."""
+        return are_merged(models) or are_correlated(models)
 
     def fused(self, fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
         """One state per atom; expected numbers are added.
@@ -171,7 +189,7 @@ class HMM(Kind):
         counts = fusion.total("counts")
         emissions: dict[str, Array] = {}
         if "means" in first.arrays:
-            spread = "covariances" if "covariances" in first.arrays else "variances"
+            spread = "variances" if "variances" in first.arrays else "covariances"
             parts = [
                 np.concatenate([np.asarray(m.arrays[name]) for m in models]) for name in ("means", spread, "counts")
             ]
@@ -209,15 +227,13 @@ class HMM(Kind):
         return Transitions(fusion.total("moves"), fusion.total("starts"), fusion.total("counts"))
 
 
-def _with_covariances(model: LocalModel) -> LocalModel:
-    emissions = {}
-    for name, values in model.arrays.items():
-        if name.endswith("variances"):
-            spreads = np.asarray(values)
-            name, values = name.replace("variances", "covariances"), spreads[..., None, :] * np.eye(spreads.shape[-1])
-        if name in EMISSIONS:
-            emissions[name] = np.asarray(values)
-    return _again(model, emissions).with_(variance=model.variance)
+def _with_covariances(model: LocalModel, *, beside: bool) -> LocalModel:
+    """Variances as covariances, in place of them, or `beside` those of states: to match by."""
+    emissions = {name: np.asarray(values) for name, values in model.arrays.items() if name in EMISSIONS}
+    for name in ["variances"] if beside else [name for name in emissions if name.endswith("variances")]:
+        spreads = emissions[name] if beside else emissions.pop(name)
+        emissions[name.replace("variances", "covariances")] = spreads[..., None, :] * np.eye(spreads.shape[-1])
+    return _again(model, emissions).with_(variance=model.variance, weight=model.weight)
 
 
 def _again(model: LocalModel, emissions: Mapping[str, Array]) -> LocalModel:

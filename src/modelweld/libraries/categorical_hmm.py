@@ -36,7 +36,7 @@ def read(model: CategoricalHMM | MultinomialHMM | VariationalCategoricalHMM, tol
         trials = float(np.max(getattr(model, "n_trials", None) or 1))
         probabilities = shares(model.emissionprob_posterior_) if variational else np.asarray(model.emissionprob_)
         table = probabilities * chain.counts[:, None] * trials
-    moves, starts, counts, counted = chain
+    moves, starts, counts, counted, _ = chain
     symbols = told.features if told.features is not None else [str(i) for i in range(table.shape[1])]
     facts = {"n_trials": int(np.max(model.n_trials))} if getattr(model, "n_trials", None) is not None else {}
     return hmm(moves, starts, counts, {"symbols": table}, counted=counted, symbols=symbols, facts=facts)

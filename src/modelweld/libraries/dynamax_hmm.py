@@ -31,9 +31,11 @@ def read(model: ParamsGaussianHMM, told: ChainFacts) -> LocalModel:
         shares(np.asarray(model.transitions.transition_matrix, dtype=np.float64)),
         lambda frames: _log_densities(frames, means, covariances),
     )
-    moves, starts, counts, counted = chain_counts(chain, told)
+    found = chain_counts(chain, told)
+    moves, starts, counts, counted, _ = found
     emissions = {"means": means, "covariances": covariances}
-    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features)
+    facts = found.correlation(told.X, means, covariances)
+    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features, facts=facts)
 
 
 def _log_densities(frames: Array, means: Array, covariances: Array) -> Array:

@@ -36,8 +36,9 @@ def read(model: GaussianHMM | VariationalGaussianHMM, told: ChainFacts) -> Local
     means = np.asarray(model.means_, dtype=np.float64)
     name, spreads = spreads_of(model, means.shape)
     emissions = {"means": means, name: spreads}
-    moves, starts, counts, counted = chain
-    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features)
+    moves, starts, counts, counted, _ = chain
+    facts = chain.correlation(told.X, means, spreads)
+    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features, facts=facts)
 
 
 def spreads_of(model: GaussianHMM | GMMHMM, shape: tuple[int, ...]) -> tuple[str, Array]:

@@ -27,7 +27,8 @@ def read(model: GMMHMM, told: ChainFacts) -> LocalModel:
     told : lengths, X, features
         As `modelweld.libraries.hmm_counts.told_of_chain` spells them out.
     """
-    moves, starts, counts, counted = chain_counts(Chain.of(model), told)
+    chain = chain_counts(Chain.of(model), told)
+    moves, starts, counts, counted, _ = chain
     means = np.asarray(model.means_, dtype=np.float64)
     K, M, D = means.shape
     name, spreads = spreads_of(model, means.shape)
@@ -42,7 +43,8 @@ def read(model: GMMHMM, told: ChainFacts) -> LocalModel:
         f"part_{name}": spreads,
         "part_counts": part_counts,
     }
-    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features)
+    facts = chain.correlation(told.X, common, common_spreads)
+    return hmm(moves, starts, counts, emissions, counted=counted, features=told.features, facts=facts)
 
 
 def write(local: LocalModel, like: str) -> GMMHMM:

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import offsets_of
+from modelweld.inputs.stack import Index, offsets_of
+from modelweld.kinds.mixture_components import diagonals
 
 if TYPE_CHECKING:
     from hmmlearn.base import BaseHMM
@@ -82,12 +83,27 @@ class Chain(NamedTuple):
 
 
 class ChainCounts(NamedTuple):
-    """Expected transitions (K, K), starts (K,), frames (K,); whether they are numbers or only shares."""
+    """Expected transitions (K, K), starts (K,), frames (K,); whether they are numbers or only shares.
+
+    `path` has every frame's most probable state, sequence by sequence, where the sequences were there to look at.
+    """
 
     moves: Array
     starts: Array
     counts: Array
     counted: bool
+    path: tuple[Index, ...] = ()
+
+    def correlation(self, X: ArrayLike | None, means: Array, spreads: Array) -> dict[str, float]:
+        """Frames that are worth one, as the fact `correlation_time`, given the states; nothing without sequences."""
+        if X is None or not self.path:
+            return {}
+        from modelweld.hmm.frame_power import correlation_time
+
+        deviations = np.sqrt(np.maximum(diagonals(spreads), np.finfo(float).tiny))
+        path = np.concatenate(self.path)
+        residual = (np.asarray(X, dtype=np.float64) - means[path]) / deviations[path]
+        return {"correlation_time": correlation_time(residual, path, offsets_of([len(p) for p in self.path]))}
 
 
 def chain_counts(chain: Chain, facts: ChainFacts) -> ChainCounts:
@@ -100,9 +116,15 @@ def chain_counts(chain: Chain, facts: ChainFacts) -> ChainCounts:
         if sum(ends) != len(frames):
             raise InputError(f"lengths add up to {sum(ends)}, but X has {len(frames)} frames.")
         log_density = log_density_of(frames)
-        found = [posterior_counts(start, move, log_density[a:b]) for a, b in pairwise(offsets_of(ends))]
-        moves, starts, counts = (np.sum(part, axis=0) for part in zip(*found, strict=True))
-        return ChainCounts(moves, starts, counts, True)
+        found = [posteriors(start, move, log_density[a:b]) for a, b in pairwise(offsets_of(ends))]
+        states = [posterior for _, posterior in found]
+        return ChainCounts(
+            moves=np.sum([moves for moves, _ in found], axis=0),
+            starts=np.sum([posterior[0] for posterior in states], axis=0),
+            counts=np.sum([posterior.sum(axis=0) for posterior in states], axis=0),
+            counted=True,
+            path=tuple(posterior.argmax(axis=1) for posterior in states),
+        )
     if lengths is not None:
         numbers = np.asarray(lengths, dtype=np.int64)
         if numbers.ndim != 1 or (numbers < 1).any():
@@ -124,7 +146,7 @@ def beyond_prior(model: VariationalGaussianHMM) -> tuple[Array, Array]:
 
 
 def posterior_counts(start: Array, move: Array, log_density: Array) -> tuple[Array, Array, Array]:
-    """Expected transitions, starts and frames given one sequence: scaled forward and backward passes.
+    """Expected transitions, starts and frames given one sequence.
 
     Examples
     --------
@@ -132,6 +154,12 @@ def posterior_counts(start: Array, move: Array, log_density: Array) -> tuple[Arr
     >>> counts.round(3), moves.sum().round(3)
     (array([3., 0.]), np.float64(2.0))
     """
+    moves, posterior = posteriors(start, move, log_density)
+    return moves, posterior[0], posterior.sum(axis=0)
+
+
+def posteriors(start: Array, move: Array, log_density: Array) -> tuple[Array, Array]:
+    """Expected transitions, and probabilities (T, K) of states, given one sequence: scaled passes to and fro."""
     T, K = log_density.shape
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     forward, backward, scale = np.empty((T, K)), np.ones((T, K)), np.empty(T)
@@ -145,8 +173,7 @@ def posterior_counts(start: Array, move: Array, log_density: Array) -> tuple[Arr
         backward[t] = move @ (density[t + 1] * backward[t + 1]) / scale[t + 1]
     posterior = forward * backward
     arriving = density[1:] * backward[1:] / scale[1:, None]
-    moves = move * (forward[:-1].T @ arriving)
-    return moves, posterior[0], posterior.sum(axis=0)
+    return move * (forward[:-1].T @ arriving), posterior
 
 
 def stationary(move: Array) -> Array:

@@ -26,7 +26,7 @@ def read(model: PoissonHMM, told: ChainFacts) -> LocalModel:
     told : lengths, X, features
         As `modelweld.libraries.hmm_counts.told_of_chain` spells them out.
     """
-    moves, starts, counts, counted = chain_counts(Chain.of(model), told)
+    moves, starts, counts, counted, _ = chain_counts(Chain.of(model), told)
     rates = {"rates": np.asarray(model.lambdas_, dtype=np.float64)}
     return hmm(moves, starts, counts, rates, counted=counted, features=told.features)
 

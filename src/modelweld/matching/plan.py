@@ -71,6 +71,8 @@ class Plan:
         What does the sweeps.
     twins : {"once", "independent"}
         What coinciding sites are.
+    guard : bool
+        Whether matches that a site's own values contradict are taken back: `screening.own_neighbours`.
     """
 
     prior: Prior | Auto
@@ -82,6 +84,7 @@ class Plan:
     warn: bool = True
     engine: Engine = "auto"
     twins: TwinRule = "once"
+    guard: bool = False
 
     def __post_init__(self) -> None:
         default_prior(self.prior, 0)  # refuses what is none

@@ -69,7 +69,7 @@ class Matching:
     objective : float
         Log probability of the matching plus log evidence.
     history : tuple of float
-        The objective after every sweep and every update of hyperparameters.
+        The objective after every sweep and every update of hyperparameters, and after matches were taken back.
     changes : tuple of int
         How many groups changed in each sweep.
     converged : bool
@@ -86,7 +86,7 @@ class Matching:
         Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of shifted
         sites, or say nothing. None if nothing was set aside and nobody looked for outliers.
     reasons : tuple of str
-        Why the others were not, in plain words.
+        Why the others were not, and why matches were taken back, in plain words.
     screened : bool
         Whether gross outliers and shifted sites were looked for.
     twins : dict of int to int, or None

@@ -21,11 +21,11 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index, Stack, stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
-from modelweld.match import fit_once, refit, set_aside_shifted
+from modelweld.match import fit_once, refit, set_aside_shifted, take_strangers_back
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import columns_of, stack_of
-from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside
+from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, staying
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -95,6 +95,7 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
     """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
     plain = not any(isinstance(model, LocalModel) for model in given)
     models = [] if plain else _as_before(local_models(given))
+    guard = not plain and guarded(fusion, models)
     rng = np.random.default_rng(seed)
     matchings: dict[str, Matching] = {}
     for set_name, old in fusion.matchings.items():
@@ -112,7 +113,8 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
                 )
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
-        matchings[set_name] = _rematch(old, stacks, sites, columns, np.concatenate([*kept, *new]), rng, refit)
+        labels = np.concatenate([*kept, *new])
+        matchings[set_name] = _rematch(old, stacks, sites, columns, labels, rng, refit, guard)
     known = {name: value for name, value in fusion.settings.items() if name != "restored"}
     settings = {**known, "revised": known.get("revised", 0) + 1} if known else {}
     return fusion.with_(given=given if plain else models, sites=sites, matchings=matchings, settings=settings)
@@ -125,6 +127,13 @@ def _as_before(models: list[LocalModel]) -> list[LocalModel]:
     return kind.weigh(alike) if weighed else alike
 
 
+def guarded(fusion: Fusion, models: Sequence[LocalModel]) -> bool:
+    """Whether matches that a site's own values contradict were taken back, as they are now."""
+    asked = fusion.settings
+    default = asked.get("families") is None and asked.get("preset") is None
+    return default and kind_of(models).has_strangers(models)
+
+
 def _rematch(
     old: Matching,
     given: list[Stack],
@@ -133,6 +142,7 @@ def _rematch(
     labels: Index,
     rng: np.random.Generator,
     learn: bool,
+    guard: bool,
 ) -> Matching:
     """Place what has no label yet; with `learn`, learn and sweep until nothing changes."""
     if old.prior is None or not old.families:
@@ -144,7 +154,10 @@ def _rematch(
         if old.screened:
             stacks, report = set_outliers_aside(given, families, sites, names, columns)
             own = own if report is None else own[report.keep]
-        matching = put_outliers_back(refit(old, stacks, own, rng, learn=learn), report, given)
+        matching = refit(old, stacks, own, rng, learn=learn)
+        if guard:
+            matching = take_strangers_back(matching, stacks, staying(sites, report), rng)
+        matching = put_outliers_back(matching, report, given)
         return replace(set_aside_shifted(matching, given, sites, rng), screened=True) if old.screened else matching
 
     return fit_once(given, families, sites, fit, once=old.twins is not None)

@@ -99,6 +99,11 @@ def set_outliers_aside(
     return _keep(stacks, report), report
 
 
+def staying(sites: Sequence[str], report: OutlierReport | None) -> list[str]:
+    """Names of the sites that are not set aside whole."""
+    return [site for j, site in enumerate(sites) if report is None or j not in report.sites]
+
+
 def put_outliers_back(
     matching: Matching, report: OutlierReport | None, stacks: Sequence[Stack], atoms: Index | None = None
 ) -> Matching:

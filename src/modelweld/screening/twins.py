@@ -58,8 +58,8 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     --------
     >>> from modelweld.families import Gaussian
     >>> from modelweld.inputs.stack import stack_arrays
-    >>> number_values([stack_arrays([[[0.0, 0.1], [9.0, 9.1]], [[9.0, 9.1 + 1e-9]]])], [Gaussian()])
-    array([0, 1, 1])
+    >>> number_values([stack_arrays([[[0.0, 0.1], [9.0, 9.1]], [[9.0, 9.1 + 1e-9], [5.0, 4.0]]])], [Gaussian()])
+    array([0, 1, 1, 2])
     """
     table, near = _side_by_side(stacks, families)
     N, D = table.shape
