@@ -197,7 +197,7 @@ class Fusion(Questions):
         --------
         >>> import modelweld
         >>> from modelweld.kinds.mixture import mixture
-        >>> sites = [mixture([[0.0], [9.0]], [[w], [1.0]], [50, 50], counted=True) for w in (1.0, 100.0)]
+        >>> sites = [mixture([[m], [9.0]], [[w], [1.0]], [50, 50], counted=True) for m, w in ((0.0, 1.0), (0.1, 100.0))]
         >>> fusion = modelweld.fuse(sites)
         >>> [round(fusion.price(K=K), 1) for K in (1, 2, 3, 4)]
         [0.5, 0.2, 0.0, 0.0]
