@@ -109,7 +109,9 @@ def test_influence_is_the_move_in_a_refit_without_the_site(fit, seed):
         for (name, family), without, stack in zip(
             matching.families.items(), board.estimates(), board.stacks, strict=True
         ):
-            inverse = np.ones(stack.values.shape) if stack.variance is None else 1 + stack.variance / family.noise
+            inverse = np.ones(stack.values.shape)
+            if stack.variance is not None:
+                inverse = 1 + family.trust * stack.variance / family.noise
             if stack.weight is not None:
                 inverse = 1 / np.where(stack.weight > 0, stack.weight, np.nan)
             unit = np.sqrt(family.noise / np.nanmedian(1 / inverse, axis=0))
