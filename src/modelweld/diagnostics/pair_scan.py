@@ -128,8 +128,7 @@ def _rotations(rng: np.random.Generator, number: int, D: int) -> Array:
 
 def _counter(places: Places, offsets: Index) -> Callable[[Array, Array, slice], NDArray[np.int64]]:
     """A function of points and others: pairs of different sites within every radius, by the first one's site."""
-    group, J = group_of_values(offsets), len(offsets) - 1
-    same = group[:, None] == group
+    group, J, N = group_of_values(offsets), len(offsets) - 1, int(offsets[-1])
     typical = 1 / 6 if places.on_circle else 2.0 * places.points.shape[1]
     squares = np.square(RADII) * typical
 
@@ -138,9 +137,11 @@ def _counter(places: Places, offsets: Index) -> Callable[[Array, Array, slice], 
         R = len(edges)
         if R == 0:
             return np.zeros((J, 0), dtype=np.int64)
-        near = np.where(same, np.inf, _squared_distances(points, others, places.on_circle))
-        rows, columns = np.nonzero(near <= edges[-1])
-        ring = np.searchsorted(edges, near[rows, columns])
+        squared = _squared_distances(points, others, places.on_circle).ravel()
+        near = np.flatnonzero(squared <= edges[-1])
+        rows, columns = np.divmod(near, N)
+        apart = group[rows] != group[columns]
+        rows, ring = rows[apart], np.searchsorted(edges, squared[near[apart]])
         return np.bincount(group[rows] * R + ring, minlength=J * R).reshape(J, R).cumsum(1)
 
     return count
@@ -150,4 +151,6 @@ def _squared_distances(points: Array, others: Array, on_circle: bool) -> Array:
     if on_circle:
         apart = np.abs(points[:, None] - others)
         return np.asarray(np.square(np.minimum(apart, 1 - apart)))
-    return np.asarray(np.square(points).sum(1)[:, None] + np.square(others).sum(1) - 2 * points @ others.T)
+    ones = np.ones((len(points), 1))  # all in one product: |x|^2 + |y|^2 - 2 x y
+    left = np.hstack([-2 * points, np.square(points).sum(1, keepdims=True), ones])
+    return np.asarray(left @ np.hstack([others, ones, np.square(others).sum(1, keepdims=True)]).T)

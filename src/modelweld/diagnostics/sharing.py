@@ -12,6 +12,7 @@ from modelweld.diagnostics.pair_scan import scan_pairs
 from modelweld.diagnostics.places import Places, embed, place
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values, offsets_of
+from modelweld.threads import blas_threads
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.questions import Questions
@@ -53,7 +54,8 @@ def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharin
     places = place(values[rows])
     if places is None:
         return Sharing(np.nan, nobody, "all values coincide")
-    found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
+    with blas_threads(1):  # many small products: threads would wait for each other
+        found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
     nobody[sites] = found.sites
     return Sharing(found.p_value, nobody)
 

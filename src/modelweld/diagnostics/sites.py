@@ -31,7 +31,7 @@ at. (At 1e-3 shifts of two noise deviations were found in 6 of 20 fusions of fiv
 
 FEWEST_TO_SCALE, LARGEST_SCATTER = 6, 1.3
 """Honest sites may have shifts of their own (a cold station is cold everywhere): where that many others' z-scores have
-a robust deviation above this, a site's is divided by it. Six give it to a third; a deviation below 1.3 may be chance."""
+a robust deviation above this, a site's is divided by it. Six give it to a third, and one below 1.3 may be chance."""
 
 TOO_FEW = "with fewer than four sites there is no majority that could say who is off: sites are not judged."
 """What is said instead of warnings."""
