@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modelweld import Counts, Directions, Gaussian, InputError, LocalModel, OutlierWarning, Scatter, fuse
+from modelweld import BetaBernoulli, Counts, Directions, Gaussian, InputError, LocalModel, OutlierWarning, Scatter, fuse
 from modelweld.diagnostics import pair_scan, sharing
 from modelweld.diagnostics.pair_scan import scan_pairs
 from modelweld.diagnostics.places import place
@@ -30,7 +30,8 @@ def named(values, weight=None):
 
 def quick(values):
     """A fit that costs little: the verdict does not depend on it."""
-    return fuse(values, search="plain", filter_outliers=False)
+    family = Gaussian(mean=0.0, noise=0.1, spread=6.0, learning="nothing")
+    return fuse(values, family, BetaBernoulli(), search="plain", filter_outliers=False)
 
 
 def p_values(fusion, **settings):
@@ -245,6 +246,14 @@ def test_pairs_are_counted_one_by_one(D):
                     else:
                         near += np.linalg.norm(places.points[a] - places.points[b]) <= radius * np.sqrt(2 * D)
             assert found[j, r] == near
+
+
+def test_the_statistic_is_that_of_the_equation():
+    n = np.array([[3.0, 9.0], [0.0, 4.0], [0.0, 2.0]])
+    expected = n.mean(0) + 0.05
+    for row, found in zip(n, pair_scan._statistic(n), strict=True):
+        terms = [a * np.log(a / e) - a + e for a, e in zip(row, expected, strict=True) if a > e]
+        assert found == pytest.approx(sum(terms))
 
 
 def test_places_have_covariance_one_whatever_the_units():

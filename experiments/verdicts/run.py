@@ -104,9 +104,13 @@ def by_cell(results: dict[str, Result]) -> dict[str, list[Result]]:
 
 def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
     """Shares of yeses and of warnings, and whether what must hold does."""
-    yes = {cell: float(np.mean([bool(one["worth"]) for one in found])) for cell, found in cells.items() if "worth/" in cell}
+    yes = {
+        cell: float(np.mean([bool(one["worth"]) for one in found])) for cell, found in cells.items() if "worth/" in cell
+    }
     sites = {
-        cell: float(np.mean([bool(w) for one in found for w in one["sites"]])) for cell, found in cells.items() if cell in yes
+        cell: float(np.mean([bool(w) for one in found for w in one["sites"]]))
+        for cell, found in cells.items()
+        if cell in yes
     }
     seconds = max(float(np.median([one["seconds"] for one in cells[cell]])) for cell in yes)
     alarms = {
