@@ -71,7 +71,10 @@ def scan_pairs(places: Places, reach: Sequence[Array | None], offsets: Index, dr
     """
     rng = np.random.default_rng(seed)
     count = _counter(places, offsets)
-    pilot = [count(*[_turned(places, reach, offsets, rng)] * 2, slice(None)).sum(0) / 2 for _ in range(PILOT_DRAWS)]
+    pilot = []
+    for _ in range(PILOT_DRAWS):
+        turned = _turned(places, reach, offsets, rng)
+        pilot.append(count(turned, turned, slice(None)).sum(0) / 2)
     used = slice(int((np.mean(pilot, axis=0) <= CHANCE_NEIGHBOURS * len(places.points)).sum()))
     own = count(places.points, places.points, used)
     counts = [(own.sum(0) / 2, own)]

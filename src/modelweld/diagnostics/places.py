@@ -81,7 +81,7 @@ def place(values: Array) -> Places | None:
 
 def _standard(x: Array) -> Array:
     """Mean zero and deviation one in every column."""
-    return (x - np.nanmean(x, axis=0)) / np.nanstd(x, axis=0)
+    return np.asarray((x - np.nanmean(x, axis=0)) / np.nanstd(x, axis=0))
 
 
 def _yeo_johnson(x: Array, bend: Array) -> Array:
@@ -97,7 +97,7 @@ def _unskewed(x: Array) -> Array:
 
     def likelihood(bend: Array) -> Array:
         variance = np.nanvar(_yeo_johnson(x, bend), axis=0)
-        return -0.5 * n * np.log(np.maximum(variance, np.finfo(float).tiny)) + (bend - 1) * logs
+        return np.asarray(-0.5 * n * np.log(np.maximum(variance, np.finfo(float).tiny)) + (bend - 1) * logs)
 
     low, high = (np.full(x.shape[1], end) for end in SKEW_RANGE)
     golden = (np.sqrt(5) - 1) / 2
@@ -116,13 +116,13 @@ def _smoothed_shares(x: Array) -> Array:
     low, high = np.quantile(known, [0.25, 0.75])
     width = BANDWIDTH * min(1.0, (high - low) / 1.34 or 1.0) * len(known) ** -0.2
     grid = np.linspace(known.min(), known.max(), GRID)
-    return np.interp(x, grid, ndtr((grid[:, None] - known) / width).mean(1), left=np.nan, right=np.nan)
+    return np.asarray(np.interp(x, grid, ndtr((grid[:, None] - known) / width).mean(1)))  # NaN stays NaN
 
 
 def _stretched(share: Array) -> Array:
     """Shares over the whole circle: smoothing has drawn them in from its ends."""
     n = np.isfinite(share).sum()
-    return (share - np.nanmin(share)) / np.ptp(share[np.isfinite(share)]) * (n - 1) / n
+    return np.asarray((share - np.nanmin(share)) / np.ptp(share[np.isfinite(share)]) * (n - 1) / n)
 
 
 def _whitened(shares: Array) -> tuple[Array, Array]:

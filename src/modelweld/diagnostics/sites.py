@@ -138,7 +138,7 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
     surprise = _robust_z(score, parameters > 0)
     influence = np.array([influence_of(board, out, units) for out in outs])
     shifts = [shift_of(board, places, out) for out in outs]
-    judged = np.count_nonzero(parameters) >= FEWEST_SITES_TO_COMPARE
+    judged = bool(np.count_nonzero(parameters) >= FEWEST_SITES_TO_COMPARE)
     dimensions = _dimensions(fusion, name, places)
 
     def warning(j: int) -> str:

@@ -128,7 +128,7 @@ class Counts(Observed):
 
     def embedded(self, values: Array) -> Array:
         """Square roots of proportions: what counting adds is then about the same everywhere."""
-        return np.sqrt(values / np.maximum(values.sum(1, keepdims=True), np.finfo(float).tiny))
+        return np.asarray(np.sqrt(values / np.maximum(values.sum(1, keepdims=True), np.finfo(float).tiny)))
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
