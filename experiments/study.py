@@ -17,12 +17,16 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: tasks run side by
 
 import argparse
 import json
+import platform
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 HERE = Path(__file__).parent
@@ -33,6 +37,9 @@ Result = dict[str, Any]
 """What a task gives: numbers, texts and lists of them, as JSON holds them."""
 Results = Mapping[str, Result]
 """Results of tasks by name."""
+
+LIBRARIES, NOT_INSTALLED = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn"), "not installed"
+"""Whose versions are recorded."""
 
 
 @dataclass(frozen=True)
@@ -130,6 +137,25 @@ def main(study: Study) -> None:
         print(line)
     if options.accept and not options.quick:
         accept(study, out)
+
+
+def versions(package: ModuleType) -> dict[str, str]:
+    """Of what was measured, the last commit that changed it among them, and of what it stands on."""
+    home = Path(str(package.__file__)).parent
+
+    def git(*words: str) -> str:
+        run = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, check=False)
+        return run.stdout.strip()
+
+    changed = " with changes" if git("status", "--porcelain", "--", ".") else ""
+    commit = git("log", "-1", "--format=%H", "--", ".") or "unknown"
+    found = {package.__name__: package.__version__, "commit": commit + changed, "python": platform.python_version()}
+    for library in LIBRARIES:
+        try:
+            found[library] = metadata.version(library)
+        except metadata.PackageNotFoundError:
+            found[library] = NOT_INSTALLED
+    return found
 
 
 def check_needs(study: Study) -> None:

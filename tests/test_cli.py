@@ -100,6 +100,31 @@ def test_json_is_what_the_fusion_has(run, sites):
     assert {row["model"] for row in json.loads(run("adapters", "--json")[1])} >= {"sklearn.KMeans"}
 
 
+def test_a_verdict_is_the_fusions_in_words(run, sites):
+    run("fuse", *sites)
+    verdict = load("fusion.safetensors").worth_merging()
+    code, said, _ = run("verdict", "fusion.safetensors")
+    assert code == 0
+    assert said.startswith("Yes: ")
+    assert verdict.sentence[1:] in said
+    assert "same few centres" in said
+    content = json.loads(run("verdict", "fusion.safetensors", "--json")[1])
+    assert (content["p_value"], content["worth"]) == (verdict.p_value, True)
+    assert [site["p_value"] for site in content["sites"]] == [site.p_value for site in verdict.sites]
+    assert content["sets"]["atom"] == {"judged": True, "warnings": []}
+
+
+def test_strangers_get_a_no(run, tmp_path):
+    rng = np.random.default_rng(0)
+    for name in "abc":
+        save(LocalModel({"v": rng.normal(size=(9, 3))}, {"v": ("atom", None)}, site=name), f"{name}.safetensors")
+    run("fuse", "?.safetensors")
+    _, said, _ = run("verdict", "fusion.safetensors")
+    first, second = said.strip().split("\n")
+    assert first.startswith("No: values of different sites lie no closer together than chance explains")
+    assert second == "With fewer than four sites there is no majority that could say who is off: sites are not judged."
+
+
 def test_sites_leave_and_come_back(run, sites):
     run("fuse", *sites)
     assert run("remove", "fusion.safetensors", "site2", "--out", "less.safetensors")[0] == 0
@@ -150,6 +175,7 @@ def everywhere():
         if name != "model.pkl":
             yield ("export", name, "--out", "new.safetensors"), says
     for name, says in {**FUSION_FILES, **WITH_SITES}.items():
+        yield ("verdict", name), says
         yield ("report", name, "--out", "page.html"), says
         yield ("report", name, "--json"), says
         yield ("remove", name, "good", "--out", "new.safetensors"), says
@@ -192,6 +218,7 @@ MIXED_UP = [
     (("apply", "fused.safetensors", "points.csv", "--out", "good.safetensors"), "is there already"),
     (("apply", "arrays.safetensors", "points.csv"), "these sites sent arrays, not models"),
     (("compare", "fused.safetensors", "strangers.safetensors"), "no site"),
+    (("verdict", "fused.safetensors", "--level", "2"), "between 0 and 1"),
     (("export", "missing.skops"), "missing.skops"),
     (("export", "torn.skops"), "torn.skops"),
     (("export", "good.safetensors", "--features", "a,b", "--out", "new.safetensors"), "says everything itself"),
@@ -344,6 +371,6 @@ def test_help_is_there_for_every_command(run):
     code, said, _ = run("--help")
     assert code == 0
     at_a_site, later = ["export", "inspect", "validate"], ["add", "remove", "compare"]
-    for command in [*at_a_site, "fuse", "report", "apply", *later, "simulate", "demo", "adapters"]:
+    for command in [*at_a_site, "fuse", "verdict", "report", "apply", *later, "simulate", "demo", "adapters"]:
         assert command in said
         assert run(command, "--help")[0] == 0

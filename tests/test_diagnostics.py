@@ -109,7 +109,9 @@ def test_influence_is_the_move_in_a_refit_without_the_site(fit, seed):
         for (name, family), without, stack in zip(
             matching.families.items(), board.estimates(), board.stacks, strict=True
         ):
-            inverse = np.ones(stack.values.shape) if stack.variance is None else 1 + stack.variance / family.noise
+            inverse = np.ones(stack.values.shape)
+            if stack.variance is not None:
+                inverse = 1 + family.trust * stack.variance / family.noise
             if stack.weight is not None:
                 inverse = 1 / np.where(stack.weight > 0, stack.weight, np.nan)
             unit = np.sqrt(family.noise / np.nanmedian(1 / inverse, axis=0))
@@ -305,3 +307,53 @@ def test_a_bad_matching_is_not_worth_it():
 def test_a_baseline_without_a_family_cannot_be_diagnosed():
     with pytest.raises(InputError, match="baseline"):
         diagnose(kmeans_matching([np.eye(3), np.eye(3)], 3))
+
+
+def test_shifts_are_weighed_with_the_trust_in_standard_errors():
+    """Sites claim a twentieth of their variance, which is learned; shifts of honest sites are standard normal still."""
+    z = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        atoms = rng.normal(0, 5, (10, 3))
+        models = []
+        for j in range(6):
+            variance = rng.gamma(2.0, 0.1, atoms.shape)
+            values = atoms + rng.normal(0, 1, atoms.shape) * np.sqrt(20 * variance)
+            models.append(LocalModel({"v": values}, {"v": ("atom", None)}, variance={"v": variance}, site=f"s{j}"))
+        fusion = fuse(models, copies=False)
+        assert fusion.family.trust > 5
+        z += [d.shift_z for d in fusion.diagnose()]
+    assert np.nanstd(z) == pytest.approx(1.0, abs=0.25)
+
+
+def test_more_false_alarms_find_more():
+    values = [v.copy() for v in simulate.sparse(15, 5, 3, 0.4, 2.5, 5.0, 1.0, seed=1).values]
+    values[2][:, 1] += 0.45
+    fusion = fuse(values)
+    warned = [[d.site for d in fusion.diagnose(rate=rate) if d.warning] for rate in (1e-9, 0.5)]
+    assert warned == [[], ["2"]]
+    with pytest.raises(InputError, match="between 0 and 1"):
+        fusion.diagnose(rate=0.0)
+
+
+def test_three_sites_are_too_few_to_warn_of_any():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 5, (9, 4))
+    sites = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(4)]
+    sites[0] = sites[0] + 0.6
+    found = diagnose(fuse(sites))
+    assert [bool(d.warning) for d in found] == [True, False, False, False]
+    assert all(d.judged for d in found)
+    few = diagnose(fuse(sites[:3]))
+    assert not any(d.warning or d.judged for d in few)
+    assert np.abs(few[0].shift).max() > 1
+
+
+def test_sites_that_all_have_shifts_of_their_own_are_honest():
+    warned = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        atoms = rng.normal(0, 5, (12, 3))
+        sites = [atoms + rng.normal(0, 0.3, atoms.shape) + rng.normal(0, 0.3, 3) for _ in range(20)]
+        warned += [bool(d.warning) for d in diagnose(fuse(sites))]
+    assert np.mean(warned) <= 0.05

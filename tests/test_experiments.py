@@ -55,6 +55,16 @@ def test_right(tmp_path):
     assert sum(len(table["rows"]) for table in tables) == len(record["cells"])
 
 
+def test_verdicts(tmp_path):
+    printed_by(EXPERIMENTS / "verdicts/run.py", "--smoke", "--out", tmp_path)
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert all(len(found) == 2 for found in record["cells"].values())
+    assert all(one["worth"] for one in record["cells"]["worth/normal/3/3/half"])
+    assert record["versions"]["commit"]
+    worth, warned = record["tables"]
+    assert len(worth["rows"]) + len(warned["rows"]) == len(record["cells"])
+
+
 def test_families():
     printed = printed_by(EXPERIMENTS / "families/run.py", "--smoke")
     assert printed.count("±") == 12 * 4

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
+from modelweld.diagnostics.places import place
+from modelweld.diagnostics.sharing import _choose
+from modelweld.diagnostics.sites import _about_shift, _scatter
 from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.algorithm1 import Run
@@ -19,7 +22,7 @@ from modelweld.matching.piece_guard import believable, certainty
 from modelweld.matching.result import matching_by_labels
 from modelweld.priors.pieces import Pieces
 from modelweld.screening.outliers import find_outliers
-from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
+from modelweld.screening.shift_estimate import Shift, explaining_shift, shiftable_arrays
 from modelweld.screening.twins import find_twins, number_values
 from modelweld.studies.metrics import adjusted_rand
 
@@ -221,3 +224,38 @@ def test_all_groups_are_asked_where_the_largest_differ_by_less_than_a_hundredth(
     assert (len(shares) > 1) is asked
     if asked:
         assert 0.1 < shares[1] < 0.4
+
+
+# --- verdicts (places.VALUES_PER_AXIS, 4; sites.LARGEST_SCATTER, 1.3, FEWEST_TO_SCALE, 6;
+# sharing.MOST_VALUES, 1,000, MOST_OF_SITE, 200) ---------------------------
+
+
+@pytest.mark.parametrize(("N", "axes"), [(38, 9), (42, 10), (400, 20)])
+def test_four_values_stand_behind_every_axis(N, axes):
+    x = np.random.default_rng(0).standard_normal((N, 20))
+    assert place(x).points.shape[1] == axes
+
+
+@pytest.mark.parametrize(("sizes", "looked_at"), [((190, 210), 390), ((150,) * 6, 900), ((150,) * 8, 900)])
+def test_so_many_values_are_looked_at(sizes, looked_at):
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    rows, sites, offsets = _choose(np.arange(len(group)), group, seed=0)
+    assert len(rows) == offsets[-1] == looked_at
+    assert (np.diff(offsets) <= 200).all()
+    assert np.array_equal(group[rows], np.repeat(sites, np.diff(offsets)))
+
+
+def of_z(z):
+    return [Shift(np.full(1, np.sign(x)), np.full(1, float(x))) for x in z]
+
+
+@pytest.mark.parametrize(("z", "warned"), [(3.2, False), (3.4, True)])
+def test_the_rate_of_false_alarms_is_divided_by_sites_and_dimensions(z, warned):
+    """Ten sites, one dimension: two-sided .01 / 10 is 3.29 deviations."""
+    shifts = of_z([z, *[0.5, -0.5, 1, -1, 0.2, -0.2, 0.7, -0.7, 0]])
+    assert bool(_about_shift(shifts, 0, ["dimension 0"], 0.01)) is warned
+
+
+@pytest.mark.parametrize(("others", "scatter"), [((-0.8, 0.8) * 4, 1.0), ((-1, 1) * 4, 1.4826), ((-1, 1) * 2, 1.0)])
+def test_six_others_that_scatter_by_a_third_too_much_are_what_a_shift_is_measured_by(others, scatter):
+    assert _scatter(of_z([9.0, *others]), 0) == pytest.approx(scatter)

@@ -23,17 +23,14 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
 import argparse
 import json
-import platform
-import subprocess
 from collections.abc import Sequence
-from importlib import metadata
 
 import estimated
 import hostile
 import real
 from draws import Group
 from methods import measured, warm_up
-from study import RESULTS, TABLES, Result, Task, asdict, done, markdown, shown
+from study import NOT_INSTALLED, RESULTS, TABLES, Result, Task, asdict, done, markdown, shown, versions
 from telling import TITLES, summary
 
 import modelweld
@@ -46,9 +43,6 @@ MOST_SITES, QUICK_SITES = (50, 400), (10, 50)
 
 SMOKE = ("low/D=2 told", "real/wine", "hostile/twice", "hostile/one value")
 """Groups of a smoke run."""
-
-LIBRARIES, NOT_INSTALLED = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn"), "not installed"
-"""Whose versions are recorded."""
 
 
 def groups(quick: bool) -> list[Group]:
@@ -83,26 +77,6 @@ def by_cell(results: dict[str, Result]) -> dict[str, dict[str, Result]]:
         for cell, rows in found.items():
             cells.setdefault(cell, {})[task.rsplit("/", 1)[1]] = rows
     return cells
-
-
-def versions() -> dict[str, str]:
-    """Of what was measured, the last commit that changed it among them, and of what it stands on."""
-    home = Path(modelweld.__file__).parent
-
-    def git(*words: str) -> str:
-        run = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, check=False)
-        return run.stdout.strip()
-
-    changed = " with changes" if git("status", "--porcelain", "--", ".") else ""
-    commit = git("log", "-1", "--format=%H", "--", ".") or "unknown"
-    found = {"modelweld": modelweld.__version__, "commit": commit + changed}
-    found["python"] = platform.python_version()
-    for library in LIBRARIES:
-        try:
-            found[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
-            found[library] = NOT_INSTALLED
-    return found
 
 
 def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
@@ -146,7 +120,7 @@ def write(options: argparse.Namespace, about: dict[str, str], cells: dict[str, d
 
 def main() -> None:
     """Measure, and write what came out."""
-    options, about = arguments(), versions()  # before the run: a checkout can change meanwhile
+    options, about = arguments(), versions(modelweld)  # before the run: a checkout can change meanwhile
     chosen = tasks(options)
     if not chosen:
         sys.exit(f"error: no case begins with {' or '.join(options.cases)}; there are {', '.join(TITLES)}.")

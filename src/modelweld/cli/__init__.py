@@ -1,9 +1,9 @@
 """The command line: ``modelweld --help``.
 
-One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, report, add, remove,
-apply, compare), `trials` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the library's;
-here are arguments, messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to do), 2
-wrong usage.
+One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, verdict, report, add,
+remove, apply, compare), `trials` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the
+library's; here are arguments, messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to
+do), 2 wrong usage.
 
 Internal: docs/public.md says what is not.
 """
@@ -22,7 +22,7 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     rich_markup_mode=None,  # plain help: loading rich would take longer than all the rest
     help="Fuse models that were trained apart, from their parameters alone.",
-    epilog="At a site: export. At the centre: validate, fuse, report, apply. Later: add, remove, compare.",
+    epilog="At a site: export. At the centre: validate, fuse, verdict, report, apply. Later: add, remove, compare.",
 )
 for part in (site, centre, bench, studies):
     part.register(app)

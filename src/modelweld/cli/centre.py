@@ -28,7 +28,7 @@ Seed = Annotated[int, typer.Option(help="Draws the order of sites in each sweep.
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (fuse, report, add, remove, apply, compare):
+    for command in (fuse, verdict, report, add, remove, apply, compare):
         app.command()(command)
 
 
@@ -65,6 +65,25 @@ def fuse(
     if page is not None:
         _write_page(fusion, page)
     _tell_written(fusion, out, json, f", page {page}" if page else "")
+
+
+def verdict(
+    fusion: FusionFile,
+    level: Annotated[float, typer.Option(help="How often sites that share nothing may get a yes.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Draws the random rotations of sites.")] = 0,
+    json: Json = False,
+) -> None:
+    """Was it worth merging? In plain words: whether sites share anything, and which do not belong."""
+    from modelweld.cli.paths import fusion_of
+    from modelweld.cli.verdicts import judge, spell_verdict
+
+    found = fusion_of(fusion)
+    with show_progress("judging"):
+        content = judge(found, level, seed)
+    if json:
+        result_json(content)
+    else:
+        result(spell_verdict(content))
 
 
 def report(

@@ -171,21 +171,32 @@ class Questions:
 
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self.named_set(set_name)
-        posterior = sample(self.board(name, canonical=True), draws, chains, seed, warm_up)
-        _, order = self._boards[name, True]
+        board, order = self.arranged_board(name)
+        posterior = sample(board, draws, chains, seed, warm_up)
         return posterior.as_given(order, self.board(name), matching)
 
-    def diagnose(self, set_name: str | None = None) -> list[SiteDiagnostics]:
-        """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning."""
+    def diagnose(self, set_name: str | None = None, *, rate: float = 0.02) -> list[SiteDiagnostics]:
+        """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning.
+
+        A fusion of honest sites has any warning with probability `rate`. Below four sites nobody is warned of: there is
+        no majority to say who is off (`judged` is False). `modelweld.diagnostics.sites.diagnose` has the rest.
+        """
         from modelweld.diagnostics.sites import diagnose
 
-        return diagnose(self, set_name)
+        return diagnose(self, set_name, rate=rate)
 
-    def worth_merging(self, set_name: str | None = None) -> MergeVerdict:
-        """Whether the sites should be fused at all: the gain in log evidence over keeping them apart."""
+    def worth_merging(
+        self, set_name: str | None = None, *, level: float = 0.05, draws: int = 199, seed: int = 0
+    ) -> MergeVerdict:
+        """Whether the sites share anything, so that they should be fused at all; and what the matching gains.
+
+        The p-value is from what sites sent, not from the matching: close pairs of values of different sites are counted
+        and compared with sites turned at random. Sites that share nothing get a yes with probability `level`.
+        `modelweld.diagnostics.merge_value.worth_merging` has the rest.
+        """
         from modelweld.diagnostics.merge_value import worth_merging
 
-        return worth_merging(self, set_name)
+        return worth_merging(self, set_name, level=level, draws=draws, seed=seed)
 
     def named_set(self, set_name: str | None = None) -> tuple[str, Matching]:
         """The set of this name and its matching; None means the only one."""
@@ -204,6 +215,11 @@ class Questions:
         if (name, canonical) not in self._boards:
             self._boards[name, canonical] = self._make_board(name, canonical)
         return self._boards[name, canonical][0]
+
+    def arranged_board(self, set_name: str) -> tuple[Board, Index]:
+        """The canonical board, and where its values stand in the order given."""
+        self.board(set_name, canonical=True)
+        return self._boards[set_name, True]
 
     def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
         """The board of a set, and where its values stand in the order given."""

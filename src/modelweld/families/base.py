@@ -109,6 +109,10 @@ class Family(ABC):
         """Places of the values behind rows (N, k) and of atoms (K, k), if dimensions are independent; else None."""
         return None
 
+    def embedded(self, values: Array) -> Array | None:
+        """Values (N, D) as points whose distances mean something, columns in any units; None: there are none."""
+        return values if self.has_places else None
+
     def gain(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.
 

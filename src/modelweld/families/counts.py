@@ -126,6 +126,10 @@ class Counts(Observed):
                 found.append(replace(start, base=np.zeros(D) + np.asarray(start.base)))
         return found
 
+    def embedded(self, values: Array) -> Array:
+        """Square roots of proportions: what counting adds is then about the same everywhere."""
+        return np.asarray(np.sqrt(values / np.maximum(values.sum(1, keepdims=True), np.finfo(float).tiny)))
+
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         self.refuse_variance(variance, "observations")

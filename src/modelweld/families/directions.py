@@ -93,6 +93,10 @@ class Directions(Family):
             for kappa, base in first
         ]
 
+    def embedded(self, values: Array) -> Array:
+        """Unit vectors as they are."""
+        return values
+
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, c, w v], (L, D + 2)."""
         L, D = values.shape

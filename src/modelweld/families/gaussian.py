@@ -226,8 +226,9 @@ class Gaussian(Family):
         if self.noise is None or self.spread is None:
             return None
         if self.frame is not None:
-            return Variances(*map(np.diagonal, self.covariances))
-        return Variances(np.asarray(self.noise), np.asarray(self.spread))
+            noise, spread = map(np.diagonal, self.covariances)
+            return Variances(noise, spread, self.trust)
+        return Variances(np.asarray(self.noise), np.asarray(self.spread), self.trust)
 
     def located(self, rows: Array, sums: Array) -> Location | None:
         """Places, unless covariances are full: dimensions then depend on each other."""

@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 
 
 class Variances(NamedTuple):
-    """How far values lie from their atom (noise) and atoms from each other (spread): variances (D,) or (1,)."""
+    """How far values lie from their atom (noise) and atoms from each other (spread): variances (D,) or (1,).
+
+    Variances that sites send with their values are multiplied by `trust`.
+    """
 
     noise: Array
     spread: Array
+    trust: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,6 +99,10 @@ class NormalGamma(Family):
             for share in noise_shares(stack, total)
         ]
 
+    def embedded(self, values: Array) -> Array:
+        """Values are real numbers."""
+        return values
+
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
         y = values - np.asarray(self.origin)

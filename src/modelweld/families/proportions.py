@@ -105,6 +105,10 @@ class Proportions(Observed):
             for a, b, between in first
         ]
 
+    def embedded(self, values: Array) -> Array:
+        """Values as they are: whatever is monotone per coordinate does not matter."""
+        return values
+
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[w v, w (1 - v)] side by side and the summed carrier, (L, 2 D + 1)."""
         self.refuse_variance(variance, "trials")

@@ -139,6 +139,10 @@ class Rates(Observed):
             found.append(first)
         return found
 
+    def embedded(self, values: Array) -> Array:
+        """Values as they are: whatever is monotone per coordinate does not matter."""
+        return values
+
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[p, r] side by side and the summed carrier, (L, 2 D + 1)."""
         self.refuse_variance(variance, "exposure")

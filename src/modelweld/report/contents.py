@@ -13,17 +13,23 @@ Numbers: TypeAlias = "Number | list[Numbers]"
 
 
 class SiteGain(TypedDict):
-    """What fusing gains a site, in nats, and how many of its parameters it shares."""
+    """What fusing gains a site, in nats, how many of its parameters it shares, and whether that may be chance."""
 
     gain: Number
     shared: int
+    p_value: Number
+    worth: bool | None
 
 
 class Verdict(TypedDict):
-    """Whether fusing is worth it."""
+    """Whether fusing is worth it: None if that cannot be said."""
 
     gain: Number
+    p_value: Number
+    worth: bool | None
+    level: float
     sentence: str
+    strangers: list[str]
     sites: list[SiteGain]
 
 

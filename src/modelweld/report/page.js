@@ -120,14 +120,15 @@ function doubtful() {
             el("td", { class: "n" }, number(m.distance, 2)))));
   more("more-doubtful", list.length, state.doubtful, "matches");
 }
-const FIELDS = [["site", "Site"], ["size", "Parameters"], ["unshared", "Only here"], ["gain", "Gain"],
+const FIELDS = [["site", "Site"], ["size", "Parameters"], ["unshared", "Only here"], ["gain", "Gain"], ["p", "p"],
   ["score", "Score"], ["surprise", "Surprise"], ["shift", "Shift"], ["influence", "Influence"], ["warning", "Warning"]];
 function sites() {
   const of = (j) => ({ site: D.sites[j], size: S.sizes[j], gain: D.verdict ? D.verdict.sites[j].gain : null,
+      p: D.verdict ? D.verdict.sites[j].p_value : null,
       ...(S.diagnostics ? S.diagnostics[j] : { warning: "" }) });
   const warned = S.diagnostics && S.diagnostics.some((d) => d.warning);
   const fields = FIELDS.filter(([name]) => name === "warning" ? warned : S.diagnostics
-    || ["site", "size", "gain"].includes(name)), { key, down } = state.sort;
+    || ["site", "size", "gain", "p"].includes(name)), { key, down } = state.sort;
   const list = matching().map((j) => [j, of(j)]).sort(([i, a], [j, b]) => {
     const [x, y] = key === "warning" ? [+Boolean(a.warning), +Boolean(b.warning)] : [a[key], b[key]];
     const order = typeof x === "string" ? x.localeCompare(y, "en", { numeric: true })

@@ -8,9 +8,13 @@ from html import escape
 from modelweld.kinds import kind_named
 from modelweld.report.contents import Number, Report, SetNumbers
 from modelweld.report.text import several
+from modelweld.report.verdicts import CAVEAT
 
 MOST_ASIDE = 100
 """Parameters set aside that are listed on the page; all are in the JSON."""
+
+MOST_STRANGERS = 8
+"""Sites that share nothing which are named; all are in the JSON."""
 
 
 def headline(found: Report) -> str:
@@ -47,6 +51,9 @@ def _key_figures(found: Report) -> list[tuple[str, str]]:
         figures.append(("doubtful matches", f"{sum(doubtful):,}"))
     if any(one["diagnostics"] is not None for one in sets):
         figures.append(("sites with a warning", f"{len(warned):,}"))
+    if found["verdict"] and found["verdict"]["p_value"] is not None:
+        answer = "yes" if found["verdict"]["worth"] else "no"
+        figures.append(("worth merging", f"{answer} (p = {found['verdict']['p_value']:.2g})"))
     if found["verdict"] and found["verdict"]["gain"] is not None:
         figures.append(("gain of fusing, nats", f"{found['verdict']['gain']:,.0f}"))
     return figures
@@ -56,7 +63,15 @@ def verdict(found: Report) -> str:
     """Whether fusing was worth it."""
     if found["verdict"] is None:
         return "<p>Not computed: see the notes at the end.</p>"
-    return f"<p>{escape(_sentence(found['verdict']['sentence']))}</p>"
+    lines = [_sentence(found["verdict"]["sentence"])]
+    strangers = found["verdict"]["strangers"]
+    if found["verdict"]["worth"]:
+        lines.append(CAVEAT)
+        if strangers:
+            more = f" and {len(strangers) - MOST_STRANGERS:,} more" if len(strangers) > MOST_STRANGERS else ""
+            names = ", ".join(map(repr, strangers[:MOST_STRANGERS]))
+            lines.append(f"Nothing says that these sites share anything with the others: {names}{more}.")
+    return "".join(f"<p>{escape(line)}</p>" for line in lines)
 
 
 def _sentence(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.diagnostics.sites import TOO_FEW
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 MOST_DIAGNOSED = 200_000
 """Local parameters up to which sites are diagnosed: about five seconds at twenty microseconds each, twice."""
+
+CAVEAT = "A yes may also mean that all sites scatter about the same few centres, without sharing single values."
+"""What a yes does not say."""
 
 
 def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Verdict | None:
@@ -31,8 +35,15 @@ def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Verdic
         return None
     return {
         "gain": exact(found.gain),
+        "p_value": exact(found.p_value),
+        "worth": found.worth,
+        "level": found.level,
         "sentence": found.sentence,
-        "sites": [{"gain": exact(found.sites[j].gain), "shared": found.sites[j].shared} for j in shown],
+        "strangers": [site.site for site in found.strangers],
+        "sites": [
+            {"gain": exact(site.gain), "shared": site.shared, "p_value": exact(site.p_value), "worth": site.worth}
+            for site in (found.sites[j] for j in shown)
+        ],
     }
 
 
@@ -46,6 +57,8 @@ def diagnose_sites(fusion: Fusion, name: str, shown: Index, notes: list[str]) ->
     except InputError as error:
         notes.append(f"Sites are not diagnosed: {error}")
         return None
+    if not all(d.judged for d in found):
+        notes.append(f"No warnings: {TOO_FEW}")
     return [
         {
             "unshared": d.unshared,

@@ -60,7 +60,7 @@ def shiftable_arrays(board: Board) -> list[Shiftable]:
             continue
         zeros = np.zeros(stack.values.shape[1])
         noise, spread = zeros + variances.noise, zeros + variances.spread
-        weight = _weight(stack, noise)
+        weight = _weight(stack, noise, variances.trust)
         total = np.zeros((len(board.counts), len(zeros)))
         np.add.at(total, board.labels[placed], weight[placed])
         deviation = np.sqrt(noise * _typical_inverse(weight))
@@ -184,12 +184,12 @@ class _Site(NamedTuple):
         return _Fit((rows, columns), 0.5 * np.where(seen, terms, 0.0).sum(1))
 
 
-def _weight(stack: Stack, noise: Array) -> Array:
-    """1 / (1 / weight + variance / noise), zero where not seen."""
+def _weight(stack: Stack, noise: Array, trust: float) -> Array:
+    """1 / (1 / weight + trust variance / noise), as in the fit; zero where not seen."""
     seen = np.ones(stack.values.shape) if stack.weight is None else stack.weight
     inverse = 1 / np.where(seen > 0, seen, 1.0)
     if stack.variance is not None:
-        inverse = inverse + stack.variance / noise
+        inverse = inverse + trust * stack.variance / noise
     return np.asarray(np.where(seen > 0, 1 / inverse, 0.0))
 
 

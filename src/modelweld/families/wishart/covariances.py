@@ -14,6 +14,9 @@ from modelweld.inputs.stack import Stack
 ASYMMETRY = 1e-8
 """Largest difference of S from its transpose, in units of the deviations: above it, it is no rounding."""
 
+SMALLEST_RATIO = 1e-8
+"""Of eigenvalues, below which a logarithm says nothing but rounding."""
+
 
 def dimensions(width: int) -> int:
     """D of D + D D columns, a mean and its covariance side by side."""
@@ -36,6 +39,15 @@ def covariance_points(mean: Array, flat: Array, known: Array, count: Array, loca
     matrices = flat.reshape(-1, D, D)
     matrices = np.where(known[:, None, None] > 0, (matrices + np.swapaxes(matrices, 1, 2)) / 2, np.eye(D))
     return Points(mean, matrices, log_det(matrices), known, count, located)
+
+
+def log_covariances(flat: Array) -> Array:
+    """Upper triangles (L, D (D + 1) / 2) of the matrices' logarithms; small eigenvalues count as SMALLEST_RATIO."""
+    D = isqrt(flat.shape[1])
+    values, vectors = np.linalg.eigh(flat.reshape(-1, D, D))
+    least = np.maximum(SMALLEST_RATIO * values[:, -1:], np.finfo(float).tiny)
+    logs = (vectors * np.log(np.maximum(values, least))[:, None, :]) @ np.swapaxes(vectors, 1, 2)
+    return np.asarray(logs[(slice(None), *np.triu_indices(D))])
 
 
 def misfit_beside(stack: Stack) -> tuple[int, str] | None:

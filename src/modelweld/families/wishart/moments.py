@@ -121,6 +121,10 @@ class Moments(NormalInverseWishart):
             for share in FIRST_SHARES[: 1 if known else None]
         ]
 
+    def embedded(self, values: Array) -> Array:
+        """The means: covariances may be singular."""
+        return values[:, : dimensions(values.shape[1])]
+
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n, n m, n (C + m m')] side by side, (L, 1 + D + D D)."""
         n = number_of_points(values, weight)[:, None]

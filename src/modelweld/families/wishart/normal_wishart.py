@@ -17,6 +17,7 @@ from modelweld.families.wishart.covariances import (
     counts,
     covariance_points,
     dimensions,
+    log_covariances,
     misfit_beside,
     misfit_covariances,
 )
@@ -137,6 +138,14 @@ class NormalWishart(NormalInverseWishart):
             nothing = np.zeros(len(values))
             return Points(mean, None, nothing, nothing, count, located=True)
         return covariance_points(mean, values[:, D:], self._known(values, weight), count, located=True)
+
+    def _embedded_pairs(self, values: Array) -> Array:
+        D = dimensions(values.shape[1])
+        return np.hstack([values[:, :D], log_covariances(values[:, D:])])
+
+    def embedded(self, values: Array) -> Array:
+        """Means, and with `pair` logarithms of covariances beside them."""
+        return self._embedded_pairs(values) if self.pair else values
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[power, weight, carrier, first, second] side by side, (L, 3 + D + D D)."""

@@ -16,6 +16,7 @@ from modelweld.families.wishart.covariances import (
     believed,
     counts,
     covariance_points,
+    log_covariances,
     misfit_beside,
     misfit_covariances,
 )
@@ -103,6 +104,10 @@ class Scatter(InverseWishart):
         D = isqrt(values.shape[1])
         known = believed(weight, values, D)
         return covariance_points(np.zeros((len(values), D)), values, known, counts(weight, values), located=False)
+
+    def embedded(self, values: Array) -> Array:
+        """Logarithms of the matrices."""
+        return log_covariances(values)
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n, carrier, n S] side by side, (L, 2 + D D)."""

@@ -1,0 +1,89 @@
+"""Do the sites of a fusion share anything? From what they sent alone, without the matching that is to be judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from modelweld.diagnostics.pair_scan import scan_pairs
+from modelweld.diagnostics.places import Places, embed, place
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, group_of_values, offsets_of
+from modelweld.threads import blas_threads
+
+if TYPE_CHECKING:
+    from modelweld.diagnostics.questions import Questions
+
+MOST_VALUES, MOST_OF_SITE = 1000, 200
+"""Local parameters that are looked at, in all and of one site: some seconds. Sites beyond it are not judged."""
+
+
+class Sharing(NamedTuple):
+    """P-values that sites have nothing in common: of all, and of each (J,); NaN where it cannot be said, and why."""
+
+    p_value: float
+    sites: Array
+    why_not: str = ""
+
+
+def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharing:
+    """Whether values of different sites lie closer together than chance explains: see `diagnostics.pair_scan`.
+
+    Gross outliers and sites that were set aside whole are left out; what the fit takes for junk is not, because the fit
+    is what is judged.
+    """
+    J = len(fusion.sites)
+    nobody = np.full(J, np.nan)
+    board, order = fusion.arranged_board(name)
+    values = embed(board.stacks, board.families)
+    if values is None:
+        kinds = " and ".join(sorted({type(f).__name__ for f in board.families}))
+        return Sharing(np.nan, nobody, f"the family {kinds} has no distances between values")
+    matching = fusion.matchings[name]
+    usable = np.isfinite(values).any(1)
+    if matching.kept is not None:
+        usable &= matching.kept[order]
+    group = group_of_values(matching.offsets)[order]
+    rows, sites, offsets = _choose(np.flatnonzero(usable), group, seed)
+    if len(sites) < 2:
+        return Sharing(np.nan, nobody, "fewer than two sites have values to compare")
+    seen = np.isfinite(values[rows])
+    places = place(values[rows])
+    if places is None:
+        return Sharing(np.nan, nobody, "all values coincide")
+    with blas_threads(1):  # many small products: threads would wait for each other
+        found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
+    nobody[sites] = found.sites
+    return Sharing(found.p_value, nobody)
+
+
+def _choose(rows: Index, group: Index, seed: int) -> tuple[Index, Index, Index]:
+    """Rows to look at, sites one after the other; the sites; where they begin. At random where they are too many."""
+    rng = np.random.default_rng([seed, 1])
+    parts = np.split(rows, np.flatnonzero(np.diff(group[rows])) + 1) if len(rows) else []
+    parts = [p if len(p) <= MOST_OF_SITE else np.sort(rng.choice(p, MOST_OF_SITE, replace=False)) for p in parts]
+    if sum(map(len, parts)) > MOST_VALUES:
+        mixed = rng.permutation(len(parts))
+        number = np.cumsum([len(parts[i]) for i in mixed])
+        parts = [parts[i] for i in np.sort(mixed[number <= MOST_VALUES])]
+    rows = np.concatenate(parts) if parts else rows
+    return rows, group[[part[0] for part in parts]], offsets_of([len(part) for part in parts])
+
+
+def reach_of_sites(places: Places, seen: Array, offsets: Index) -> Sequence[Array | None]:
+    """Directions (q, k) in which the values of each site vary, None for all: those of features that all its rows have.
+
+    Sites that lack the same features are alike in that; turned out of it they would seem to have shared something.
+    """
+    result: list[Array | None] = []
+    for a, b in pairwise(offsets.tolist()):
+        whole = seen[a:b, places.used].all(0)
+        if whole.all() or places.on_circle:
+            result.append(None)
+            continue
+        u, length, _ = np.linalg.svd(places.axes[whole].T, full_matrices=False)
+        result.append(u[:, length > 1e-8 * max(length.max(initial=0.0), 1.0)])
+    return result
