@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.diagnostics.sharing import Sharing, judge_sharing
+from modelweld.diagnostics.sharing import FEWEST_OF_SITE, Sharing, judge_sharing
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.matching.board import Board
@@ -55,7 +55,7 @@ class MergeVerdict:
     p_value : float
         Probability that sites without anything in common come as close to each other as these; NaN: cannot be said.
     worth : bool or None
-        Whether the p-value is at most `level` and there is a gain; None: cannot be said.
+        Whether the p-value is at most `level` and there is a gain; None: cannot be said, or too few values for a no.
     level : float
         How often sites that share nothing may get a yes.
     """
@@ -136,14 +136,14 @@ def worth_merging(
             parameters[j] += len(out.values)
             shared[j] += out.shared.sum()
     found = _least([judge_sharing(fusion, name, draws, seed) for name in names])
-    verdicts = tuple(
-        SiteVerdict(site, n, s, gain, _site_sentence(site, n, s, gain, p, level), p, _is_worth(p, gain, level))
-        for site, n, s, gain, p in zip(
-            fusion.sites, parameters.tolist(), shared.tolist(), gains.tolist(), found.sites.tolist(), strict=True
-        )
-    )
-    sentence = _overall_sentence(int(parameters.sum()), int(shared.sum()), total, found, level)
-    return MergeVerdict(total, sentence, verdicts, found.p_value, _is_worth(found.p_value, total, level), level)
+    verdicts = []
+    for j, (site, p) in enumerate(zip(fusion.sites, found.sites.tolist(), strict=True)):
+        n, s, gain = int(parameters[j]), int(shared[j]), float(gains[j])
+        worth = _is_worth(p, gain, level, few=bool(found.why_not) or n < FEWEST_OF_SITE)
+        verdicts.append(SiteVerdict(site, n, s, gain, _site_sentence(site, n, s, gain, p, worth), p, worth))
+    worth = _is_worth(found.p_value, total, level, few=bool(found.why_not))
+    sentence = _overall_sentence(int(parameters.sum()), int(shared.sum()), total, found, worth)
+    return MergeVerdict(total, sentence, tuple(verdicts), found.p_value, worth, level)
 
 
 def _least(found: list[Sharing]) -> Sharing:
@@ -160,8 +160,11 @@ def _least(found: list[Sharing]) -> Sharing:
     )
 
 
-def _is_worth(p: float, gain: float, level: float) -> bool | None:
-    return None if np.isnan(p) else bool(p <= level and gain > 0)
+def _is_worth(p: float, gain: float, level: float, *, few: bool) -> bool | None:
+    """Whether there is more than chance, and a gain; None if that cannot be said, or values are too few for a no."""
+    if np.isnan(p) or (few and p > level):
+        return None
+    return bool(p <= level and gain > 0)
 
 
 def gain_over_apart(board: Board) -> float:
@@ -191,7 +194,7 @@ def gain_of_site(board: Board, out: Without) -> float:
     return gain
 
 
-def _site_sentence(site: str, parameters: int, shared: int, gain: float, p: float, level: float) -> str:
+def _site_sentence(site: str, parameters: int, shared: int, gain: float, p: float, worth: bool | None) -> str:
     if parameters == 0:
         return f"site {site!r} sent nothing: fusing it changes nothing."
     if shared == 0:
@@ -199,23 +202,24 @@ def _site_sentence(site: str, parameters: int, shared: int, gain: float, p: floa
     part = f"site {site!r} shares {shared:,} of its {parameters:,} values with the others"
     if gain < 0:
         return f"{part}, but would fit better alone, by {-gain:,.1f} nats."
-    if p > level:
+    if worth is False:
         return f"{part}, the fit says, but they lie no closer to the others' than chance explains (p = {p:.2g})."
     return f"{part}: matching them gains {gain:,.1f} nats{'' if np.isnan(p) else f' (p = {p:.2g})'}."
 
 
-def _overall_sentence(parameters: int, shared: int, gain: float, found: Sharing, level: float) -> str:
+def _overall_sentence(parameters: int, shared: int, gain: float, found: Sharing, worth: bool | None) -> str:
+    p = f"(p = {found.p_value:.2g})"
     if shared == 0:
         return "no two sites share anything: fusing changes nothing."
-    if found.p_value > level:
-        first = f"no: values of different sites lie no closer together than chance explains (p = {found.p_value:.2g})."
-        return f"{first} The fit takes {shared:,} of {parameters:,} for shared: do not rely on that."
     part = f"{shared:,} of {parameters:,} values are shared between sites"
-    if np.isnan(found.p_value):
-        part = f"no verdict: {found.why_not}. By the fit, {part}"
+    if worth is None:
+        part = f"no verdict: {found.why_not}{'' if np.isnan(found.p_value) else f' {p}'}. By the fit, {part}"
     if gain < 0:
         return f"{part}, but keeping the sites apart explains the values better, by {-gain:,.1f} nats."
+    if worth is False:
+        first = f"no: values of different sites lie no closer together than chance explains {p}."
+        return f"{first} The fit takes {shared:,} of {parameters:,} for shared: do not rely on that."
     text = f"{part}: fusing explains the values better than keeping the sites apart, by {gain:,.1f} nats"
-    if np.isnan(found.p_value):
+    if worth is None:
         return f"{text}; gains cannot say no."
-    return f"yes: {text}; values of different sites lie closer together than chance explains (p = {found.p_value:.2g})."
+    return f"yes: {text}; values of different sites lie closer together than chance explains {p}."

@@ -52,7 +52,7 @@ def _key_figures(found: Report) -> list[tuple[str, str]]:
     if any(one["diagnostics"] is not None for one in sets):
         figures.append(("sites with a warning", f"{len(warned):,}"))
     if found["verdict"] and found["verdict"]["p_value"] is not None:
-        answer = "yes" if found["verdict"]["worth"] else "no"
+        answer = {True: "yes", False: "no", None: "cannot be said"}[found["verdict"]["worth"]]
         figures.append(("worth merging", f"{answer} (p = {found['verdict']['p_value']:.2g})"))
     if found["verdict"] and found["verdict"]["gain"] is not None:
         figures.append(("gain of fusing, nats", f"{found['verdict']['gain']:,.0f}"))
