@@ -36,7 +36,7 @@ def number_of_atoms(board: Board, matching: Matching, labels: Index) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Draws of matchings at fixed hyperparameters.
+    """Draws of matchings, and of hyperparameters where these were drawn too.
 
     Attributes
     ----------
@@ -48,6 +48,8 @@ class Posterior:
         Log probability of the matching plus log evidence.
     acceptance : dict of str to float
         Share of proposed splits and merges that were accepted, and share of values that the groups' moves moved.
+    hyperparameters : dict of str to array (chains, draws, ...), or None
+        Draws of what was drawn with the matching: "noise", "spread", "mean", "trust", ...; None where it was fixed.
 
     Examples
     --------
@@ -63,6 +65,7 @@ class Posterior:
     K: Index
     objective: Array
     acceptance: Mapping[str, float] = field(default_factory=dict)
+    hyperparameters: Mapping[str, Array] | None = None
 
     @property
     def K_probabilities(self) -> dict[int, float]:
