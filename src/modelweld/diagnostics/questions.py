@@ -20,6 +20,7 @@ from modelweld.progress import track
 if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
     from modelweld.diagnostics.sites import SiteDiagnostics
+    from modelweld.posterior.confidence import Confidence, How
     from modelweld.posterior.draws import Posterior
 
 
@@ -41,6 +42,7 @@ class Questions:
         self.matchings = dict(matchings)
         self.settings = dict(settings or {})
         self._boards: dict[tuple[str, bool], tuple[Board, Index]] = {}
+        self._posteriors: dict[str, Posterior] = {}
 
     @cached_property
     def models(self) -> list[LocalModel]:
@@ -62,25 +64,29 @@ class Questions:
             )
         return next(iter(self.matchings.values()))
 
-    def confidence(self, set_name: str | None = None) -> list[Array]:
-        """How sure each match is *if all other sites' matches are right*: one array (L_j,) per site.
+    def confidence(self, set_name: str | None = None, how: How | None = None) -> Confidence:
+        """How sure each match is: one array (L_j,) per site, with `how` they were computed and what that means.
 
-        P(this local parameter belongs to the atom it was given | the matching of all other sites, hyperparameters).
-
-        Being conditional, it is **overconfident**: it knows nothing of what could be wrong about the atoms themselves
-        (two atoms that are one, one that is two, a noise learned from a wrong matching). Use it to rank matches
-        within a fusion, not as a promise; `sample` answers the wider question, at the price of a sampler.
+        The probability that a local parameter is right at the atom it was given: the share of draws from the posterior
+        in which it is, atoms of fusion and draw being paired one to one by the parameters they have in common. Draws
+        differ in all that may be wrong: the other matches (two atoms that are one, one that is two), noise, spread,
+        trust in standard errors, and the prior. Of matches stated at .9, nine in ten are right
+        (`experiments/verdicts`).
 
         Parameters
         ----------
         set_name : str, optional
             Which set, if several were matched. The sets matched before it are taken as they are.
+        how : {"drawn", "fixed", "conditional"}, optional
+            "drawn" is the above: for one array of `Gaussian` values, compiled at its first use on a machine. "fixed"
+            draws matchings at the learned hyperparameters (any family; slow, somewhat too sure). "conditional" takes
+            all other sites' matches to be right (any family, fast, **overconfident**: to rank matches, not a
+            promise). Default: "drawn" where that takes seconds, else "conditional".
 
         Returns
         -------
-        list of arrays
-            Exact where few values compete for few atoms, else by belief propagation:
-            see `modelweld.posterior.assignment_marginals`.
+        Confidence
+            A list of arrays, one per site, with attributes `how`, `meaning` and `r_hat`.
 
         Examples
         --------
@@ -92,16 +98,33 @@ class Questions:
         >>> [site.round(2).tolist() for site in fusion.confidence()]
         [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
+        from modelweld.posterior.confidence import CHAINS, DRAWS, Confidence, affordable_draws, shares_right
         from modelweld.posterior.conditional import confidence
 
-        board, J = self.board(set_name), len(self.sites)
-        return [confidence(board, j) for j in track(range(J), "computing confidences", J)]
+        name, matching = self.named_set(set_name)
+        board, J = self.board(name), len(self.sites)
+        if how not in (None, "drawn", "fixed", "conditional"):
+            raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
+        if how == "conditional" or (how is None and affordable_draws(board) == 0):
+            return Confidence((confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional")
+        posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self._draws(name)
+        shares = shares_right(posterior, matching.stacked_labels)
+        return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
+
+    def _draws(self, name: str) -> Posterior:
+        """Draws of matching and hyperparameters that answers rest on, made once."""
+        from modelweld.posterior.confidence import CHAINS, FEWEST_DRAWS, affordable_draws
+
+        if name not in self._posteriors:
+            draws = max(affordable_draws(self.board(name)), FEWEST_DRAWS)
+            self._posteriors[name] = self.sample(draws, CHAINS, set_name=name, fixed=False)
+        return self._posteriors[name]
 
     def conditional(self, site: int | str, set_name: str | None = None) -> Array:
         """Conditional probabilities (L_j, K + 1) of every atom for every local parameter of one site.
 
         The last column is that of a new atom. An atom that this site alone holds is such a one: its own column is
-        zero. What was said of `confidence` holds here: all other sites' matches are taken to be right.
+        zero. All other sites' matches are taken to be right, which is overconfident: see `confidence`.
 
         Parameters
         ----------
@@ -125,9 +148,15 @@ class Questions:
         return conditional(self.board(set_name), self.sites.index(site) if isinstance(site, str) else site)
 
     def sample(
-        self, draws: int = 500, chains: int = 4, seed: int = 0, set_name: str | None = None, warm_up: int | None = None
+        self,
+        draws: int = 500,
+        chains: int = 4,
+        seed: int = 0,
+        set_name: str | None = None,
+        warm_up: int | None = None,
+        fixed: bool | None = None,
     ) -> Posterior:
-        """Draw matchings from their posterior, hyperparameters fixed at what was learned.
+        """Draw matchings from their posterior, with noise, spread, trust and prior where values are `Gaussian`.
 
         Answers how many atoms there are and which local parameters belong together, with probabilities that do not
         take the rest of the matching for granted.
@@ -135,7 +164,7 @@ class Questions:
         Parameters
         ----------
         draws : int
-            Matchings kept per chain, one per sweep.
+            Matchings kept per chain: every fifth sweep of compiled chains, else every sweep.
         chains : int
             The first, third, ... start from this fusion's matching; the second, sixth, ... with every value alone;
             the fourth, eighth, ... with the values of half of the groups alone.
@@ -144,7 +173,11 @@ class Questions:
         set_name : str, optional
             Which set, if several were matched. The sets matched before it are taken as they are.
         warm_up : int, optional
-            Sweeps dropped at the beginning of every chain; default half of `draws`.
+            Sweeps dropped at the beginning of every chain; default half of `draws`, or 1.5 times as many of compiled
+            chains.
+        fixed : bool, optional
+            Whether hyperparameters stay at what was learned; default only where they cannot be drawn: values that are
+            not one array of `Gaussian`.
 
         Returns
         -------
@@ -154,7 +187,7 @@ class Questions:
         Notes
         -----
         Do not trust it when `r_hat` is above 1.01 or `effective_size` below 100: draw more. Nor when chains may agree
-        for the wrong reason: R-hat cannot see a region that no chain has found. And hyperparameters are fixed: if the
+        for the wrong reason: R-hat cannot see a region that no chain has found. Where hyperparameters are fixed and the
         fit took two atoms for one, so that the noise came out too large, every draw inherits that.
 
         Examples
@@ -167,12 +200,21 @@ class Questions:
         >>> posterior.co_assignment[0].round(1)          # the first value with all of them
         array([1., 0., 0., 0., 1.])
         """
-        from modelweld.posterior.sampler import sample
+        from modelweld.posterior.joint import drawable, sample_jointly
+        from modelweld.posterior.sampler import check_lengths, sample
 
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self.named_set(set_name)
-        posterior = sample(self.board(name, canonical=True), draws, chains, seed, warm_up)
+        check_lengths(draws, chains)
+        board = self.board(name, canonical=True)
         _, order = self._boards[name, True]
+        if fixed is False and not drawable(board):
+            raise InputError(f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values.")
+        if fixed or not drawable(board):
+            posterior = sample(board, draws, chains, seed, warm_up)
+        else:
+            kept = None if matching.kept is None else matching.kept[order]
+            posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
         return posterior.as_given(order, self.board(name), matching)
 
     def diagnose(self, set_name: str | None = None) -> list[SiteDiagnostics]:
@@ -221,4 +263,4 @@ class Questions:
         return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_boards": {}}  # made again where they are asked for
+        return {**vars(self), "_boards": {}, "_posteriors": {}}  # made again where they are asked for
