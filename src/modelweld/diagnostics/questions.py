@@ -107,14 +107,15 @@ class Questions:
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
         if how == "conditional" or (how is None and affordable_draws(board) == 0):
             return Confidence((confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional")
-        posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self._draws(name)
+        posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
         shares = shares_right(posterior, matching.stacked_labels)
         return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
 
-    def _draws(self, name: str) -> Posterior:
-        """Draws of matching and hyperparameters that answers rest on, made once."""
+    def drawn(self, set_name: str | None = None) -> Posterior:
+        """The draws of matching and hyperparameters that `confidence`, `site` and `new_site` rest on, made once."""
         from modelweld.posterior.confidence import CHAINS, FEWEST_DRAWS, affordable_draws
 
+        name, _ = self.named_set(set_name)
         if name not in self._posteriors:
             draws = max(affordable_draws(self.board(name)), FEWEST_DRAWS)
             self._posteriors[name] = self.sample(draws, CHAINS, set_name=name, fixed=False)

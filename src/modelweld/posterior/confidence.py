@@ -12,7 +12,7 @@ from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.joint import EVERY, WARM_UP, drawable
-from modelweld.posterior.overlap import is_right
+from modelweld.posterior.overlap import NOBODY, is_right, partners
 
 How = Literal["drawn", "fixed", "conditional"]
 
@@ -78,3 +78,16 @@ def shares_right(posterior: Posterior, fitted: Index) -> Array:
     """Share (N,) of draws in which the fitted atom of each value is the one it is at; both in the same order."""
     draws = posterior.labels.reshape(-1, posterior.labels.shape[-1])
     return np.asarray(np.mean([is_right(fitted, draw) for draw in draws], axis=0))
+
+
+def shares_at(posterior: Posterior, fitted: Index, rows: Index) -> Array:
+    """Share (n, K + 1) of draws in which each of these values is at each fitted atom, the last: at none of them."""
+    K = int(fitted.max(initial=-1)) + 1
+    table = np.zeros((len(rows), K + 1))
+    draws = posterior.labels.reshape(-1, posterior.labels.shape[-1])
+    for draw in draws:
+        at = partners(fitted, draw)
+        fitted_atom = {int(name): k for k, name in enumerate(at) if name != NOBODY}
+        for row, value in enumerate(rows):
+            table[row, fitted_atom.get(int(draw[value]), K)] += 1
+    return table / len(draws)
