@@ -10,7 +10,8 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, Spectrum
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
-from modelweld.posterior import compiled_hyperparameters as hyper
+from modelweld.posterior import compiled_beliefs as hyper
+from modelweld.posterior.compiled_hyperparameters import move_prior, move_values
 from modelweld.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
 from modelweld.posterior.convergence import effective_size
 from modelweld.posterior.joint import _Setting, sample_jointly
@@ -78,7 +79,7 @@ def test_geweke_of_the_moves_of_values(case):
         atoms = state.mean + np.sqrt(state.spread) * rng.standard_normal((4, D))
         values.y[:] = atoms[labels] + np.sqrt(scatter) * rng.standard_normal((N, D))
         place(values, state, labels)
-        hyper.move_values(values, state, setting.beliefs, steps, 0.0, at_p, at_s)
+        move_values(values, state, setting.beliefs, steps, 0.0, at_p, at_s)
         log = np.log([*state.noise, *state.spread, state.rest[TRUST]])
         found.append([*log, *state.mean, state.rest[SHARE]])
     noise = (hyper.SHARE_MEAN, np.hypot(hyper.SHARE_DEVIATION, hyper.NOISE_DEVIATION))
@@ -130,7 +131,7 @@ def test_geweke_of_the_moves_of_the_prior(junk):
         supports = np.repeat(m, rng.poisson(comb(J, m) * np.exp(state.R[1 : J + 1])))
         state.held[0] = len(supports)
         state.counts[: len(supports)] = supports
-        hyper.move_prior(state, beliefs, rest, R)
+        move_prior(state, beliefs, rest, R)
         found.append([*state.rest[[LOG_A, LOG_B, LOG_ATOMS]], state.rest[JUNK]])
     log_atoms = (-1.0, hyper.ATOMS_DEVIATION)
     found = np.array(found)

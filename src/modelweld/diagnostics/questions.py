@@ -20,6 +20,7 @@ from modelweld.progress import track
 if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
     from modelweld.diagnostics.sites import SiteDiagnostics
+    from modelweld.posterior.answers import AtomIntervals, Intervals, NewSite
     from modelweld.posterior.confidence import Confidence, How
     from modelweld.posterior.draws import Posterior
 
@@ -144,9 +145,7 @@ class Questions:
         """
         from modelweld.posterior.conditional import conditional
 
-        if site not in self.sites and site not in range(len(self.sites)):
-            raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
-        return conditional(self.board(set_name), self.sites.index(site) if isinstance(site, str) else site)
+        return conditional(self.board(set_name), self.number_of(site))
 
     def sample(
         self,
@@ -217,6 +216,71 @@ class Questions:
             kept = None if matching.kept is None else matching.kept[order]
             posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
         return posterior.as_given(order, self.board(name), matching)
+
+    def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> AtomIntervals:
+        """Where the atoms are, with intervals that do not take the matching or the noise for granted.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]])
+        >>> found = fusion.atom_intervals()
+        >>> bool(((found.low < fusion.atoms) & (fusion.atoms < found.high)).all())
+        True
+        """
+        from modelweld.posterior.answers import atom_intervals, check_level
+
+        check_level(level)
+        name, matching = self.named_set(set_name)
+        return atom_intervals(self.board(name), self.drawn(name), matching.stacked_labels, level)
+
+    def site(self, site: int | str, level: float = 0.9, set_name: str | None = None) -> Intervals:
+        """A site's own answer: what is true *there*, from what it sent, what others sent, and how well each is known.
+
+        Partial pooling: a value with a large standard error moves towards its atom as the others have it, by as much
+        as sites are seen to agree. Intervals integrate over noise, trust and matching.
+
+        Parameters
+        ----------
+        site : int or str
+            Number or name of the site.
+        level : float
+            Probability with which an interval holds the truth.
+        set_name : str, optional
+            Which set, if several were matched.
+
+        Returns
+        -------
+        Intervals
+            `values`, `low` and `high` (L_j, D), in the order in which the site sent its parameters.
+        """
+        from modelweld.posterior.answers import check_level, site_intervals
+
+        check_level(level)
+        return site_intervals(self.board(set_name), self.drawn(set_name), self.number_of(site), level)
+
+    def new_site(self, level: float = 0.9, set_name: str | None = None) -> NewSite:
+        """What a site not seen yet would hold: which atoms with which probability, and where its values would lie.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [9.0, 9.0]], [[9.1, 9.0], [5.0, -5.0]]]
+        >>> found = modelweld.fuse(sites).new_site()
+        >>> [bool(p > 0.5) for p in found.probability]            # an atom of four sites, of two, of one
+        [True, False, False]
+        """
+        from modelweld.posterior.answers import check_level, new_site
+
+        check_level(level)
+        name, matching = self.named_set(set_name)
+        return new_site(self.board(name), self.drawn(name), matching.stacked_labels, level)
+
+    def number_of(self, site: int | str) -> int:
+        """The number of a site that is given by name or number."""
+        if site not in self.sites and site not in range(len(self.sites)):
+            raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
+        return self.sites.index(site) if isinstance(site, str) else site
 
     def diagnose(self, set_name: str | None = None) -> list[SiteDiagnostics]:
         """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning."""

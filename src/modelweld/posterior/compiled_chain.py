@@ -9,16 +9,14 @@ import numpy as np
 from modelweld.compilers import exact
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.posterior.compiled_hyperparameters import (
+from modelweld.posterior.compiled_beliefs import (
     believed_noise,
     believed_spread,
     believed_trust,
     likelihood_of,
     log_prior,
-    move_delta,
-    move_prior,
-    move_values,
 )
+from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
 from modelweld.posterior.compiled_matching import redraw_value, split_or_merge, swap
 from modelweld.posterior.compiled_state import DELTA, SHARE, TRUST, below, refresh
 

@@ -83,7 +83,7 @@ class _Setting:
     """What chains of one board have in common."""
 
     def __init__(self, board: Board, fitted: Index, fixed: bool) -> None:
-        from modelweld.posterior.compiled_hyperparameters import Beliefs
+        from modelweld.posterior.compiled_beliefs import Beliefs
 
         family = board.families[0]
         assert isinstance(family, Gaussian)  # `drawable`
@@ -109,7 +109,7 @@ class _Setting:
 
     def start(self, number: int, seed: int) -> tuple[object, Index]:
         """Where a chain starts: as fitted, or with every value alone and little noise."""
-        from modelweld.posterior.compiled_hyperparameters import fill_rates
+        from modelweld.posterior.compiled_beliefs import fill_rates
         from modelweld.posterior.compiled_state import vacant
 
         at, N, J = self.family.hyperparameters, len(self.fitted), len(self.board.sizes)
