@@ -119,7 +119,9 @@ def test_conditional_is_that_of_the_objective(seed):
             expected[np.arange(len(held)), list(c)] += w
         np.testing.assert_allclose(fusion.conditional(j), expected, atol=1e-5)
         at = [k if k in others else -1 for k in held]
-        np.testing.assert_allclose(fusion.confidence(how="conditional")[j], expected[np.arange(len(held)), at], atol=1e-5)
+        np.testing.assert_allclose(
+            fusion.confidence(how="conditional")[j], expected[np.arange(len(held)), at], atol=1e-5
+        )
 
 
 def two_sets(rng, J=4):

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import comb
 from scipy.stats import truncnorm
-from test_sampler import PROBLEMS, all_matchings, name, tiny_board
 
-import modelweld
-from modelweld import BetaBernoulli, Gaussian, Spectrum
+from modelweld import Gaussian, Spectrum
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
 from modelweld.posterior import compiled_beliefs as hyper
@@ -16,6 +14,7 @@ from modelweld.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B, SH
 from modelweld.posterior.convergence import effective_size
 from modelweld.posterior.joint import _Setting, sample_jointly
 from modelweld.priors.pieces import Pieces
+from test_sampler import PROBLEMS, all_matchings, name, tiny_board
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,11 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> dict[str, np.ndarray]:
     fitted = time.process_time() - begin
     stated, posterior = fusion.confidence(), fusion.drawn()
     spent = time.process_time() - begin - fitted
-    truth, labels, K = np.concatenate(data["held"]), fusion.matching.stacked_labels, len(set(np.concatenate(data["held"])))
+    truth, labels, K = (
+        np.concatenate(data["held"]),
+        fusion.matching.stacked_labels,
+        len(set(np.concatenate(data["held"]))),
+    )
     low, high = posterior.K_interval()
     below, same = (posterior.K < K).mean(), (posterior.K == K).mean()
     found = {
@@ -114,7 +118,8 @@ def told(cell: tuple[int, int, bool], x: dict[str, np.ndarray], sets: int) -> li
         "",
         f"- confidence: {bins(x['stated'], x['right'])}",
         f"- conditional: {bins(x['conditional'], x['right'])}",
-        f"- worst bin above .5: {worst(x['stated'], x['right']):+.3f} (conditional {worst(x['conditional'], x['right']):+.3f})",
+        f"- worst bin above .5: {worst(x['stated'], x['right']):+.3f} "
+        f"(conditional {worst(x['conditional'], x['right']):+.3f})",
         f"- K: 90 % interval holds {holds:.2f}, width {width:.1f}, mean less truth {bias:+.2f}, randomised PIT off by "
         f"{uniform:.2f} (5 % of uniform ones: {1.36 / np.sqrt(sets):.2f})",
         f"- atoms: 90 % intervals hold {x['atoms'].mean():.3f}",
@@ -122,10 +127,12 @@ def told(cell: tuple[int, int, bool], x: dict[str, np.ndarray], sets: int) -> li
     if errors:
         own, atom, pooled = np.sqrt(x["squares"].mean(0))
         lines += [
-            f"- site: 90 % intervals hold {x['site'].mean():.3f}; RMSE sent {own:.3f}, atom {atom:.3f}, pooled {pooled:.3f}"
+            f"- site: 90 % intervals hold {x['site'].mean():.3f}; RMSE sent {own:.3f}, atom {atom:.3f}, "
+            f"pooled {pooled:.3f}"
         ]
     lines += [
-        f"- R-hat median {np.median(x['r_hat']):.3f}, largest {x['r_hat'].max():.2f}; CPU {draws:.2f} s, fit {fit:.2f} s",
+        f"- R-hat median {np.median(x['r_hat']):.3f}, largest {x['r_hat'].max():.2f}; "
+        f"CPU {draws:.2f} s, fit {fit:.2f} s",
         "",
     ]
     return lines

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.diagnostics.matched import Matched
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, arrange, stack_arrays
-from modelweld.matching.board import Board
-from modelweld.matching.result import Matching
-from modelweld.matching.sets import stack_of
+from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 
 if TYPE_CHECKING:
@@ -25,45 +19,8 @@ if TYPE_CHECKING:
     from modelweld.posterior.draws import Posterior
 
 
-class Questions:
-    """What was fused and how it was matched, and the scores and probabilities that follow: the ground of `Fusion`.
-
-    They are computed from a board per set, which is made once for all of them.
-    """
-
-    def __init__(
-        self,
-        models: Sequence[Any],
-        sites: Sequence[str],
-        matchings: Mapping[str, Matching],
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.given = models
-        self.sites = list(sites)
-        self.matchings = dict(matchings)
-        self.settings = dict(settings or {})
-        self._boards: dict[tuple[str, bool], tuple[Board, Index]] = {}
-        self._posteriors: dict[str, Posterior] = {}
-
-    @cached_property
-    def models(self) -> list[LocalModel]:
-        """The local models that were fused."""
-        if any(isinstance(m, LocalModel) for m in self.given):
-            return list(self.given)
-        stack = stack_arrays(self.given)
-        return [
-            LocalModel({"values": stack.values[a:b]}, {"values": ("atom", None)}, site=site)
-            for (a, b), site in zip(pairwise(stack.offsets.tolist()), self.sites, strict=True)
-        ]
-
-    @property
-    def matching(self) -> Matching:
-        """The matching, when there is one set."""
-        if len(self.matchings) != 1:
-            raise InputError(
-                f"this fusion matched the sets {list(self.matchings)}: ask fusion.matchings[name] for one of them."
-            )
-        return next(iter(self.matchings.values()))
+class Questions(Matched):
+    """What can be asked about what was fused, and the scores and probabilities that answer: the ground of `Fusion`."""
 
     def confidence(self, set_name: str | None = None, how: How | None = None) -> Confidence:
         """How sure each match is: one array (L_j,) per site, with `how` they were computed and what that means.
@@ -99,15 +56,17 @@ class Questions:
         >>> [site.round(2).tolist() for site in fusion.confidence()]
         [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
-        from modelweld.posterior.confidence import CHAINS, DRAWS, Confidence, affordable_draws, shares_right
         from modelweld.posterior.conditional import confidence
+        from modelweld.posterior.confidence import CHAINS, DRAWS, Confidence, affordable_draws, shares_right
 
         name, matching = self.named_set(set_name)
         board, J = self.board(name), len(self.sites)
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
         if how == "conditional" or (how is None and affordable_draws(board) == 0):
-            return Confidence((confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional")
+            return Confidence(
+                (confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional"
+            )
         posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
         shares = shares_right(posterior, matching.stacked_labels)
         return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
@@ -209,7 +168,9 @@ class Questions:
         board = self.board(name, canonical=True)
         _, order = self._boards[name, True]
         if fixed is False and not drawable(board):
-            raise InputError(f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values.")
+            raise InputError(
+                f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values."
+            )
         if fixed or not drawable(board):
             posterior = sample(board, draws, chains, seed, warm_up)
         else:
@@ -276,12 +237,6 @@ class Questions:
         name, matching = self.named_set(set_name)
         return new_site(self.board(name), self.drawn(name), matching.stacked_labels, level)
 
-    def number_of(self, site: int | str) -> int:
-        """The number of a site that is given by name or number."""
-        if site not in self.sites and site not in range(len(self.sites)):
-            raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
-        return self.sites.index(site) if isinstance(site, str) else site
-
     def diagnose(self, set_name: str | None = None) -> list[SiteDiagnostics]:
         """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning."""
         from modelweld.diagnostics.sites import diagnose
@@ -293,39 +248,3 @@ class Questions:
         from modelweld.diagnostics.merge_value import worth_merging
 
         return worth_merging(self, set_name)
-
-    def named_set(self, set_name: str | None = None) -> tuple[str, Matching]:
-        """The set of this name and its matching; None means the only one."""
-        if set_name is None:
-            return next(iter(self.matchings)), self.matching
-        if set_name not in self.matchings:
-            raise InputError(f"no set {set_name!r} was matched; there are {list(self.matchings)}.")
-        return set_name, self.matchings[set_name]
-
-    def board(self, set_name: str | None = None, *, canonical: bool = False) -> Board:
-        """The board at the end of the fit, from which scores and probabilities are computed. Made once: do not move it.
-
-        Values stand in the order given, or `canonical`, in one that depends on their content alone (`inputs.stack`).
-        """
-        name, _ = self.named_set(set_name)
-        if (name, canonical) not in self._boards:
-            self._boards[name, canonical] = self._make_board(name, canonical)
-        return self._boards[name, canonical][0]
-
-    def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
-        """The board of a set, and where its values stand in the order given."""
-        matching = self.matchings[name]
-        if matching.prior is None or not matching.families:
-            raise InputError(
-                f"this matching is a baseline's ({matching.engine}): without a family and a prior there are no scores "
-                "and no probabilities."
-            )
-        stacks = [stack_of(self.models, key, name, self.matchings) for key in matching.families]
-        order = np.arange(len(matching.stacked_labels))
-        if canonical:
-            stacks, order = arrange(stacks)
-        families, prior = list(matching.families.values()), matching.prior.as_probability()
-        return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
-
-    def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_boards": {}, "_posteriors": {}}  # made again where they are asked for

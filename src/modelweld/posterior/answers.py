@@ -42,7 +42,8 @@ class Intervals:
                 own = draws[~np.isnan(draws[:, row, 0]), row]
                 if len(own):
                     found[:, row] = own.mean(0), *np.quantile(own, [(1 - level) / 2, (1 + level) / 2], axis=0)
-        return Intervals(*found, level)
+        values, low, high = found
+        return Intervals(values, low, high, level)
 
 
 @dataclass(frozen=True, eq=False)

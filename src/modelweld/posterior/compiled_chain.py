@@ -18,7 +18,7 @@ from modelweld.posterior.compiled_beliefs import (
 )
 from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
 from modelweld.posterior.compiled_matching import redraw_value, split_or_merge, swap
-from modelweld.posterior.compiled_state import DELTA, SHARE, TRUST, below, refresh
+from modelweld.posterior.compiled_state import DELTA, SHARE, SINGLE, TRUST, below, refresh
 
 SWEEPS_PER_PAIR = 4
 """One split or merge is tried per so many values in a sweep: about as much time as the values take."""
@@ -43,9 +43,12 @@ class Kept(NamedTuple):
 def room_for(n: int, N: int, D: int, H: int) -> Kept:
     """To be filled."""
     return Kept(
-        np.empty((n, N), dtype=np.int64),
-        *(np.empty((n, width)) for width in (H, H, D, 7)),
-        np.empty(n),
+        labels=np.empty((n, N), dtype=np.int64),
+        noise=np.empty((n, H)),
+        spread=np.empty((n, H)),
+        mean=np.empty((n, D)),
+        rest=np.empty((n, SINGLE)),
+        objective=np.empty(n),
     )
 
 

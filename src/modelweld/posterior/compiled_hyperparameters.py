@@ -156,7 +156,7 @@ def move_values(values, state, beliefs, steps, rate, at_p, at_s):
 
 @exact
 def move_prior(state, beliefs, rest, R):
-    """log a, log b, both together, log(number of atoms), and junk where there is any; `rest` and `R` are room."""
+    """Walk log a, log b, both together, log(number of atoms), and junk where there is any; `rest` and `R` are room."""
     here = log_prior(state, beliefs, state.rest, R)
     for move in range(5 if state.rest[JUNK] > 0 else 4):
         rest[:] = state.rest

@@ -137,7 +137,7 @@ def gather(values, state, i, j, members, mine):
 
 @exact
 def split_or_merge(values, state, i, members, mine, two, sides):
-    """Propose one atom for value i and one near it if they are at two, two atoms if they are at one. (Split?, done?)."""
+    """Propose one atom for value i and one near it if they are at two, else two: (whether it was a split, done)."""
     j = values.near[i, below(state.random, values.near.shape[1])]
     if i == j:
         return False, False
@@ -185,7 +185,9 @@ def deal(values, state, i, j, members, n, split, two, sides):
         second = state.R[with_j + 1] - state.R[with_j] + score(y, precision, v, two, 1)
         odds = second - first
         log_first = -np.log1p(np.exp(odds)) if odds < 0 else -odds - np.log1p(np.exp(-odds))
-        side = int(np.log(1.0 - uniform(state.random)) >= log_first) if split else int(state.labels[v] == state.labels[j])
+        side = (
+            int(np.log(1.0 - uniform(state.random)) >= log_first) if split else int(state.labels[v] == state.labels[j])
+        )
         log_proposal += log_first if side == 0 else log_first + odds
         shift(y, precision, v, two, spread, mean, side, 1.0)
         sides[c] = side

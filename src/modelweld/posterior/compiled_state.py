@@ -26,9 +26,9 @@ is a billionth of the variance), so that products stay below 1e150."""
 P, S, U, M = range(4)
 """Where an atom's sums stand."""
 
-TRUST, SHARE, LOG_A, LOG_B, LOG_ATOMS, JUNK, DELTA = range(7)
-"""Where single numbers stand: trust, mean of log(noise / total), the prior's log a, log b, log of the number of atoms it
-expects and rate of junk, the share of pieces."""
+TRUST, SHARE, LOG_A, LOG_B, LOG_ATOMS, JUNK, DELTA = range(SINGLE := 7)
+"""Where single numbers stand: trust, mean of log(noise / total), the prior's log a, log b, log of the number of atoms
+it expects and rate of junk, the share of pieces."""
 
 
 class Values(NamedTuple):
@@ -69,20 +69,25 @@ class State(NamedTuple):
 def vacant(values: Values, noise: Array, spread: Array, mean: Array, rest: Array, seed: int) -> State:
     """Nothing is anywhere yet."""
     N, D = values.y.shape
-    slots, ends = np.arange(N), np.full(N, -1, dtype=np.int64)
-    zeros = np.zeros(N, dtype=np.int64)
-    tables = [np.zeros((N, D)), np.zeros((4, N, D))]
-    hyperparameters = [np.array(x, dtype=np.float64) for x in (noise, spread, mean, rest)]
+    zeros, ends = np.zeros(N, dtype=np.int64), np.full(N, -1, dtype=np.int64)
     return State(
-        *(zeros.copy() for _ in range(3)),
-        *(ends.copy() for _ in range(3)),
-        slots,
-        slots.copy(),
-        np.zeros(1, dtype=np.int64),
-        *tables,
-        *hyperparameters,
-        np.zeros(len(values.offsets) + 1),
-        np.array([seed], dtype=np.uint64),
+        labels=zeros,
+        counts=zeros.copy(),
+        sizes=zeros.copy(),
+        first=ends,
+        after=ends.copy(),
+        before=ends.copy(),
+        slots=np.arange(N),
+        position=np.arange(N),
+        held=np.zeros(1, dtype=np.int64),
+        precision=np.zeros((N, D)),
+        sums=np.zeros((4, N, D)),
+        noise=np.array(noise, dtype=np.float64),
+        spread=np.array(spread, dtype=np.float64),
+        mean=np.array(mean, dtype=np.float64),
+        rest=rest,
+        R=np.zeros(len(values.offsets) + 1),
+        random=np.array([seed], dtype=np.uint64),
     )
 
 

@@ -17,17 +17,18 @@ from modelweld.posterior.overlap import NOBODY, is_right, partners
 How = Literal["drawn", "fixed", "conditional"]
 
 MEANING: dict[str, str] = {
-    "drawn": "the probability that the match is right, with everything that may be wrong drawn from its posterior: all "
-    "other matches, noise, spread, trust and prior",
-    "fixed": "the probability that the match is right, with all other matches drawn from their posterior, at the learned "
-    "hyperparameters: somewhat too sure",
-    "conditional": "the probability of the match if all other sites’ matches are right: use it to rank, not as a promise",
+    "drawn": "the probability that the match is right, with everything that may be wrong drawn from its posterior: "
+    "all other matches, noise, spread, trust and prior",
+    "fixed": "the probability that the match is right, with all other matches drawn from their posterior, at the "
+    "learned hyperparameters: somewhat too sure",
+    "conditional": "the probability of the match if all other sites’ matches are right: use it to rank, not as a "
+    "promise",
 }
 """What a confidence means, by how it was computed."""
 
 DRAWS, CHAINS = 200, 2
-"""Matchings that confidences, intervals and sites' answers rest on: the standard error of a probability of .9 is .02 even
-where draws are worth half their number, and two chains suffice to see that they disagree."""
+"""Matchings that confidences, intervals and sites' answers rest on: the standard error of a probability of .9 is .02
+even where draws are worth half their number, and two chains suffice to see that they disagree."""
 
 FEWEST_DRAWS = 50
 """Below, a stated .97 would rest on one draw or two."""

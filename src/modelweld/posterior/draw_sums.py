@@ -62,7 +62,8 @@ class DrawSums:
 def each_draw(board: Board, posterior: Posterior) -> Iterator[DrawSums]:
     """The draws of a posterior, chain after chain; board and posterior have their values in the same order."""
     stack, family = board.stacks[0].blind(), board.families[0]
-    assert isinstance(family, Gaussian) and posterior.hyperparameters is not None  # `joint.drawable`
+    assert isinstance(family, Gaussian)  # `joint.drawable`
+    assert posterior.hyperparameters is not None
     drawn = posterior.hyperparameters
     seen = np.ones_like(stack.values) if stack.weight is None else (stack.weight > 0).astype(np.float64)
     inverse = np.ones_like(seen) if stack.weight is None else 1.0 / np.where(seen > 0, stack.weight, 1.0)

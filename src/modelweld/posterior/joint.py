@@ -5,6 +5,8 @@ Chains run over the values that were fitted; gross outliers are atoms of their o
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,10 @@ from modelweld.posterior.draws import Posterior
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import BOUNDS, JUNK_SHARE, LOG_A, LOG_B, Spectrum
 from modelweld.progress import track
+
+if TYPE_CHECKING:
+    from modelweld.posterior.compiled_hyperparameters import Steps
+    from modelweld.posterior.compiled_state import State, Values
 
 EVERY = 5
 """Sweeps between draws that are kept: neighbours tell little more than one of them."""
@@ -97,8 +103,8 @@ class _Setting:
         mean_size = float(sizes[sizes > 0].mean())
         self.beliefs = Beliefs(
             total=total,
-            floor=np.zeros(H) + family.floor,
-            squares=np.zeros(H) + family.squares,
+            floor=np.zeros(H) + np.asarray(family.floor),
+            squares=np.zeros(H) + np.asarray(family.squares),
             degrees=float(family.degrees),
             log_size=float(np.log(mean_size)),
             junk_mean=JUNK_SHARE * mean_size,
@@ -107,7 +113,7 @@ class _Setting:
             draws_prior=not fixed and is_drawn(board.prior, len(sizes)),
         )
 
-    def start(self, number: int, seed: int) -> tuple[object, Index]:
+    def start(self, number: int, seed: int) -> tuple[State, Index]:
         """Where a chain starts: as fitted, or with every value alone and little noise."""
         from modelweld.posterior.compiled_beliefs import fill_rates
         from modelweld.posterior.compiled_state import vacant
@@ -131,7 +137,7 @@ class _Setting:
         return state, labels
 
     def _prior(self, K: int) -> tuple[float, float, float, float]:
-        """log a, log b, log of the expected number of atoms, junk."""
+        """Logarithms of a, b and the expected number of atoms, junk."""
         prior = self.board.prior
         if not isinstance(prior, Spectrum):
             return LOG_A[0], LOG_B[0], float(np.log(K)), 0.0
@@ -139,7 +145,7 @@ class _Setting:
         log_a, log_b = np.clip(np.log(prior.a), low_a, high_a), np.clip(np.log(prior.b), low_b, high_b)
         return float(log_a), float(log_b), float(np.log(K)), prior.junk
 
-    def steps(self) -> object:
+    def steps(self) -> Steps:
         """First steps of the walks, in logarithms."""
         from modelweld.posterior.compiled_hyperparameters import Steps
 
@@ -162,13 +168,13 @@ class _Setting:
 
 
 def is_drawn(prior: Prior, J: int) -> bool:
-    """Whether the prior's own parameters are drawn: those that are learned, and all where J is too few to learn them."""
+    """Whether the prior's own parameters are drawn: where they are learned, and where J is too few to learn them."""
     if isinstance(prior, BetaBernoulli):
         return prior.learning or J < FEWEST_FOR_SPECTRUM
     return type(prior) is Spectrum
 
 
-def _values(stack: Stack, family: Gaussian, unit: Array) -> object:
+def _values(stack: Stack, family: Gaussian, unit: Array) -> Values:
     """What is given, as chains take it."""
     from modelweld.posterior.compiled_state import Values
 
