@@ -47,7 +47,7 @@ def drawn(seed: int, D: int, J: int, errors: bool) -> dict[str, list[np.ndarray]
 
 def one_set(seed: int, D: int, J: int, errors: bool) -> dict[str, np.ndarray]:
     """What was stated of one set, and what is so."""
-    data = drawn(seed, D, J, errors)
+    data, rng = drawn(seed, D, J, errors), np.random.default_rng([seed, 1])
     models = data["sent"]
     if errors:
         models = [
@@ -69,13 +69,13 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> dict[str, np.ndarray]:
     found = {
         "stated": np.concatenate(stated),
         "conditional": np.concatenate(fusion.confidence(how="conditional")),
-        "right": is_right(labels, truth),
+        "right": is_right(labels, truth, rng),
         "K": np.array([[low <= K <= high, high - low, posterior.K.mean() - K]]),
-        "pit": np.array([below + same * np.random.default_rng(seed).random()]),
+        "pit": np.array([below + same * rng.random()]),
         "r_hat": np.array([max(stated.r_hat.values())]),
         "seconds": np.array([[fitted, spent]]),
     }
-    atoms, at = fusion.atom_intervals(), partners(labels, truth)
+    atoms, at = fusion.atom_intervals(), partners(labels, truth, rng)
     real = (at != NOBODY) & (np.arange(len(at)) < fusion.K)
     where = data["atoms"][0][at[real]]
     found["atoms"] = ((atoms.low[real] <= where) & (where <= atoms.high[real])).ravel()

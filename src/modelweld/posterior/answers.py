@@ -90,7 +90,7 @@ def atom_intervals(board: Board, posterior: Posterior, fitted: Index, level: flo
 
 def _of_partners(draw: DrawSums, fitted: Index, rng: np.random.Generator, noise: Array | float) -> Array:
     """A draw (K, D) of each fitted atom's partner, scattered by further `noise`; NaN where there is none."""
-    at = partners(fitted, draw.labels)
+    at = partners(fitted, draw.labels, rng)
     mean, variance = draw.atoms()
     drawn = mean + np.sqrt(variance + noise) * rng.standard_normal(mean.shape)
     return np.where((at == NOBODY)[:, None], np.nan, drawn[at])
@@ -120,7 +120,7 @@ def new_site(board: Board, posterior: Posterior, fitted: Index, level: float) ->
         steps = _steps(board, posterior, number, J + 1)
         groups = np.unique(np.stack([draw.labels, board.group]), axis=1)[0]
         joins = 1 / (1 + np.exp(-steps[np.bincount(groups)]))
-        at = partners(fitted, draw.labels)
+        at = partners(fitted, draw.labels, rng)
         held += np.where(at == NOBODY, 0.0, joins[at])
         unknown += np.exp(steps[0]) + np.delete(joins, at[at != NOBODY]).sum()
         draws.append(_of_partners(draw, fitted, rng, draw.typical_noise))

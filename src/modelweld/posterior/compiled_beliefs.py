@@ -2,7 +2,7 @@
 
 With total the variance of all values in a dimension,
 
-    log(noise / total) ~ N(share, .5^2) in each dimension, share ~ N(log .05, 3^2)    dimensions learn from each other
+    log(noise / total) ~ N(share, .5^2) in each dimension, share ~ N(log .05, 1.5^2)    dimensions learn from each other
     log(spread / total) ~ N(0, .7^2),   mean ~ N(mean of all values, total)
     log trust ~ .5 t_3                                                                near one, unless values insist
     log a ~ N(log .5, 2^2), log b ~ N(0, 2^2)                                         as in `priors.spectrum`
@@ -26,8 +26,8 @@ from modelweld.priors.spectrum import BOUNDS
 from modelweld.priors.spectrum import LOG_A as BELIEVED_A
 from modelweld.priors.spectrum import LOG_B as BELIEVED_B
 
-SHARE_MEAN, SHARE_DEVIATION = np.log(0.05), 3.0
-"""Noise is a twentieth of the variance, give or take a factor of twenty."""
+SHARE_MEAN, SHARE_DEVIATION = np.log(0.05), 1.5
+"""Noise is a twentieth of the variance, give or take a factor of four or five: hardly ever more than all of it."""
 
 NOISE_DEVIATION = 0.5
 """Of log(noise / total) about its mean over the dimensions: within a factor of e, mostly."""

@@ -78,7 +78,8 @@ def affordable_draws(board: Board) -> int:
 def shares_right(posterior: Posterior, fitted: Index) -> Array:
     """Share (N,) of draws in which the fitted atom of each value is the one it is at; both in the same order."""
     draws = posterior.labels.reshape(-1, posterior.labels.shape[-1])
-    return np.asarray(np.mean([is_right(fitted, draw) for draw in draws], axis=0))
+    rng = np.random.default_rng(0)
+    return np.asarray(np.mean([is_right(fitted, draw, rng) for draw in draws], axis=0))
 
 
 def shares_at(posterior: Posterior, fitted: Index, rows: Index) -> Array:
@@ -86,8 +87,9 @@ def shares_at(posterior: Posterior, fitted: Index, rows: Index) -> Array:
     K = int(fitted.max(initial=-1)) + 1
     table = np.zeros((len(rows), K + 1))
     draws = posterior.labels.reshape(-1, posterior.labels.shape[-1])
+    rng = np.random.default_rng(0)  # as for `shares_right`
     for draw in draws:
-        at = partners(fitted, draw)
+        at = partners(fitted, draw, rng)
         fitted_atom = {int(name): k for k, name in enumerate(at) if name != NOBODY}
         for row, value in enumerate(rows):
             table[row, fitted_atom.get(int(draw[value]), K)] += 1
