@@ -5,13 +5,18 @@ import pytest
 from scipy.special import comb
 from scipy.stats import truncnorm
 
-from modelweld import Gaussian, Spectrum
+import modelweld
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
 from modelweld.posterior import compiled_beliefs as hyper
+from modelweld.posterior import confidence
 from modelweld.posterior.compiled_hyperparameters import move_prior, move_values
 from modelweld.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
+from modelweld.posterior.confidence import affordable_draws
 from modelweld.posterior.convergence import effective_size
+from modelweld.posterior.draw_sums import each_draw
+from modelweld.posterior.draws import Posterior
 from modelweld.posterior.joint import _Setting, sample_jointly
 from modelweld.priors.pieces import Pieces
 from test_sampler import PROBLEMS, all_matchings, name, tiny_board
@@ -136,3 +141,168 @@ def test_geweke_of_the_moves_of_the_prior(junk):
     found = np.array(found)
     a, b = truncated(hyper.BELIEVED_A, hyper.BOUNDS[0]), truncated(hyper.BELIEVED_B, hyper.BOUNDS[1])
     compare(found, np.array([a, b, log_atoms, (0.3, 0.3) if junk else (0.0, 0.0)]))
+
+
+def noisy_sites(errors=False, J=6, seed=0):
+    """Sites that share eight atoms, some of them hard to tell apart."""
+    rng = np.random.default_rng(seed)
+    atoms, sites = rng.normal(0, 2, (8, 2)), []
+    for j in range(J):
+        held = rng.permutation(8)[:5]
+        error = rng.uniform(0.1, 0.6, (5, 1)) * np.ones(2) if errors else np.zeros((5, 2))
+        values = atoms[held] + rng.normal(0, 0.4, (5, 2)) + error * rng.normal(size=(5, 2))
+        variance = {"values": error**2} if errors else None
+        sites.append(LocalModel({"values": values}, {"values": ("atom", None)}, variance=variance, site=f"s{j}"))
+    return sites
+
+
+def test_hyperparameters_are_drawn_too():
+    posterior = modelweld.fuse(noisy_sites(errors=True)).sample(draws=50, chains=2)
+    drawn = posterior.hyperparameters
+    assert {"noise", "spread", "mean", "trust", "a", "b", "expected_atoms", "junk"} <= set(drawn)
+    assert drawn["noise"].shape == (2, 50, 2)
+    assert drawn["trust"].shape == (2, 50)
+    for name in ("noise", "spread", "trust", "a", "b"):
+        assert drawn[name].std() > 0
+    assert modelweld.fuse(noisy_sites()).sample(draws=8, chains=1, fixed=True).hyperparameters is None
+
+
+def test_what_a_user_fixed_stays():
+    family = Gaussian(noise=0.2, spread=4.0, learning="nothing")
+    drawn = modelweld.fuse(noisy_sites(), family, BetaBernoulli(2.0, 3.0)).sample(draws=8, chains=1).hyperparameters
+    assert (drawn["noise"] == 0.2).all()
+    assert "a" not in drawn  # from four sites on a prior that is not learned is meant
+    assert "a" in modelweld.fuse(noisy_sites(J=3), family).sample(draws=8, chains=1).hyperparameters
+
+
+def test_order_of_sites_and_rows_does_not_matter():
+    given = [site.arrays["values"] for site in noisy_sites()]
+    order = [3, 0, 5, 4, 2, 1]
+    first, second = modelweld.fuse(given), modelweld.fuse([given[j][::-1] for j in order])
+    for j, site in zip(order, second.confidence(), strict=True):
+        np.testing.assert_array_equal(first.confidence()[j], site[::-1])
+
+
+def test_outliers_stay_out_of_the_chains():
+    given = [site.arrays["values"] for site in noisy_sites()]
+    given[0] = np.vstack([given[0], [[1e6, -1e6]]])
+    with pytest.warns(modelweld.OutlierWarning):
+        fusion = modelweld.fuse(given)
+    assert not fusion.matching.kept[5]
+    posterior = fusion.sample(draws=20, chains=2)
+    assert (posterior.labels == posterior.labels[..., [5]]).sum(-1).max() == 1
+    assert posterior.hyperparameters["spread"].max() < 1e3
+    assert fusion.confidence()[0][5] == 1.0
+
+
+def test_a_value_is_as_sure_as_the_draws_in_which_it_is_right():
+    """Two clear atoms and a value between them, which a draw gives to either or to neither."""
+    sites = [[[0.0], [3.0]], [[0.1], [3.1]], [[-0.1], [2.9]], [[0.05], [3.05]], [[1.5]]]
+    fusion = modelweld.fuse(sites, Gaussian(noise=0.3, spread=4.0, learning="nothing"), copies=False)
+    stated = fusion.confidence()
+    assert stated.how == "drawn"
+    assert stated[4][0] < 0.9 < min(site.min() for site in stated[:4])
+    together = fusion.drawn().co_assignment[8]
+    k = fusion.labels[4][0]
+    rest = [i for i in range(8) if fusion.matching.stacked_labels[i] == k]
+    expected = together[rest].mean() if rest else 1 - together[:8:2].mean() - together[1:8:2].mean()
+    assert stated[4][0] == pytest.approx(expected, abs=0.03)
+
+
+def test_how_confidences_are_computed_is_said():
+    fusion = modelweld.fuse(noisy_sites())
+    assert fusion.confidence().how == "drawn"
+    assert fusion.confidence().r_hat.keys() == {"K", "objective"}
+    fixed = fusion.confidence(how="fixed")
+    assert fixed.how == "fixed"
+    assert "learned hyperparameters" in fixed.meaning
+    conditional = fusion.confidence(how="conditional")
+    assert conditional.r_hat is None
+    assert np.concatenate(conditional).mean() > np.concatenate(fusion.confidence()).mean()  # it is overconfident
+    with pytest.raises(InputError, match="'drawn', 'fixed' or 'conditional'"):
+        fusion.confidence(how="guessed")
+
+
+def test_other_families_have_conditional_confidences():
+    rng = np.random.default_rng(0)
+    atoms = rng.dirichlet(np.ones(6), 3)
+    fusion = modelweld.fuse([rng.multinomial(200, atoms).astype(float) for _ in range(4)], modelweld.Counts())
+    assert fusion.confidence().how == "conditional"
+    with pytest.raises(InputError, match="one array of Gaussian values"):
+        fusion.confidence(how="drawn")
+    with pytest.raises(InputError, match="one array of Gaussian values"):
+        fusion.new_site()
+
+
+def test_more_work_than_seconds_is_conditional(monkeypatch):
+    fusion = modelweld.fuse(noisy_sites())
+    board = fusion.board()
+    assert affordable_draws(board) == confidence.DRAWS
+    sweeps = len(board.labels) * (len(board.counts) + 20) * 6 * 2 * 6.5
+    monkeypatch.setattr(confidence, "MOST_WORK", 60 * sweeps)
+    assert affordable_draws(board) in (59, 60)
+    monkeypatch.setattr(confidence, "MOST_WORK", 40 * sweeps)
+    assert affordable_draws(board) == 0
+    assert fusion.confidence().how == "conditional"
+
+
+def test_a_site_s_answer_is_between_what_it_sent_and_its_atoms():
+    sites = noisy_sites(errors=True)
+    fusion = modelweld.fuse(sites)
+    for j, site in enumerate(sites):
+        found = fusion.site(j)
+        sent, variance = site.arrays["values"], site.variance["values"]
+        assert (found.low < found.values).all()
+        assert (found.values < found.high).all()
+        sure = fusion.confidence()[j] > 0.99
+        inside = np.abs(found.values - sent) < 3 * np.sqrt(variance)
+        assert inside[sure].all()
+        np.testing.assert_array_equal(fusion.site(site.site).values, found.values)
+    narrow, wide = fusion.site(0, 0.5), fusion.site(0, 0.99)
+    assert (narrow.high - narrow.low < wide.high - wide.low).all()
+    with pytest.raises(InputError, match="standard errors"):
+        modelweld.fuse(noisy_sites()).site(0)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        fusion.site(0, 90)
+    with pytest.raises(InputError, match="no site"):
+        fusion.site("nobody")
+
+
+def test_what_is_true_at_a_site_is_gauss_s_formula():
+    """One draw, two values of an atom: the posterior of the first one's true value by matrices."""
+    stack = Stack(np.array([[1.0], [2.5]]), offsets_of([1, 1]), variance=np.array([[0.3], [0.2]]))
+    family = Gaussian(mean=0.0, noise=0.5, spread=2.0)
+    board = Board([stack], [family], BetaBernoulli(), labels=np.array([0, 0]))
+    ones = np.ones((1, 4))
+    drawn = {
+        "noise": 0.5 * ones[..., None],
+        "spread": 2.0 * ones[..., None],
+        "mean": 0.0 * ones[..., None],
+        "trust": 2 * ones,
+    }
+    posterior = Posterior(
+        np.zeros((1, 4, 2), dtype=np.int64), np.ones((1, 4), dtype=np.int64), np.zeros((1, 4)), {}, drawn
+    )
+    draw = next(each_draw(board, posterior))
+    mean, variance = draw.true_values(slice(0, 1))
+    true = 2.0 + 0.5 * np.eye(2)  # of the true values: they share the atom
+    sent = true + np.diag([0.6, 0.4])
+    weights = true[0] @ np.linalg.inv(sent)
+    assert mean[0, 0] == pytest.approx(weights @ [1.0, 2.5])
+    assert variance[0, 0] == pytest.approx(true[0, 0] - weights @ true[0])
+
+
+def test_a_new_site_holds_what_many_hold():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 5, (4, 3))
+    sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in [[0, 1, 2]] * 5 + [[0, 1]] * 3 + [[0, 3]] * 2]
+    fusion = modelweld.fuse(sites)
+    found = fusion.new_site()
+    held = fusion.counts / 10
+    assert np.abs(found.probability - held).max() < 0.15
+    assert (np.diff(found.probability[np.argsort(held)]) > 0).all()
+    assert 0 < found.unknown < 1
+    assert ((found.low < fusion.atoms) & (fusion.atoms < found.high)).all()
+    atoms = fusion.atom_intervals()
+    assert (atoms.exists > 0.99).all()
+    assert (atoms.high - atoms.low < found.high - found.low).all()
