@@ -151,7 +151,7 @@ def noisy_sites(errors=False, J=6, seed=0):
         held = rng.permutation(8)[:5]
         error = rng.uniform(0.1, 0.6, (5, 1)) * np.ones(2) if errors else np.zeros((5, 2))
         values = atoms[held] + rng.normal(0, 0.4, (5, 2)) + error * rng.normal(size=(5, 2))
-        variance = {"values": error**2} if errors else None
+        variance = {"values": error**2} if errors else {}
         sites.append(LocalModel({"values": values}, {"values": ("atom", None)}, variance=variance, site=f"s{j}"))
     return sites
 
@@ -162,8 +162,8 @@ def test_hyperparameters_are_drawn_too():
     assert {"noise", "spread", "mean", "trust", "a", "b", "expected_atoms", "junk"} <= set(drawn)
     assert drawn["noise"].shape == (2, 50, 2)
     assert drawn["trust"].shape == (2, 50)
-    for name in ("noise", "spread", "trust", "a", "b"):
-        assert drawn[name].std() > 0
+    for what in ("noise", "spread", "trust", "a", "b"):
+        assert drawn[what].std() > 0
     assert modelweld.fuse(noisy_sites()).sample(draws=8, chains=1, fixed=True).hyperparameters is None
 
 
@@ -273,16 +273,10 @@ def test_what_is_true_at_a_site_is_gauss_s_formula():
     stack = Stack(np.array([[1.0], [2.5]]), offsets_of([1, 1]), variance=np.array([[0.3], [0.2]]))
     family = Gaussian(mean=0.0, noise=0.5, spread=2.0)
     board = Board([stack], [family], BetaBernoulli(), labels=np.array([0, 0]))
-    ones = np.ones((1, 4))
-    drawn = {
-        "noise": 0.5 * ones[..., None],
-        "spread": 2.0 * ones[..., None],
-        "mean": 0.0 * ones[..., None],
-        "trust": 2 * ones,
-    }
-    posterior = Posterior(
-        np.zeros((1, 4, 2), dtype=np.int64), np.ones((1, 4), dtype=np.int64), np.zeros((1, 4)), {}, drawn
-    )
+    drawn = {what: np.full((1, 4, 1), value) for what, value in (("noise", 0.5), ("spread", 2.0), ("mean", 0.0))}
+    drawn["trust"] = np.full((1, 4), 2.0)
+    labels = np.zeros((1, 4, 2), dtype=np.int64)
+    posterior = Posterior(labels, np.ones((1, 4), dtype=np.int64), np.zeros((1, 4)), {}, drawn)
     draw = next(each_draw(board, posterior))
     mean, variance = draw.true_values(slice(0, 1))
     true = 2.0 + 0.5 * np.eye(2)  # of the true values: they share the atom

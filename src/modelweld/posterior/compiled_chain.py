@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.compilers import exact
+from modelweld.compilers import exact, inner
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.posterior.compiled_beliefs import (
@@ -52,7 +52,7 @@ def room_for(n: int, N: int, D: int, H: int) -> Kept:
     )
 
 
-@exact
+@inner
 def objective(values, state, beliefs, at_p, at_s, R):
     """Log density of matching and values; of hyperparameters as well, up to a constant, where they are drawn."""
     total = 0.0

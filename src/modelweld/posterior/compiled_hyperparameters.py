@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.compilers import exact
+from modelweld.compilers import exact, inner
 from modelweld.inputs.local_model import Array
 from modelweld.posterior.compiled_beliefs import (
     NOISE_DEVIATION,
@@ -56,13 +56,13 @@ class Steps(NamedTuple):
     others: Array  # (2,): all noise together, trust
 
 
-@exact
+@inner
 def tune(steps, at, accepted, rate):
     """Longer steps where many are accepted."""
     steps[at] += rate * (accepted - ACCEPTED)
 
 
-@exact
+@inner
 def walk_noise(values, state, beliefs, steps, rate, at_p, at_s):
     """Noise in each dimension, then in all of them together with its mean; then that mean, exactly; then trust."""
     H, rest = len(state.noise), state.rest
@@ -93,7 +93,7 @@ def walk_noise(values, state, beliefs, steps, rate, at_p, at_s):
         tune(steps.others, 1, done, rate)
 
 
-@exact
+@inner
 def walk_all_noise(values, state, beliefs, steps, rate, at_p, at_s, here):
     """All noise and its mean by one factor; `here` holds the log evidences, before and after."""
     H, rest = len(state.noise), state.rest
@@ -118,7 +118,7 @@ def walk_all_noise(values, state, beliefs, steps, rate, at_p, at_s, here):
     tune(steps.others, 0, done, rate)
 
 
-@exact
+@inner
 def walk_spread(state, beliefs, steps, rate, at_p, at_s):
     """Spread by a step in each dimension, then the mean exactly."""
     for h in range(len(state.spread)):
@@ -176,7 +176,7 @@ def move_prior(state, beliefs, rest, R):
     fill_rates(state.rest, state.R)
 
 
-@exact
+@inner
 def move_delta(state):
     """The share of pieces: Beta given how many (group, atom) are held, by a walk in its log odds."""
     N, held = len(state.labels), 0
