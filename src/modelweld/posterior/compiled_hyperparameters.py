@@ -25,7 +25,6 @@ from modelweld.posterior.compiled_beliefs import (
     span,
 )
 from modelweld.posterior.compiled_state import (
-    DELTA,
     JUNK,
     LOG_A,
     LOG_ATOMS,
@@ -39,7 +38,6 @@ from modelweld.posterior.compiled_state import (
     posterior_of_atom,
     refresh,
 )
-from modelweld.priors.pieces import PRIOR_EXTRA, PRIOR_HELD
 
 ACCEPTED = 0.44
 """Share of accepted steps that a walk in one dimension is tuned to (Gelman, Roberts, Gilks 1996)."""
@@ -174,17 +172,3 @@ def move_prior(state, beliefs, rest, R):
             state.rest[:] = rest
             here = there
     fill_rates(state.rest, state.R)
-
-
-@inner
-def move_delta(state):
-    """The share of pieces: Beta given how many (group, atom) are held, by a walk in its log odds."""
-    N, held = len(state.labels), 0
-    for c in range(state.held[0]):
-        held += state.counts[state.slots[c]]
-    extra = N - held + PRIOR_EXTRA + 1
-    delta = state.rest[DELTA]
-    new = 1 / (1 + (1 - delta) / delta * np.exp(-2 * normal(state.random) / np.sqrt(extra)))
-    rise = extra * np.log(new / delta) + (held + PRIOR_HELD + 1) * np.log((1 - new) / (1 - delta))
-    if accepts(state.random, rise):
-        state.rest[DELTA] = new
