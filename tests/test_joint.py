@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import comb
-from scipy.stats import truncnorm
+from scipy.stats import beta, truncnorm
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
@@ -11,8 +11,8 @@ from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
 from modelweld.posterior import compiled_beliefs as hyper
 from modelweld.posterior import confidence
-from modelweld.posterior.compiled_hyperparameters import move_prior, move_values
-from modelweld.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
+from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
+from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
 from modelweld.posterior.confidence import affordable_draws
 from modelweld.posterior.convergence import effective_size
 from modelweld.posterior.draw_sums import each_draw
@@ -300,3 +300,16 @@ def test_a_new_site_holds_what_many_hold():
     atoms = fusion.atom_intervals()
     assert (atoms.exists > 0.99).all()
     assert (atoms.high - atoms.low < found.high - found.low).all()
+
+
+def test_the_share_of_pieces_has_its_law_given_the_pieces():
+    """Eight values of which two are further pieces: Beta(.5 + 2, 9.5 + 6)."""
+    board = board_of(np.zeros((8, 1)), [4, 4], None, None, "diagonal").at(np.array([0, 0, 1, 2, 0, 1, 1, 2]))
+    state, _ = _Setting(board, np.arange(8), False).start(0, 0)
+    state.counts[:3], state.held[0], state.rest[DELTA] = 2, 3, 0.1
+    found = np.empty((20_000, 1))
+    for t in range(len(found)):
+        move_delta(state)
+        found[t] = state.rest[DELTA]
+    law = beta(hyper.PIECES[0] + 2, hyper.PIECES[1] + 6)
+    compare(found, [(law.mean(), law.std())])

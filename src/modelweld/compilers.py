@@ -11,14 +11,3 @@ beside each other."""
 
 loose = njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
 """Besides, arguments are taken to be finite: for scores that a bound on rounding guards anyway."""
-
-inner = njit(
-    cache=True,
-    nogil=True,
-    fastmath={"contract", "reassoc", "nsz"},
-    error_model="numpy",
-    no_cpython_wrapper=True,
-    no_cfunc_wrapper=True,
-)
-"""As `exact`, for functions that only compiled ones call: what would hand them Python's objects is not made, which
-takes long for states of twenty arrays."""

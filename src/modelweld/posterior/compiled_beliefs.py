@@ -7,6 +7,7 @@ With total the variance of all values in a dimension,
     log trust ~ .5 t_3                                                                near one, unless values insist
     log a ~ N(log .5, 2^2), log b ~ N(0, 2^2)                                         as in `priors.spectrum`
     log(number of atoms the prior expects) ~ N(log(mean size of groups), 2^2)
+    share of pieces ~ Beta(.5, 9.5), where the fit has pieces
 
 and, as factors, what the family believes of noise (`families.math.noise_prior`). Given those, numbers of atoms by
 support are Poisson (`priors.spectrum`).
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.compilers import exact, inner
+from modelweld.compilers import exact
 from modelweld.inputs.local_model import Array
 from modelweld.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B
 from modelweld.priors.spectrum import BOUNDS
@@ -39,6 +40,10 @@ TRUST_SCALE, TRUST_FREEDOM = 0.5, 3.0
 """Of log trust, Student's t: standard errors are about right, or else anything. A normal law as wide as the fit's takes
 them for noise where few values tell the two apart."""
 
+PIECES = (0.5, 9.5)
+"""Beta law of the share of pieces, where the fit has any: a twentieth, and perhaps none at all. The fit's own, which is
+never none, takes close neighbours of a site for pieces."""
+
 ATOMS_DEVIATION = 2.0
 """Of log(number of atoms) about the log of the mean size of groups."""
 
@@ -57,7 +62,7 @@ class Beliefs(NamedTuple):
     draws_prior: bool  # whether the prior's parameters move
 
 
-@inner
+@exact
 def log_likelihood(values, state, d, noise, trust, at_p, at_s):
     """Log evidence of dimension d at this noise and trust, less log(2 pi) terms; at_p, at_s (N,) are overwritten."""
     N, spread, mean = len(values.y), state.spread[d if len(state.spread) > 1 else 0], state.mean[d]
@@ -80,7 +85,7 @@ def log_likelihood(values, state, d, noise, trust, at_p, at_s):
     return 0.5 * (total + atoms_part(state, at_p, at_s, spread))
 
 
-@inner
+@exact
 def atoms_part(state, at_p, at_s, spread):
     """Twice what atoms with sums at_p, at_s (N,), measured from the mean, add to the log evidence of a dimension."""
     total, product = 0.0, 1.0
@@ -95,7 +100,7 @@ def atoms_part(state, at_p, at_s, spread):
     return total - np.log(product)
 
 
-@inner
+@exact
 def believed_noise(state, beliefs, h, noise, share):
     """Log prior density of log noise, up to a constant."""
     if noise < beliefs.floor[h]:
@@ -105,27 +110,27 @@ def believed_noise(state, beliefs, h, noise, share):
     return -0.5 * off * off - 0.5 * each * (beliefs.squares[h] / noise + beliefs.degrees * np.log(noise))
 
 
-@inner
+@exact
 def believed_spread(ratio):
     """Log prior density of log(spread / total), up to a constant."""
     off = np.log(ratio) / SPREAD_DEVIATION
     return -0.5 * off * off
 
 
-@inner
+@exact
 def believed_trust(trust):
     """Log prior density of log trust, up to a constant."""
     x = np.log(trust) / TRUST_SCALE
     return -0.5 * (TRUST_FREEDOM + 1) * np.log1p(x * x / TRUST_FREEDOM)
 
 
-@inner
+@exact
 def span(state, h):
     """The dimensions that noise h is of."""
     return (h, h + 1) if len(state.noise) > 1 else (0, len(state.mean))
 
 
-@inner
+@exact
 def likelihood_of(values, state, h, noise, trust, at_p, at_s):
     """Log evidence of all dimensions that share noise h."""
     a, b = span(state, h)
@@ -135,7 +140,7 @@ def likelihood_of(values, state, h, noise, trust, at_p, at_s):
     return total
 
 
-@inner
+@exact
 def log_beta(a, b):
     """Logarithm of the beta function."""
     return lgamma(a) + lgamma(b) - lgamma(a + b)
@@ -155,7 +160,7 @@ def fill_rates(rest, R):
     R[J + 1] = -np.inf
 
 
-@inner
+@exact
 def log_prior(state, beliefs, rest, R):
     """Log probability of the supports and of the prior's parameters, in their logarithms, up to a constant."""
     if not (BOUNDS[0][0] <= rest[LOG_A] <= BOUNDS[0][1] and BOUNDS[1][0] <= rest[LOG_B] <= BOUNDS[1][1]):

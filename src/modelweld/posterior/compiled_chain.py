@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.compilers import exact, inner
+from modelweld.compilers import exact
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.posterior.compiled_beliefs import (
@@ -16,9 +16,9 @@ from modelweld.posterior.compiled_beliefs import (
     likelihood_of,
     log_prior,
 )
-from modelweld.posterior.compiled_hyperparameters import move_prior, move_values
+from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
 from modelweld.posterior.compiled_matching import redraw_value, split_or_merge, swap
-from modelweld.posterior.compiled_state import SHARE, SINGLE, TRUST, below, refresh
+from modelweld.posterior.compiled_state import DELTA, SHARE, SINGLE, TRUST, below, refresh
 
 SWEEPS_PER_PAIR = 4
 """One split or merge is tried per so many values in a sweep: about as much time as the values take."""
@@ -52,7 +52,7 @@ def room_for(n: int, N: int, D: int, H: int) -> Kept:
     )
 
 
-@inner
+@exact
 def objective(values, state, beliefs, at_p, at_s, R):
     """Log density of matching and values; of hyperparameters as well, up to a constant, where they are drawn."""
     total = 0.0
@@ -88,6 +88,8 @@ def run(values, state, beliefs, steps, rate, sweeps, every, kept, tried, done):
             split, accepted = split_or_merge(values, state, below(state.random, N), members, mine, two, sides)
             tried[SPLIT if split else MERGE] += 1
             done[SPLIT if split else MERGE] += accepted
+        if state.rest[DELTA] > 0 and (beliefs.draws_prior or beliefs.draws_values):
+            move_delta(state)
         if beliefs.draws_prior:
             move_prior(state, beliefs, rest, R)
         if beliefs.draws_values:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.compilers import exact, inner
+from modelweld.compilers import exact
 from modelweld.inputs.local_model import Array
 from modelweld.posterior.compiled_beliefs import (
     NOISE_DEVIATION,
+    PIECES,
     SHARE_DEVIATION,
     SHARE_MEAN,
     atoms_part,
@@ -25,6 +26,7 @@ from modelweld.posterior.compiled_beliefs import (
     span,
 )
 from modelweld.posterior.compiled_state import (
+    DELTA,
     JUNK,
     LOG_A,
     LOG_ATOMS,
@@ -42,6 +44,9 @@ from modelweld.posterior.compiled_state import (
 ACCEPTED = 0.44
 """Share of accepted steps that a walk in one dimension is tuned to (Gelman, Roberts, Gilks 1996)."""
 
+SMALLEST_DELTA = 1e-6
+"""Of the share of pieces: as good as none, and its logarithm is still a number."""
+
 PRIOR_STEP, ATOMS_STEP = 1.0, 0.5
 """Of log a and log b, and of log(number of atoms): about the posterior deviations with ten sites."""
 
@@ -54,13 +59,13 @@ class Steps(NamedTuple):
     others: Array  # (2,): all noise together, trust
 
 
-@inner
+@exact
 def tune(steps, at, accepted, rate):
     """Longer steps where many are accepted."""
     steps[at] += rate * (accepted - ACCEPTED)
 
 
-@inner
+@exact
 def walk_noise(values, state, beliefs, steps, rate, at_p, at_s):
     """Noise in each dimension, then in all of them together with its mean; then that mean, exactly; then trust."""
     H, rest = len(state.noise), state.rest
@@ -91,7 +96,7 @@ def walk_noise(values, state, beliefs, steps, rate, at_p, at_s):
         tune(steps.others, 1, done, rate)
 
 
-@inner
+@exact
 def walk_all_noise(values, state, beliefs, steps, rate, at_p, at_s, here):
     """All noise and its mean by one factor; `here` holds the log evidences, before and after."""
     H, rest = len(state.noise), state.rest
@@ -116,7 +121,7 @@ def walk_all_noise(values, state, beliefs, steps, rate, at_p, at_s, here):
     tune(steps.others, 0, done, rate)
 
 
-@inner
+@exact
 def walk_spread(state, beliefs, steps, rate, at_p, at_s):
     """Spread by a step in each dimension, then the mean exactly."""
     for h in range(len(state.spread)):
@@ -172,3 +177,18 @@ def move_prior(state, beliefs, rest, R):
             state.rest[:] = rest
             here = there
     fill_rates(state.rest, state.R)
+
+
+@exact
+def move_delta(state):
+    """The share of pieces: Beta given how many (group, atom) are held, by a walk in its log odds."""
+    N, held = len(state.labels), 0
+    for c in range(state.held[0]):
+        held += state.counts[state.slots[c]]
+    extra, once = N - held + PIECES[0], held + PIECES[1]
+    delta = state.rest[DELTA]
+    new = 1 / (1 + (1 - delta) / delta * np.exp(-2 * normal(state.random) / np.sqrt(extra)))
+    if new > SMALLEST_DELTA and accepts(
+        state.random, extra * np.log(new / delta) + once * np.log((1 - new) / (1 - delta))
+    ):
+        state.rest[DELTA] = new

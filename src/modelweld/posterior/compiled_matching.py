@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.compilers import inner
+from modelweld.compilers import exact
 from modelweld.posterior.compiled_state import (
     DELTA,
     P,
@@ -30,7 +30,7 @@ from modelweld.posterior.compiled_state import (
 )
 
 
-@inner
+@exact
 def draw_log(random, scores, n):
     """An index below n, with probability in proportion to the exponential of its score."""
     top = scores[0]
@@ -48,7 +48,7 @@ def draw_log(random, scores, n):
     return n - 1
 
 
-@inner
+@exact
 def redraw_value(values, state, i, room, mine):
     """Give value i an atom or a new one; `mine` (N,) is all zeros before and after. Whether it moved."""
     y, precision, sums, spread, mean = values.y, state.precision, state.sums, state.spread, state.mean
@@ -85,7 +85,7 @@ def redraw_value(values, state, i, room, mine):
     return k != old
 
 
-@inner
+@exact
 def swap(values, state, i):
     """Trade the atoms of value i and one of its group, or not."""
     y, precision, sums, spread, mean = values.y, state.precision, state.sums, state.spread, state.mean
@@ -109,7 +109,7 @@ def swap(values, state, i):
     return traded
 
 
-@inner
+@exact
 def gather(values, state, i, j, members, mine):
     """The values at the atoms of i and j other than these, in random order; -1 if a group would be there twice."""
     n, alone = 0, True
@@ -135,7 +135,7 @@ def gather(values, state, i, j, members, mine):
     return n if alone else -1
 
 
-@inner
+@exact
 def split_or_merge(values, state, i, members, mine, two, sides):
     """Propose one atom for value i and one near it if they are at two, else two: (whether it was a split, done)."""
     j = values.near[i, below(state.random, values.near.shape[1])]
@@ -167,7 +167,7 @@ def split_or_merge(values, state, i, members, mine, two, sides):
     return split, True
 
 
-@inner
+@exact
 def deal(values, state, i, j, members, n, split, two, sides):
     """Give the members to i's side (0) or j's (1), at random or as they are now; the log probability of that.
 
@@ -197,7 +197,7 @@ def deal(values, state, i, j, members, n, split, two, sides):
     return log_proposal
 
 
-@inner
+@exact
 def recount(values, state, k):
     """Sums and count of an atom without pieces, anew."""
     state.sums[:2, k] = 0.0

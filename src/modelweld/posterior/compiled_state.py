@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.compilers import exact, inner
+from modelweld.compilers import exact
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
@@ -91,7 +91,7 @@ def vacant(values: Values, noise: Array, spread: Array, mean: Array, rest: Array
     )
 
 
-@inner
+@exact
 def uniform(random):
     """A number between 0 and 1: splitmix64 (Steele, Lea, Flood 2014)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -101,25 +101,25 @@ def uniform(random):
     return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@inner
+@exact
 def below(random, n):
     """A whole number below n."""
     return min(int(uniform(random) * n), n - 1)
 
 
-@inner
+@exact
 def normal(random):
     """A standard normal number (Box and Muller)."""
     return np.sqrt(-2 * np.log(1.0 - uniform(random))) * np.cos(2 * np.pi * uniform(random))
 
 
-@inner
+@exact
 def accepts(random, log_ratio):
     """The rule of Metropolis and Hastings."""
     return log_ratio >= 0 or np.log(1.0 - uniform(random)) < log_ratio
 
 
-@inner
+@exact
 def posterior_of_atom(sums, spread, mean, k):
     """U and M of atom k from its P and S; `sums` (4, K, D) holds all four."""
     for d in range(sums.shape[2]):
@@ -128,7 +128,7 @@ def posterior_of_atom(sums, spread, mean, k):
         sums[M, k, d] = sums[U, k, d] * (mean[d] / s + sums[S, k, d])
 
 
-@inner
+@exact
 def shift(y, precision, i, sums, spread, mean, k, sign):
     """Add value i to the sums of atom k, or take it away."""
     for d in range(sums.shape[2]):
@@ -137,7 +137,7 @@ def shift(y, precision, i, sums, spread, mean, k, sign):
     posterior_of_atom(sums, spread, mean, k)
 
 
-@inner
+@exact
 def score(y, precision, i, sums, k):
     """Log predictive density of value i at atom k, up to a constant of i."""
     D = sums.shape[2]
@@ -153,7 +153,7 @@ def score(y, precision, i, sums, k):
     return -0.5 * (total + square)
 
 
-@inner
+@exact
 def log_evidence(spread, mean, P, S):
     """What sums P and S (D,) add to the log evidence, beyond what each value has at the prior mean by itself."""
     total = 0.0
@@ -165,7 +165,7 @@ def log_evidence(spread, mean, P, S):
     return 0.5 * total
 
 
-@inner
+@exact
 def unlink(state, i):
     """Take value i off its atom's list."""
     k = state.labels[i]
@@ -179,7 +179,7 @@ def unlink(state, i):
     state.sizes[k] -= 1
 
 
-@inner
+@exact
 def link(state, i, k):
     """Put value i on the list of atom k."""
     f = state.first[k]
@@ -190,7 +190,7 @@ def link(state, i, k):
     state.sizes[k] += 1
 
 
-@inner
+@exact
 def exchange_slots(state, k, place):
     """Slot k stands at `place` now, what stood there where k was."""
     other, was = state.slots[place], state.position[k]
@@ -198,7 +198,7 @@ def exchange_slots(state, k, place):
     state.position[k], state.position[other] = place, was
 
 
-@inner
+@exact
 def opened(state):
     """A vacant slot, held from now on."""
     k = state.slots[state.held[0]]
@@ -206,7 +206,7 @@ def opened(state):
     return k
 
 
-@inner
+@exact
 def close_if_empty(state, k):
     """Make a slot without values vacant, without even rounding left in it."""
     if state.sizes[k] == 0:
@@ -217,7 +217,7 @@ def close_if_empty(state, k):
         posterior_of_atom(state.sums, state.spread, state.mean, k)
 
 
-@inner
+@exact
 def refresh(values, state):
     """All precisions and sums anew, after hyperparameters moved; rids sums of rounding."""
     N, D = values.y.shape

@@ -1,7 +1,7 @@
 """Draws of matching *and* hyperparameters, for one array of Gaussian values: compiled, so that both fit into seconds.
 
-Chains run over the values that were fitted; gross outliers are atoms of their own in every draw. The share of pieces
-stays what was learned: drawn too, it takes still more close neighbours of a site for pieces.
+Chains run over the values that were fitted; gross outliers are atoms of their own in every draw. Pieces are
+drawn where the fit has some.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class _Setting:
 
     def named(self, noise: Array, spread: Array, mean: Array, rest: Array) -> dict[str, Array]:
         """Draws of hyperparameters by name, each (chains, draws, ...)."""
-        from modelweld.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B, TRUST
+        from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, TRUST
 
         found = {"noise": noise, "spread": spread, "mean": mean + np.asarray(self.family.origin)}
         if self.beliefs.errors:
@@ -163,6 +163,8 @@ class _Setting:
         if self.beliefs.draws_prior:
             found |= {"a": np.exp(rest[..., LOG_A]), "b": np.exp(rest[..., LOG_B])}
             found |= {"expected_atoms": np.exp(rest[..., LOG_ATOMS]), "junk": rest[..., JUNK]}
+        if self.board.delta > 0:
+            found["delta"] = rest[..., DELTA]
         return found
 
 
