@@ -111,7 +111,7 @@ def ways_to_one_mixture():
 
 @answer
 def confidence():
-    return {"confidence": np.concatenate(fused().confidence()), "conditional": fused().conditional(2)}
+    return {"confidence": np.concatenate(fused().confidence(how="conditional")), "conditional": fused().conditional(2)}
 
 
 @answer
@@ -128,7 +128,7 @@ def site_removed():
 
 @answer
 def samples():
-    posterior = fused().sample(20, chains=2)
+    posterior = fused().sample(20, chains=2, fixed=True)
     return {"labels": posterior.labels, "K": posterior.K, "objective": posterior.objective}
 
 

@@ -119,7 +119,9 @@ def test_conditional_is_that_of_the_objective(seed):
             expected[np.arange(len(held)), list(c)] += w
         np.testing.assert_allclose(fusion.conditional(j), expected, atol=1e-5)
         at = [k if k in others else -1 for k in held]
-        np.testing.assert_allclose(fusion.confidence()[j], expected[np.arange(len(held)), at], atol=1e-5)
+        np.testing.assert_allclose(
+            fusion.confidence(how="conditional")[j], expected[np.arange(len(held)), at], atol=1e-5
+        )
 
 
 def two_sets(rng, J=4):
@@ -177,7 +179,7 @@ def test_pieces_are_judged_one_at_a_time():
     board = fusion.board().copy()
     K = len(counts)
     for j in (0, 1, 2, 3):
-        table, stated = fusion.conditional(j), fusion.confidence()[j]
+        table, stated = fusion.conditional(j), fusion.confidence(how="conditional")[j]
         for n, k in enumerate(fusion.labels[j]):
             row = int(board.offsets[j]) + n
             fusion_board = fusion.board().copy()
@@ -193,7 +195,7 @@ def test_pieces_are_judged_one_at_a_time():
 def test_the_compiled_board_s_answer_is_understood():
     sites = drawn(0)
     plain, compiled = (modelweld.fuse(sites, engine=engine) for engine in ("numpy", "compiled"))
-    for a, b in zip(plain.confidence(), compiled.confidence(), strict=True):
+    for a, b in zip(*(fusion.confidence(how="conditional") for fusion in (plain, compiled)), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
 
 

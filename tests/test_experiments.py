@@ -65,6 +65,12 @@ def test_verdicts(tmp_path):
     assert len(worth["rows"]) + len(warned["rows"]) == len(record["cells"])
 
 
+def test_calibration_of_draws():
+    printed = printed_by(EXPERIMENTS / "verdicts/calibration.py", "--smoke")
+    assert "90 % interval holds" in printed
+    assert "pooled" in printed
+
+
 def test_families():
     printed = printed_by(EXPERIMENTS / "families/run.py", "--smoke")
     assert printed.count("±") == 12 * 4

@@ -118,7 +118,7 @@ def test_confidences_and_diagnostics_tell_too():
         fusion.confidence()
         fusion.diagnose()
         fusion.worth_merging()
-    assert heard == {"computing confidences", "comparing sites", "weighing sites", "turning sites"}
+    assert heard == {"drawing matchings", "comparing sites", "weighing sites", "turning sites"}
 
 
 def test_the_time_left_is_that_of_the_present_step(monkeypatch):

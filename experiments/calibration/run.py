@@ -3,9 +3,10 @@
     python experiments/calibration/run.py            # 6 seeds of two sets, a few minutes
     python experiments/calibration/run.py --smoke    # one seed, seconds
 
-Two statements are judged, both at the learned hyperparameters: `fusion.confidence()`, the probability that a value
-belongs to its atom *given all other sites' matches*, and the sampler's co-assignment, the probability that two values
-of different sites belong together. A value's match is right if its true atom is that of most values there.
+Two statements are judged, both at the learned hyperparameters: `fusion.confidence(how="conditional")`, the
+probability that a value belongs to its atom *given all other sites' matches*, and the sampler's co-assignment, the
+probability that two values of different sites belong together. What is drawn with hyperparameters is judged in
+`experiments/verdicts`. A value's match is right if its true atom is that of most values there.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ def judged(drawn: Simulated, draws: int) -> dict[str, tuple[np.ndarray, np.ndarr
     truth, labels = drawn.stacked_truth, fusion.matching.stacked_labels
     majority = np.array([np.bincount(truth[labels == k]).argmax() for k in range(len(fusion.counts))])
     shared = fusion.counts[labels] > 1  # a value alone is always right about itself
-    sure = np.concatenate(fusion.confidence())
-    posterior = fusion.sample(draws=draws)
+    sure = np.concatenate(fusion.confidence(how="conditional"))
+    posterior = fusion.sample(draws=draws, fixed=True)
     site = group_of_values(offsets_of([len(v) for v in drawn.values]))
     a, b = np.triu_indices(len(truth), 1)
     apart = site[a] != site[b]

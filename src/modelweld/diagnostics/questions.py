@@ -2,85 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.diagnostics.matched import Matched
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, arrange, stack_arrays
-from modelweld.matching.board import Board
-from modelweld.matching.result import Matching
-from modelweld.matching.sets import stack_of
+from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
     from modelweld.diagnostics.sites import SiteDiagnostics
+    from modelweld.posterior.answers import AtomIntervals, Intervals, NewSite
+    from modelweld.posterior.confidence import Confidence, How
     from modelweld.posterior.draws import Posterior
 
 
-class Questions:
-    """What was fused and how it was matched, and the scores and probabilities that follow: the ground of `Fusion`.
+class Questions(Matched):
+    """What can be asked about what was fused, and the scores and probabilities that answer: the ground of `Fusion`."""
 
-    They are computed from a board per set, which is made once for all of them.
-    """
+    def confidence(self, set_name: str | None = None, how: How | None = None) -> Confidence:
+        """How sure each match is: one array (L_j,) per site, with `how` they were computed and what that means.
 
-    def __init__(
-        self,
-        models: Sequence[Any],
-        sites: Sequence[str],
-        matchings: Mapping[str, Matching],
-        settings: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.given = models
-        self.sites = list(sites)
-        self.matchings = dict(matchings)
-        self.settings = dict(settings or {})
-        self._boards: dict[tuple[str, bool], tuple[Board, Index]] = {}
-
-    @cached_property
-    def models(self) -> list[LocalModel]:
-        """The local models that were fused."""
-        if any(isinstance(m, LocalModel) for m in self.given):
-            return list(self.given)
-        stack = stack_arrays(self.given)
-        return [
-            LocalModel({"values": stack.values[a:b]}, {"values": ("atom", None)}, site=site)
-            for (a, b), site in zip(pairwise(stack.offsets.tolist()), self.sites, strict=True)
-        ]
-
-    @property
-    def matching(self) -> Matching:
-        """The matching, when there is one set."""
-        if len(self.matchings) != 1:
-            raise InputError(
-                f"this fusion matched the sets {list(self.matchings)}: ask fusion.matchings[name] for one of them."
-            )
-        return next(iter(self.matchings.values()))
-
-    def confidence(self, set_name: str | None = None) -> list[Array]:
-        """How sure each match is *if all other sites' matches are right*: one array (L_j,) per site.
-
-        P(this local parameter belongs to the atom it was given | the matching of all other sites, hyperparameters).
-
-        Being conditional, it is **overconfident**: it knows nothing of what could be wrong about the atoms themselves
-        (two atoms that are one, one that is two, a noise learned from a wrong matching). Use it to rank matches
-        within a fusion, not as a promise; `sample` answers the wider question, at the price of a sampler.
+        The probability that a local parameter is right at the atom it was given: the share of draws from the posterior
+        in which it is, atoms of fusion and draw being paired one to one by the parameters they have in common. Draws
+        differ in all that may be wrong: the other matches (two atoms that are one, one that is two), noise, spread,
+        trust in standard errors, and the prior. Of matches stated at .9, nine in ten are right
+        (`experiments/verdicts`).
 
         Parameters
         ----------
         set_name : str, optional
             Which set, if several were matched. The sets matched before it are taken as they are.
+        how : {"drawn", "fixed", "conditional"}, optional
+            "drawn" is the above: for one array of `Gaussian` values, compiled at its first use on a machine. "fixed"
+            draws matchings at the learned hyperparameters (any family; slow, somewhat too sure). "conditional" takes
+            all other sites' matches to be right (any family, fast, **overconfident**: to rank matches, not a
+            promise). Default: "drawn" where that takes seconds, else "conditional".
 
         Returns
         -------
-        list of arrays
-            Exact where few values compete for few atoms, else by belief propagation:
-            see `modelweld.posterior.assignment_marginals`.
+        Confidence
+            A list of arrays, one per site, with attributes `how`, `meaning` and `r_hat`.
 
         Examples
         --------
@@ -93,15 +57,35 @@ class Questions:
         [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
         from modelweld.posterior.conditional import confidence
+        from modelweld.posterior.confidence import CHAINS, DRAWS, Confidence, affordable_draws, shares_right
 
-        board, J = self.board(set_name), len(self.sites)
-        return [confidence(board, j) for j in track(range(J), "computing confidences", J)]
+        name, matching = self.named_set(set_name)
+        board, J = self.board(name), len(self.sites)
+        if how not in (None, "drawn", "fixed", "conditional"):
+            raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
+        if how == "conditional" or (how is None and affordable_draws(board) == 0):
+            return Confidence(
+                (confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional"
+            )
+        posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
+        shares = shares_right(posterior, matching.stacked_labels)
+        return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
+
+    def drawn(self, set_name: str | None = None) -> Posterior:
+        """The draws of matching and hyperparameters that `confidence`, `site` and `new_site` rest on, made once."""
+        from modelweld.posterior.confidence import CHAINS, FEWEST_DRAWS, affordable_draws
+
+        name, _ = self.named_set(set_name)
+        if name not in self._posteriors:
+            draws = max(affordable_draws(self.board(name)), FEWEST_DRAWS)
+            self._posteriors[name] = self.sample(draws, CHAINS, set_name=name, fixed=False)
+        return self._posteriors[name]
 
     def conditional(self, site: int | str, set_name: str | None = None) -> Array:
         """Conditional probabilities (L_j, K + 1) of every atom for every local parameter of one site.
 
         The last column is that of a new atom. An atom that this site alone holds is such a one: its own column is
-        zero. What was said of `confidence` holds here: all other sites' matches are taken to be right.
+        zero. All other sites' matches are taken to be right, which is overconfident: see `confidence`.
 
         Parameters
         ----------
@@ -120,14 +104,18 @@ class Questions:
         """
         from modelweld.posterior.conditional import conditional
 
-        if site not in self.sites and site not in range(len(self.sites)):
-            raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
-        return conditional(self.board(set_name), self.sites.index(site) if isinstance(site, str) else site)
+        return conditional(self.board(set_name), self.number_of(site))
 
     def sample(
-        self, draws: int = 500, chains: int = 4, seed: int = 0, set_name: str | None = None, warm_up: int | None = None
+        self,
+        draws: int = 500,
+        chains: int = 4,
+        seed: int = 0,
+        set_name: str | None = None,
+        warm_up: int | None = None,
+        fixed: bool | None = None,
     ) -> Posterior:
-        """Draw matchings from their posterior, hyperparameters fixed at what was learned.
+        """Draw matchings from their posterior, with noise, spread, trust and prior where values are `Gaussian`.
 
         Answers how many atoms there are and which local parameters belong together, with probabilities that do not
         take the rest of the matching for granted.
@@ -135,7 +123,7 @@ class Questions:
         Parameters
         ----------
         draws : int
-            Matchings kept per chain, one per sweep.
+            Matchings kept per chain: every fifth sweep of compiled chains, else every sweep.
         chains : int
             The first, third, ... start from this fusion's matching; the second, sixth, ... with every value alone;
             the fourth, eighth, ... with the values of half of the groups alone.
@@ -144,7 +132,11 @@ class Questions:
         set_name : str, optional
             Which set, if several were matched. The sets matched before it are taken as they are.
         warm_up : int, optional
-            Sweeps dropped at the beginning of every chain; default half of `draws`.
+            Sweeps dropped at the beginning of every chain; default half of `draws`, or 1.5 times as many of compiled
+            chains.
+        fixed : bool, optional
+            Whether hyperparameters stay at what was learned; default only where they cannot be drawn: values that are
+            not one array of `Gaussian`.
 
         Returns
         -------
@@ -154,7 +146,7 @@ class Questions:
         Notes
         -----
         Do not trust it when `r_hat` is above 1.01 or `effective_size` below 100: draw more. Nor when chains may agree
-        for the wrong reason: R-hat cannot see a region that no chain has found. And hyperparameters are fixed: if the
+        for the wrong reason: R-hat cannot see a region that no chain has found. Where hyperparameters are fixed and the
         fit took two atoms for one, so that the noise came out too large, every draw inherits that.
 
         Examples
@@ -162,18 +154,87 @@ class Questions:
         >>> import modelweld
         >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
         >>> posterior = fusion.sample(draws=50)
-        >>> posterior.K_probabilities[3] > 0.9
+        >>> posterior.K_probabilities[3] > 0.7
         True
-        >>> posterior.co_assignment[0].round(1)          # the first value with all of them
-        array([1., 0., 0., 0., 1.])
+        >>> [bool(p > 0.5) for p in posterior.co_assignment[0]]          # the first value with all of them
+        [True, False, False, False, True]
         """
-        from modelweld.posterior.sampler import sample
+        from modelweld.posterior.joint import drawable, sample_jointly
+        from modelweld.posterior.sampler import check_lengths, sample
 
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self.named_set(set_name)
+        check_lengths(draws, chains)
         board, order = self.arranged_board(name)
-        posterior = sample(board, draws, chains, seed, warm_up)
+        if fixed is False and not drawable(board):
+            raise InputError(
+                f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values."
+            )
+        if fixed or not drawable(board):
+            posterior = sample(board, draws, chains, seed, warm_up)
+        else:
+            kept = None if matching.kept is None else matching.kept[order]
+            posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
         return posterior.as_given(order, self.board(name), matching)
+
+    def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> AtomIntervals:
+        """Where the atoms are, with intervals that do not take the matching or the noise for granted.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]])
+        >>> found = fusion.atom_intervals()
+        >>> bool(((found.low < fusion.atoms) & (fusion.atoms < found.high)).all())
+        True
+        """
+        from modelweld.posterior.answers import atom_intervals, check_level
+
+        check_level(level)
+        name, matching = self.named_set(set_name)
+        return atom_intervals(self.board(name), self.drawn(name), matching.stacked_labels, level)
+
+    def site(self, site: int | str, level: float = 0.9, set_name: str | None = None) -> Intervals:
+        """A site's own answer: what is true *there*, from what it sent, what others sent, and how well each is known.
+
+        Partial pooling: a value with a large standard error moves towards its atom as the others have it, by as much
+        as sites are seen to agree. Intervals integrate over noise, trust and matching.
+
+        Parameters
+        ----------
+        site : int or str
+            Number or name of the site.
+        level : float
+            Probability with which an interval holds the truth.
+        set_name : str, optional
+            Which set, if several were matched.
+
+        Returns
+        -------
+        Intervals
+            `values`, `low` and `high` (L_j, D), in the order in which the site sent its parameters.
+        """
+        from modelweld.posterior.answers import check_level, site_intervals
+
+        check_level(level)
+        return site_intervals(self.board(set_name), self.drawn(set_name), self.number_of(site), level)
+
+    def new_site(self, level: float = 0.9, set_name: str | None = None) -> NewSite:
+        """What a site not seen yet would hold: which atoms with which probability, and where its values would lie.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [9.0, 9.0]], [[9.1, 9.0], [5.0, -5.0]]]
+        >>> found = modelweld.fuse(sites).new_site()
+        >>> [bool(p > 0.5) for p in found.probability]            # an atom of four sites, of two, of one
+        [True, False, False]
+        """
+        from modelweld.posterior.answers import check_level, new_site
+
+        check_level(level)
+        name, matching = self.named_set(set_name)
+        return new_site(self.board(name), self.drawn(name), matching.stacked_labels, level)
 
     def diagnose(self, set_name: str | None = None, *, rate: float = 0.02) -> list[SiteDiagnostics]:
         """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning.
@@ -197,44 +258,3 @@ class Questions:
         from modelweld.diagnostics.merge_value import worth_merging
 
         return worth_merging(self, set_name, level=level, draws=draws, seed=seed)
-
-    def named_set(self, set_name: str | None = None) -> tuple[str, Matching]:
-        """The set of this name and its matching; None means the only one."""
-        if set_name is None:
-            return next(iter(self.matchings)), self.matching
-        if set_name not in self.matchings:
-            raise InputError(f"no set {set_name!r} was matched; there are {list(self.matchings)}.")
-        return set_name, self.matchings[set_name]
-
-    def board(self, set_name: str | None = None, *, canonical: bool = False) -> Board:
-        """The board at the end of the fit, from which scores and probabilities are computed. Made once: do not move it.
-
-        Values stand in the order given, or `canonical`, in one that depends on their content alone (`inputs.stack`).
-        """
-        name, _ = self.named_set(set_name)
-        if (name, canonical) not in self._boards:
-            self._boards[name, canonical] = self._make_board(name, canonical)
-        return self._boards[name, canonical][0]
-
-    def arranged_board(self, set_name: str) -> tuple[Board, Index]:
-        """The canonical board, and where its values stand in the order given."""
-        self.board(set_name, canonical=True)
-        return self._boards[set_name, True]
-
-    def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
-        """The board of a set, and where its values stand in the order given."""
-        matching = self.matchings[name]
-        if matching.prior is None or not matching.families:
-            raise InputError(
-                f"this matching is a baseline's ({matching.engine}): without a family and a prior there are no scores "
-                "and no probabilities."
-            )
-        stacks = [stack_of(self.models, key, name, self.matchings) for key in matching.families]
-        order = np.arange(len(matching.stacked_labels))
-        if canonical:
-            stacks, order = arrange(stacks)
-        families, prior = list(matching.families.values()), matching.prior.as_probability()
-        return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
-
-    def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_boards": {}, "before": None}  # made again where they are asked for

@@ -36,7 +36,7 @@ def number_of_atoms(board: Board, matching: Matching, labels: Index) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """Draws of matchings at fixed hyperparameters.
+    """Draws of matchings, and of hyperparameters where these were drawn too.
 
     Attributes
     ----------
@@ -48,6 +48,8 @@ class Posterior:
         Log probability of the matching plus log evidence.
     acceptance : dict of str to float
         Share of proposed splits and merges that were accepted, and share of values that the groups' moves moved.
+    hyperparameters : dict of str to array (chains, draws, ...), or None
+        Draws of what was drawn with the matching: "noise", "spread", "mean", "trust", ...; None where it was fixed.
 
     Examples
     --------
@@ -55,6 +57,8 @@ class Posterior:
     >>> posterior = Posterior(labels, K=np.array([[2, 1, 2, 2]]), objective=np.zeros((1, 4)))
     >>> posterior.K_probabilities
     {1: 0.25, 2: 0.75}
+    >>> posterior.K_interval()
+    (1, 2)
     >>> posterior.together([(0, 1), (0, 2)])
     array([1.  , 0.25])
     """
@@ -63,12 +67,18 @@ class Posterior:
     K: Index
     objective: Array
     acceptance: Mapping[str, float] = field(default_factory=dict)
+    hyperparameters: Mapping[str, Array] | None = None
 
     @property
     def K_probabilities(self) -> dict[int, float]:
         """Posterior probability of each number of atoms."""
         values, counts = np.unique(self.K, return_counts=True)
         return dict(zip(values.tolist(), (counts / self.K.size).tolist(), strict=True))
+
+    def K_interval(self, level: float = 0.9) -> tuple[int, int]:
+        """The interval that holds the number of atoms with at least this probability, as much left out either side."""
+        ends = np.quantile(self.K, [(1 - level) / 2, (1 + level) / 2])
+        return int(np.floor(ends[0])), int(np.ceil(ends[1]))
 
     def as_given(self, order: Index, board: Board, matching: Matching) -> Posterior:
         """Draws whose value i is value ``order[i]`` as it was given, with K counted as the fusion's is."""

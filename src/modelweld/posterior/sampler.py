@@ -41,8 +41,7 @@ SPLIT, MERGE, VALUE = range(len(MOVES))
 
 def sample(board: Board, draws: int, chains: int, seed: int, warm_up: int | None = None) -> Posterior:
     """Run chains from the board's matching and from dispersed starts; values in the board's order."""
-    if draws < FEWEST_DRAWS or chains < 1:
-        raise InputError(f"sample: at least 1 chain of {FEWEST_DRAWS} draws; found {chains} of {draws}.")
+    check_lengths(draws, chains)
     runs = [Chain(board, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
     labels = np.empty((chains, draws, len(board.labels)), dtype=np.int64)
     K, objective = np.empty((chains, draws), dtype=np.int64), np.empty((chains, draws))
@@ -57,6 +56,12 @@ def sample(board: Board, draws: int, chains: int, seed: int, warm_up: int | None
     tried, done = np.sum([chain.tried for chain in runs], axis=0), np.sum([chain.done for chain in runs], axis=0)
     shares = done / np.maximum(tried, 1)
     return Posterior(labels, K, objective, dict(zip(MOVES, shares.tolist(), strict=True)))
+
+
+def check_lengths(draws: int, chains: int) -> None:
+    """Refuse what has no variance."""
+    if draws < FEWEST_DRAWS or chains < 1:
+        raise InputError(f"sample: at least 1 chain of {FEWEST_DRAWS} draws; found {chains} of {draws}.")
 
 
 class Chain(Tally):

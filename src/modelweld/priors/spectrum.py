@@ -70,6 +70,20 @@ class Spectrum(Prior):
     c: float = 1.0
     junk: float = 0.0
 
+    @classmethod
+    def expecting(cls, a: float, b: float, atoms: float, J: int, junk: float = 0.0) -> Spectrum:
+        """The one that expects so many atoms in J groups, besides junk.
+
+        Examples
+        --------
+        >>> prior = Spectrum.expecting(0.5, 2.0, 12.0, 5)
+        >>> m = np.arange(1.0, 6.0)
+        >>> rate = np.exp(prior.log_rate(m, 5)) * [5, 10, 10, 5, 1]
+        >>> round(float(rate.sum()), 9)
+        12.0
+        """
+        return cls(a, b, atoms / _mass(a, b, J), junk)
+
     def log_rate(self, m: Array, J: int) -> Array:
         """R(m) of J groups."""
         from scipy.special import betaln

@@ -149,6 +149,7 @@ class SetNumbers(Aside):
     members: Numbers
     distance: Numbers
     confidence: Numbers
+    confidence_meaning: str | None
     doubtful_number: int | None
     doubtful: list[Doubt]
     order: Order

@@ -12,6 +12,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.result import Matching
 from modelweld.posterior.conditional import conditional
+from modelweld.posterior.confidence import Confidence, shares_at
 from modelweld.report.contents import Aside, Doubt
 from modelweld.report.rounding import exact, rounded
 
@@ -28,7 +29,7 @@ MOST_NOTES = 500
 """Parameters set aside, or in pieces, that are listed one by one."""
 
 
-def stated_confidence(fusion: Fusion, name: str, notes: list[str]) -> Array | None:
+def stated_confidence(fusion: Fusion, name: str, notes: list[str]) -> Confidence | None:
     """How sure each match is; None with a note if it cannot be said."""
     matching = fusion.matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
@@ -38,16 +39,17 @@ def stated_confidence(fusion: Fusion, name: str, notes: list[str]) -> Array | No
         )
         return None
     try:
-        return np.concatenate(fusion.confidence(name))
+        return fusion.confidence(name)
     except InputError as error:
         notes.append(f"Confidences are left out: {error}")
         return None
 
 
-def list_doubtful(fusion: Fusion, name: str, sure: Array | None, distance: Array) -> list[Doubt]:
+def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance: Array) -> list[Doubt]:
     """The least certain matches, with the most probable other atom (None: a new one); else the farthest ones."""
     matching = fusion.matchings[name]
     labels, offsets = matching.stacked_labels, matching.offsets
+    sure = None if stated is None else np.concatenate(stated)
     worst = _worst(matching, sure, distance)
     held_by = group_of_values(offsets)[worst].tolist()
     found: list[Doubt] = [
@@ -62,8 +64,9 @@ def list_doubtful(fusion: Fusion, name: str, sure: Array | None, distance: Array
         }
         for i, j in zip(worst.tolist(), held_by, strict=True)
     ]
-    if sure is not None and found:
-        _name_rivals(fusion, name, found, held_by)
+    if stated is not None and found:
+        tables = _drawn_tables(fusion, name, worst) if stated.how == "drawn" else _tables(fusion, name, worst, held_by)
+        _name_rivals(matching, found, tables)
     return found
 
 
@@ -78,14 +81,26 @@ def _worst(matching: Matching, sure: Array | None, distance: Array) -> Index:
     return candidates[np.argsort(score[candidates], kind="stable")[:MOST_DOUBTFUL]]
 
 
-def _name_rivals(fusion: Fusion, name: str, found: list[Doubt], held_by: list[int]) -> None:
-    """Write the most probable other atom into each doubt of these sites."""
+def _drawn_tables(fusion: Fusion, name: str, rows: Index) -> Array:
+    """Probabilities (n, K + 1) of every atom for these values, from draws."""
+    return shares_at(fusion.drawn(name), fusion.matchings[name].stacked_labels, rows)
+
+
+def _tables(fusion: Fusion, name: str, rows: Index, held_by: list[int]) -> Array:
+    """The same, conditional on all else; an atom that nobody else holds is a new one there, and is put back."""
     matching, board = fusion.matchings[name], fusion.board(name)
-    tables = {j: conditional(board, j) for j in dict.fromkeys(held_by)}
-    for doubt, j in zip(found, held_by, strict=True):
-        rival = tables[j][doubt["row"]].copy()
-        alone = matching.counts[doubt["atom"]] == 1
-        rival[-1 if alone else doubt["atom"]] = -1.0
+    by_site = {j: conditional(board, j) for j in dict.fromkeys(held_by)}
+    tables = np.stack([by_site[j][i - matching.offsets[j]] for i, j in zip(rows.tolist(), held_by, strict=True)])
+    alone = np.flatnonzero(matching.counts[matching.stacked_labels[rows]] == 1)
+    tables[alone, matching.stacked_labels[rows[alone]]] = tables[alone, -1]
+    tables[alone, -1] = 0.0
+    return tables
+
+
+def _name_rivals(matching: Matching, found: list[Doubt], tables: Array) -> None:
+    """Write the most probable other atom into each doubt."""
+    for doubt, rival in zip(found, tables, strict=True):
+        rival[doubt["atom"]] = -1.0
         best = int(rival.argmax())
         doubt["other"] = best if best < len(matching.counts) else None
         doubt["other_probability"] = exact(rival[best])

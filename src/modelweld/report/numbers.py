@@ -102,7 +102,8 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
     values = gather_values(fusion, name)
     distance, spread = deviations(values, labels, counts)
     local, atoms, explained = plane(values, labels, K)
-    sure = stated_confidence(fusion, name, notes)
+    stated = stated_confidence(fusion, name, notes)
+    sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     site_order, atom_order = order_by_likeness(matching.presence[shown], K)
     listed = _columns(values)
@@ -121,8 +122,9 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
         "members": _members(values, order, listed, notes),
         "distance": short(distance[order], 3),
         "confidence": None if sure is None else short(sure[order], 4),
+        "confidence_meaning": None if stated is None else stated.meaning,
         "doubtful_number": None if sure is None else int((sure[labels < K] < SURE).sum()),
-        "doubtful": list_doubtful(fusion, name, sure, distance),
+        "doubtful": list_doubtful(fusion, name, stated, distance),
         "order": {"sites": site_order.tolist(), "atoms": atom_order.tolist()},
         "map": {"explained": short(explained, 3), "members": short(local[order], 4), "atoms": short(atoms, 4)},
         "roots": values.shares,

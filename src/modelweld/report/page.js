@@ -107,7 +107,7 @@ function doubtful() {
     known = S.confidence !== null;
   $("doubt-title").textContent = known ? "Doubtful matches" : "Matches farthest from their atom";
   $("doubt-lead").textContent = !list.length
-    ? (known ? `Every match${state.site === null ? "" : " of this site"} has a confidence of ${SURE} or more, if all others are right.` : "None.") : known ? "Least certain first. Confidence is the probability of the match if all other sites’ matches are right: use it to rank, not as a promise." : "Confidences were left out because of size. Distances are in typical deviations: 1 is usual.";
+    ? (known ? `Every match${state.site === null ? "" : " of this site"} has a confidence of ${SURE} or more: ${S.confidence_meaning}.` : "None.") : known ? `Least certain first. Confidence is ${S.confidence_meaning}.` : "Confidences were left out because of size. Distances are in typical deviations: 1 is usual.";
   $("doubtful").parentElement.hidden = !list.length;
   table($("doubtful"), [{ name: "Site" }, { name: "Parameter", n: true }, { name: "Atom", n: true },
       ...(known ? [{ name: "Confidence", n: true }, { name: "Or else", n: true }, { name: "with", n: true }] : []),

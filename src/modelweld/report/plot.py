@@ -109,14 +109,16 @@ class Plot:
         return ax
 
     def confidence(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
-        """All matches by their conditional confidence, least certain first; doubtful ones stand out."""
+        """All matches by their confidence, least certain first; doubtful ones stand out."""
         name, matching = self.fusion.named_set(set_name)
-        stated = np.sort(np.concatenate(self.fusion.confidence(name))[matching.stacked_labels < matching.K])
+        sure = self.fusion.confidence(name)
+        label = "confidence, if all others are right" if sure.how == "conditional" else "confidence"
+        stated = np.sort(np.concatenate(sure)[matching.stacked_labels < matching.K])
         ax = _axes(ax)
         doubtful = int((stated < SURE).sum())
         ax.plot(np.arange(len(stated)), stated, color=ACCENT, lw=1.5, drawstyle="steps-mid")
         ax.scatter(np.arange(doubtful), stated[:doubtful], color=DOUBT, s=10, zorder=3)
-        ax.set(xlabel="match, least certain first", ylabel="confidence, if all others are right", ylim=(0, 1.03))
+        ax.set(xlabel="match, least certain first", ylabel=label, ylim=(0, 1.03))
         ax.set_title(f"{doubtful} of {len(stated)} matches below {SURE}")
         return ax
 

@@ -1,0 +1,108 @@
+"""What was fused and how it was matched, and the boards from which questions about that are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.stack import Index, arrange, stack_arrays
+from modelweld.matching.board import Board
+from modelweld.matching.result import Matching
+from modelweld.matching.sets import stack_of
+
+if TYPE_CHECKING:
+    from modelweld.posterior.draws import Posterior
+
+
+class Matched:
+    """Models, sites, matchings and settings: the ground of `Questions`.
+
+    Boards, one per set and order of values, are made once, when they are first asked for; so are draws.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[Any],
+        sites: Sequence[str],
+        matchings: Mapping[str, Matching],
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.given = models
+        self.sites = list(sites)
+        self.matchings = dict(matchings)
+        self.settings = dict(settings or {})
+        self._boards: dict[tuple[str, bool], tuple[Board, Index]] = {}
+        self._posteriors: dict[str, Posterior] = {}
+
+    @cached_property
+    def models(self) -> list[LocalModel]:
+        """The local models that were fused."""
+        if any(isinstance(m, LocalModel) for m in self.given):
+            return list(self.given)
+        stack = stack_arrays(self.given)
+        return [
+            LocalModel({"values": stack.values[a:b]}, {"values": ("atom", None)}, site=site)
+            for (a, b), site in zip(pairwise(stack.offsets.tolist()), self.sites, strict=True)
+        ]
+
+    @property
+    def matching(self) -> Matching:
+        """The matching, when there is one set."""
+        if len(self.matchings) != 1:
+            raise InputError(
+                f"this fusion matched the sets {list(self.matchings)}: ask fusion.matchings[name] for one of them."
+            )
+        return next(iter(self.matchings.values()))
+
+    def number_of(self, site: int | str) -> int:
+        """The number of a site that is given by name or number."""
+        if site not in self.sites and site not in range(len(self.sites)):
+            raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
+        return self.sites.index(site) if isinstance(site, str) else site
+
+    def named_set(self, set_name: str | None = None) -> tuple[str, Matching]:
+        """The set of this name and its matching; None means the only one."""
+        if set_name is None:
+            return next(iter(self.matchings)), self.matching
+        if set_name not in self.matchings:
+            raise InputError(f"no set {set_name!r} was matched; there are {list(self.matchings)}.")
+        return set_name, self.matchings[set_name]
+
+    def board(self, set_name: str | None = None, *, canonical: bool = False) -> Board:
+        """The board at the end of the fit, from which scores and probabilities are computed. Made once: do not move it.
+
+        Values stand in the order given, or `canonical`, in one that depends on their content alone (`inputs.stack`).
+        """
+        name, _ = self.named_set(set_name)
+        if (name, canonical) not in self._boards:
+            self._boards[name, canonical] = self._make_board(name, canonical)
+        return self._boards[name, canonical][0]
+
+    def arranged_board(self, set_name: str) -> tuple[Board, Index]:
+        """The canonical board, and where its values stand in the order given."""
+        self.board(set_name, canonical=True)
+        return self._boards[set_name, True]
+
+    def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
+        """The board of a set, and where its values stand in the order given."""
+        matching = self.matchings[name]
+        if matching.prior is None or not matching.families:
+            raise InputError(
+                f"this matching is a baseline's ({matching.engine}): without a family and a prior there are no scores "
+                "and no probabilities."
+            )
+        stacks = [stack_of(self.models, key, name, self.matchings) for key in matching.families]
+        order = np.arange(len(matching.stacked_labels))
+        if canonical:
+            stacks, order = arrange(stacks)
+        families, prior = list(matching.families.values()), matching.prior.as_probability()
+        return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**vars(self), "_boards": {}, "_posteriors": {}, "before": None}  # made again where they are asked for

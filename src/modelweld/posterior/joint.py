@@ -1,0 +1,219 @@
+"""Draws of matching *and* hyperparameters, for one array of Gaussian values: compiled, so that both fit into seconds.
+
+Chains run over the values that were fitted; gross outliers are atoms of their own in every draw. Pieces are
+drawn where the fit has some.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.families.gaussian import Gaussian
+from modelweld.families.math.start import total_variance
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
+from modelweld.matching.board import Board
+from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
+from modelweld.posterior.draws import Posterior
+from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
+from modelweld.priors.spectrum import BOUNDS, JUNK_SHARE, LOG_A, LOG_B, Spectrum
+from modelweld.progress import track
+
+if TYPE_CHECKING:
+    from modelweld.posterior.compiled_hyperparameters import Steps
+    from modelweld.posterior.compiled_state import State, Values
+
+EVERY = 5
+"""Sweeps between draws that are kept: neighbours tell little more than one of them."""
+
+WARM_UP = 1.5
+"""Sweeps of warm-up per draw that is kept: 300 for 200 draws of 5 sweeps each."""
+
+DISPERSED_SHARE = 0.03
+"""Of the total variance that is noise where a chain starts with every value alone."""
+
+TUNING = 0.1
+"""How fast the walks' steps are tuned in warm-up, in their logarithm: a factor of e in some twenty sweeps."""
+
+PAIRS_PER_SITE, FEWEST_NEAR, TWINS = 1.5, 8, 3
+"""Values of other groups that are near: half as many again as there are sites, which an atom's copies are among; and
+values of the own group."""
+
+
+def drawable(board: Board) -> bool:
+    """Whether matching and hyperparameters of this board can be drawn: one Gaussian array, without a frame."""
+    return len(board.families) == 1 and board.families[0].compilable and len(board.labels) > 0
+
+
+def sample_jointly(
+    board: Board,
+    draws: int,
+    chains: int,
+    seed: int,
+    *,
+    warm_up: int | None = None,
+    kept: NDArray[np.bool_] | None = None,
+    fixed: bool = False,
+) -> Posterior:
+    """Run chains from the board's matching and, every second one, from all values alone; values in the board's order.
+
+    `kept` says which values were fitted; with `fixed` hyperparameters stay as they are and the matching alone moves.
+    """
+    from modelweld.posterior.compiled_chain import MOVES, room_for, run
+    from modelweld.posterior.compiled_state import place
+
+    fitted = np.arange(len(board.labels)) if kept is None else np.flatnonzero(kept)
+    setting = _Setting(board, fitted, fixed)
+    n, (N, D), H = draws, setting.values.y.shape, len(setting.beliefs.total)
+    parts, tried, done = [], *np.zeros((2, len(MOVES)), dtype=np.int64)
+    unused = np.zeros((2, len(MOVES)), dtype=np.int64)
+    for c in track(range(chains), "drawing matchings", chains):
+        state, labels = setting.start(c, seed)
+        place(setting.values, state, labels)
+        steps, room = setting.steps(), room_for(n, N, D, H)
+        early = round(WARM_UP * n) if warm_up is None else warm_up
+        run(setting.values, state, setting.beliefs, steps, TUNING, early, early + 1, room, *unused)
+        run(setting.values, state, setting.beliefs, steps, 0.0, n * EVERY, EVERY, room, tried, done)
+        parts.append(room)
+    labels = np.tile(len(board.labels) + np.arange(len(board.labels)), (chains, n, 1))
+    labels[..., fitted] = np.stack([part.labels for part in parts])
+    K = np.array([[len(np.unique(draw)) for draw in chain] for chain in labels])
+    acceptance = dict(zip(MOVES, (done / np.maximum(tried, 1)).tolist(), strict=True))
+    drawn = None if fixed else setting.named(*(np.stack(x) for x in list(zip(*parts, strict=True))[1:5]))
+    return Posterior(labels, K, np.stack([part.objective for part in parts]), acceptance, drawn)
+
+
+class _Setting:
+    """What chains of one board have in common."""
+
+    def __init__(self, board: Board, fitted: Index, fixed: bool) -> None:
+        from modelweld.posterior.compiled_beliefs import Beliefs
+
+        family = board.families[0]
+        assert isinstance(family, Gaussian)  # `drawable`
+        sizes = np.bincount(board.group[fitted], minlength=len(board.sizes))
+        self.board, self.family, self.fitted = board, family, fitted
+        stack = board.stacks[0].take(fitted, offsets_of(sizes)).blind()
+        _, total = total_variance(stack, family.scalar)
+        at = family.hyperparameters
+        self.values = _values(stack, family, np.sqrt(at.noise))
+        H = len(at.noise)
+        mean_size = float(sizes[sizes > 0].mean())
+        self.beliefs = Beliefs(
+            total=total,
+            floor=np.zeros(H) + np.asarray(family.floor),
+            squares=np.zeros(H) + np.asarray(family.squares),
+            degrees=float(family.degrees),
+            log_size=float(np.log(mean_size)),
+            junk_mean=JUNK_SHARE * mean_size,
+            errors=stack.variance is not None,
+            draws_values=not fixed and family.learning != "nothing",
+            draws_prior=not fixed and is_drawn(board.prior, len(sizes)),
+        )
+
+    def start(self, number: int, seed: int) -> tuple[State, Index]:
+        """Where a chain starts: as fitted, or with every value alone and little noise."""
+        from modelweld.posterior.compiled_beliefs import fill_rates
+        from modelweld.posterior.compiled_state import vacant
+
+        at, N, J = self.family.hyperparameters, len(self.fitted), len(self.board.sizes)
+        labels = np.unique(self.board.labels[self.fitted], return_inverse=True)[1].ravel()
+        noise = at.noise
+        if number % 2:
+            labels = np.arange(N)
+            if self.beliefs.draws_values:
+                noise = np.maximum(DISPERSED_SHARE * self.beliefs.total, self.beliefs.floor)
+        share = float(np.log(noise / self.beliefs.total).mean())
+        prior = self._prior(int(labels.max()) + 1)
+        rest = np.array([self.family.trust, share, *prior, self.board.delta])
+        random = int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+        state = vacant(self.values, noise, at.spread, at.mean, rest, random)
+        if self.beliefs.draws_prior:
+            fill_rates(state.rest, state.R)
+        else:
+            state.R[1 : J + 1] = np.cumsum(self.board.steps)
+        return state, labels
+
+    def _prior(self, K: int) -> tuple[float, float, float, float]:
+        """Logarithms of a, b and the expected number of atoms, junk."""
+        prior = self.board.prior
+        if not isinstance(prior, Spectrum):
+            return LOG_A[0], LOG_B[0], float(np.log(K)), 0.0
+        (low_a, high_a), (low_b, high_b) = BOUNDS
+        log_a, log_b = np.clip(np.log(prior.a), low_a, high_a), np.clip(np.log(prior.b), low_b, high_b)
+        return float(log_a), float(log_b), float(np.log(K)), prior.junk
+
+    def steps(self) -> Steps:
+        """First steps of the walks, in logarithms."""
+        from modelweld.posterior.compiled_hyperparameters import Steps
+
+        H = len(self.beliefs.total)
+        return Steps(np.full(H, np.log(0.3)), np.full(H, np.log(0.5)), np.full(2, np.log(0.2)))
+
+    def named(self, noise: Array, spread: Array, mean: Array, rest: Array) -> dict[str, Array]:
+        """Draws of hyperparameters by name, each (chains, draws, ...)."""
+        from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, TRUST
+
+        found = {"noise": noise, "spread": spread, "mean": mean + np.asarray(self.family.origin)}
+        if self.beliefs.errors:
+            found["trust"] = rest[..., TRUST]
+        if self.beliefs.draws_prior:
+            found |= {"a": np.exp(rest[..., LOG_A]), "b": np.exp(rest[..., LOG_B])}
+            found |= {"expected_atoms": np.exp(rest[..., LOG_ATOMS]), "junk": rest[..., JUNK]}
+        if self.board.delta > 0:
+            found["delta"] = rest[..., DELTA]
+        return found
+
+
+def is_drawn(prior: Prior, J: int) -> bool:
+    """Whether the prior's own parameters are drawn: where they are learned, and where J is too few to learn them."""
+    if isinstance(prior, BetaBernoulli):
+        return prior.learning or J < FEWEST_FOR_SPECTRUM
+    return type(prior) is Spectrum
+
+
+def _values(stack: Stack, family: Gaussian, unit: Array) -> Values:
+    """What is given, as chains take it."""
+    from modelweld.posterior.compiled_state import Values
+
+    y = np.ascontiguousarray(stack.values - np.asarray(family.origin))
+    ones = np.ones_like(y)
+    weight = ones if stack.weight is None else stack.weight
+    group = group_of_values(stack.offsets)
+    distance = y / unit
+    return Values(
+        y=y,
+        seen=(weight > 0).astype(np.float64),
+        inverse=1.0 / np.where(weight > 0, weight, 1.0),
+        variance=np.zeros_like(y) if stack.variance is None else np.ascontiguousarray(stack.variance),
+        group=group,
+        offsets=stack.offsets,
+        near=nearest(distance, group, max(FEWEST_NEAR, round(PAIRS_PER_SITE * len(stack.sizes))), own=False),
+        twins=nearest(distance, group, TWINS, own=True),
+    )
+
+
+def nearest(values: Array, group: Index, number: int, *, own: bool) -> Index:
+    """The nearest values (N, M) of other groups, or of the `own`; the value itself where there are too few.
+
+    Examples
+    --------
+    >>> nearest(np.array([[0.0], [1.0], [0.1], [5.0]]), np.array([0, 0, 1, 1]), 1, own=False).ravel()
+    array([2, 2, 0, 1])
+    """
+    N = len(values)
+    number = min(number, N)
+    found = np.empty((N, number), dtype=np.int64)
+    squares = (values * values).sum(1)
+    for begin in range(0, N, 256):
+        rows = np.arange(begin, min(begin + 256, N))
+        table = squares - 2 * values[rows] @ values.T  # less the row's own square
+        table[(group[rows, None] == group) != own] = np.inf
+        table[np.arange(len(rows)), rows] = np.inf
+        best = np.argpartition(table, number - 1, axis=1)[:, :number]
+        far = np.isinf(np.take_along_axis(table, best, axis=1))
+        found[rows] = np.where(far, rows[:, None], best)
+    return found

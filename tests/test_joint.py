@@ -1,0 +1,315 @@
+"""The compiled sampler of matching and hyperparameters: against enumeration, and Geweke's test of joint laws."""
+
+import numpy as np
+import pytest
+from scipy.special import comb
+from scipy.stats import beta, truncnorm
+
+import modelweld
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
+from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.matching.board import Board
+from modelweld.posterior import compiled_beliefs as hyper
+from modelweld.posterior import confidence
+from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
+from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
+from modelweld.posterior.confidence import affordable_draws
+from modelweld.posterior.convergence import effective_size
+from modelweld.posterior.draw_sums import each_draw
+from modelweld.posterior.draws import Posterior
+from modelweld.posterior.joint import _Setting, sample_jointly
+from modelweld.priors.pieces import Pieces
+from test_sampler import PROBLEMS, all_matchings, name, tiny_board
+
+
+@pytest.mark.parametrize(
+    ("problem", "copies"),
+    [("two, one, two", None), ("three of two", None), ("four of one", None), ("two, one, two", Pieces(0.3))],
+)
+def test_chains_visit_matchings_as_often_as_they_are_probable(problem, copies):
+    board = tiny_board(PROBLEMS[problem], seed=3, copies=copies)
+    matchings, objective, probability = all_matchings(board)
+    posterior = sample_jointly(board, draws=5000, chains=2, seed=0, fixed=True)
+    names = [name(labels) for labels in posterior.labels.reshape(-1, len(board.labels))]
+    frequency = np.array([names.count(m) for m in matchings]) / len(names)
+    worth = min(posterior.effective_size.values())
+    assert worth > 3000
+    error = np.sqrt(probability * (1 - probability) / worth)
+    assert (np.abs(frequency - probability) < 4.5 * error + 3 / len(names)).all()
+    exact = dict(zip(matchings, objective, strict=True))
+    constant = posterior.objective.ravel() - [exact[m] for m in names]
+    if copies is None:  # pieces are not part of what is traced
+        assert np.ptp(constant) < 1e-9
+    else:
+        assert len(set(names)) > 10
+
+
+def board_of(values, sizes, variance, weight, shape):
+    stack = Stack(values, offsets_of(sizes), variance=variance, weight=weight)
+    width = 1 if shape == "scalar" else values.shape[1]
+    family = Gaussian(mean=0.0, noise=np.full(width, 0.3), spread=np.full(width, 1.0), shape=shape)
+    board = Board([stack], [family.scaled(np.zeros(values.shape[1]), np.ones(width))], Spectrum())
+    return board
+
+
+CASES = {
+    "plain": (False, False, "diagonal"),
+    "with errors and weights": (True, True, "diagonal"),
+    "one noise": (True, False, "scalar"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_geweke_of_the_moves_of_values(case):
+    """Draws of (hyperparameters, values) by alternating moves with fresh values have the prior's law.
+
+    Labels stay. `log noise` and the others are compared with what is believed of them, first and second moments.
+    """
+    errors, weights, shape = CASES[case]
+    rng = np.random.default_rng(0)
+    labels, sizes, D = np.array([0, 1, 0, 2, 0, 1, 3, 0]), [2, 2, 2, 2], 2
+    N, H = len(labels), 1 if shape == "scalar" else D
+    variance = rng.uniform(0.02, 0.4, (N, D)) if errors else None
+    weight = rng.choice([0.5, 1.0, 2.0], (N, D)) if weights else None
+    setting = _Setting(board_of(np.zeros((N, D)), sizes, variance, weight, shape).at(labels), np.arange(N), False)
+    setting.beliefs = setting.beliefs._replace(total=np.ones(H), floor=np.zeros(H))
+    state, _ = setting.start(0, 0)
+    state.rest[TRUST] = 1.0
+    steps, at_p, at_s = setting.steps(), np.empty(N), np.empty(N)
+    steps.noise[:], steps.spread[:], steps.others[:] = 0.0, 0.0, [1.0, -0.5]
+    found, values = [], setting.values
+    for _ in range(40_000):
+        scatter = state.noise * values.inverse + state.rest[TRUST] * values.variance
+        atoms = state.mean + np.sqrt(state.spread) * rng.standard_normal((4, D))
+        values.y[:] = atoms[labels] + np.sqrt(scatter) * rng.standard_normal((N, D))
+        place(values, state, labels)
+        move_values(values, state, setting.beliefs, steps, 0.0, at_p, at_s)
+        log = np.log([*state.noise, *state.spread, state.rest[TRUST]])
+        found.append([*log, *state.mean, state.rest[SHARE]])
+    noise = (hyper.SHARE_MEAN, np.hypot(hyper.SHARE_DEVIATION, hyper.NOISE_DEVIATION))
+    trust = (0.0, hyper.TRUST_SCALE * np.sqrt(3.0)) if errors else (0.0, 0.0)
+    expected = [noise] * H + [(0.0, hyper.SPREAD_DEVIATION)] * H + [trust] + [(0.0, 1.0)] * D
+    expected.append((hyper.SHARE_MEAN, hyper.SHARE_DEVIATION))
+    compare(np.array(found), np.array(expected), heavy=2 * H)
+
+
+def compare(found, expected, heavy=None):
+    """Means and variances within their Monte Carlo errors; of column `heavy`, which has no fourth moment, quartiles."""
+    for c, (mean, deviation) in enumerate(expected):
+        if deviation == 0:
+            assert (found[:, c] == mean).all()
+            continue
+        standard = (found[:, c] - mean) / deviation
+        if c == heavy:  # half of Student's t with 3 degrees of freedom is within .765 scales
+            squares, expected_square = (np.abs(standard * np.sqrt(3.0)) < 0.7649).astype(float), 0.5
+        else:
+            squares, expected_square = standard**2, 1.0
+        for x, value in ((standard, 0.0), (squares, expected_square)):
+            worth = effective_size(x[None])
+            assert worth > 200
+            assert abs(x.mean() - value) < 4 * x.std() / np.sqrt(worth)
+
+
+def truncated(law, limits):
+    """Mean and deviation of a normal law between limits."""
+    mean, deviation = law
+    low, high = (np.array(limits) - mean) / deviation
+    return mean + deviation * truncnorm(low, high).mean(), deviation * truncnorm(low, high).std()
+
+
+@pytest.mark.parametrize("junk", [0.0, 0.4])
+def test_geweke_of_the_moves_of_the_prior(junk):
+    """Supports drawn from the spectrum, its parameters from their moves: the parameters have their prior's law."""
+    rng = np.random.default_rng(1)
+    J = 5
+    board = board_of(np.zeros((J, 1)), [1] * J, None, None, "diagonal").at(np.arange(J))
+    setting = _Setting(board, np.arange(J), False)
+    beliefs = setting.beliefs._replace(log_size=-1.0, junk_mean=0.3)
+    state, _ = setting.start(0, 0)
+    room = 400_000
+    state = state._replace(counts=np.zeros(room, np.int64), slots=np.arange(room))
+    state.rest[JUNK], m = junk, np.arange(1, J + 1)
+    rest, R, found = state.rest.copy(), state.R.copy(), []
+    for _ in range(40_000):
+        hyper.fill_rates(state.rest, state.R)
+        supports = np.repeat(m, rng.poisson(comb(J, m) * np.exp(state.R[1 : J + 1])))
+        state.held[0] = len(supports)
+        state.counts[: len(supports)] = supports
+        move_prior(state, beliefs, rest, R)
+        found.append([*state.rest[[LOG_A, LOG_B, LOG_ATOMS]], state.rest[JUNK]])
+    log_atoms = (-1.0, hyper.ATOMS_DEVIATION)
+    found = np.array(found)
+    a, b = truncated(hyper.BELIEVED_A, hyper.BOUNDS[0]), truncated(hyper.BELIEVED_B, hyper.BOUNDS[1])
+    compare(found, np.array([a, b, log_atoms, (0.3, 0.3) if junk else (0.0, 0.0)]))
+
+
+def noisy_sites(errors=False, J=6, seed=0):
+    """Sites that share eight atoms, some of them hard to tell apart."""
+    rng = np.random.default_rng(seed)
+    atoms, sites = rng.normal(0, 2, (8, 2)), []
+    for j in range(J):
+        held = rng.permutation(8)[:5]
+        error = rng.uniform(0.1, 0.6, (5, 1)) * np.ones(2) if errors else np.zeros((5, 2))
+        values = atoms[held] + rng.normal(0, 0.4, (5, 2)) + error * rng.normal(size=(5, 2))
+        variance = {"values": error**2} if errors else {}
+        sites.append(LocalModel({"values": values}, {"values": ("atom", None)}, variance=variance, site=f"s{j}"))
+    return sites
+
+
+def test_hyperparameters_are_drawn_too():
+    posterior = modelweld.fuse(noisy_sites(errors=True)).sample(draws=50, chains=2)
+    drawn = posterior.hyperparameters
+    assert {"noise", "spread", "mean", "trust", "a", "b", "expected_atoms", "junk"} <= set(drawn)
+    assert drawn["noise"].shape == (2, 50, 2)
+    assert drawn["trust"].shape == (2, 50)
+    for what in ("noise", "spread", "trust", "a", "b"):
+        assert drawn[what].std() > 0
+    assert modelweld.fuse(noisy_sites()).sample(draws=8, chains=1, fixed=True).hyperparameters is None
+
+
+def test_what_a_user_fixed_stays():
+    family = Gaussian(noise=0.2, spread=4.0, learning="nothing")
+    drawn = modelweld.fuse(noisy_sites(), family, BetaBernoulli(2.0, 3.0)).sample(draws=8, chains=1).hyperparameters
+    assert (drawn["noise"] == 0.2).all()
+    assert "a" not in drawn  # from four sites on a prior that is not learned is meant
+    assert "a" in modelweld.fuse(noisy_sites(J=3), family).sample(draws=8, chains=1).hyperparameters
+
+
+def test_order_of_sites_and_rows_does_not_matter():
+    given = [site.arrays["values"] for site in noisy_sites()]
+    order = [3, 0, 5, 4, 2, 1]
+    first, second = modelweld.fuse(given), modelweld.fuse([given[j][::-1] for j in order])
+    for j, site in zip(order, second.confidence(), strict=True):
+        np.testing.assert_array_equal(first.confidence()[j], site[::-1])
+
+
+def test_outliers_stay_out_of_the_chains():
+    given = [site.arrays["values"] for site in noisy_sites()]
+    given[0] = np.vstack([given[0], [[1e6, -1e6]]])
+    with pytest.warns(modelweld.OutlierWarning):
+        fusion = modelweld.fuse(given)
+    assert not fusion.matching.kept[5]
+    posterior = fusion.sample(draws=20, chains=2)
+    assert (posterior.labels == posterior.labels[..., [5]]).sum(-1).max() == 1
+    assert posterior.hyperparameters["spread"].max() < 1e3
+    assert fusion.confidence()[0][5] == 1.0
+
+
+def test_a_value_is_as_sure_as_the_draws_in_which_it_is_right():
+    """Two clear atoms and a value between them, which a draw gives to either or to neither."""
+    sites = [[[0.0], [3.0]], [[0.1], [3.1]], [[-0.1], [2.9]], [[0.05], [3.05]], [[1.5]]]
+    fusion = modelweld.fuse(sites, Gaussian(noise=0.3, spread=4.0, learning="nothing"), copies=False)
+    stated = fusion.confidence()
+    assert stated.how == "drawn"
+    assert stated[4][0] < 0.9 < min(site.min() for site in stated[:4])
+    together = fusion.drawn().co_assignment[8]
+    k = fusion.labels[4][0]
+    rest = [i for i in range(8) if fusion.matching.stacked_labels[i] == k]
+    expected = together[rest].mean() if rest else 1 - together[:8:2].mean() - together[1:8:2].mean()
+    assert stated[4][0] == pytest.approx(expected, abs=0.03)
+
+
+def test_how_confidences_are_computed_is_said():
+    fusion = modelweld.fuse(noisy_sites())
+    assert fusion.confidence().how == "drawn"
+    assert fusion.confidence().r_hat.keys() == {"K", "objective"}
+    fixed = fusion.confidence(how="fixed")
+    assert fixed.how == "fixed"
+    assert "learned hyperparameters" in fixed.meaning
+    conditional = fusion.confidence(how="conditional")
+    assert conditional.r_hat is None
+    assert np.concatenate(conditional).mean() > np.concatenate(fusion.confidence()).mean()  # it is overconfident
+    with pytest.raises(InputError, match="'drawn', 'fixed' or 'conditional'"):
+        fusion.confidence(how="guessed")
+
+
+def test_other_families_have_conditional_confidences():
+    rng = np.random.default_rng(0)
+    atoms = rng.dirichlet(np.ones(6), 3)
+    fusion = modelweld.fuse([rng.multinomial(200, atoms).astype(float) for _ in range(4)], modelweld.Counts())
+    assert fusion.confidence().how == "conditional"
+    with pytest.raises(InputError, match="one array of Gaussian values"):
+        fusion.confidence(how="drawn")
+    with pytest.raises(InputError, match="one array of Gaussian values"):
+        fusion.new_site()
+
+
+def test_more_work_than_seconds_is_conditional(monkeypatch):
+    fusion = modelweld.fuse(noisy_sites())
+    board = fusion.board()
+    assert affordable_draws(board) == confidence.DRAWS
+    sweeps = len(board.labels) * (len(board.counts) + 20) * 6 * 2 * 6.5
+    monkeypatch.setattr(confidence, "MOST_WORK", 60 * sweeps)
+    assert affordable_draws(board) in (59, 60)
+    monkeypatch.setattr(confidence, "MOST_WORK", 40 * sweeps)
+    assert affordable_draws(board) == 0
+    assert fusion.confidence().how == "conditional"
+
+
+def test_a_site_s_answer_is_between_what_it_sent_and_its_atoms():
+    sites = noisy_sites(errors=True)
+    fusion = modelweld.fuse(sites)
+    for j, site in enumerate(sites):
+        found = fusion.site(j)
+        sent, variance = site.arrays["values"], site.variance["values"]
+        assert (found.low < found.values).all()
+        assert (found.values < found.high).all()
+        sure = fusion.confidence()[j] > 0.99
+        inside = np.abs(found.values - sent) < 3 * np.sqrt(variance)
+        assert inside[sure].all()
+        np.testing.assert_array_equal(fusion.site(site.site).values, found.values)
+    narrow, wide = fusion.site(0, 0.5), fusion.site(0, 0.99)
+    assert (narrow.high - narrow.low < wide.high - wide.low).all()
+    with pytest.raises(InputError, match="standard errors"):
+        modelweld.fuse(noisy_sites()).site(0)
+    with pytest.raises(InputError, match="between 0 and 1"):
+        fusion.site(0, 90)
+    with pytest.raises(InputError, match="no site"):
+        fusion.site("nobody")
+
+
+def test_what_is_true_at_a_site_is_gauss_s_formula():
+    """One draw, two values of an atom: the posterior of the first one's true value by matrices."""
+    stack = Stack(np.array([[1.0], [2.5]]), offsets_of([1, 1]), variance=np.array([[0.3], [0.2]]))
+    family = Gaussian(mean=0.0, noise=0.5, spread=2.0)
+    board = Board([stack], [family], BetaBernoulli(), labels=np.array([0, 0]))
+    drawn = {what: np.full((1, 4, 1), value) for what, value in (("noise", 0.5), ("spread", 2.0), ("mean", 0.0))}
+    drawn["trust"] = np.full((1, 4), 2.0)
+    labels = np.zeros((1, 4, 2), dtype=np.int64)
+    posterior = Posterior(labels, np.ones((1, 4), dtype=np.int64), np.zeros((1, 4)), {}, drawn)
+    draw = next(each_draw(board, posterior))
+    mean, variance = draw.true_values(slice(0, 1))
+    true = 2.0 + 0.5 * np.eye(2)  # of the true values: they share the atom
+    sent = true + np.diag([0.6, 0.4])
+    weights = true[0] @ np.linalg.inv(sent)
+    assert mean[0, 0] == pytest.approx(weights @ [1.0, 2.5])
+    assert variance[0, 0] == pytest.approx(true[0, 0] - weights @ true[0])
+
+
+def test_a_new_site_holds_what_many_hold():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 5, (4, 3))
+    sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in [[0, 1, 2]] * 5 + [[0, 1]] * 3 + [[0, 3]] * 2]
+    fusion = modelweld.fuse(sites)
+    found = fusion.new_site()
+    held = fusion.counts / 10
+    assert np.abs(found.probability - held).max() < 0.15
+    assert (np.diff(found.probability[np.argsort(held)]) > 0).all()
+    assert 0 < found.unknown < 1
+    assert ((found.low < fusion.atoms) & (fusion.atoms < found.high)).all()
+    atoms = fusion.atom_intervals()
+    assert (atoms.exists > 0.99).all()
+    assert (atoms.high - atoms.low < found.high - found.low).all()
+
+
+def test_the_share_of_pieces_has_its_law_given_the_pieces():
+    """Eight values of which two are further pieces: Beta(.5 + 2, 9.5 + 6)."""
+    board = board_of(np.zeros((8, 1)), [4, 4], None, None, "diagonal").at(np.array([0, 0, 1, 2, 0, 1, 1, 2]))
+    state, _ = _Setting(board, np.arange(8), False).start(0, 0)
+    state.counts[:3], state.held[0], state.rest[DELTA] = 2, 3, 0.1
+    found = np.empty((20_000, 1))
+    for t in range(len(found)):
+        move_delta(state)
+        found[t] = state.rest[DELTA]
+    law = beta(hyper.PIECES[0] + 2, hyper.PIECES[1] + 6)
+    compare(found, [(law.mean(), law.std())])
