@@ -25,6 +25,7 @@ from modelweld.matching.sets import Families, columns_of, families_by_set, stack
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
+from modelweld.screening.units import name_other_units
 from modelweld.threads import blas_threads, processors
 
 
@@ -177,6 +178,7 @@ def _fuse_models(
     check_units(models)
     kind = kind_of(models)
     sites = check_models(kind.harmonise(models))
+    units = name_other_units([kind.totals(model) for model in sites], sites, names)
     if families is None:
         sites = kind.weigh(sites)
         families = kind.families(sites)
@@ -191,4 +193,6 @@ def _fuse_models(
         parts = {key: (stack_of(sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
         matchings[set_name] = match(parts, names, plan, rng, columns)
+    if units:
+        matchings = {name: replace(m, reasons=(*units, *m.reasons)) for name, m in matchings.items()}
     return Fusion(sites, names, matchings, settings)
