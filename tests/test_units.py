@@ -98,7 +98,7 @@ def test_features_that_a_site_lacks_are_not_compared():
 
 
 def one_feature(*sites):
-    return [Totals(np.array([m]), np.array([s]), 100.0) for m, s in sites]
+    return [Totals(np.array([m]), np.array([s]), 100, 100) for m, s in sites]
 
 
 ALIKE = [(20.0, 8.0), (17.0, 7.0), (22.0, 8.5), (19.0, 9.0)]

@@ -131,7 +131,7 @@ def measure(draw: Draw, model: str, rng: np.random.Generator, record: dict[str, 
             if (j == site) != others:
                 mean[feature] = factor * mean[feature] + offset
                 deviation[feature] *= factor
-            spoilt.append(Totals(mean, deviation, t.points))
+            spoilt.append(Totals(mean, deviation, t.points, t.parts))
         found = {(one.site, one.feature) for one in find_other_units(spoilt)}
         record[name].append((site, feature) in found)
         record["innocent"].append(bool(found - {(site, feature)}))

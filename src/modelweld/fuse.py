@@ -15,6 +15,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import check_models, check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.plain_tables import is_plain, take_names
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
@@ -132,7 +133,7 @@ def receive(models: str | os.PathLike[str] | Iterable[Any], nothing: str = NOTHI
     given = [site for m in ([models] if isinstance(models, (str, os.PathLike)) else models) for site in _receive(m)]
     if not given:
         raise InputError(nothing)
-    return given
+    return take_names(given)
 
 
 def _receive(model: Any) -> list[Any]:
@@ -140,8 +141,7 @@ def _receive(model: Any) -> list[Any]:
         from modelweld.files import read_sites
 
         return list(read_sites(model))
-    plain = isinstance(model, LocalModel) or type(model) in (list, tuple) or hasattr(model, "__array__")
-    return [model if plain else read(model)]
+    return [model if isinstance(model, LocalModel) or is_plain(model) else read(model)]
 
 
 def _fuse_arrays(

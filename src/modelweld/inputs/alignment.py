@@ -2,13 +2,15 @@
 
 Those that name their coordinates are put into one order by name, before anything is compared.
 
-A coordinate that must be complete (features) has the same names everywhere, in any order; else the sites do not
-measure the same things and are refused, with the difference. Of a partial one (words, classes) every site sends what it
+A coordinate that must be complete (features) has the same names everywhere, in any order, and the fused model has that
+of most sites; else the sites do not measure the same things and are refused, with the difference. So are sites that
+name it among others that do not. Of a partial one (words, classes) every site sends what it
 has: the fused model has them all, and what a site lacks has weight zero there.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -61,28 +63,44 @@ def align(models: Sequence[LocalModel]) -> list[LocalModel]:
     named = {coordinate for model in models for coordinate in model.coordinates}
     result = list(models)
     for coordinate in sorted(named):
-        lists = {m.coordinates[coordinate] for m in models if coordinate in m.coordinates}
+        _check_named(models, coordinate)
+        lists = Counter(tuple(m.coordinates[coordinate]) for m in models)
         if len(lists) == 1:
             continue
-        if not all(coordinate in m.partial for m in models if coordinate in m.coordinates):
-            _check_same(models, coordinate)
         names = tuple(sorted(set().union(*lists)))
+        if not all(coordinate in m.partial for m in models):
+            _check_same(models, coordinate)
+            names = min(lists, key=lambda known: (-lists[known], known))
         lacking = any(len(known) < len(names) for known in lists)
-        result = [m if coordinate not in m.coordinates else _put(m, coordinate, names, lacking) for m in result]
+        result = [_put(m, coordinate, names, lacking) for m in result]
     return result
+
+
+def _check_named(models: Sequence[LocalModel], coordinate: str) -> None:
+    """Refuse sites that do not name what others do: taken by position, columns may be mixed up without a word."""
+    without = [m.site or str(j) for j, m in enumerate(models) if coordinate not in m.coordinates]
+    if without:
+        more = f" and {len(without) - SHOWN} more" if len(without) > SHOWN else ""
+        remedy = {"feature": "read(model, features=[...]), or a table with named columns", "word": "features=[...]"}
+        raise InputError(
+            f"site {', '.join(map(repr, without[:SHOWN]))}{more} does not name its {coordinate}s and others do: their "
+            f"order may differ, so they are not taken by position. Say the names at all sites, or at none: "
+            f"{remedy.get(coordinate, 'coordinates={' + repr(coordinate) + ': [...]}')}."
+        )
 
 
 def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
     """Refuse sites that lack names others have."""
-    first = next(m for m in models if coordinate in m.coordinates)
+    first = models[0]
     wanted = set(first.coordinates[coordinate])
     for j, model in enumerate(models):
-        found = set(model.coordinates.get(coordinate, wanted))
+        found = set(model.coordinates[coordinate])
         if found != wanted:
             raise InputError(
                 f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: it lacks "
                 f"{_some(wanted - found)} and has {_some(found - wanted)} instead. Fuse sites that describe the same "
-                f"{coordinate}s, or rename them where they mean the same."
+                f"{coordinate}s, or rename them where they mean the same; LocalModels with "
+                f"partial=[{coordinate!r}] at every site count what one lacks as not seen."
             )
 
 

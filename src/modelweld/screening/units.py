@@ -8,7 +8,7 @@ units move both together. So the middle of all sites, (M, S), is compared with t
 
 v_s and v_m being squared robust deviations of log s and m / S among sites, and what sites differ by anyway. Another
 unit is named where X(1, 0) - X(f, o) is large and X(f, o) is small: for the best pure factor, and for degrees
-Fahrenheit and Celsius. Medians over sites need an honest majority. Nothing is converted:
+Fahrenheit and Celsius where no factor suits as well. Medians over sites need an honest majority. Nothing is converted:
 that is for the owner of the data to do.
 """
 
@@ -37,8 +37,8 @@ LEAST_GAIN = 20.0
 dealt at random; a factor of 7 gains 20 to 120."""
 
 MOST_LEFT, MOST_SHARE_LEFT = 6.0, 0.1
-"""What another unit may leave unexplained, or, of a factor, as a share of what there was: a site that differs by other
-things than its unit is no case of it."""
+"""What another unit may leave unexplained, or as a share of what there was: a site that differs by other things than
+its unit is no case of it."""
 
 BETWEEN = np.linspace(0.0, 1.0, 11)
 """Factors that are tried: between the one that suits deviations and the one that suits means."""
@@ -74,11 +74,12 @@ FAHRENHEIT = 1.8, 32.0
 
 
 class Totals(NamedTuple):
-    """Mean and deviation (D,) of all points of a site, NaN where a feature was not seen, and the number of points."""
+    """Mean and deviation (D,) of all points of a site, NaN where a feature was not seen, and how many each rests on."""
 
     mean: Array
     deviation: Array
     points: float
+    parts: float
 
 
 class OtherUnit(NamedTuple):
@@ -134,7 +135,8 @@ def totals_of(model: LocalModel, means: Array, variances: Array, counts: Array) 
     mean = (share * means).sum(0)
     within = 0.0 if spherical else (share * variances).sum(0)
     points = float(counts.sum()) if model.facts.get("counted") else TYPICAL_POINTS
-    return Totals(mean, np.sqrt(within + (share * (means - mean) ** 2).sum(0)), points)
+    deviation = np.sqrt(within + (share * (means - mean) ** 2).sum(0))
+    return Totals(mean, deviation, points, len(means) if spherical else points)
 
 
 def name_other_units(
@@ -159,8 +161,8 @@ def find_other_units(totals: Sequence[Totals]) -> list[OtherUnit]:
 
     Examples
     --------
-    >>> sites = [Totals(np.array([70.0 + j]), np.array([12.0]), 50.0) for j in range(4)]
-    >>> sites.append(Totals(np.array([72_000.0]), np.array([12_000.0]), 50.0))
+    >>> sites = [Totals(np.array([70.0 + j]), np.array([12.0]), 50, 50) for j in range(4)]
+    >>> sites.append(Totals(np.array([72_000.0]), np.array([12_000.0]), 50, 50))
     >>> [(found.site, round(found.factor)) for found in find_other_units(sites)]
     [(4, 1000)]
     """
@@ -172,33 +174,34 @@ def find_other_units(totals: Sequence[Totals]) -> list[OtherUnit]:
     usable &= compared
     if not usable.any():
         return []
-    points = np.array([[max(t.points, 1.0)] for t in totals])
+    chance = np.array([[1 / max(t.points, 1.0), 1 / max(t.parts - 1, 1.0)] for t in totals])
     at = np.flatnonzero(compared)
     m, s = (np.where(usable, x, np.nan)[:, at] for x in (m, s))
-    gain, factor, offset = _compare(m, s, points)
+    gain, factor, offset = _compare(m, s, chance)
     return [
         OtherUnit(j, int(at[d]), float(factor[j, d]), float(offset[j, d]))
         for j, d in np.argwhere(gain > LEAST_GAIN).tolist()
     ]
 
 
-def _compare(m: Array, s: Array, points: Array) -> tuple[Array, Array, Array]:
+def _compare(m: Array, s: Array, chance: Array) -> tuple[Array, Array, Array]:
     """By how much the best other unit explains each site and feature better, its factor and its offset: (J, D) each."""
     M, S = np.nanmedian(m, axis=0), np.exp(np.nanmedian(np.log(s), axis=0))
-    v_s = _robust_variance(np.log(s)) + BY_THEMSELVES**2 + 1 / points
-    v_m = _robust_variance(m) / S**2 + BY_THEMSELVES**2 + 1 / points
+    v_s = _robust_variance(np.log(s)) + BY_THEMSELVES**2 + chance[:, 1:]
+    v_m = _robust_variance(m) / S**2 + BY_THEMSELVES**2 + chance[:, :1]
 
     def left(log_f: Array, offset: float) -> Array:
         off = ((m - offset) * np.exp(-log_f) - M) / S
         return np.asarray((np.log(s / S) - log_f) ** 2 / v_s + off**2 / v_m)
 
     null = left(np.zeros(m.shape), 0.0)
-    gain, factor, shift = np.full(m.shape, -np.inf), np.ones(m.shape), np.zeros(m.shape)
+    gain, least_left = np.full(m.shape, -np.inf), np.full(m.shape, np.inf)
+    factor, shift = np.ones(m.shape), np.zeros(m.shape)
     for log_f, offset, least in _tried(m, s, M, S):
         rest = left(log_f, offset)
-        most = MOST_LEFT if offset else np.maximum(MOST_LEFT, MOST_SHARE_LEFT * null)
-        good = (rest < most) & (np.abs(log_f) >= np.log(least)) & (null - rest > gain)
-        gain = np.where(good, null - rest, gain)
+        good = (rest < least_left) & (rest < np.maximum(MOST_LEFT, MOST_SHARE_LEFT * null))
+        least_left = np.fmin(least_left, rest)
+        gain = np.where(good, np.where(np.abs(log_f) >= np.log(least), null - rest, -np.inf), gain)
         factor, shift = np.where(good, np.exp(log_f), factor), np.where(good, offset, shift)
     return gain, factor, shift
 
