@@ -296,15 +296,21 @@ class Fusion(Questions):
 
         return save_fusion(self, path, force=force)
 
-    def report(self, path: str | os.PathLike[str], title: str = "Fusion report") -> Path:
-        """Write one self-contained HTML page: what was fused, how sure that is, and what to look at."""
+    def report(self, path: str | os.PathLike[str], title: str = "Fusion report", *, force: bool = False) -> Path:
+        """Write one self-contained HTML page: what was fused, how sure that is, and what to look at.
+
+        A file that is there already is replaced with `force` alone.
+        """
         from modelweld.report import write_report
 
-        return write_report(self, path, title)
+        return write_report(self, path, title, force=force)
 
     @property
     def plot(self) -> Plot:
-        """Figures for papers: ``fusion.plot.sharing()``, `atoms`, `objective`, `confidence` (extra `plot`)."""
+        """Figures for papers (extra `plot`): ``fusion.plot.sharing()``, `atoms`, `objective`, `confidence`.
+
+        ``fusion.plot()`` draws them all on one sheet.
+        """
         from modelweld.report.plot import Plot
 
         return Plot(self)

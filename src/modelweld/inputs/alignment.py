@@ -45,7 +45,9 @@ def check_models(given: Sequence[object]) -> list[LocalModel]:
                 if axis is None and n != n_first:
                     raise InputError(
                         f"site {m.site or j}: fixed coordinates must agree, but array {name!r} has shape "
-                        f"{np.shape(m.arrays[name])} and the first site's {np.shape(first.arrays[name])}."
+                        f"{np.shape(m.arrays[name])} and the first site's {np.shape(first.arrays[name])}. Where "
+                        "sites have other features or words, name them, to align them by: read(model, features=...), "
+                        "for texts vectorizer.get_feature_names_out()."
                     )
     return models
 
@@ -64,21 +66,27 @@ def align(models: Sequence[LocalModel]) -> list[LocalModel]:
     result = list(models)
     for coordinate in sorted(named):
         _check_named(models, coordinate)
-        lists = Counter(tuple(m.coordinates[coordinate]) for m in models)
+        lists = Counter(tuple(m.coordinates[coordinate]) for m in models if coordinate in m.coordinates)
         if len(lists) == 1:
             continue
         names = tuple(sorted(set().union(*lists)))
-        if not all(coordinate in m.partial for m in models):
+        if not all(coordinate in m.partial for m in models if coordinate in m.coordinates):
             _check_same(models, coordinate)
             names = min(lists, key=lambda known: (-lists[known], known))
         lacking = any(len(known) < len(names) for known in lists)
-        result = [_put(m, coordinate, names, lacking) for m in result]
+        result = [m if coordinate not in m.coordinates else _put(m, coordinate, names, lacking) for m in result]
     return result
 
 
 def _check_named(models: Sequence[LocalModel], coordinate: str) -> None:
     """Refuse sites that do not name what others do: taken by position, columns may be mixed up without a word."""
-    without = [m.site or str(j) for j, m in enumerate(models) if coordinate not in m.coordinates]
+    known = next(m for m in models if coordinate in m.coordinates)
+    along = {name: known.axes[name] for name, spelt in known.along.items() if coordinate in spelt}
+    without = [
+        m.site or str(j)
+        for j, m in enumerate(models)
+        if coordinate not in m.coordinates and any(m.axes.get(name) == axes for name, axes in along.items())
+    ]
     if without:
         more = f" and {len(without) - SHOWN} more" if len(without) > SHOWN else ""
         remedy = {"feature": "read(model, features=[...]), or a table with named columns", "word": "features=[...]"}
@@ -91,10 +99,10 @@ def _check_named(models: Sequence[LocalModel], coordinate: str) -> None:
 
 def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
     """Refuse sites that lack names others have."""
-    first = models[0]
+    first = next(m for m in models if coordinate in m.coordinates)
     wanted = set(first.coordinates[coordinate])
     for j, model in enumerate(models):
-        found = set(model.coordinates[coordinate])
+        found = set(model.coordinates.get(coordinate, wanted))
         if found != wanted:
             raise InputError(
                 f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: it lacks "
