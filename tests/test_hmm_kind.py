@@ -102,7 +102,7 @@ def merged(rng, means, **options):
 
 def decided_by(sites):
     """Arrays that decide, and whether a site may hold a state in pieces."""
-    fusion = fuse(sites)
+    fusion = fuse(sites, twins="independent")
     return list(fusion.matching.families), not HMM().holds_atoms_once(fusion.models)
 
 
@@ -111,7 +111,7 @@ def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_who
     means = rng.normal(0, 9, (3, 2))
     sites = [merged(rng, means), merged(rng, means[[1, 2, 0]])]
     assert decided_by(sites) == (["means", "covariances"], False)
-    fusion = fuse(sites)
+    fusion = fuse(sites, twins="independent")
     assert fusion.K == 3
     for model in fusion.models:
         frames = np.asarray(model.arrays["moves"]).sum(0) + np.asarray(model.arrays["starts"])

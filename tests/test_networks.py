@@ -349,8 +349,8 @@ def test_networks_of_two_libraries_fuse_in_one_call(rng):
     model = torch_network(*TWO_LAYERS)
     X = rng.normal(size=(60, 3))
     y = (X[:, 0] > 0).astype(int)
-    net = MLPClassifier((4,), solver="lbfgs", random_state=0, max_iter=500).fit(X, y)
-    fusion = fuse([read(net, y=y), read(net, y=y), read(model, y=y)])
+    nets = [MLPClassifier((4,), solver="lbfgs", random_state=seed, max_iter=500).fit(X, y) for seed in (0, 1)]
+    fusion = fuse([*(read(net, y=y) for net in nets), read(model, y=y)])
     assert isinstance(fusion.model(), MLPClassifier)
     assert type(fusion.model(like="Sequential")).__name__ == "Sequential"
 
