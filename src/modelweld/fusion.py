@@ -325,10 +325,12 @@ class Fusion(Questions):
         return by_name
 
     def __repr__(self) -> str:
+        from modelweld.report.text import several
+
         sets = ", ".join(
-            f"{m.K} {name}s from {len(m.stacked_labels)}"
+            f"{several(m.K, name)} from {len(m.stacked_labels)}"
             + (f" ({len(m.set_aside)} set aside)" if len(m.set_aside) else "")
             for name, m in self.matchings.items()
         )
         state = "" if self.converged else ", not converged"
-        return f"<Fusion of {len(self.sites)} sites: {sets}{state}>"
+        return f"<Fusion of {several(len(self.sites), 'site')}: {sets}{state}>"

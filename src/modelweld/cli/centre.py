@@ -164,7 +164,9 @@ def apply(
     out: Annotated[
         Path | None, typer.Option(help="Where to write labels and scores; default: standard output.")
     ] = None,
-    how: Annotated[str | None, typer.Option(help="How the fused model is made: see the guide.")] = None,
+    how: Annotated[
+        str | None, typer.Option(help="How the fused model is made: density, moments, atoms, ... (docs/models.md).")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Use the fused model on a table: a label for each row, and a score where the model gives one."""
