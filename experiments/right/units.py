@@ -83,7 +83,7 @@ def draw_sites(number: int, smoke: bool) -> Iterator[tuple[Draw, np.random.Gener
     by_state = {} if smoke else stations()
     everywhere = [X for of_state in by_state.values() for X in of_state]
     for draw in range(number):
-        rng = np.random.default_rng([16, draw])
+        rng = np.random.default_rng([17, draw])
         for J in SITES[:1] if smoke else SITES:
             for name, X in tables.items():
                 for unlike in (False, True):
