@@ -71,6 +71,11 @@ def test_calibration_of_draws():
     assert "pooled" in printed
 
 
+def test_units():
+    printed = printed_by(EXPERIMENTS / "right/units.py", "--smoke")
+    assert "| heart, four hospitals, mixture | 0 of 1 | 6 of 6 |" in printed
+
+
 def test_families():
     printed = printed_by(EXPERIMENTS / "families/run.py", "--smoke")
     assert printed.count("±") == 12 * 4

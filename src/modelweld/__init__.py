@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
         OutlierWarning as OutlierWarning,
         OverlapWarning as OverlapWarning,
         TwinWarning as TwinWarning,
+        UnitsWarning as UnitsWarning,
     )
     from modelweld.estimator import SPAHM as SPAHM
     from modelweld.families import *
@@ -48,6 +49,7 @@ HOMES = {
         "OutlierWarning",
         "OverlapWarning",
         "TwinWarning",
+        "UnitsWarning",
     ),
     "estimator": ("SPAHM",),
     "files": ("load",),

@@ -60,6 +60,10 @@ class TwinWarning(ModelweldWarning):
     """Some sites sent the same values, so that they were counted once."""
 
 
+class UnitsWarning(ModelweldWarning):
+    """One site seems to measure a feature in another unit than the others."""
+
+
 def warn_user(message: str | Warning, category: type[Warning] = ModelweldWarning) -> None:
     """Warn, and name the line outside this package from which it was called, however deep inside we are."""
     level, frame = 2, sys._getframe(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import check_models, check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.plain_tables import is_plain, take_names
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
@@ -25,11 +26,12 @@ from modelweld.matching.sets import Families, columns_of, families_by_set, stack
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
+from modelweld.screening.units import name_other_units
 from modelweld.threads import blas_threads, processors
 
 
 def fuse(
-    models: Iterable[LocalModel | Any],
+    models: Iterable[LocalModel | Any] | Mapping[str, Any],
     families: Families = None,
     prior: Prior | Auto = "auto",
     *,
@@ -49,8 +51,9 @@ def fuse(
     Parameters
     ----------
     models : iterable of fitted models, of LocalModels, of paths of files, or of arrays (L_j, D)
-        One per site. Sites may have different numbers of parameters, also none. ``modelweld.adapters()`` lists the
-        model classes that are known; what their objects forgot (numbers of points) is said in `modelweld.read`.
+        One per site, or a mapping from names of sites to these. Sites may have different numbers of parameters, also
+        none. Columns of tables (pandas, polars) are names of features. ``modelweld.adapters()`` lists the model classes
+        that are known; what their objects forgot (numbers of points) is said in `modelweld.read`.
     families : Family or mapping, optional
         How values scatter about their global value: one family for all arrays, or ``{array: family}``, or
         ``{set: {array: family}}``. Arrays that are not named ride along. Default: what suits the kind of model, else
@@ -106,8 +109,10 @@ def fuse(
     (4, True)
     """
     asked = Request(families, prior, preset, seed, copies, filter_outliers, search, max_sweeps, engine, twins)
-    given = receive(models)
+    given = receive(models.values() if isinstance(models, Mapping) else models)
     names = [getattr(model, "site", "") or str(j) for j, model in enumerate(given)]
+    if isinstance(models, Mapping):
+        given, names = _name_sites(given, list(map(str, models)))
     with listen(progress, "fusing"):
         return _fuse_received(asked, n_jobs, given, names)
 
@@ -123,15 +128,33 @@ def _fuse_received(asked: Request, n_jobs: int | None, given: Sequence[Any], nam
     return fusion
 
 
+def _name_sites(given: Sequence[Any], names: list[str]) -> tuple[list[Any], list[str]]:
+    """What was received, called by these names."""
+    if len(given) != len(names):
+        raise InputError(f"a mapping has one model for each name; these {len(names)} names hold {len(given)} sites.")
+    named = zip(given, names, strict=True)
+    return [model.with_(site=name) if isinstance(model, LocalModel) else model for model, name in named], names
+
+
 NOTHING = "there is nothing to fuse: give at least one local model."
 
 
 def receive(models: str | os.PathLike[str] | Iterable[Any], nothing: str = NOTHING) -> list[Any]:
     """What sites sent, as numbers: fitted models are read, and so are files, which may hold several sites."""
+    check_several(models)
     given = [site for m in ([models] if isinstance(models, (str, os.PathLike)) else models) for site in _receive(m)]
     if not given:
         raise InputError(nothing)
-    return given
+    return take_names(given)
+
+
+def check_several(models: object) -> None:
+    """Refuse one model where one per site is asked for; some can be gone through as if they were several."""
+    one = isinstance(models, LocalModel) or hasattr(models, "columns") or not isinstance(models, Iterable)
+    if one or hasattr(models, "named_parameters"):
+        raise InputError(
+            f"give one model per site, in a list or a dict by names of sites; found one {type(models).__name__}."
+        )
 
 
 def _receive(model: Any) -> list[Any]:
@@ -139,8 +162,7 @@ def _receive(model: Any) -> list[Any]:
         from modelweld.files import read_sites
 
         return list(read_sites(model))
-    plain = isinstance(model, LocalModel) or type(model) in (list, tuple) or hasattr(model, "__array__")
-    return [model if plain else read(model)]
+    return [model if isinstance(model, LocalModel) or is_plain(model) else read(model)]
 
 
 def _fuse_arrays(
@@ -177,6 +199,7 @@ def _fuse_models(
     check_units(models)
     kind = kind_of(models)
     sites = check_models(kind.harmonise(models))
+    units = name_other_units([kind.totals(model) for model in sites], sites, names)
     if families is None:
         sites = kind.weigh(sites)
         families = kind.families(sites)
@@ -191,4 +214,6 @@ def _fuse_models(
         parts = {key: (stack_of(sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
         matchings[set_name] = match(parts, names, plan, rng, columns)
+    if units:
+        matchings = {name: replace(m, reasons=(*units, *m.reasons)) for name, m in matchings.items()}
     return Fusion(sites, names, matchings, settings)

@@ -296,15 +296,21 @@ class Fusion(Questions):
 
         return save_fusion(self, path, force=force)
 
-    def report(self, path: str | os.PathLike[str], title: str = "Fusion report") -> Path:
-        """Write one self-contained HTML page: what was fused, how sure that is, and what to look at."""
+    def report(self, path: str | os.PathLike[str], title: str = "Fusion report", *, force: bool = False) -> Path:
+        """Write one self-contained HTML page: what was fused, how sure that is, and what to look at.
+
+        A file that is there already is replaced with `force` alone.
+        """
         from modelweld.report import write_report
 
-        return write_report(self, path, title)
+        return write_report(self, path, title, force=force)
 
     @property
     def plot(self) -> Plot:
-        """Figures for papers: ``fusion.plot.sharing()``, `atoms`, `objective`, `confidence` (extra `plot`)."""
+        """Figures for papers (extra `plot`): ``fusion.plot.sharing()``, `atoms`, `objective`, `confidence`.
+
+        ``fusion.plot()`` draws them all on one sheet.
+        """
         from modelweld.report.plot import Plot
 
         return Plot(self)
@@ -319,10 +325,12 @@ class Fusion(Questions):
         return by_name
 
     def __repr__(self) -> str:
+        from modelweld.report.text import several
+
         sets = ", ".join(
-            f"{m.K} {name}s from {len(m.stacked_labels)}"
+            f"{several(m.K, name)} from {len(m.stacked_labels)}"
             + (f" ({len(m.set_aside)} set aside)" if len(m.set_aside) else "")
             for name, m in self.matchings.items()
         )
         state = "" if self.converged else ", not converged"
-        return f"<Fusion of {len(self.sites)} sites: {sets}{state}>"
+        return f"<Fusion of {several(len(self.sites), 'site')}: {sets}{state}>"

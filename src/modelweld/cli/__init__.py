@@ -10,6 +10,8 @@ Internal: docs/public.md says what is not.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from modelweld.cli import centre, site, studies
@@ -26,6 +28,23 @@ app = typer.Typer(
 )
 for part in (site, centre, bench, studies):
     part.register(app)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        from modelweld import __version__
+
+        typer.echo(f"modelweld {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Fuse models that were trained apart, from their parameters alone."""
 
 
 def main() -> None:

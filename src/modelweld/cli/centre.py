@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 
 
 def fuse(
-    paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")],
+    paths: Annotated[list[str], typer.Argument(help="Files of sites, folders of them, or patterns.")],
     out: Annotated[Path, typer.Option(help="Where to write the fusion.")] = Path("fusion.safetensors"),
     page: Annotated[Path | None, typer.Option("--report", help="Also write the page here.")] = None,
     seed: Seed = 0,
@@ -44,7 +44,7 @@ def fuse(
     json: Json = False,
 ) -> None:
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
-    from modelweld.cli.paths import check_free, expand_patterns, sites_of
+    from modelweld.cli.paths import check_free, expand_patterns, leave_fusions_out, sites_of
     from modelweld.errors import InputError
     from modelweld.files import save
     from modelweld.fuse import fuse as fuse_models
@@ -56,6 +56,8 @@ def fuse(
     if page is not None:
         check_free(page, force)
     files = expand_patterns(paths)
+    own = [file for file in files if file == out]  # what the shell makes of *.safetensors, the second time
+    files = [*(file for file in files if file != out), *leave_fusions_out(own)]
     with show_progress("fusing"):
         sites = sites_of(files)
         fusion = fuse_models(
@@ -110,7 +112,7 @@ def _write_page(fusion: Fusion, path: Path) -> None:
     from modelweld.report import write_report
 
     with show_progress("writing the page"):
-        write_report(fusion, path)
+        write_report(fusion, path, force=True)
 
 
 def add(
@@ -181,7 +183,9 @@ def apply(
     out: Annotated[
         Path | None, typer.Option(help="Where to write labels and scores; default: standard output.")
     ] = None,
-    how: Annotated[str | None, typer.Option(help="How the fused model is made: see the guide.")] = None,
+    how: Annotated[
+        str | None, typer.Option(help="How the fused model is made: density, moments, atoms, ... (docs/models.md).")
+    ] = None,
     force: Force = False,
 ) -> None:
     """Use the fused model on a table: a label for each row, and a score where the model gives one."""

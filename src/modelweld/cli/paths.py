@@ -8,6 +8,7 @@ from glob import glob
 from pathlib import Path
 
 from modelweld.errors import InputError
+from modelweld.files import READ, is_fusion
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.progress import track
@@ -15,17 +16,35 @@ from modelweld.revision.slim import SlimFusion
 
 
 def expand_patterns(given: Sequence[str]) -> list[Path]:
-    """Paths, with patterns that the shell has left alone filled in; each once, in the order of their names."""
+    """Paths, folders and patterns that the shell has left alone filled in; each once, in the order of their names.
+
+    Fusions in folders, and among what a pattern matches, are left out.
+    """
     found: list[Path] = []
     for name in given:
-        if any(c in name for c in "*?["):
+        if Path(name).is_dir() and Path(name).suffix.lower() not in READ:
+            inside = leave_fusions_out([p for p in sorted(Path(name).iterdir()) if p.suffix.lower() in READ])
+            if not inside:
+                raise InputError(f"{name}: no file in this folder is a site's; such end in {', '.join(READ)}.")
+            found += inside
+        elif any(c in name for c in "*?["):
             matching = sorted(Path(p) for p in glob(name))
             if not matching and not Path(name).exists():
                 raise InputError(f"{name}: no file matches this pattern.")
-            found += matching
+            found += leave_fusions_out(matching)
         else:
             found.append(Path(name))
     return list(dict.fromkeys(found))
+
+
+def leave_fusions_out(paths: Sequence[Path]) -> list[Path]:
+    """The paths that are not fusions; a line says which are."""
+    from modelweld.cli.messages import say
+
+    fusions = [path for path in paths if path.suffix.lower() == ".safetensors" and is_fusion(path)]
+    for path in fusions:
+        say(f"{path}: is a fusion, and left out.")
+    return [path for path in paths if path not in fusions]
 
 
 def sites_of(paths: Sequence[Path]) -> list[LocalModel]:

@@ -205,7 +205,7 @@ class FuseController(Controller):
     @staticmethod
     def _write(fusion: Fusion, folder: Path) -> None:
         save(fusion, folder / FUSION, force=True)
-        fusion.report(folder / REPORT)
+        fusion.report(folder / REPORT, force=True)
 
 
 def take_part(train: Callable[[str], object]) -> LocalModel | None:

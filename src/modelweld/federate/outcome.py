@@ -51,7 +51,7 @@ class Outcome:
     def keep(self, fusion: Fusion) -> None:
         """Write the fusion and the page about it."""
         save(fusion, self.folder / FUSION, force=self.force)
-        fusion.report(self.folder / PAGE)
+        fusion.report(self.folder / PAGE, force=self.force)
 
     def tell(self, answers: Answers) -> None:
         """Write who answered, who is missing or late, and what was refused."""

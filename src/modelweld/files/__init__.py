@@ -94,6 +94,15 @@ def load(path: str | os.PathLike[str]) -> LocalModel | Fusion | SlimFusion:
     return read_any(where)
 
 
+def is_fusion(path: str | os.PathLike[str]) -> bool:
+    """Whether a safetensors file holds a fusion; not if it cannot be read."""
+    try:
+        manifest = manifest_of(open_tensors(Path(path)))
+    except (InputError, OSError):
+        return False
+    return manifest is not None and manifest["format"] != SITE
+
+
 def read_any(path: str | os.PathLike[str]) -> LocalModel:
     r"""The LocalModel of a file, whatever its format.
 

@@ -2,13 +2,15 @@
 
 Those that name their coordinates are put into one order by name, before anything is compared.
 
-A coordinate that must be complete (features) has the same names everywhere, in any order; else the sites do not
-measure the same things and are refused, with the difference. Of a partial one (words, classes) every site sends what it
+A coordinate that must be complete (features) has the same names everywhere, in any order, and the fused model has that
+of most sites; else the sites do not measure the same things and are refused, with the difference. So are sites that
+name it among others that do not. Of a partial one (words, classes) every site sends what it
 has: the fused model has them all, and what a site lacks has weight zero there.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -43,7 +45,9 @@ def check_models(given: Sequence[object]) -> list[LocalModel]:
                 if axis is None and n != n_first:
                     raise InputError(
                         f"site {m.site or j}: fixed coordinates must agree, but array {name!r} has shape "
-                        f"{np.shape(m.arrays[name])} and the first site's {np.shape(first.arrays[name])}."
+                        f"{np.shape(m.arrays[name])} and the first site's {np.shape(first.arrays[name])}. Where "
+                        "sites have other features or words, name them, to align them by: read(model, features=...), "
+                        "for texts vectorizer.get_feature_names_out()."
                     )
     return models
 
@@ -61,15 +65,36 @@ def align(models: Sequence[LocalModel]) -> list[LocalModel]:
     named = {coordinate for model in models for coordinate in model.coordinates}
     result = list(models)
     for coordinate in sorted(named):
-        lists = {m.coordinates[coordinate] for m in models if coordinate in m.coordinates}
+        _check_named(models, coordinate)
+        lists = Counter(tuple(m.coordinates[coordinate]) for m in models if coordinate in m.coordinates)
         if len(lists) == 1:
             continue
+        names = tuple(sorted(set().union(*lists)))
         if not all(coordinate in m.partial for m in models if coordinate in m.coordinates):
             _check_same(models, coordinate)
-        names = tuple(sorted(set().union(*lists)))
+            names = min(lists, key=lambda known: (-lists[known], known))
         lacking = any(len(known) < len(names) for known in lists)
         result = [m if coordinate not in m.coordinates else _put(m, coordinate, names, lacking) for m in result]
     return result
+
+
+def _check_named(models: Sequence[LocalModel], coordinate: str) -> None:
+    """Refuse sites that do not name what others do: taken by position, columns may be mixed up without a word."""
+    known = next(m for m in models if coordinate in m.coordinates)
+    along = {name: known.axes[name] for name, spelt in known.along.items() if coordinate in spelt}
+    without = [
+        m.site or str(j)
+        for j, m in enumerate(models)
+        if coordinate not in m.coordinates and any(m.axes.get(name) == axes for name, axes in along.items())
+    ]
+    if without:
+        more = f" and {len(without) - SHOWN} more" if len(without) > SHOWN else ""
+        remedy = {"feature": "read(model, features=[...]), or a table with named columns", "word": "features=[...]"}
+        raise InputError(
+            f"site {', '.join(map(repr, without[:SHOWN]))}{more} does not name its {coordinate}s and others do: their "
+            f"order may differ, so they are not taken by position. Say the names at all sites, or at none: "
+            f"{remedy.get(coordinate, 'coordinates={' + repr(coordinate) + ': [...]}')}."
+        )
 
 
 def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
@@ -82,7 +107,8 @@ def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
             raise InputError(
                 f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: it lacks "
                 f"{_some(wanted - found)} and has {_some(found - wanted)} instead. Fuse sites that describe the same "
-                f"{coordinate}s, or rename them where they mean the same."
+                f"{coordinate}s, or rename them where they mean the same; LocalModels with "
+                f"partial=[{coordinate!r}] at every site count what one lacks as not seen."
             )
 
 

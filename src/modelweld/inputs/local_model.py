@@ -22,7 +22,7 @@ LARGEST_VALUE = 1e120
 """Evidences add squares of up to 1e60 values: sums of 1e300 still fit in a float64."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LocalModel:
     """The parameters one site sends.
 
@@ -124,6 +124,14 @@ class LocalModel:
 
     sizes: dict[str, int] = field(init=False, repr=False)
     along: dict[str, Axes] = field(init=False, repr=False)
+
+    def __repr__(self) -> str:
+        parts = []
+        for name, values in self.arrays.items():
+            named = zip(np.shape(values), self.axes[name], self.along[name], strict=True)
+            parts.append(f"{name} ({', '.join(f'{n} {a or c}s' if a or c else str(n) for n, a, c in named)})")
+        what = "LocalModel" + (f" of {self.site!r}" if self.site else "") + (f", {self.kind}" if self.kind else "")
+        return f"<{what}: {', '.join(parts)}>"
 
     def with_(self, **changes: Any) -> LocalModel:
         """The same model with other fields; arrays, variances and weights that are not named stay.

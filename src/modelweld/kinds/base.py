@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from modelweld.inputs.local_model import Array, LocalModel
     from modelweld.inputs.stack import Key
     from modelweld.kinds.pictures import Picture
+    from modelweld.screening.units import Totals
 
 Facts = Mapping[str, object]
 """What a site states beside its arrays, as in `LocalModel.facts`."""
@@ -79,6 +80,10 @@ class Kind:
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The model of x = scale * y + offset, given that of y."""
         raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")
+
+    def totals(self, model: LocalModel) -> Totals | None:
+        """Mean and deviation of all points of a site, by which other units are found; None if they do not follow."""
+        return None
 
     def picture(self, fusion: Fusion) -> Picture | None:
         """What to draw of the fused model; None if there is nothing particular."""

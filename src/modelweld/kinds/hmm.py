@@ -27,10 +27,11 @@ from modelweld.inputs.stack import Index
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.hmm_states import are_correlated, are_merged, are_scarce, weigh_states
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture_components import merge_components, squared_errors
+from modelweld.kinds.mixture_components import diagonals, merge_components, parameters, squared_errors
 from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Transitions
 from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
+from modelweld.screening.units import Totals, totals_of
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -221,6 +222,13 @@ class HMM(Kind):
             elif name.endswith("variances"):
                 emissions[name] = emissions[name] * scale**2
         return _again(model, emissions)
+
+    def totals(self, model: LocalModel) -> Totals | None:
+        """By the moments of Gaussian states."""
+        if "means" not in model.arrays:
+            return None
+        means, spreads, counts = parameters(model)
+        return totals_of(model, means, diagonals(spreads), counts)
 
     def picture(self, fusion: Fusion) -> Transitions:
         """Numbers of transitions, starts and frames, added through the matching."""

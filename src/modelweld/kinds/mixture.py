@@ -22,6 +22,7 @@ from modelweld.kinds.base import Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_components import (
     Components,
+    diagonals,
     merge_components,
     parameters,
     squared_errors,
@@ -33,6 +34,7 @@ from modelweld.kinds.mixture_price import warn_of_price
 from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Ellipses
+from modelweld.screening.units import Totals, totals_of
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -192,6 +194,11 @@ class Mixture(Kind):
         means, spreads, counts = parameters(model)
         wide = spreads * (scale**2 if spreads.ndim == 2 else scale[:, None] * scale)
         return _again(model, means * scale + offset, wide, counts)
+
+    def totals(self, model: LocalModel) -> Totals | None:
+        """By the components' moments."""
+        means, spreads, counts = parameters(model)
+        return totals_of(model, means, diagonals(spreads), counts)
 
     def picture(self, fusion: Fusion) -> Ellipses:
         """Components of atoms, merged by moments, beside all sites' own."""

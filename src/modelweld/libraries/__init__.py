@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries.scaling import unscale
+from modelweld.libraries.unknown import remedy
 
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
@@ -169,6 +170,17 @@ def read(model: object, *, site: str = "", features: Sequence[str] | None = None
     """
     if isinstance(model, LocalModel):
         return model.with_(site=site) if site else model
+    try:
+        return _read_fitted(model, site, features, facts)
+    except AttributeError as missing:  # what a fit learns ends in an underscore, by scikit-learn's convention
+        if not (type(missing).__name__ == "NotFittedError" or (missing.name or "").endswith("_")):
+            raise
+        where = f"site {site!r}: " if site else ""
+        raise InputError(f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first.") from None
+
+
+def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts: dict[str, object]) -> LocalModel:
+    """What leaves a site, by the adapter of its class."""
     if _is_pipeline(model):
         return unscale(model, lambda last, **more: read(last, site=site, **more), features, facts)
     adapter = adapter_of(model)
@@ -191,9 +203,8 @@ def adapter_of(model: object) -> Adapter:
             if (adapter.library, adapter.name.split(".")[-1]) == (cls.__module__.split(".")[0], cls.__name__):
                 return adapter
     raise InputError(
-        f"a {type(model).__module__}.{type(model).__name__} cannot be read: known are "
-        f"{', '.join(adapter.name for adapter in adapters())}. Give its parameters as a LocalModel (named arrays and "
-        "their axes), or write an adapter: two functions, see modelweld.libraries."
+        f"a {type(model).__module__}.{type(model).__name__} cannot be read. {remedy(model)} Known are "
+        f"{', '.join(adapter.name for adapter in adapters())}."
     )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
+from modelweld.errors import InputError
 from modelweld.report import page_words as words
 from modelweld.report.contents import Report
 
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 
-def write_report(fusion: Fusion, path: str | PathLike[str], title: str = "Fusion report") -> Path:
+def write_report(
+    fusion: Fusion, path: str | PathLike[str], title: str = "Fusion report", *, force: bool = False
+) -> Path:
     """Write a fusion's report, one self-contained HTML file.
 
     Parameters
@@ -33,9 +36,11 @@ def write_report(fusion: Fusion, path: str | PathLike[str], title: str = "Fusion
     fusion : Fusion
         What to show.
     path : str or path
-        Where to write; an existing file is replaced.
+        Where to write.
     title : str
         Of the page.
+    force : bool
+        Whether to replace a file that is there already.
 
     Returns
     -------
@@ -53,6 +58,8 @@ def write_report(fusion: Fusion, path: str | PathLike[str], title: str = "Fusion
     from modelweld.report.numbers import numbers_of
 
     target = Path(path)
+    if target.exists() and not force:
+        raise InputError(f"{str(path)!r}: there is such a file already. Choose another name, or say force=True.")
     target.write_text(page_of(numbers_of(fusion), title), encoding="utf-8", newline="\n")
     return target
 

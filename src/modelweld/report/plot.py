@@ -13,6 +13,7 @@ from modelweld.report.text import several
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
 
     from modelweld.fusion import Fusion
 
@@ -42,6 +43,18 @@ class Plot:
 
     def __init__(self, fusion: Fusion) -> None:
         self.fusion = fusion
+
+    def __call__(self, *, set_name: str | None = None) -> Figure:
+        """All figures of a set on one sheet: who holds what, where atoms lie, how the run went, how sure it is."""
+        figure = _axes(None).figure
+        assert figure is not None
+        figure.clear()
+        figure.set_size_inches(11, 8)
+        drawn = [self.sharing, self.atoms, self.objective]
+        drawn += [self.confidence] if self.fusion.named_set(set_name)[1].prior is not None else []
+        for ax, draw in zip(figure.subplots(2, 2).flat, drawn, strict=False):
+            draw(ax, set_name=set_name)
+        return figure
 
     def sharing(self, ax: Axes | None = None, *, set_name: str | None = None, order: str = "likeness") -> Axes:
         """Which sites (rows) hold which atoms (columns); a number in a cell is how many pieces.

@@ -18,6 +18,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.inputs.alignment import check_models, local_models
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.plain_tables import as_model, is_plain
 from modelweld.inputs.stack import Index, Stack, stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.libraries import read
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
     """The fusion with one more site: as those before, or a fitted model where those are models."""
     if isinstance(fusion.given[0], LocalModel) and not isinstance(model, LocalModel):
-        model = read(model)
+        model = as_model(model) if is_plain(model) else read(model)
     given = [*fusion.given, model]
     unused = next(str(i) for i in range(len(fusion.sites), -1, -1) if str(i) not in fusion.sites)
     name = site or (model.site if isinstance(model, LocalModel) else "") or unused
@@ -52,6 +53,8 @@ def without_site(fusion: Fusion, site: str | int, *, anew: bool = False, refit: 
     """The fusion with one site less."""
     if isinstance(site, str) and site not in fusion.sites:
         raise InputError(f"there is no site {site!r}; there are {fusion.sites}.")
+    if not isinstance(site, str) and not -len(fusion.sites) <= site < len(fusion.sites):
+        raise InputError(f"sites are numbered from 0 to {len(fusion.sites) - 1}; there is no site {site}.")
     gone = fusion.sites.index(site) if isinstance(site, str) else range(len(fusion.sites))[site]
     stay = [j for j in range(len(fusion.sites)) if j != gone]
     if not stay:

@@ -1,0 +1,155 @@
+"""What people do at first, and what they are told: rule, fact and remedy, never somebody else's traceback."""
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA, LatentDirichletAllocation
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import modelweld
+from modelweld import InputError
+
+RNG = np.random.default_rng(0)
+X = np.concatenate([RNG.normal(m, 1.0, (60, 2)) for m in (0, 9)])
+FITTED = GaussianMixture(2, random_state=0).fit(X)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianMixture(2),
+        KMeans(2),
+        LatentDirichletAllocation(2),
+        make_pipeline(StandardScaler(), KMeans(2)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_that_are_not_fitted(model):
+    with pytest.raises(InputError, match=rf"^site 'north': the {type(model).__name__} is not fitted: fit it"):
+        modelweld.read(model, site="north")
+
+
+@pytest.mark.parametrize("one", [FITTED, modelweld.read(FITTED), 3.0], ids=["model", "LocalModel", "number"])
+def test_one_model_instead_of_several(one):
+    with pytest.raises(InputError, match=f"give one model per site, in a list .* found one {type(one).__name__}"):
+        modelweld.fuse(one)
+
+
+def test_a_mapping_names_sites():
+    south = GaussianMixture(2, random_state=1).fit(X + 0.1)
+    fusion = modelweld.fuse({"north": FITTED, "south": south})
+    assert fusion.sites == ["north", "south"]
+    assert [model.site for model in fusion.models] == ["north", "south"]
+    assert modelweld.fuse({"a": [[0.0]], "b": [[0.1]]}).sites == ["a", "b"]
+
+
+@pytest.mark.parametrize("number", [99, 2, -3])
+def test_sites_that_are_not_there(number):
+    fusion = modelweld.fuse([[[0.0], [5.0]], [[0.1], [5.1]]])
+    with pytest.raises(InputError, match=f"numbered from 0 to 1; there is no site {number}"):
+        fusion.remove(number)
+
+
+def test_vocabularies_without_names():
+    topics = [LatentDirichletAllocation(2, random_state=0).fit(RNG.poisson(1.0, (30, D))) for D in (8, 9)]
+    with pytest.raises(InputError, match=r"features=.*get_feature_names_out\(\)"):
+        modelweld.fuse(topics)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [LogisticRegression(), RandomForestClassifier(2), PCA(1)],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_in_which_nothing_can_be_matched(model):
+    model.fit(X, X[:, 0] > 4)
+    with pytest.raises(InputError, match=r"nothing to match: average coefficients by their precision"):
+        modelweld.read(model)
+
+
+def test_networks_of_ones_own():
+    torch = pytest.importorskip("torch")
+
+    class Net(torch.nn.Module):
+        pass
+
+    with pytest.raises(InputError, match="wrap its layers as one"):
+        modelweld.read(Net())
+    with pytest.raises(InputError, match="state_dict does not say which activations"):
+        modelweld.read(torch.nn.Linear(2, 2).state_dict())
+    with pytest.raises(InputError, match="found one Sequential"):
+        modelweld.fuse(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+
+
+def test_a_page_is_not_replaced_unless_asked(tmp_path):
+    fusion = modelweld.fuse([[[0.0], [5.0]], [[0.1], [5.1]]])
+    path = fusion.report(tmp_path / "page.html")
+    with pytest.raises(InputError, match="force=True"):
+        fusion.report(path, "Another")
+    assert "Another" in fusion.report(path, "Another", force=True).read_text()
+
+
+def test_local_models_are_shown_by_their_shapes():
+    local = modelweld.read(FITTED, site="north", features=["age", "mass"], n=120)
+    assert repr(local) == (
+        "<LocalModel of 'north', mixture: means (2 components, 2 features), "
+        "covariances (2 components, 2 features, 2 features), counts (2 components)>"
+    )
+    assert repr(modelweld.LocalModel({"v": [[1.0]]}, {"v": ("atom", None)})) == "<LocalModel: v (1 atoms, 1)>"
+
+
+def test_fusions_count_in_words_that_people_use():
+    model = modelweld.LocalModel({"W": [[1.0], [9.0]]}, {"W": ("h0", None)})
+    other = modelweld.LocalModel({"W": [[1.1], [9.2]]}, {"W": ("h0", None)})
+    assert repr(modelweld.fuse([model, other])) == "<Fusion of 2 sites: 2 h0 units from 4>"
+
+
+def test_all_figures_on_one_sheet():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    figure = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]).plot()
+    assert [bool(ax.get_title()) for ax in figure.axes] == [True] * 4
+
+
+def run(*words, folder, monkeypatch):
+    """What a command prints on standard output."""
+    from modelweld.cli import main
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "argv", ["modelweld", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return ended.value.code
+
+
+def test_the_command_line_says_its_version(tmp_path, monkeypatch, capsys):
+    assert run("--version", folder=tmp_path, monkeypatch=monkeypatch) == 0
+    assert capsys.readouterr().out == f"modelweld {modelweld.__version__}\n"
+
+
+@pytest.mark.parametrize("given", [["."], ["*.safetensors"], ["a.safetensors", "b.safetensors", "fusion.safetensors"]])
+def test_fusing_twice_leaves_the_first_fusion_out(given, tmp_path, monkeypatch, capsys):
+    for name in "ab":
+        values = RNG.normal(size=(3, 2))
+        modelweld.files.save(
+            modelweld.LocalModel({"v": values}, {"v": ("atom", None)}, site=name), tmp_path / f"{name}.safetensors"
+        )
+    (tmp_path / "notes.txt").write_text("not a site")
+    sites = [name for name in given if "fusion" not in name]
+    assert run("fuse", *sites, folder=tmp_path, monkeypatch=monkeypatch) == 0
+    assert "left out" not in capsys.readouterr().err
+    assert run("fuse", *given, folder=tmp_path, monkeypatch=monkeypatch) == 1  # it is there already
+    assert run("fuse", *given, "--force", folder=tmp_path, monkeypatch=monkeypatch) == 0
+    assert "fusion.safetensors: is a fusion, and left out." in capsys.readouterr().err
+    assert modelweld.load(tmp_path / "fusion.safetensors").sites == ["a", "b"]
+
+
+def test_a_folder_without_sites(tmp_path, monkeypatch, capsys):
+    assert run("fuse", ".", folder=tmp_path, monkeypatch=monkeypatch) == 1
+    assert "no file in this folder is a site's" in capsys.readouterr().err

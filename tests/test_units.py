@@ -1,0 +1,132 @@
+"""A site in other units is named, with the feature and the factor; sites that merely differ are not."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_wine
+from sklearn.mixture import GaussianMixture
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import modelweld
+from modelweld import UnitsWarning
+from modelweld.kinds.hmm import hmm
+from modelweld.screening.units import Totals, find_other_units
+
+WINE = load_wine()
+
+
+def models(factor=1.0, *, last=None, J=5, feature=4, **facts):
+    """Models of J parts of the wine table, the third with one feature in another unit."""
+    parts = np.array_split(np.random.default_rng(0).permutation(len(WINE.data)), J)
+    result = []
+    for j, rows in enumerate(parts):
+        X = WINE.data[rows].copy()
+        X[:, feature] *= factor if j == 2 else 1.0
+        one = make_pipeline(StandardScaler(), last or GaussianMixture(3, covariance_type="diag", random_state=0))
+        result.append(modelweld.read(one.fit(X), site=f"site {j}", features=WINE.feature_names, **facts))
+    return result
+
+
+def named(sites, **options):
+    """What `fuse` says of units."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fusion = modelweld.fuse(sites, **options)
+    said = [str(w.message) for w in caught if w.category is UnitsWarning]
+    assert said == [reason for reason in fusion.matching.reasons if "than elsewhere" in reason]
+    return said
+
+
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1000, "times larger than elsewhere, mean and deviation alike: grams for kilograms?"),
+        (1 / 1000, "times smaller than elsewhere, mean and deviation alike: kilograms for grams?"),
+        (7, "larger than elsewhere, mean and deviation alike: days for weeks?"),
+        (1 / 12, "smaller than elsewhere"),
+        (30.4, "larger than elsewhere, mean and deviation alike: days for months?"),
+    ],
+)
+@pytest.mark.parametrize("last", [None, KMeans(3, n_init=1, random_state=0)], ids=["mixture", "k-means"])
+def test_a_site_in_other_units_is_named(factor, words, last):
+    (said,) = named(models(factor, last=last))
+    assert said.startswith("site 'site 2': 'magnesium' is about ")
+    assert last is not None or words in said
+
+
+def test_at_three_sites_and_without_scalers_too():
+    (said,) = named(models(10.0, J=3))
+    assert "'site 2'" in said
+    plain = [KMeans(3, n_init=1, random_state=0).fit(np.random.default_rng(j).normal(9, 1, (50, 2))) for j in range(4)]
+    plain[1].cluster_centers_[:, 1] *= 25.4
+    (said,) = named(plain)
+    assert said.startswith("site '1': dimension 1 is about 25 times larger")
+
+
+def test_hidden_markov_models_too():
+    def site(scale, rng):
+        means = rng.normal([20.0, 3.0], [5.0, 1.0], (3, 2)) * [1.0, scale]
+        variances = np.tile([4.0, scale**2], (3, 1))
+        emissions = {"means": means, "variances": variances}
+        return hmm(np.full((3, 3), 10.0), np.ones(3), np.full(3, 30.0), emissions, counted=True)
+
+    rng = np.random.default_rng(1)
+    (said,) = named([site(1000.0 if j == 3 else 1.0, rng) for j in range(6)])
+    assert said.startswith("site '3': dimension 1 is about ")
+
+
+@pytest.mark.parametrize("J", [3, 5, 10])
+def test_clean_sites_are_left_in_peace(J):
+    assert named(models(J=J)) == []
+
+
+def test_units_that_are_stated_on_both_sides_rule():
+    sites = models(1000.0)
+    units = {"magnesium": "mg"}
+    assert len(named([m.with_(facts={**m.facts, "units": units}) if j == 2 else m for j, m in enumerate(sites)])) == 1
+    assert named([m.with_(facts={**m.facts, "units": units}) for m in sites]) == []
+
+
+def test_features_that_a_site_lacks_are_not_compared():
+    sites = models(1000.0)
+    weight = np.ones((3, 13))
+    weight[:, 4] = 0
+    assert named([m.with_(weight={"means": weight if j == 2 else np.ones((3, 13))}) for j, m in enumerate(sites)]) == []
+
+
+def one_feature(*sites):
+    return [Totals(np.array([m]), np.array([s]), 100, 100) for m, s in sites]
+
+
+ALIKE = [(20.0, 8.0), (17.0, 7.0), (22.0, 8.5), (19.0, 9.0)]
+
+
+@pytest.mark.parametrize(
+    ("site", "factor"),
+    [
+        ((20 * 7.0, 8 * 7.0), 7.0),
+        ((20 * 1.8 + 32, 8 * 1.8), 1.8),
+        ((20.0, 8 * 7.0), None),  # a long tail: wider, and no larger
+        ((60.0, 2.0), None),  # another place, as tropical stations have
+        ((20 * 4.5, 8 * 4.5), None),  # least factor 5
+        ((20 * 5.6, 8 * 5.6), 5.6),
+    ],
+)
+def test_mean_and_deviation_must_agree(site, factor):
+    found = find_other_units(one_feature(*ALIKE, site))
+    assert [one.site for one in found] == ([] if factor is None else [4])
+    assert all(one.factor == pytest.approx(factor, rel=0.1) for one in found)
+
+
+def test_of_two_sites_neither_is_named():
+    assert find_other_units(one_feature((20.0, 8.0), (20_000.0, 8_000.0))) == []
+
+
+def test_sites_that_differ_widely_hide_a_small_factor_but_not_a_large_one():
+    wide = [(10.0, 4.0), (100.0, 40.0), (30.0, 12.0), (300.0, 120.0), (55.0, 20.0)]
+    assert find_other_units(one_feature(*wide, (55 * 7.0, 20 * 7.0))) == []
+    (found,) = find_other_units(one_feature(*wide, (55_000.0 * 10, 20_000.0 * 10)))
+    assert found.site == 5
