@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Counts, Directions, Gaussian, InputError, LocalModel, OutlierWarning, Scatter, fuse
+from modelweld import (
+    BetaBernoulli,
+    Counts,
+    Directions,
+    Gaussian,
+    InputError,
+    LocalModel,
+    OutlierWarning,
+    Scatter,
+    TwinWarning,
+    fuse,
+)
 from modelweld.diagnostics import pair_scan, sharing
 from modelweld.diagnostics.pair_scan import scan_pairs
 from modelweld.diagnostics.places import place
@@ -285,3 +296,11 @@ def test_large_p_values_are_final_after_a_few_draws(monkeypatch):
     assert few == 39 + 3
     scan_pairs(place(np.concatenate([x[:10], x[:10] + 0.01])), [None, None], offsets, 199, seed=0)
     assert len(turned) - few == 199 + 3
+
+
+def test_a_site_sent_twice_is_no_reason_to_merge():
+    rng = np.random.default_rng(3)
+    sites = [rng.normal(0, 5, (8, 3)) for _ in range(5)]
+    with pytest.warns(TwinWarning):
+        twice = fuse([*sites, sites[0]])
+    assert twice.worth_merging().p_value == fuse(sites).worth_merging().p_value > 0.05
