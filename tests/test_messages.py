@@ -73,8 +73,9 @@ def test_models_in_which_nothing_can_be_matched(model):
         modelweld.read(model)
 
 
+@pytest.mark.torch
 def test_networks_of_ones_own():
-    torch = pytest.importorskip("torch")
+    import torch
 
     class Net(torch.nn.Module):
         pass
@@ -110,8 +111,10 @@ def test_fusions_count_in_words_that_people_use():
     assert repr(modelweld.fuse([model, other])) == "<Fusion of 2 sites: 2 h0 units from 4>"
 
 
+@pytest.mark.plot
 def test_all_figures_on_one_sheet():
-    matplotlib = pytest.importorskip("matplotlib")
+    import matplotlib
+
     matplotlib.use("agg")
     figure = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]).plot()
     assert [bool(ax.get_title()) for ax in figure.axes] == [True] * 4
