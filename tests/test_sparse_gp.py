@@ -449,7 +449,7 @@ def test_reading_leaves_the_model_alone(torch_case):
         local = read(model, noise=0.1)
         assert model.training is training
         assert model.variational_strategy.inducing_points.dtype == torch.float32
-        assert np.isfinite(fuse([local, local]).model().predict(X)).all()
+        assert np.isfinite(fuse([local, local], twins="independent").model().predict(X)).all()
 
 
 @pytest.mark.gp
