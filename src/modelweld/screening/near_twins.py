@@ -12,6 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from modelweld.families import Family
+from modelweld.families.base import sum_by_atom
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 from modelweld.matching.result import Matching
@@ -36,10 +37,13 @@ def number_near(matching: Matching, stacks: Sequence[Stack], families: Sequence[
     if len(stacks[0].sizes) < FEWEST_SITES or not all(family.has_places for family in families):
         return numbers
     labels = matching.stacked_labels
-    table = _standardise(np.hstack([stack.blind().values for stack in stacks]), labels)
+    columns = [stack.blind().values for stack in stacks]
+    values = columns[0] if len(columns) == 1 else np.hstack(columns)
+    deviation = _deviation(values, labels)
+    line = values @ (np.random.default_rng(0).normal(size=len(deviation)) / deviation)
     alike = [np.zeros((2, 0), dtype=np.int64)]
-    for one, other in _neighbours(table, labels, matching.offsets):
-        off = table[one] - table[other]
+    for one, other in _neighbours(line, labels, matching.offsets):
+        off = (values[one] - values[other]) / deviation
         known = np.array_equal(numbers[one], numbers[other])
         if not known and off.size >= FEWEST_NUMBERS and np.mean(off * off) / 2 < NEARLY**2:
             alike.append(np.stack([numbers[one], numbers[other]]))
@@ -47,11 +51,10 @@ def number_near(matching: Matching, stacks: Sequence[Stack], families: Sequence[
     return components(pairs, int(numbers.max()) + 1)[numbers] if pairs.size else numbers
 
 
-def _neighbours(table: Array, labels: Index, offsets: Index) -> Iterator[tuple[Index, Index]]:
-    """Values, atom by atom, of two sites that hold the same atoms once each and whose means are close on a line."""
+def _neighbours(line: Array, labels: Index, offsets: Index) -> Iterator[tuple[Index, Index]]:
+    """Values, atom by atom, of two sites that hold the same atoms once each and whose means are close on a `line`."""
     spans = [_by_label(labels, np.arange(a, b)) for a, b in pairwise(offsets.tolist())]
     whole = [span for span in spans if len(span) and (np.diff(labels[span]) > 0).all()]
-    line = table @ np.random.default_rng(0).normal(size=table.shape[1])
     order = sorted(whole, key=lambda span: float(line[span].mean()))
     for lag in range(1, NEIGHBOURS + 1):
         for one, other in zip(order, order[lag:], strict=False):
@@ -64,13 +67,10 @@ def _by_label(labels: Index, span: Index) -> Index:
     return np.asarray(span[np.argsort(labels[span], kind="stable")])
 
 
-def _standardise(values: Array, labels: Index) -> Array:
-    """Values in deviations of values about the mean of their atom, column by column."""
-    K = int(labels.max(initial=-1)) + 1
-    count = np.bincount(labels, minlength=K)
-    sums = np.zeros((K, values.shape[1]))
-    np.add.at(sums, labels, values)
-    about = values - (sums / np.maximum(count, 1)[:, None])[labels]
+def _deviation(values: Array, labels: Index) -> Array:
+    """Of values about the mean of their atom, column by column; infinite where they do not differ."""
+    count = np.bincount(labels)
+    about = values - (sum_by_atom(values, labels) / np.maximum(count, 1)[:, None])[labels]
     free = max(int((count - (count > 0)).sum()), 1)
-    deviation = np.sqrt(np.square(about).sum(0) / free)
-    return values / np.where(deviation > 0, deviation, np.inf)
+    deviation = np.sqrt(np.einsum("nd,nd->d", about, about) / free)
+    return np.where(deviation > 0, deviation, np.inf)
