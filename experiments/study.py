@@ -248,6 +248,17 @@ def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str
     return record
 
 
+def write_record(out: Path, record: Mapping[str, Any], seeds: str, remark: str = "") -> str:
+    """Write a record and its tables, headed by what was run; the tables."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / RESULTS).write_text(json.dumps(record) + "\n")
+    versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
+    head, rest = markdown(record).split("\n", 1)
+    text = f"{head}\n\n{seeds}; {versions}; {record['cpu']:.0f} CPU s{remark}\n{rest}"
+    (out / TABLES).write_text(text)
+    return text
+
+
 def markdown(record: Mapping[str, Any]) -> str:
     """Tables and claims for people who read text."""
     parts = [f"# {record['title']}"]

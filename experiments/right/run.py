@@ -22,7 +22,6 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
 import argparse
-import json
 from collections.abc import Sequence
 
 import estimated
@@ -30,7 +29,7 @@ import hostile
 import real
 from draws import Group
 from methods import measured, warm_up
-from study import NOT_INSTALLED, RESULTS, TABLES, Result, Task, asdict, done, markdown, shown, versions
+from study import NOT_INSTALLED, Result, Task, asdict, done, shown, versions, write_record
 from telling import TITLES, summary
 
 import modelweld
@@ -108,14 +107,9 @@ def write(options: argparse.Namespace, about: dict[str, str], cells: dict[str, d
         "claims": [asdict(claim) for claim in claims],
         "cells": cells,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / RESULTS).write_text(json.dumps(record) + "\n")
-    facts = ", ".join(f"{name} {version}" for name, version in about.items())
     skipped = " Hidden Markov models were skipped." if about["hmmlearn"] == NOT_INSTALLED else ""
-    head, rest = markdown(record).split("\n", 1)
-    facts = f"Seeds {' '.join(map(str, options.seeds))}; {facts}; {cpu:.0f} CPU s with local fits.{skipped}"
-    (options.out / TABLES).write_text(f"{head}\n\n{facts}\n{rest}")
-    return (options.out / TABLES).read_text()
+    seeds = f"Seeds {' '.join(map(str, options.seeds))}"
+    return write_record(options.out, record, seeds, f" with local fits.{skipped}")
 
 
 def main() -> None:

@@ -21,14 +21,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 from draws import DISTRIBUTIONS, mixtures, shifted, values
-from study import RESULTS, TABLES, Claim, Result, Table, Task, asdict, done, markdown, shown, versions
+from study import Claim, Result, Table, Task, asdict, done, shown, versions, write_record
 
 import modelweld
 
@@ -189,14 +188,7 @@ def main() -> None:
         "claims": [asdict(claim) for claim in found],
         "cells": cells,
     }
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / RESULTS).write_text(json.dumps(record) + "\n")
-    facts = ", ".join(f"{name} {version}" for name, version in about.items())
-    first, last = record["seeds"]
-    head, rest = markdown(record).split("\n", 1)
-    facts = f"Seeds {first} to {last}; {facts}; {cpu:.0f} CPU s."
-    (options.out / TABLES).write_text(f"{head}\n\n{facts}\n{rest}")
-    print((options.out / TABLES).read_text())
+    print(write_record(options.out, record, f"Seeds {options.first} to {options.first + options.sets - 1}", "."))
 
 
 if __name__ == "__main__":

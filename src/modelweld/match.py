@@ -73,7 +73,7 @@ def fit_once(
     """The matching of all values; `fit` sees those that say something, and of sites that coincide (`once`) one."""
     numbers = number_values(given, families)
     stacks, report, atoms = set_idle_aside(given, sites, numbers)
-    rows, names = np.flatnonzero(report.keep), [site for j, site in enumerate(sites) if j not in report.sites]
+    rows, names = np.flatnonzero(report.keep), staying(sites, report)
     numbers = numbers[rows]
     if once:
         matching = fit_distinct(stacks, numbers, names, rows, fit)

@@ -69,8 +69,8 @@ class Gauge:
     def chance(self, K: int) -> float:
         """Nats per point that K components would lose if the union's were estimates of as few."""
         D, full = int(self.parts[0].shape[1]), self.parts[1].ndim == 3
-        parameters = 1 + D + (D * (D + 1) // 2 if full else D)
-        return (self.size - K) * parameters / (2 * self.observed)
+        each = 1 + D + (D * (D + 1) // 2 if full else D)
+        return (self.size - K) * each / (2 * self.observed)
 
     def is_high(self, price: float, K: int) -> bool:
         """Whether K components cost more than chance and HIGH_PRICE together."""

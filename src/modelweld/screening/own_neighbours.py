@@ -21,6 +21,7 @@ from itertools import pairwise
 import numpy as np
 
 from modelweld.errors import ModelweldWarning, warn_user
+from modelweld.families.base import sum_by_atom
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.result import Matching
@@ -114,9 +115,8 @@ def own_variance(places: Stack) -> Array:
     Standard errors are part of it; sites that are off by a constant do not widen it.
     """
     group = group_of_values(places.offsets)
-    total = np.zeros((len(places.offsets) - 1, places.values.shape[1]))
-    np.add.at(total, group, places.values)
-    mean = total / np.maximum(np.bincount(group, minlength=len(total)), 1)[:, None]
+    sizes = np.diff(places.offsets)
+    mean = sum_by_atom(places.values, group, len(sizes)) / np.maximum(sizes, 1)[:, None]
     own = 0.0 if places.variance is None else places.variance
     variance = np.mean(np.square(places.values - mean[group]) + own, axis=0)
     return np.where(variance > 0, variance, 1.0)

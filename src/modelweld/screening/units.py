@@ -21,6 +21,7 @@ import numpy as np
 
 from modelweld.errors import UnitsWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.screening.outliers import MAD_TO_DEVIATION
 
 FEWEST_SITES = 3
 """Of two sites in different units nobody knows which is right."""
@@ -222,4 +223,4 @@ def _tried(m: Array, s: Array, M: Array, S: Array) -> Iterator[tuple[Array, floa
 
 def _robust_variance(x: Array) -> Array:
     """Squared deviation over sites by the median of absolute differences from the median."""
-    return np.asarray((1.4826 * np.nanmedian(np.abs(x - np.nanmedian(x, axis=0)), axis=0)) ** 2)
+    return np.asarray((MAD_TO_DEVIATION * np.nanmedian(np.abs(x - np.nanmedian(x, axis=0)), axis=0)) ** 2)
