@@ -406,7 +406,7 @@ def unchecked(path, model):
     from modelweld.files.tensors import write
 
     content, tensors = describe(model)
-    write(path, tensors, as_text(SITE, {"model": content}, tensors), force=True)
+    write(path, tensors, as_text(SITE, {"model": content}, tensors))
     return path
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from modelweld.errors import InputError
 from modelweld.federate.round import Answers
 from modelweld.files import save
+from modelweld.files.new_file import check_free
 from modelweld.fusion import Fusion
 
 FUSION, PAGE, ROUND = "fusion.safetensors", "report.html", "round.json"
@@ -40,10 +41,8 @@ class Outcome:
     def __init__(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
         self.folder, self.force = Path(folder).absolute(), force
         for name in (FUSION, PAGE, ROUND):
-            if os.path.lexists(self.folder / name) and not force:
-                raise InputError(
-                    f"'{self.folder / name}': is there already. Choose another folder, or say force=True to replace it."
-                )
+            if self.folder.is_dir():
+                check_free(self.folder / name, force=force)
         if not self.folder.parent.is_dir():
             raise InputError(f"'{self.folder}': there is no folder '{self.folder.parent}' to make it in.")
         self.folder.mkdir(exist_ok=True)

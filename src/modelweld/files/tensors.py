@@ -11,7 +11,6 @@ import hashlib
 import io
 import math
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ from modelweld.errors import InputError
 from modelweld.files.entries import Tensor
 from modelweld.files.file_errors import AGAIN, first_line, looks_like, naming, size_of
 from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, parse, spell_bytes
+from modelweld.files.new_file import whole_file
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
@@ -155,45 +155,20 @@ def save_as(
     """Write the tensors and the manifest that `content` makes; errors, also its own, name the file."""
     where = Path(path)
     with naming(where):
-        tensors, manifest = content()
-        write(where, tensors, manifest, force=force)
+        if where.suffix != ".safetensors":
+            raise InputError(f"such files are called something.safetensors; found {where.name!r}. Rename it.")
+    with whole_file(where, force=force) as part:
+        write(part, *content())
     return where
 
 
-def write(path: Path, tensors: Mapping[str, Tensor], manifest: str, *, force: bool) -> None:
-    """Write a whole file or none: under another name first, which then becomes the file's."""
+def write(path: Path, tensors: Mapping[str, Tensor], manifest: str) -> None:
+    """Write a file, and look whether it can be read."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    if path.suffix != ".safetensors":
-        raise InputError(f"such files are called something.safetensors; found {path.name!r}. Rename it.")
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {str(path.parent)!r}. Make it first.")
-    taken = InputError("there is such a file already. Choose another name, or say force=True to replace it.")
-    if not force and os.path.lexists(path):
-        raise taken
-    part = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        try:
-            save_file(dict(tensors), part, metadata={KEY: manifest})
-        except SafetensorError as wrong:
-            raise InputError(f"it cannot be written: {first_line(wrong)}.") from None
-        open_tensors(part)  # what cannot be read should not be sent
-        if force:
-            os.replace(part, path)
-        else:
-            _rename(part, path, taken)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _rename(part: Path, path: Path, taken: InputError) -> None:
-    """Rename without replacing: a link fails where a file has come meanwhile."""
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        raise taken from None
-    except OSError:  # no links on this file system
-        if os.path.lexists(path):
-            raise taken from None
-        os.replace(part, path)
+        save_file(dict(tensors), path, metadata={KEY: manifest})
+    except SafetensorError as wrong:
+        raise InputError(f"it cannot be written: {first_line(wrong)}.") from None
+    open_tensors(path)  # what cannot be read should not be sent

@@ -18,7 +18,7 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from modelweld.errors import InputError
+from modelweld.files.new_file import whole_file
 from modelweld.report import page_words as words
 from modelweld.report.contents import Report
 
@@ -57,11 +57,9 @@ def write_report(
     """
     from modelweld.report.numbers import numbers_of
 
-    target = Path(path)
-    if target.exists() and not force:
-        raise InputError(f"{str(path)!r}: there is such a file already. Choose another name, or say force=True.")
-    target.write_text(page_of(numbers_of(fusion), title), encoding="utf-8", newline="\n")
-    return target
+    with whole_file(path, force=force) as part:
+        part.write_text(page_of(numbers_of(fusion), title), encoding="utf-8", newline="\n")
+    return Path(path)
 
 
 def page_of(found: Report, title: str = "Fusion report") -> str:
