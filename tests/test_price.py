@@ -9,7 +9,8 @@ import pytest
 from modelweld import InputError, fuse
 from modelweld.errors import DensityWarning
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import merge_components, stack_components
+from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.mixture_price import HIGH_PRICE, cheap_size, gauge
 
 
@@ -97,7 +98,7 @@ def test_a_high_price_is_named_with_a_size_that_is_not(fusion):
 
 
 def test_the_size_named_is_the_least_on_the_way_down(fusion):
-    by, path, parts = gauge(fusion), fusion.reduction(), stack_components(fusion.models)
+    by, path, parts = gauge(fusion), fusion.reduction(), stack_components(fusion)
     enough, little = cheap_size(fusion, by)
     prices = [by.price(merge_components(*parts, path.labels(K))) for K in (enough - 1, enough)]
     assert [by.is_high(cost, K) for cost, K in zip(prices, (enough - 1, enough), strict=True)] == [True, False]

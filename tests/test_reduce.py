@@ -5,8 +5,9 @@ import pytest
 
 from modelweld import InputError, fuse
 from modelweld.kinds.mixture import densest, mixture
-from modelweld.kinds.mixture_components import merge_components, stack_components
+from modelweld.kinds.mixture_components import merge_components
 from modelweld.kinds.mixture_density import draw_points, log_likelihood, nearest, soften, statistics
+from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.mixture_reduction import log_volumes, reduce_to
 
 
@@ -34,7 +35,7 @@ def fusion(request):
 
 
 def test_reduction_is_greedy_at_every_step(fusion):
-    parts = stack_components(fusion.models)
+    parts = stack_components(fusion)
     N = len(parts[0])
     path = fusion.reduction()
     total = float(parts[2].sum())
@@ -72,7 +73,7 @@ def likelihood(parts, mixture, seed=1):
 
 
 def test_density_is_nearer_to_the_union_than_the_reduction_and_the_matching(fusion):
-    parts = stack_components(fusion.models)
+    parts = stack_components(fusion)
     K = len(fusion.counts)
     found = likelihood(parts, densest(*parts, fusion.matching.stacked_labels, K))
     assert found > likelihood(parts, merge_components(*parts, fusion.reduction().labels(K))) - 1e-3
@@ -128,12 +129,12 @@ def test_any_number_of_components(fusion, how):
     assert fusion.fused("density", K=20).sizes == {"component": 20}
     one = fusion.fused(how, K=1)
     assert np.allclose(
-        one.arrays["means"], merge_components(*stack_components(fusion.models), np.zeros(20, int))[0], atol=1e-6
+        one.arrays["means"], merge_components(*stack_components(fusion), np.zeros(20, int))[0], atol=1e-6
     )
 
 
 def test_moments_with_k_merges_atoms_and_leaves_none_out(fusion):
-    atoms = merge_components(*stack_components(fusion.models), fusion.matching.stacked_labels)
+    atoms = merge_components(*stack_components(fusion), fusion.matching.stacked_labels)
     K = len(atoms[0])
     ways = [cost(atoms, np.where(np.arange(K) == b, a, np.arange(K))) for b in range(K) for a in range(b)]
     small = fusion.fused("moments", K=K - 1)

@@ -10,7 +10,8 @@ import modelweld
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import merge_components, stack_components
+from modelweld.kinds.mixture_components import merge_components
+from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
 from modelweld.report import numbers_of, page_of, summary, write_report
@@ -330,7 +331,7 @@ def test_what_is_too_large_is_left_out_and_said(monkeypatch):
 def test_a_mixtures_ellipses_are_those_of_merged_components():
     fusion = hostile()
     drawn = numbers_of(fusion)["picture"]
-    means, spreads, counts = merge_components(*stack_components(fusion.models), fusion.matching.stacked_labels)
+    means, spreads, counts = merge_components(*stack_components(fusion), fusion.matching.stacked_labels)
     assert np.allclose(drawn["atoms"]["means"], means, rtol=1e-4)
     assert np.allclose(np.diagonal(drawn["atoms"]["covariances"], axis1=1, axis2=2), spreads, rtol=1e-4)
     assert np.allclose(drawn["atoms"]["counts"], counts, rtol=1e-4)

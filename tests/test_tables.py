@@ -71,7 +71,7 @@ def test_nor_are_models():
 
 
 def test_other_columns_are_refused_with_the_way_out():
-    with pytest.raises(InputError, match=r"lacks 'wing' and has 'tail' instead.*partial=\['feature'\]"):
+    with pytest.raises(InputError, match=r"lacks 'wing' and has 'tail', which no other.*lacks=\[\.\.\.\]"):
         modelweld.fuse([Table(centres(0), NAMES), Table(centres(1), ["bill", "mass", "tail"])])
 
 

@@ -40,6 +40,10 @@ class DisclosureWarning(ModelweldWarning):
     """Something that is about to leave a site may tell more about its rows than it should."""
 
 
+class NamesWarning(ModelweldWarning):
+    """Names leave something open: a site lacks features of the others, or codes have no names."""
+
+
 class OutlierWarning(ModelweldWarning):
     """Some values lie so far from all others that they were set aside before the fit."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,11 +14,12 @@ import numpy as np
 from modelweld.errors import InputError, OutOfRangeError
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion
-from modelweld.inputs.alignment import check_models, check_units, local_models
+from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.plain_tables import is_plain, take_names
+from modelweld.inputs.site_names import site_names
 from modelweld.inputs.stack import stack_arrays
-from modelweld.kinds import kind_of
+from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
 from modelweld.match import match
 from modelweld.matching.plan import Auto, Engine, Plan, Preset, Request, Search, TwinRule
@@ -110,9 +112,10 @@ def fuse(
     """
     asked = Request(families, prior, preset, seed, copies, filter_outliers, search, max_sweeps, engine, twins)
     given = receive(models.values() if isinstance(models, Mapping) else models)
-    names = [getattr(model, "site", "") or str(j) for j, model in enumerate(given)]
     if isinstance(models, Mapping):
         given, names = _name_sites(given, list(map(str, models)))
+    else:
+        names = site_names(given)
     with listen(progress, "fusing"):
         return _fuse_received(asked, n_jobs, given, names)
 
@@ -142,7 +145,9 @@ NOTHING = "there is nothing to fuse: give at least one local model."
 def receive(models: str | os.PathLike[str] | Iterable[Any], nothing: str = NOTHING) -> list[Any]:
     """What sites sent, as numbers: fitted models are read, and so are files, which may hold several sites."""
     check_several(models)
-    given = [site for m in ([models] if isinstance(models, (str, os.PathLike)) else models) for site in _receive(m)]
+    several = [models] if isinstance(models, (str, os.PathLike)) else list(models)
+    check_files(several)
+    given = [site for model in several for site in _receive(model)]
     if not given:
         raise InputError(nothing)
     return take_names(given)
@@ -155,6 +160,14 @@ def check_several(models: object) -> None:
         raise InputError(
             f"give one model per site, in a list or a dict by names of sites; found one {type(models).__name__}."
         )
+
+
+def check_files(models: Sequence[object]) -> None:
+    """Refuse a file that is named twice."""
+    files = Counter(os.path.normpath(os.fspath(m)) for m in models if isinstance(m, (str, os.PathLike)))
+    twice = next((name for name, number in files.items() if number > 1), None)
+    if twice is not None:
+        raise InputError(f"{twice!r}: is named more than once: each site sends one file. Name it once.")
 
 
 def _receive(model: Any) -> list[Any]:
@@ -198,7 +211,8 @@ def _fuse_models(
     models = local_models(given)
     check_units(models)
     kind = kind_of(models)
-    sites = check_models(kind.harmonise(models))
+    sites = kind.arrange(models)
+    doubts = name_doubts(kind, models, sites)
     units = name_other_units([kind.totals(model) for model in sites], sites, names)
     if families is None:
         sites = kind.weigh(sites)
@@ -214,6 +228,6 @@ def _fuse_models(
         parts = {key: (stack_of(sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
         matchings[set_name] = match(parts, names, plan, rng, columns)
-    if units:
-        matchings = {name: replace(m, reasons=(*units, *m.reasons)) for name, m in matchings.items()}
+    if doubts or units:
+        matchings = {name: replace(m, reasons=(*doubts, *units, *m.reasons)) for name, m in matchings.items()}
     return Fusion(sites, names, matchings, settings)

@@ -118,21 +118,27 @@ class Fusion(Questions):
         """Whether every set's last sweep changed nothing."""
         return all(m.converged for m in self.matchings.values())
 
-    def fused(self, how: str | None = None, **options: Any) -> LocalModel:
+    def fused(self, how: str | None = None, *, features: Sequence[str] | None = None, **options: Any) -> LocalModel:
         """The fused parameters, arranged like a site's.
 
         Parameters
         ----------
         how : str, optional
             How they are made; each kind of model has its ways and a default: see `modelweld.kinds`.
+        features : sequence of str, optional
+            Which features, and in which order: that of a site's own table, ``df.columns``. Of mixtures, hidden Markov
+            models and tables of classes also some of them, for a site that lacks the others. Default: all that any
+            site has, in the order of most sites.
         **options
             For that way.
         """
         from modelweld.kinds import fused
 
-        return fused(self, how, **options)
+        return fused(self, how, features, **options)
 
-    def model(self, how: str | None = None, like: Any = None, **options: Any) -> Any:
+    def model(
+        self, how: str | None = None, like: Any = None, *, features: Sequence[str] | None = None, **options: Any
+    ) -> Any:
         """A fitted model of the sites' own library, from the fused parameters.
 
         Parameters
@@ -141,7 +147,7 @@ class Fusion(Questions):
             As in `fused`.
         like : class or str, optional
             Which class to write; default the one most sites sent.
-        **options
+        features, **options
             As in `fused`.
 
         Examples
@@ -157,7 +163,7 @@ class Fusion(Questions):
         """
         from modelweld.libraries import like_most, write
 
-        return write(self.fused(how, **options), like or like_most(self))
+        return write(self.fused(how, features=features, **options), like or like_most(self))
 
     def once(self) -> Fusion:
         """The fusion without sites that repeat another in every set, as models are made of it."""

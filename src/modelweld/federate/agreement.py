@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import check_models, check_units
+from modelweld.inputs.alignment import check_units
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_of
 
@@ -46,7 +46,7 @@ def difference(models: Sequence[LocalModel]) -> str | None:
     """Why these models cannot be fused, as `fuse` would say it; None if they can."""
     try:
         check_units(models)
-        check_models(kind_of(models).harmonise(models))
+        kind_of(models).arrange(models)
     except InputError as wrong:
         return str(wrong)
     return None

@@ -172,7 +172,7 @@ site to send it again.)
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
 
 
-def returned(fusion: Fusion, how: str | None = None, **options: object) -> bytes:
+def returned(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
     """What goes back to the sites: the fused model, packed, and nothing of any one site's.
 
     Parameters

@@ -2,9 +2,10 @@
 
 Those that name their coordinates are put into one order by name, before anything is compared.
 
-A coordinate that must be complete (features) has the same names everywhere, in any order, and the fused model has that
-of most sites; else the sites do not measure the same things and are refused, with the difference. So are sites that
-name it among others that do not. Of a partial one (words, classes) every site sends what it
+A coordinate that must be complete (features of a network) has the same names everywhere, in any order, and the fused
+model has that of most sites; else the sites do not measure the same things and are refused, with the difference. So are
+sites that name it among others that do not. Where a kind of model allows it, a site may lack features of the others
+(`modelweld.inputs.lacking`). Of a partial one (words, classes) every site sends what it
 has: the fused model has them all, and what a site lacks has weight zero there.
 """
 
@@ -16,10 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
-
-SHOWN = 5
-"""Names shown in a message before it says "and so many more"."""
+from modelweld.inputs.lacking import SHOWN, check_lacking, put_names, some
+from modelweld.inputs.local_model import LocalModel
 
 
 def local_models(given: Sequence[object]) -> list[LocalModel]:
@@ -30,9 +29,9 @@ def local_models(given: Sequence[object]) -> list[LocalModel]:
     return [m for m in given if isinstance(m, LocalModel)]
 
 
-def check_models(given: Sequence[object]) -> list[LocalModel]:
-    """All LocalModels, aligned by name, with the same arrays and axes."""
-    models = align(local_models(given))
+def check_models(given: Sequence[object], may_lack: Sequence[str] = ()) -> list[LocalModel]:
+    """All LocalModels, aligned by name, with the same arrays and axes; names along `may_lack` may be some of them."""
+    models = align(local_models(given), may_lack)
     first = models[0]
     for j, m in enumerate(models):
         if dict(m.axes) != dict(first.axes):
@@ -52,7 +51,7 @@ def check_models(given: Sequence[object]) -> list[LocalModel]:
     return models
 
 
-def align(models: Sequence[LocalModel]) -> list[LocalModel]:
+def align(models: Sequence[LocalModel], may_lack: Sequence[str] = ()) -> list[LocalModel]:
     """The same models with the same names in the same order along every coordinate they name.
 
     Examples
@@ -71,10 +70,16 @@ def align(models: Sequence[LocalModel]) -> list[LocalModel]:
             continue
         names = tuple(sorted(set().union(*lists)))
         if not all(coordinate in m.partial for m in models if coordinate in m.coordinates):
-            _check_same(models, coordinate)
-            names = min(lists, key=lambda known: (-lists[known], known))
+            if coordinate in may_lack:
+                check_lacking(models, coordinate)
+            else:
+                _check_same(models, coordinate)
+            most = min(lists, key=lambda known: (-len(known), -lists[known], known))
+            names = (*most, *(name for name in names if name not in most))
         lacking = any(len(known) < len(names) for known in lists)
-        result = [m if coordinate not in m.coordinates else _put(m, coordinate, names, lacking) for m in result]
+        result = [
+            m if coordinate not in m.coordinates else put_names(m, coordinate, names, lacking=lacking) for m in result
+        ]
     return result
 
 
@@ -106,41 +111,10 @@ def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
         if found != wanted:
             raise InputError(
                 f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: it lacks "
-                f"{_some(wanted - found)} and has {_some(found - wanted)} instead. Fuse sites that describe the same "
+                f"{some(wanted - found)} and has {some(found - wanted)} instead. Fuse sites that describe the same "
                 f"{coordinate}s, or rename them where they mean the same; LocalModels with "
                 f"partial=[{coordinate!r}] at every site count what one lacks as not seen."
             )
-
-
-def _some(names: set[str]) -> str:
-    ranked = sorted(names)
-    more = f" and {len(ranked) - SHOWN} more" if len(ranked) > SHOWN else ""
-    return (", ".join(map(repr, ranked[:SHOWN])) + more) if ranked else "nothing"
-
-
-def _put(model: LocalModel, coordinate: str, names: tuple[str, ...], lacking: bool) -> LocalModel:
-    """A model whose coordinate has these names, in this order; with weights, if some site lacks some of them."""
-    place = {name: i for i, name in enumerate(names)}
-    where = np.array([place[name] for name in model.coordinates[coordinate]], dtype=np.int64)
-
-    def spread(values: Array, name: str) -> Array:
-        for axis, along in enumerate(model.along[name]):
-            if along == coordinate:
-                wide = np.zeros((*values.shape[:axis], len(names), *values.shape[axis + 1 :]))
-                wide[(slice(None),) * axis + (where,)] = values
-                values = wide
-        return values
-
-    concerned = [name for name, along in model.along.items() if coordinate in along]
-    arrays = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.arrays.items()}
-    variance = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.variance.items()}
-    weight = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.weight.items()}
-    if lacking:
-        for n in concerned:
-            weight.setdefault(n, spread(np.ones(np.shape(model.arrays[n])), n))
-    return model.with_(
-        arrays=arrays, variance=variance, weight=weight, coordinates={**model.coordinates, coordinate: names}
-    )
 
 
 def check_units(models: Sequence[LocalModel]) -> None:

@@ -34,9 +34,9 @@ def take_names(given: Sequence[object]) -> list[object]:
     return [site if isinstance(site, LocalModel) or not is_plain(site) else as_model(site) for site in given]
 
 
-def as_model(given: object) -> LocalModel:
-    """Plain values of one site as a LocalModel."""
-    names = _names(given)
+def as_model(given: object, features: Sequence[str] | None = None) -> LocalModel:
+    """Plain values of one site as a LocalModel; their columns are called as the table does, or `features`."""
+    names = _names(given) if features is None else list(map(str, features))
     values = given.to_numpy() if _is_table(given) else given
     weight = {}
     if isinstance(values, np.ma.MaskedArray):

@@ -17,14 +17,15 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, NamesWarning, warn_user
+from modelweld.inputs.lacking import check_measured, choose_names
 from modelweld.kinds.base import Kind
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
     from modelweld.inputs.local_model import LocalModel
 
-__all__ = ["KINDS", "Kind", "fused", "hows", "kind_named", "kind_of", "register"]
+__all__ = ["KINDS", "Kind", "fused", "hows", "kind_named", "kind_of", "name_doubts", "register"]
 
 KINDS: dict[str, str | Kind] = {
     "": Kind(),
@@ -77,16 +78,30 @@ def kind_of(models: Sequence[LocalModel]) -> Kind:
     return kind
 
 
+def name_doubts(kind: Kind, models: Sequence[LocalModel], arranged: Sequence[LocalModel]) -> tuple[str, ...]:
+    """Warn of what names leave open; the sentences. Features that no site has measured are refused."""
+    for coordinate in kind.may_lack(arranged):
+        check_measured(arranged, coordinate)
+    doubts = kind.doubts(models) if len(models) > 1 else ()
+    for doubt in doubts:
+        warn_user(doubt, NamesWarning)
+    return doubts
+
+
 def hows() -> dict[str, Mapping[str, str]]:
     """For each kind, the ways to make fused parameters, and what they do."""
     return {name: kind.hows for name in KINDS if (kind := kind_named(name)) is not None and kind.hows}
 
 
-def fused(fusion: Fusion, how: str | None, **options: Any) -> LocalModel:
-    """Fused parameters of a Fusion whose sites sent models of one kind; what was sent twice counts once."""
+def fused(fusion: Fusion, how: str | None, features: Sequence[str] | None = None, **options: Any) -> LocalModel:
+    """Fused parameters of a Fusion whose sites sent models of one kind; what was sent twice counts once.
+
+    With `features`, of these features alone, in this order.
+    """
     fusion = fusion.once()
     kind = kind_of(fusion.models)
     how = kind.default_how(fusion) if how is None else how
     if kind.hows and how not in kind.hows:
         raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.")
-    return kind.fused(fusion, how, **options)
+    found = kind.fused(fusion, how, **options)
+    return found if features is None else choose_names(found, "feature", features, all_of_them=not kind.marginal)

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from modelweld.errors import InputError
+from modelweld.inputs.alignment import check_models
+from modelweld.inputs.lacking import spell_lacking
 from modelweld.kinds.layout import Layout
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ class Kind:
         Ways to make fused parameters and what they do; the first is the default unless `default_how` says otherwise.
     has_outliers : bool
         Whether values far from all others are likely mistakes, and are looked for before the fit.
+    marginal : bool
+        Whether such a model of some of its features is one again: its marginal distribution.
     stands_for_points : bool
         Whether every member of a set describes some of the site's points, so that their number should be known before
         the model leaves the site.
@@ -40,6 +44,7 @@ class Kind:
     plural: ClassVar[str] = "models"
     hows: ClassVar[Mapping[str, str]] = {}
     has_outliers: ClassVar[bool] = True
+    marginal: ClassVar[bool] = True
     stands_for_points: ClassVar[bool] = True
 
     def layout(self, model: LocalModel) -> Layout:
@@ -49,6 +54,19 @@ class Kind:
     def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """The same models with the same arrays, where a kind has variants; refused if they cannot be."""
         return list(models)
+
+    def may_lack(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
+        """Coordinates of which a site may lack what others have, and have no say there: features of plain values."""
+        return () if self.name else ("feature",)
+
+    def arrange(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """The same models with the same arrays, aligned by name; refused if they do not describe the same things."""
+        return check_models(self.harmonise(models), self.may_lack(models))
+
+    def doubts(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
+        """What names leave open, to be warned of before models are arranged."""
+        found = (spell_lacking(models, coordinate) for coordinate in self.may_lack(models))
+        return tuple(sentence for sentence in found if sentence)
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """The same models, with standard errors where a kind can say how well values are known that sent none."""

@@ -28,6 +28,7 @@ from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.hmm_states import are_correlated, are_merged, are_scarce, weigh_states
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_components import diagonals, merge_components, parameters, squared_errors
+from modelweld.kinds.mixture_lacking import complete, seen_features
 from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Transitions
 from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
@@ -41,6 +42,12 @@ HOWS = {
     "counts": "expected numbers are added through the matching, and probabilities are their shares",
 }
 """Ways to make fused parameters, the default first."""
+
+UNNAMED = (
+    "codes of the sites have no names, so code 3 of one is taken for code 3 of the others. If sites coded by "
+    "themselves, they are mixed up: say what codes mean, read(model, features=[...])."
+)
+"""What is said of categories without names."""
 
 EMISSIONS: dict[str, tuple[str, ...]] = {
     "means": ("state", "feature"),
@@ -134,10 +141,20 @@ class HMM(Kind):
             raise InputError(
                 f"states with different emissions do not fuse: the sites have {' and '.join(sorted(kinds))}."
             )
+        _check_codes(models)
         diagonal = all("covariances" not in m.arrays or "variances" in m.arrays for m in models)
         if diagonal and not are_correlated(models):
             return list(models)
         return [_with_covariances(m, beside=diagonal) if "variances" in m.arrays else m for m in models]
+
+    def may_lack(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
+        """Features of Gaussian states, unless these have parts."""
+        return ("feature",) if all("means" in m.arrays and "part_means" not in m.arrays for m in models) else ()
+
+    def doubts(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
+        """Also codes without names."""
+        unnamed = any(m.facts.get("named_symbols") is False for m in models)
+        return (*super().doubts(models), *([UNNAMED] if unnamed else []))
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Standard errors for Gaussian states: nominal where no site has numbers, else by what frames are worth."""
@@ -194,7 +211,8 @@ class HMM(Kind):
             parts = [
                 np.concatenate([np.asarray(m.arrays[name]) for m in models]) for name in ("means", spread, "counts")
             ]
-            emissions["means"], spreads, _ = merge_components(parts[0], parts[1], parts[2], labels)
+            whole = complete((parts[0], parts[1], parts[2]), seen_features(models), labels)
+            emissions["means"], spreads, _ = merge_components(*whole, labels)
             emissions[spread] = shrunk(spreads, counts, shrink)
             if f"part_{spread}" in first.arrays:
                 emissions.update(_fuse_parts(models, labels, spread, shrink))
@@ -233,6 +251,23 @@ class HMM(Kind):
     def picture(self, fusion: Fusion) -> Transitions:
         """Numbers of transitions, starts and frames, added through the matching."""
         return Transitions(fusion.total("moves"), fusion.total("starts"), fusion.total("counts"))
+
+
+def _check_codes(models: Sequence[LocalModel]) -> None:
+    """Refuse codes that cannot be the same: without names, in different numbers, or among others with names."""
+    if "symbols" not in models[0].arrays or all(m.facts.get("named_symbols") is not False for m in models):
+        return
+    sizes = [np.shape(m.arrays["symbols"])[1] for m in models]
+    named = [m.facts.get("named_symbols") is not False for m in models]
+    odd = next((j for j in range(len(models)) if sizes[j] != sizes[0] or named[j] != named[0]), None)
+    if odd is not None:
+        what = "names its codes" if named[odd] else f"has {sizes[odd]} codes without names"
+        other = "names them" if named[0] else f"has {sizes[0]} without names"
+        raise InputError(
+            f"site {models[odd].site or odd} {what} and site {models[0].site or 0} {other}: code 3 need not be the "
+            "same at both. Say what codes mean: read(model, features=[...]), one name per code in their order; where "
+            "codes are the same everywhere, features=['0', '1', ...]."
+        )
 
 
 def _with_covariances(model: LocalModel, *, beside: bool) -> LocalModel:

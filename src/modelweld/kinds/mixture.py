@@ -27,9 +27,9 @@ from modelweld.kinds.mixture_components import (
     parameters,
     squared_errors,
     squares,
-    stack_components,
 )
 from modelweld.kinds.mixture_density import nearest
+from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.mixture_price import warn_of_price
 from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.kinds.nominal import count_bare, resolution
@@ -143,9 +143,17 @@ class Mixture(Kind):
             means, spreads, counts = parameters(model)
             if spreads.ndim == 2:
                 full = spreads[:, None, :] * np.eye(spreads.shape[1])
-                model = _again(model, means, full, counts).with_(variance=model.variance)
+                seen = {name: w for name, w in model.weight.items() if name != "variances"}
+                if "variances" in model.weight:
+                    own = np.asarray(model.weight["variances"])
+                    seen["covariances"] = own[:, :, None] * own[:, None, :]
+                model = _again(model, means, full, counts).with_(variance=model.variance, weight=seen)
             result.append(model)
         return result
+
+    def may_lack(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
+        """Features: what a site lacks is completed from those with whom it shares atoms."""
+        return ("feature",)
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """Standard errors for those who forgot how many points they have."""
@@ -165,7 +173,7 @@ class Mixture(Kind):
 
     def fused(self, fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
         """One component per atom, those set aside included; or K of them."""
-        parts, labels = stack_components(fusion.models), fusion.matching.stacked_labels
+        parts, labels = stack_components(fusion), fusion.matching.stacked_labels
         if K is not None:
             _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
         if how == "density":
@@ -202,7 +210,7 @@ class Mixture(Kind):
 
     def picture(self, fusion: Fusion) -> Ellipses:
         """Components of atoms, merged by moments, beside all sites' own."""
-        parts = stack_components(fusion.models)
+        parts = stack_components(fusion)
         return Ellipses(merge_components(*parts, fusion.matching.stacked_labels), parts)
 
 

@@ -1,14 +1,11 @@
-"""Components of Gaussian mixtures as three arrays: read off models, stacked, and merged by their moments."""
+"""Components of Gaussian mixtures as three arrays: read off models, and merged by their moments."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
-from modelweld.kinds.base import check_counted
 
 Components = tuple[Array, Array, Array]
 """Means (K, D), covariances (K, D, D) or variances (K, D), and counts (K,)."""
@@ -32,17 +29,6 @@ def diagonals(spreads: Array) -> Array:
 def squared_errors(spreads: Array, points: Array) -> Array:
     """Squared standard errors (K, D) of the means of components that so many points (K,) stand behind."""
     return np.asarray(diagonals(spreads) / np.maximum(points, FEWEST_POINTS)[:, None])
-
-
-def stack_components(models: Sequence[LocalModel]) -> Components:
-    """Means, covariances (or variances) and counts of all sites' components, one site below the other."""
-    check_counted(
-        models,
-        "site {site} sends shares of its components, others numbers of points: they cannot be weighed against each "
-        "other. Say how many points it has: read(model, n=...), counts=... or X=...",
-    )
-    means, spreads, counts = (np.concatenate(parts) for parts in zip(*map(parameters, models), strict=True))
-    return means, spreads, counts
 
 
 def merge_components(means: Array, spreads: Array, counts: Array, labels: Index) -> Components:

@@ -17,8 +17,9 @@ import numpy as np
 
 from modelweld.errors import DensityWarning, InputError, warn_user
 from modelweld.inputs.local_model import Array
-from modelweld.kinds.mixture_components import Components, merge_components, parameters, stack_components
+from modelweld.kinds.mixture_components import Components, merge_components, parameters
 from modelweld.kinds.mixture_density import draw_points, log_likelihood, points_per_component
+from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.nominal import NOMINAL_POINTS
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Gauge:
 
 def gauge(fusion: Fusion) -> Gauge:
     """The gauge of a fusion's sites; the same whatever their order."""
-    means, spreads, counts = stack_components(fusion.models)
+    means, spreads, counts = stack_components(fusion)
     held = np.flatnonzero(counts > 0)
     if not len(held):
         raise InputError("no component of any site stands for points: their union is no density.")
@@ -112,8 +113,10 @@ def price(fusion: Fusion, how: str | None, K: int | None) -> float:
     """Nats per point that a fused mixture loses against the union of the sites' mixtures."""
     if fusion.models[0].kind != "mixture":
         raise InputError("a price is that of a mixture or k-means as a density; these sites sent something else.")
-    size = {} if K is None and how == "atoms" else {"K": len(fusion.counts) if K is None else K}  # said: no warning
-    return gauge(fusion).price(parameters(fusion.fused(how, **size)))
+    if K is None and how == "atoms":
+        return gauge(fusion).price(parameters(fusion.fused(how)))
+    said = len(fusion.counts) if K is None else K  # so that nothing is warned of
+    return gauge(fusion).price(parameters(fusion.fused(how, K=said)))
 
 
 def warn_of_price(fusion: Fusion, mixture: Components) -> None:
@@ -142,7 +145,7 @@ def cheap_size(fusion: Fusion, by: Gauge) -> tuple[int, float]:
     By bisection: prices fall with the number of components, but for the noise of drawn points. Softened mixtures
     (`how="density"`) of as many cost less.
     """
-    path, parts = fusion.reduction(), stack_components(fusion.models)
+    path, parts = fusion.reduction(), stack_components(fusion)
     low, high, found = 0, by.size, 0.0
     while high - low > 1:
         K = (low + high) // 2

@@ -18,7 +18,8 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.kinds.mixture_components import Components, merge_components, stack_components
+from modelweld.kinds.mixture_components import Components, merge_components
+from modelweld.kinds.mixture_lacking import complete_models, stack_components
 from modelweld.matching.result import matching_by_labels
 
 if TYPE_CHECKING:
@@ -119,9 +120,10 @@ def union(fusion: Fusion) -> Fusion:
 def relabel(fusion: Fusion, labels: Index, engine: str) -> Fusion:
     """The same sites with another matching of their components, for its density alone."""
     ((name, matching),) = fusion.matchings.items()
-    means, _, _ = merge_components(*_union_of(fusion), labels)
+    parts = _union_of(fusion)
+    means, _, _ = merge_components(*parts, labels)
     found = matching_by_labels(labels, matching.offsets, "means", means, engine)
-    return fusion.with_(matchings={name: found}, settings={})
+    return fusion.with_(given=complete_models(fusion.models, parts), matchings={name: found}, settings={})
 
 
 def log_volumes(spreads: Array) -> Array:
@@ -134,7 +136,7 @@ def log_volumes(spreads: Array) -> Array:
 def _union_of(fusion: Fusion) -> Components:
     if fusion.models[0].kind != "mixture":
         raise InputError("union and reduce are for mixtures and k-means; these sites sent something else.")
-    return stack_components(fusion.models)
+    return stack_components(fusion)
 
 
 def _costs(means: Array, spreads: Array, counts: Array, volumes: Array, i: int, others: Index) -> Array:

@@ -144,6 +144,7 @@ class Network(Kind):
     stands_for_points = False
     has_outliers = False
     """A weight of an input that is always zero elsewhere is far from all others, and right."""
+    marginal = False
 
     def layout(self, model: LocalModel) -> Layout:
         """What a network must look like: as many biases as weights, numbered without a gap, at least two of each."""

@@ -57,12 +57,13 @@ def resolution(models: Sequence[LocalModel]) -> Array:
     >>> resolution([mixture([[0.0, 0.0], [9.0, 9.0]], [[1.0, 4.0], [3.0, 4.0]], [0.5, 0.5], counted=False)])
     array([1., 2.])
     """
-    widths = []
+    widths, sites = [], []
     for model in models:
         _, spreads, counts = parameters(model)
         if counts.sum() > 0:
             widths.append(counts @ diagonals(spreads) / counts.sum())
+            sites.append((np.asarray(model.weight.get("means", np.ones(spreads.shape[:2]))) > 0).any(axis=0))
     if not widths:
         return np.zeros(1)
-    width = np.mean(widths, axis=0)
+    width = np.sum(widths, axis=0) / np.maximum(np.sum(sites, axis=0), 1)  # of sites that have measured it
     return np.asarray(np.clip(1 / len(width), NARROWEST, WIDEST) * width)

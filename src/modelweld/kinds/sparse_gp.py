@@ -136,6 +136,7 @@ class SparseProcess(Kind):
     stands_for_points = False
     has_outliers = False
     """A region that one site alone covers is far from all others and no mistake."""
+    marginal = False
 
     def layout(self, model: LocalModel) -> Layout:
         """What a process must look like, or a committee of them, which has a kernel per member."""

@@ -22,7 +22,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from modelweld.errors import InputError
+from modelweld.inputs.lacking import with_lacking
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.plain_tables import as_model, is_plain
+from modelweld.kinds import kind_of
 from modelweld.libraries.scaling import unscale
 from modelweld.libraries.unknown import remedy
 
@@ -144,17 +147,28 @@ def adapters() -> list[Adapter]:
     return [*TABLE, *_REGISTERED]
 
 
-def read(model: object, *, site: str = "", features: Sequence[str] | None = None, **facts: object) -> LocalModel:
+def read(
+    model: object,
+    *,
+    site: str = "",
+    features: Sequence[str] | None = None,
+    lacks: Sequence[str] = (),
+    **facts: object,
+) -> LocalModel:
     """What leaves a site: a fitted model's parameters, and nothing else.
 
     Parameters
     ----------
-    model : fitted model, or scikit-learn Pipeline of scalers and one
-        See `adapters()` for what is known. Scalers are undone: parameters leave in the units of the data.
+    model : fitted model, scikit-learn Pipeline of scalers and one, or table of parameters
+        See `adapters()` for what is known. Scalers are undone: parameters leave in the units of the data. Of a table
+        (array, pandas, polars) every row is a parameter.
     site : str, optional
         A name for messages and tables.
     features : sequence of str, optional
         Names of the features; by default those the model was fitted with, if it was.
+    lacks : sequence of str, optional
+        Features of the other sites that this one never measured: it has no say in them (weight zero). For mixtures,
+        k-means and hidden Markov models with Gaussian states.
     **facts
         What the model object forgot, such as ``n=`` or ``counts=`` (numbers of points), ``X=`` (the site's data, from
         which they are computed here; it does not travel), ``lengths=`` of sequences. Each adapter says which it takes.
@@ -169,14 +183,28 @@ def read(model: object, *, site: str = "", features: Sequence[str] | None = None
     {'means': (1, 2), 'covariances': (1, 2, 2), 'counts': (1,)}
     """
     if isinstance(model, LocalModel):
-        return model.with_(site=site) if site else model
+        return _told(model.with_(site=site) if site else model, lacks)
+    if is_plain(model):
+        return _told(as_model(model, features).with_(site=site), lacks)
     try:
-        return _read_fitted(model, site, features, facts)
+        return _told(_read_fitted(model, site, features, facts), lacks)
     except AttributeError as missing:  # what a fit learns ends in an underscore, by scikit-learn's convention
         if not (type(missing).__name__ == "NotFittedError" or (missing.name or "").endswith("_")):
             raise
         where = f"site {site!r}: " if site else ""
         raise InputError(f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first.") from None
+
+
+def _told(local: LocalModel, lacks: Sequence[str]) -> LocalModel:
+    """The model, told what its site lacks."""
+    if not lacks:
+        return local
+    if "feature" not in kind_of([local]).may_lack([local]):
+        raise InputError(
+            f"a {local.kind} cannot lack features ({local.facts.get('class', 'a LocalModel')}): fit it on those "
+            "that all sites share."
+        )
+    return with_lacking(local, lacks)
 
 
 def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts: dict[str, object]) -> LocalModel:

@@ -23,9 +23,10 @@ def read(model: CategoricalHMM | MultinomialHMM | VariationalCategoricalHMM, tol
     Parameters
     ----------
     model : fitted CategoricalHMM, MultinomialHMM or VariationalCategoricalHMM
-        Sites need not know all symbols: one that has never seen the last ones has a narrower table.
+        Sites need not know all symbols, if these have names.
     told : lengths, X, features
-        As `modelweld.libraries.hmm_counts.told_of_chain` spells them out; `features` are the symbols, default 0, 1, ...
+        As `modelweld.libraries.hmm_counts.told_of_chain` spells them out; `features` are names of
+        the symbols, by which sites are aligned: codes without names must be as many at all sites.
     """
     variational = type(model).__name__.startswith("Variational")
     if variational and told.none:
@@ -38,7 +39,8 @@ def read(model: CategoricalHMM | MultinomialHMM | VariationalCategoricalHMM, tol
         table = probabilities * chain.counts[:, None] * trials
     moves, starts, counts, counted, _ = chain
     symbols = told.features if told.features is not None else [str(i) for i in range(table.shape[1])]
-    facts = {"n_trials": int(np.max(model.n_trials))} if getattr(model, "n_trials", None) is not None else {}
+    trials_fact = {"n_trials": int(np.max(model.n_trials))} if getattr(model, "n_trials", None) is not None else {}
+    facts = {**trials_fact, "named_symbols": told.features is not None}
     return hmm(moves, starts, counts, {"symbols": table}, counted=counted, symbols=symbols, facts=facts)
 
 

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import check_models, local_models
+from modelweld.inputs.alignment import local_models
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, is_plain
 from modelweld.inputs.stack import Index, Stack, stack_arrays
-from modelweld.kinds import kind_of
+from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
 from modelweld.match import fit_once, refit, set_aside_shifted, take_strangers_back
 from modelweld.matching.algorithm1 import NEW
@@ -111,8 +111,8 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
         for stack, (key, values) in zip(stacks, old.values.items(), strict=True):
             if stack.values.shape[1] != values.shape[1]:
                 raise InputError(
-                    f"the site names something that no earlier one has (words, classes): array {key!r} now has "
-                    f"{stack.values.shape[1]} columns instead of {values.shape[1]}. Fuse all sites again."
+                    f"the site names something that no earlier one has (words, classes, features): array {key!r} now "
+                    f"has {stack.values.shape[1]} columns instead of {values.shape[1]}. Fuse all sites again."
                 )
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
@@ -126,7 +126,8 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
 def _as_before(models: list[LocalModel]) -> list[LocalModel]:
     """All models arranged as `fuse` has them; with standard errors, if those that were fused have some."""
     kind, weighed = kind_of(models), any(model.variance for model in models)
-    alike = check_models(kind.harmonise(models))
+    alike = kind.arrange(models)
+    name_doubts(kind, models, alike)
     return kind.weigh(alike) if weighed else alike
 
 

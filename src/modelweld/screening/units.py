@@ -127,8 +127,9 @@ def totals_of(model: LocalModel, means: Array, variances: Array, counts: Array) 
     >>> totals_of(model, np.array([[0.0], [4.0]]), np.ones((2, 1)), np.array([3.0, 1.0])).deviation.tolist()
     [2.0]
     """
-    spherical = variances.shape[1] > 1 and bool((variances == variances[:, :1]).all())
     weight = counts[:, None] * (np.asarray(model.weight.get("means", np.ones(means.shape))) > 0)
+    seen = variances[:, weight.any(axis=0)]
+    spherical = seen.shape[1] > 1 and bool((seen == seen[:, :1]).all())
     number = weight.sum(0)
     if not (number > 0).any():
         return None

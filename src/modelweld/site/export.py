@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +34,7 @@ def export(
     counts: ArrayLike | None = None,
     X: object = None,
     units: Mapping[str, str] | None = None,
+    lacks: Sequence[str] | None = None,
     noise: float | Mapping[str, ArrayLike] | None = None,
     seed: int | None = None,
     allow_small: bool = False,
@@ -59,6 +61,8 @@ def export(
         with its rows.
     units : mapping of str to str, optional
         Units of features; sites that state different ones should not be fused.
+    lacks : sequence of str, optional
+        Features of the other sites that this one never measured, as in `modelweld.read`.
     noise : float or mapping of str to float or array, optional
         Standard deviation of Gaussian noise to add: for all arrays that decide the matching, or by array; a number, or
         one per feature. Its square is added to the array's `variance`.
@@ -95,7 +99,7 @@ def export(
       means      component, feature  2 x 2  variance
       variances  component, feature  2 x 2
       counts     component           2
-    Also: names of 2 features, counted.
+    Beside them: names of 2 features; whether counts are numbers of points, or shares.
     Points behind the smallest component: ...
     Nothing was written.
     """
@@ -112,6 +116,7 @@ def export(
         check_counts(local)
     rows = getattr(model, "X_train_", None) if X is None else X
     check_rows(local, rows)
+    local = read(local, lacks=lacks or ())
     concerns = find_concerns(local, compared=rows is not None)
     for concern in concerns:
         warn_user(concern, DisclosureWarning)
@@ -145,7 +150,7 @@ def _load(model: object) -> object:
 
 def _read(model: object, site: str, features: Sequence[str] | None, facts: Mapping[str, object]) -> LocalModel:
     """The model's parameters, told what its adapter wants to know of what is known."""
-    told = {name: fact for name, fact in facts.items() if fact is not None}
+    told: dict[str, Any] = {name: fact for name, fact in facts.items() if fact is not None}
     if isinstance(model, LocalModel):
         if told.keys() - {"X"} or features is not None:
             raise InputError("a LocalModel says everything itself: give features, counts and facts when it is made.")

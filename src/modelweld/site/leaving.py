@@ -15,6 +15,25 @@ from modelweld.inputs.local_model import Array, LocalModel
 if TYPE_CHECKING:
     from rich.table import Table
 
+FACTS = {
+    "counted": "whether counts are numbers of points, or shares",
+    "undone": "which scalers were undone",
+    "units": "units of the features",
+    "noisy": "which arrays have noise",
+    "dropped": "which tables lost small cells",
+    "labels": "labels of the classes",
+    "activation": "the activation between layers",
+    "documents": "the number of documents",
+    "n_trials": "the number of trials",
+    "named_columns": "whether its columns had names",
+    "named_symbols": "whether its codes had names",
+    "correlation_time": "over how many frames they resemble each other",
+    "end": "what follows the last layer",
+    "dtype": "the type of its numbers",
+    "kernel": "the kernel's name",
+}
+"""What else leaves, in words."""
+
 
 @dataclass(frozen=True)
 class Leaving:
@@ -88,7 +107,7 @@ class Report:
         found = [f"names of {number} {coordinate}s" for coordinate, number in self.names.items()]
         points = "not said" if self.smallest is None else f"{self.smallest:g}"
         return [
-            f"Also: {', '.join([*found, *self.facts]) or 'nothing'}.",
+            f"Beside them: {'; '.join([*found, *(FACTS.get(fact, fact) for fact in self.facts)]) or 'nothing'}.",
             f"Points behind the smallest component: {points}.",
             *(f"Take care: {concern}" for concern in self.concerns),
             f"Written: {self.path}" if self.path is not None else "Nothing was written.",

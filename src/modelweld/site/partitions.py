@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from inspect import Parameter, signature
+from typing import Any
 
 from modelweld.errors import InputError
 from modelweld.libraries import asked_by_adapter
@@ -56,7 +57,7 @@ def is_data(data: object) -> bool:
     return hasattr(data.get("X") if isinstance(data, Mapping) else data, "shape")
 
 
-def keep_wanted(model: object, facts: Mapping[str, object]) -> dict[str, object]:
+def keep_wanted(model: object, facts: Mapping[str, object]) -> dict[str, Any]:
     """Of what is known, that which the model's adapter wants to know."""
     asked = asked_by_adapter(model)
     return {name: fact for name, fact in facts.items() if name in asked and fact is not None}
