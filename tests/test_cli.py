@@ -180,6 +180,7 @@ def everywhere():
         yield ("report", name, "--json"), says
         yield ("remove", name, "good", "--out", "new.safetensors"), says
         yield ("apply", name, "points.csv"), says
+        yield ("model", name, "--out", "fused.skops"), says
         yield ("compare", name, "fused.safetensors"), says
         yield ("compare", "fused.safetensors", name), says
         if name not in WITH_SITES:
@@ -188,10 +189,14 @@ def everywhere():
 
 MIXED_UP = [
     (("fuse", "none*.safetensors"), "no file matches"),
-    (("fuse", "fused.safetensors", "good.safetensors"), "it is a fusion, not a site's model"),
+    (("fuse", "fused.safetensors"), "it is a fusion, not a site's model"),
     (("fuse", "good.safetensors", "other.safetensors"), "lacks 'x'"),
     (("fuse", "good.safetensors", "chain.safetensors"), "different kinds"),
-    (("fuse", "good.safetensors", "good.safetensors", "twin.safetensors"), "comes more than once"),
+    (("fuse", "good.safetensors", "./good.safetensors"), "is named more than once"),
+    (("fuse", "good.safetensors", "twin.safetensors"), "comes more than once, with different values"),
+    (("fuse", "good.safetensors", "--family", "normal"), "--family is one of Gaussian, Directions"),
+    (("fuse", "good.safetensors", "--prior", "flat"), "--prior is one of auto, BetaBernoulli, Spectrum"),
+    (("fuse", "good.safetensors", "--preset", "ours"), "preset"),
     (("fuse", "good.safetensors", "--copies", "perhaps"), "auto, yes or no"),
     (("fuse", "good.safetensors", "--search", "wild"), "'auto', 'plain' or 'thorough'"),
     (("fuse", "good.safetensors", "--twins", "twice"), "'once' or 'independent'"),
@@ -217,12 +222,21 @@ MIXED_UP = [
     (("apply", "fused.safetensors", "points.csv", "--how", "magic"), "how is one of"),
     (("apply", "fused.safetensors", "points.csv", "--out", "good.safetensors"), "is there already"),
     (("apply", "arrays.safetensors", "points.csv"), "these sites sent arrays, not models"),
+    (("model", "fused.safetensors", "--out", "good.safetensors"), "is there already"),
+    (("model", "fused.safetensors", "--out", "fused.onnx"), "fused models are written as .skops"),
+    (("model", "fused.safetensors", "--out", "new.safetensors"), "not written as .safetensors"),
+    (("model", "fused.safetensors", "--out", "fused.skops", "--how", "magic"), "how is one of"),
+    (("model", "fused.safetensors", "--out", "fused.skops", "--features", "x,z"), "chosen among 'x', 'y'"),
+    (("model", "arrays.safetensors", "--out", "fused.skops"), "these sites sent arrays, not models"),
     (("compare", "fused.safetensors", "strangers.safetensors"), "no site"),
     (("verdict", "fused.safetensors", "--level", "2"), "between 0 and 1"),
     (("export", "missing.skops"), "missing.skops"),
     (("export", "torn.skops"), "torn.skops"),
     (("export", "good.safetensors", "--features", "a,b", "--out", "new.safetensors"), "says everything itself"),
     (("export", "good.safetensors", "--out", "fused.safetensors"), "is there already"),
+    (("export", "good.safetensors", "--out", "new.safetensors", "--units", "x"), "feature=unit"),
+    (("export", "good.safetensors", "--out", "new.safetensors", "--lacks", "x"), "the site has 'x'"),
+    (("export", "good.safetensors", "--out", "new.safetensors", "--X", "points.txt"), "a .csv or a .npy file"),
 ]
 
 
@@ -371,6 +385,6 @@ def test_help_is_there_for_every_command(run):
     code, said, _ = run("--help")
     assert code == 0
     at_a_site, later = ["export", "inspect", "validate"], ["add", "remove", "compare"]
-    for command in [*at_a_site, "fuse", "verdict", "report", "apply", *later, "simulate", "demo", "adapters"]:
+    for command in [*at_a_site, "fuse", "verdict", "report", "model", "apply", *later, "simulate", "demo", "adapters"]:
         assert command in said
         assert run(command, "--help")[0] == 0

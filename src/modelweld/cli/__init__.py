@@ -1,9 +1,9 @@
 """The command line: ``modelweld --help``.
 
 One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, verdict, report, add,
-remove, apply, compare), `trials` (simulate, demo, adapters) and `studies` (reproduce). Everything they do is the
-library's; here are arguments, messages and exit codes: 0 done, 1 bad input (one line that says what, where and what to
-do), 2 wrong usage.
+remove, compare), `use` (model, apply), `trials` (simulate, demo, adapters) and `studies` (reproduce). Everything they
+do is the library's; here are arguments, messages (`messages`, `words`) and exit codes: 0 done, 1 bad input (one line
+that says what, where and what to do), 2 wrong usage.
 
 Internal: docs/public.md says what is not.
 """
@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from modelweld.cli import centre, site, studies
+from modelweld.cli import centre, site, studies, use
 from modelweld.cli import trials as bench
 from modelweld.cli.messages import problems_in_words
 
@@ -24,9 +24,10 @@ app = typer.Typer(
     context_settings={"max_content_width": 120},
     rich_markup_mode=None,  # plain help: loading rich would take longer than all the rest
     help="Fuse models that were trained apart, from their parameters alone.",
-    epilog="At a site: export. At the centre: validate, fuse, verdict, report, apply. Later: add, remove, compare.",
+    epilog="At a site: export. At the centre: validate, fuse, verdict, report. To use it: model, apply. Later: add, "
+    "remove, compare.",
 )
-for part in (site, centre, bench, studies):
+for part in (site, centre, use, bench, studies):
     part.register(app)
 
 

@@ -1,26 +1,27 @@
-"""Commands for the person at the centre: fuse files, look at the page, use the model, let sites come and go."""
+"""Commands for the person at the centre: fuse files, look at the page, let sites come and go."""
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
 
 import typer
 
-from modelweld.cli.messages import result, result_json, say
+from modelweld.cli.messages import result, result_json
 from modelweld.cli.site import Force, Json
+from modelweld.cli.use import FusionFile
+from modelweld.cli.words import FAMILIES, PRIORS
 from modelweld.progress import show_progress
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
     from modelweld.revision.slim import SlimFusion
 
-FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
 TwinRule: TypeAlias = Literal["once", "independent"]
 Search: TypeAlias = Literal["auto", "plain", "thorough"]
+Preset: TypeAlias = Literal["paper", "authors"]
 """What `fuse` takes; it says so itself if it is given something else."""
 
 Seed = Annotated[int, typer.Option(help="Draws the order of sites in each sweep.")]
@@ -28,7 +29,7 @@ Seed = Annotated[int, typer.Option(help="Draws the order of sites in each sweep.
 
 def register(app: typer.Typer) -> None:
     """Add these commands."""
-    for command in (fuse, verdict, report, add, remove, apply, compare):
+    for command in (fuse, verdict, report, add, remove, compare):
         app.command()(command)
 
 
@@ -36,6 +37,9 @@ def fuse(
     paths: Annotated[list[str], typer.Argument(help="Files of sites, folders of them, or patterns.")],
     out: Annotated[Path, typer.Option(help="Where to write the fusion.")] = Path("fusion.safetensors"),
     page: Annotated[Path | None, typer.Option("--report", help="Also write the page here.")] = None,
+    family: Annotated[str, typer.Option(help=f"How values scatter, default by the kind of model: {FAMILIES}.")] = "",
+    prior: Annotated[str, typer.Option(help=f"How probable matchings are: {PRIORS}.")] = "auto",
+    preset: Annotated[str | None, typer.Option(help="paper or authors: replicate that setting.")] = None,
     seed: Seed = 0,
     copies: Annotated[str, typer.Option(help="auto, yes or no: may a site hold an atom in pieces?")] = "auto",
     search: Annotated[str, typer.Option(help="auto, plain or thorough.")] = "auto",
@@ -44,28 +48,36 @@ def fuse(
     json: Json = False,
 ) -> None:
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
-    from modelweld.cli.paths import check_free, expand_patterns, leave_fusions_out, sites_of
+    from modelweld.cli.paths import expand_patterns, sites_of
+    from modelweld.cli.words import family_in, prior_in
     from modelweld.errors import InputError
     from modelweld.files import save
+    from modelweld.files.new_file import check_free
     from modelweld.fuse import fuse as fuse_models
 
     chosen: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
     if copies not in chosen:
         raise InputError(f"--copies is auto, yes or no; found {copies!r}.")
-    check_free(out, force)
-    if page is not None:
-        check_free(page, force)
+    families, prior_of = family_in(family), prior_in(prior)
+    for path in (out, page):
+        if path is not None:
+            check_free(path, force=force)
     files = expand_patterns(paths)
-    own = [file for file in files if file == out]  # what the shell makes of *.safetensors, the second time
-    files = [*(file for file in files if file != out), *leave_fusions_out(own)]
     with show_progress("fusing"):
         sites = sites_of(files)
         fusion = fuse_models(
-            sites, seed=seed, copies=chosen[copies], search=cast(Search, search), twins=cast(TwinRule, twins)
+            sites,
+            families,
+            prior_of,
+            preset=cast("Preset | None", preset),
+            seed=seed,
+            copies=chosen[copies],
+            search=cast(Search, search),
+            twins=cast(TwinRule, twins),
         )
     save(fusion, out, force=force)
     if page is not None:
-        _write_page(fusion, page)
+        _write_page(fusion, page, force)
     _tell_written(fusion, out, json, f", page {page}" if page else "")
 
 
@@ -95,24 +107,27 @@ def report(
     json: Annotated[bool, typer.Option("--json", help="Print the page's numbers instead of writing it.")] = False,
 ) -> None:
     """One page about a fusion, in a single file: open it in any browser, offline."""
-    from modelweld.cli.paths import check_free, fusion_of
+    from modelweld.cli.paths import fusion_of
+    from modelweld.files.new_file import check_free
     from modelweld.report.numbers import numbers_of
 
+    if not json:
+        check_free(out, force=force)
     found = fusion_of(fusion)
     if json:
         with show_progress("computing the numbers"):
             numbers = numbers_of(found)
         result_json(numbers)
         return
-    _write_page(found, check_free(out, force))
+    _write_page(found, out, force)
     result(f"written to {out}")
 
 
-def _write_page(fusion: Fusion, path: Path) -> None:
+def _write_page(fusion: Fusion, path: Path, force: bool) -> None:
     from modelweld.report import write_report
 
     with show_progress("writing the page"):
-        write_report(fusion, path, force=True)
+        write_report(fusion, path, force=force)
 
 
 def add(
@@ -157,10 +172,10 @@ def remove(
 
 def _revise(revised: Callable[[], Fusion | SlimFusion], target: Path, force: bool, json: bool) -> None:
     """Look whether there is room for the file, then make the fusion, write it and say what it is."""
-    from modelweld.cli.paths import check_free
     from modelweld.files import save
+    from modelweld.files.new_file import check_free
 
-    check_free(target, force)
+    check_free(target, force=force)
     found = revised()
     save(found, target, force=force)
     _tell_written(found, target, json)
@@ -175,37 +190,6 @@ def _tell_written(fusion: Fusion | SlimFusion, path: Path, json: bool, more: str
         result_json({**content, "file": str(path)})
     else:
         result(f"{spell_content(content)}\nwritten to {path}{more}")
-
-
-def apply(
-    fusion: FusionFile,
-    data: Annotated[Path, typer.Argument(help="A csv file with one row per point and a header.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write labels and scores; default: standard output.")
-    ] = None,
-    how: Annotated[
-        str | None, typer.Option(help="How the fused model is made: density, moments, atoms, ... (docs/models.md).")
-    ] = None,
-    force: Force = False,
-) -> None:
-    """Use the fused model on a table: a label for each row, and a score where the model gives one."""
-    from modelweld.cli.paths import check_free, fusion_of
-    from modelweld.cli.points import ask_model, read_points
-
-    if out is not None:
-        check_free(out, force)
-    found = fusion_of(fusion)
-    with show_progress("using the fused model"):
-        model = found.model(how)
-        header, lines = ask_model(model, read_points(data, found.models[0].coordinates.get("feature")))
-    if out is None:
-        result("\n".join(",".join(line) for line in [header, *lines]))
-        return
-    part = out.with_name(out.name + ".part")
-    with part.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *lines])
-    part.replace(out)
-    say(f"{len(lines)} rows written to {out}")
 
 
 def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:

@@ -10,6 +10,11 @@ from contextlib import contextmanager
 
 import typer
 
+from modelweld.cli.words import spoken
+
+SAID: list[str] = []
+"""Warnings of this run: each is said once, also where a result has it among its reasons."""
+
 
 @contextmanager
 def problems_in_words() -> Iterator[None]:
@@ -20,7 +25,7 @@ def problems_in_words() -> Iterator[None]:
         try:
             yield
         except (InputError, OSError) as wrong:
-            say(f"error: {_one_line(wrong)}")
+            say(f"error: {spoken(_one_line(wrong))}")
             sys.exit(1)
 
 
@@ -48,9 +53,14 @@ def printable(text: str) -> str:
 def _warnings_in_words() -> Iterator[None]:
     from modelweld.errors import ModelweldWarning
 
+    SAID.clear()
+
     def show(message: Warning | str, category: type[Warning], *rest: object, **more: object) -> None:
         if issubclass(category, ModelweldWarning):
-            say(f"warning: {_one_line(message)}")
+            text = spoken(_one_line(message))
+            if text not in SAID:
+                SAID.append(text)
+                say(f"warning: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", ModelweldWarning)

@@ -12,27 +12,20 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.files.file_errors import naming, size_of
 from modelweld.files.limits import LARGEST_TABLE
-from modelweld.inputs.local_model import Array
+from modelweld.files.numpy_files import read_npy
+from modelweld.inputs.local_model import Array, check_values
 
 
 def read_points(path: Path, features: Sequence[str] | None) -> Array:
     """The columns of a csv file that the model needs, in its order."""
-    with naming(path):
-        size_of(path, LARGEST_TABLE)
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in csv.reader(file) if line]
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(
-            f"{path}: is not a csv file: text in UTF-8, one row per point. Save the table as csv."
-        ) from None
-    if len(lines) < 2:
-        raise InputError(f"{path}: needs a header and at least one row.")
-    header, *body = lines
+    header, *body = _lines(path)
     wanted = list(features) if features is not None else header
     lacking = [name for name in wanted if name not in header]
     if lacking:
-        raise InputError(f"{path}: has no column {lacking[0]!r}; the model needs {', '.join(wanted)}.")
+        raise InputError(
+            f"{path}: has no column {lacking[0]!r}; the model needs {', '.join(wanted)}. Of a mixture, --features asks "
+            "for some of them."
+        )
     twice = [name for name in wanted if header.count(name) > 1]
     if twice:
         raise InputError(f"{path}: column {twice[0]!r} comes twice; which one is meant cannot be known.")
@@ -50,6 +43,48 @@ def read_points(path: Path, features: Sequence[str] | None) -> Array:
             if not np.isfinite(values[i, j]):
                 raise InputError(f"{path}: line {i + 2}, column {header[column]!r}: a finite number is needed.")
     return values
+
+
+def header_of(path: Path) -> list[str]:
+    """Names of the columns of a csv file."""
+    return _lines(path)[0]
+
+
+def _lines(path: Path) -> list[list[str]]:
+    """Header and rows of a csv file."""
+    with naming(path):
+        size_of(path, LARGEST_TABLE)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file) if line]
+    except (UnicodeDecodeError, csv.Error):
+        raise InputError(
+            f"{path}: is not a csv file: text in UTF-8, one row per point. Save the table as csv."
+        ) from None
+    if len(lines) < 2:
+        raise InputError(f"{path}: needs a header and at least one row.")
+    return lines
+
+
+def read_data(path: Path, model: object, features: Sequence[str] | None) -> tuple[Array, list[str] | None]:
+    """A site's own data, and the names of its columns: those asked for, else the model's, else the file's."""
+    named = getattr(model, "feature_names_in_", None) if features is None else features
+    names = None if named is None else list(map(str, named))
+    if path.suffix.lower() == ".csv":
+        X = read_points(path, names)
+        names = header_of(path) if names is None else names
+    else:
+        with naming(path):
+            if path.suffix.lower() != ".npy":
+                raise InputError(f"the data are a .csv or a .npy file; found {path.suffix or 'no ending'!r}.")
+            X = check_values(read_npy(path)["values"], "the data")
+    wanted = getattr(model, "n_features_in_", X.shape[-1])
+    if X.ndim != 2 or X.shape[1] != wanted:
+        raise InputError(
+            f"{path}: the model was fitted on {wanted} columns, and the data have shape {X.shape}. Say which columns: "
+            "--features, by their names in a csv file."
+        )
+    return X, names
 
 
 def ask_model(model: object, X: Array) -> tuple[list[str], list[list[str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,6 +29,11 @@ def export(
     site: Annotated[str, typer.Option(help="A name for the site: a pseudonym will do.")] = "",
     features: Annotated[str, typer.Option(help="Names of the features, separated by commas.")] = "",
     n: Annotated[int | None, typer.Option(help="Number of points the model was fitted on, if it forgot.")] = None,
+    data: Annotated[
+        Path | None, typer.Option("--X", help="The site's data, .csv or .npy, to count points with: it does not leave.")
+    ] = None,
+    units: Annotated[str, typer.Option(help="Units of the features: age=years,weight=kg.")] = "",
+    lacks: Annotated[str, typer.Option(help="Features of the other sites that this one never measured.")] = "",
     noise: Annotated[float | None, typer.Option(help="Standard deviation of noise to add; it travels along.")] = None,
     allow_small: Annotated[
         bool, typer.Option("--allow-small", help="Let components and cells of fewer than five points leave.")
@@ -39,20 +45,29 @@ def export(
     json: Json = False,
 ) -> None:
     """Write what leaves a site: parameters and counts, nothing else. Shows what that is."""
-    from modelweld.cli.paths import check_free
+    from modelweld.cli.points import read_data
+    from modelweld.cli.words import names_in, spoken, units_in
+    from modelweld.errors import DisclosureWarning
     from modelweld.files import read_any
+    from modelweld.files.new_file import check_free
     from modelweld.files.skops_model import read_skops
     from modelweld.site.export import export as write
 
     fitted: object = read_skops(model) if model.suffix == ".skops" else read_any(model)
     facts: dict[str, Any] = {} if n is None else {"n": n}
-    check_free(out, force)
-    with show_progress("looking at what leaves"):
+    check_free(out, force=force)
+    names = names_in(features)
+    if data is not None:
+        facts["X"], names = read_data(data, fitted, names)
+    with show_progress("looking at what leaves"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DisclosureWarning)  # the report says it
         report = write(
             fitted,
             out,
             site=site or out.stem,
-            features=[name.strip() for name in features.split(",")] if features else None,
+            features=names,
+            units=units_in(units),
+            lacks=names_in(lacks),
             noise=noise,
             allow_small=allow_small,
             drop_small=drop_small,
@@ -60,9 +75,9 @@ def export(
             **facts,
         )
     if json:
-        result_json(asdict(report))
+        result_json({**asdict(report), "concerns": [spoken(concern) for concern in report.concerns]})
     else:
-        result(str(report))
+        result(spoken(str(report)))
 
 
 def inspect(path: Annotated[Path, typer.Argument(help="A site's file, or a fusion.")], json: Json = False) -> None:
@@ -81,12 +96,14 @@ def validate(
     paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")], json: Json = False
 ) -> None:
     """Check files of sites: each for itself, and whether they describe the same things."""
-    from modelweld.cli.paths import check_once, expand_patterns
+    from modelweld.cli.paths import expand_patterns
+    from modelweld.cli.words import spoken
     from modelweld.errors import InputError
     from modelweld.files import read_sites
-    from modelweld.inputs.alignment import check_models
-    from modelweld.kinds import kind_of
+    from modelweld.inputs.site_names import site_names
+    from modelweld.kinds import kind_of, name_doubts
     from modelweld.progress import track
+    from modelweld.report.text import several
 
     problems: dict[str, str] = {}
     good = []
@@ -96,18 +113,19 @@ def validate(
             try:
                 good += read_sites(path)
             except (InputError, OSError) as wrong:
-                problems[str(path)] = " ".join(str(wrong).split())
+                problems[str(path)] = spoken(" ".join(str(wrong).split()))
     if len(good) > 1:
         try:
-            check_once(good)
-            check_models(kind_of(good).harmonise(good))
+            site_names(good)
+            kind = kind_of(good)
+            name_doubts(kind, good, kind.arrange(good))
         except InputError as wrong:
-            problems["together"] = " ".join(str(wrong).split())
+            problems["together"] = spoken(" ".join(str(wrong).split()))
     if json:
         result_json({"sites": [m.site for m in good], "problems": problems})
     else:
         for m in good:
-            result(f"{m.site}: {', '.join(f'{size} {name}s' for name, size in m.sizes.items())}")
+            result(f"{m.site}: {', '.join(several(size, name) for name, size in m.sizes.items())}")
         for where, problem in problems.items():
             say(f"error: {problem}" if where != "together" else f"error: together: {problem}")
     if problems:

@@ -7,9 +7,12 @@ from typing import Literal, TypedDict
 
 import numpy as np
 
+from modelweld.cli.messages import SAID
+from modelweld.cli.words import spoken
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import arrays_of
+from modelweld.report.text import several
 from modelweld.revision.slim import SlimFusion
 
 ArrayContent = TypedDict(
@@ -140,15 +143,17 @@ def spell_content(content: Content) -> str:
     """The same for people."""
     if content["what"] == "slim fusion":
         return (
-            f"slim fusion of {content['sites']:,} sites, without their values: {content['K']:,} {content['set']}s from "
-            f"{content['parameters']:,}\narrays: {_some(content['arrays'])}\nobjective {content['objective']:.3f}"
+            f"slim fusion of {several(content['sites'], 'site')}, without their values: "
+            f"{several(content['K'], content['set'])} from {content['parameters']:,}\n"
+            f"arrays: {_some(content['arrays'])}\nobjective {content['objective']:.3f}"
         )
     if content["what"] == "fusion":
-        lines = [f"fusion of {len(content['sites'])} sites: {_some(content['sites'])}"]
+        lines = [f"fusion of {several(len(content['sites']), 'site')}: {_some(content['sites'])}"]
         for name, found in content["sets"].items():
             aside = f", {found['set aside']} set aside" if found["set aside"] else ""
-            lines.append(f"{found['K']} {name}s from {found['parameters']}{aside}")
-            lines += [f"  {reason}" for reason in found["reasons"]]
+            lines.append(f"{several(found['K'], name)} from {found['parameters']:,}{aside}")
+            reasons = [spoken(reason) for reason in found["reasons"]]
+            lines += [f"  {reason}" for reason in reasons if not any(said.startswith(reason) for said in SAID)]
         return "\n".join([*lines, f"objective {content['objective']:.3f}"])
     lines = [f"site {content['site'] or '(no name)'}: {content['kind'] or 'arrays'}"]
     for name, array in content["arrays"].items():

@@ -29,14 +29,14 @@ def simulate(
     json: Json = False,
 ) -> None:
     """Draw sites that share some of a number of true atoms, to try the other commands on."""
-    from modelweld.cli.paths import check_free
     from modelweld.files import save
+    from modelweld.files.new_file import check_free
     from modelweld.inputs.local_model import LocalModel
     from modelweld.studies.simulate import sparse
 
     drawn = sparse(atoms, sites, dimensions, noise, spread, 1.0, 1.0, seed=seed)
     out.mkdir(parents=True, exist_ok=True)
-    paths = [check_free(out / f"site{j + 1}.safetensors", force) for j in range(sites)]
+    paths = [check_free(out / f"site{j + 1}.safetensors", force=force) for j in range(sites)]
     for path, values in zip(paths, drawn.values, strict=True):
         save(LocalModel({"values": values}, {"values": ("atom", None)}, site=path.stem), path, force=force)
     if json:

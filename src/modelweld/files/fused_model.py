@@ -1,0 +1,76 @@
+"""A fitted model for the sites to use, in a file of its library's kind: `modelweld model`.
+
+A skops file names the classes it holds and builds none that its reader does not trust. A joblib file is a pickle: who
+loads it runs whatever it says, so it is written only where its name asks for one. Weights of a torch network are
+tensors and nothing else; which layers they belong to stands beside them in words.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from modelweld.errors import InputError
+from modelweld.files.new_file import whole_file
+
+if TYPE_CHECKING:
+    from torch.nn import Module
+
+ENDINGS = {
+    ".skops": "safe to load (extra 'safe')",
+    ".joblib": "a pickle, which runs code when it is loaded",
+    ".safetensors": "weights of a torch network",
+}
+"""Endings of such files, and what they are."""
+
+
+def save_model(model: object, path: str | os.PathLike[str], *, force: bool = False) -> str:
+    """Write a fitted model, and say how it is loaded.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sklearn.cluster import KMeans
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(KMeans(1, n_init=1).fit([[0.0], [1.0]]), f"{folder}/fused.skops").replace(folder, "here")
+    "skops.io.load('here/fused.skops')"
+    """
+    where = Path(path)
+    network = any(cls.__module__.startswith("torch.nn") for cls in type(model).__mro__)
+    if where.suffix not in ENDINGS:
+        known = ", ".join(f"{ending} ({what})" for ending, what in ENDINGS.items())
+        raise InputError(f"{str(path)!r}: fused models are written as {known}; found {where.suffix or 'no ending'!r}.")
+    if network != (where.suffix == ".safetensors"):
+        fits = ".safetensors" if network else ".skops"
+        raise InputError(
+            f"{str(path)!r}: a {type(model).__name__} is not written as {where.suffix}: call the file something{fits}, "
+            "or write it from Python, fusion.model()."
+        )
+    with whole_file(where, force=force) as part:
+        return {".skops": _skops, ".joblib": _joblib, ".safetensors": _weights}[where.suffix](model, part, where)
+
+
+def _skops(model: object, part: Path, path: Path) -> str:
+    try:
+        from skops import io
+    except ImportError:
+        raise InputError("skops files need 'skops', which is not installed: pip install modelweld[safe].") from None
+    io.dump(model, part)
+    unknown = io.get_untrusted_types(file=part)
+    return f"skops.io.load({str(path)!r}{f', trusted={unknown}' if unknown else ''})"
+
+
+def _joblib(model: object, part: Path, path: Path) -> str:
+    from joblib import dump
+
+    dump(model, part)
+    return f"joblib.load({str(path)!r})"
+
+
+def _weights(model: Module, part: Path, path: Path) -> str:
+    from safetensors.torch import save_file
+
+    layers = ", ".join(repr(module) for module in model.children())
+    save_file(model.state_dict(), part, metadata={"layers": layers})
+    return f"net = Sequential({layers}); net.load_state_dict(safetensors.torch.load_file({str(path)!r}))"
