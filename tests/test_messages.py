@@ -4,6 +4,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA, LatentDirichletAllocation
 from sklearn.ensemble import RandomForestClassifier
@@ -35,7 +36,9 @@ def test_models_that_are_not_fitted(model):
         modelweld.read(model, site="north")
 
 
-@pytest.mark.parametrize("one", [FITTED, modelweld.read(FITTED), 3.0], ids=["model", "LocalModel", "number"])
+@pytest.mark.parametrize(
+    "one", [FITTED, modelweld.read(FITTED), 3.0, X], ids=["model", "LocalModel", "number", "array"]
+)
 def test_one_model_instead_of_several(one):
     with pytest.raises(InputError, match=f"give one model per site, in a list .* found one {type(one).__name__}"):
         modelweld.fuse(one)
@@ -49,11 +52,14 @@ def test_a_mapping_names_sites():
     assert modelweld.fuse({"a": [[0.0]], "b": [[0.1]]}).sites == ["a", "b"]
 
 
-@pytest.mark.parametrize("number", [99, 2, -3])
-def test_sites_that_are_not_there(number):
+@pytest.mark.parametrize("number", [99, 2, -3, -1, 0.5, None, True])
+@pytest.mark.parametrize("ask", ["remove", "site", "conditional"])
+def test_sites_that_are_not_there(number, ask):
     fusion = modelweld.fuse([[[0.0], [5.0]], [[0.1], [5.1]]])
     with pytest.raises(InputError, match=f"numbered from 0 to 1; there is no site {number}"):
-        fusion.remove(number)
+        getattr(fusion, ask)(number)
+    with pytest.raises(InputError, match="there is no site 'north'; there are '0', '1'"):
+        getattr(fusion, ask)("north")
 
 
 def test_vocabularies_without_names():
@@ -71,6 +77,8 @@ def test_models_in_which_nothing_can_be_matched(model):
     model.fit(X, X[:, 0] > 4)
     with pytest.raises(InputError, match=r"nothing to match: average coefficients by their precision"):
         modelweld.read(model)
+    with pytest.raises(InputError, match=r"nothing to match"):
+        modelweld.read(clone(model))  # nor would a fit help
 
 
 @pytest.mark.torch
@@ -84,6 +92,8 @@ def test_networks_of_ones_own():
         modelweld.read(Net())
     with pytest.raises(InputError, match="state_dict does not say which activations"):
         modelweld.read(torch.nn.Linear(2, 2).state_dict())
+    with pytest.raises(InputError, match="state_dict does not say which activations"):
+        modelweld.fuse(torch.nn.Linear(2, 2).state_dict())
     with pytest.raises(InputError, match="found one Sequential"):
         modelweld.fuse(torch.nn.Sequential(torch.nn.Linear(2, 2)))
 

@@ -21,6 +21,7 @@ from modelweld.inputs.site_names import site_names
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
+from modelweld.libraries.unknown import is_state, remedy
 from modelweld.match import match
 from modelweld.matching.plan import Auto, Engine, Plan, Preset, Request, Search, TwinRule
 from modelweld.matching.result import Matching
@@ -111,7 +112,7 @@ def fuse(
     (4, True)
     """
     asked = Request(families, prior, preset, seed, copies, filter_outliers, search, max_sweeps, engine, twins)
-    given = receive(models.values() if isinstance(models, Mapping) else models)
+    given = receive(models)
     if isinstance(models, Mapping):
         given, names = _name_sites(given, list(map(str, models)))
     else:
@@ -142,12 +143,14 @@ def _name_sites(given: Sequence[Any], names: list[str]) -> tuple[list[Any], list
 NOTHING = "there is nothing to fuse: give at least one local model."
 
 
-def receive(models: str | os.PathLike[str] | Iterable[Any], nothing: str = NOTHING) -> list[Any]:
+def receive(models: str | os.PathLike[str] | Iterable[Any] | Mapping[str, Any], nothing: str = NOTHING) -> list[Any]:
     """What sites sent, as numbers: fitted models are read, and so are files, which may hold several sites."""
     check_several(models)
     several = [models] if isinstance(models, (str, os.PathLike)) else list(models)
+    names: list[Any] = several if isinstance(models, Mapping) else list(range(len(several)))
+    several = list(models.values()) if isinstance(models, Mapping) else several
     check_files(several)
-    given = [site for model in several for site in _receive(model)]
+    given = [site for name, model in zip(names, several, strict=True) for site in _receive(model, name)]
     if not given:
         raise InputError(nothing)
     return take_names(given)
@@ -156,7 +159,10 @@ def receive(models: str | os.PathLike[str] | Iterable[Any], nothing: str = NOTHI
 def check_several(models: object) -> None:
     """Refuse one model where one per site is asked for; some can be gone through as if they were several."""
     one = isinstance(models, LocalModel) or hasattr(models, "columns") or not isinstance(models, Iterable)
-    if one or hasattr(models, "named_parameters"):
+    table = getattr(models, "ndim", None) == 2 and hasattr(models, "__array__")
+    if isinstance(models, Mapping) and is_state(models):
+        raise InputError(remedy(models))
+    if one or table or hasattr(models, "named_parameters"):
         raise InputError(
             f"give one model per site, in a list or a dict by names of sites; found one {type(models).__name__}."
         )
@@ -170,12 +176,17 @@ def check_files(models: Sequence[object]) -> None:
         raise InputError(f"{twice!r}: is named more than once: each site sends one file. Name it once.")
 
 
-def _receive(model: Any) -> list[Any]:
+def _receive(model: Any, name: object) -> list[Any]:
     if isinstance(model, (str, os.PathLike)):
         from modelweld.files import read_sites
 
         return list(read_sites(model))
-    return [model if isinstance(model, LocalModel) or is_plain(model) else read(model)]
+    if isinstance(model, LocalModel) or is_plain(model):
+        return [model]
+    try:
+        return [read(model)]
+    except InputError as wrong:
+        raise type(wrong)(f"site {name}: {wrong}") from None
 
 
 def _fuse_arrays(

@@ -19,6 +19,9 @@ from modelweld.matching.sets import stack_of
 if TYPE_CHECKING:
     from modelweld.posterior.draws import Posterior
 
+SHOWN = 5
+"""Names of sites in a message before it says "and so many more"."""
+
 
 class Matched:
     """Models, sites, matchings and settings: the ground of `Questions`.
@@ -61,10 +64,15 @@ class Matched:
         return next(iter(self.matchings.values()))
 
     def number_of(self, site: int | str) -> int:
-        """The number of a site that is given by name or number."""
-        if site not in self.sites and site not in range(len(self.sites)):
-            raise InputError(f"there is no site {site!r}: give a name or a number below {len(self.sites)}.")
-        return self.sites.index(site) if isinstance(site, str) else site
+        """The number of a site that is given by name or number; negative ones count nothing."""
+        if isinstance(site, str):
+            if site in self.sites:
+                return self.sites.index(site)
+            more = f" and {len(self.sites) - SHOWN} more" if len(self.sites) > SHOWN else ""
+            raise InputError(f"there is no site {site!r}; there are {', '.join(map(repr, self.sites[:SHOWN]))}{more}.")
+        if isinstance(site, (int, np.integer)) and not isinstance(site, bool) and 0 <= site < len(self.sites):
+            return int(site)
+        raise InputError(f"sites are numbered from 0 to {len(self.sites) - 1}; there is no site {site!r}.")
 
     def named_set(self, set_name: str | None = None) -> tuple[str, Matching]:
         """The set of this name and its matching; None means the only one."""

@@ -197,6 +197,7 @@ def read(
 
 def _told(local: LocalModel, lacks: Sequence[str]) -> LocalModel:
     """The model, told what its site lacks."""
+    lacks = [lacks] if isinstance(lacks, str) else lacks
     if not lacks:
         return local
     if "feature" not in kind_of([local]).may_lack([local]):
@@ -220,6 +221,11 @@ def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts
         if "unexpected keyword" not in str(wrong) and "missing" not in str(wrong):
             raise
         raise InputError(f"{adapter.name}: {wrong}. See help({adapter.functions().__name__}.read).") from None
+    except ValueError as wrong:
+        if isinstance(wrong, (InputError, AttributeError)):  # ours, or that it is not fitted
+            raise
+        # data that do not fit the model, in its library's words
+        raise InputError(f"{f'site {site!r}: ' if site else ''}{adapter.name}: {wrong}") from wrong
     about = {"class": adapter.name, "version": adapter.version}
     return local.with_(site=site or local.site, facts={**local.facts, **about})
 
@@ -231,8 +237,8 @@ def adapter_of(model: object) -> Adapter:
             if (adapter.library, adapter.name.split(".")[-1]) == (cls.__module__.split(".")[0], cls.__name__):
                 return adapter
     raise InputError(
-        f"a {type(model).__module__}.{type(model).__name__} cannot be read. {remedy(model)} Known are "
-        f"{', '.join(adapter.name for adapter in adapters())}."
+        f"a {type(model).__module__}.{type(model).__name__} cannot be read. {remedy(model)} modelweld.adapters() lists "
+        "the classes that are known."
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-SINGLE = ("coef_", "estimators_", "tree_", "components_", "support_vectors_", "dual_coef_")
-"""What fitted models have that are no sets of interchangeable parts, or whose parts are not matched here."""
+SINGLE = ("ClassifierMixin", "RegressorMixin", "PCA", "IncrementalPCA", "TruncatedSVD", "LinearModel")
+"""Classes of scikit-learn whose models are no sets of interchangeable parts: coefficients, trees, axes in an order."""
 
 
 def remedy(model: object) -> str:
@@ -23,11 +23,11 @@ def remedy(model: object) -> str:
             "Networks are read as torch.nn.Sequential of Linear layers and activations: wrap its layers as one, "
             "Sequential(net.fc1, ReLU(), net.fc2), which shares their weights."
         )
-    if isinstance(model, Mapping) and any(type(part).__module__.startswith("torch") for part in model.values()):
+    if isinstance(model, Mapping) and is_state(model):
         return (
             "A state_dict does not say which activations lie between its layers: give the torch.nn.Sequential itself."
         )
-    if any(hasattr(model, name) for name in SINGLE):
+    if any(cls.__module__.startswith("sklearn.") and cls.__name__ in SINGLE for cls in type(model).__mro__):
         return (
             "It has no interchangeable parts, so there is nothing to match: average coefficients by their precision, "
             "or let the sites' predictions vote (an ensemble)."
@@ -36,3 +36,8 @@ def remedy(model: object) -> str:
         "Give its parameters as a LocalModel (named arrays and their axes), or write an adapter: two functions, see "
         "modelweld.libraries."
     )
+
+
+def is_state(given: Mapping[str, object]) -> bool:
+    """Whether these are a network's tensors by the names of its layers, and not sites by theirs."""
+    return any(str(name).endswith("weight") and type(part).__name__ == "Tensor" for name, part in given.items())

@@ -51,11 +51,7 @@ def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True,
 
 def without_site(fusion: Fusion, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
     """The fusion with one site less."""
-    if isinstance(site, str) and site not in fusion.sites:
-        raise InputError(f"there is no site {site!r}; there are {fusion.sites}.")
-    if not isinstance(site, str) and not -len(fusion.sites) <= site < len(fusion.sites):
-        raise InputError(f"sites are numbered from 0 to {len(fusion.sites) - 1}; there is no site {site}.")
-    gone = fusion.sites.index(site) if isinstance(site, str) else range(len(fusion.sites))[site]
+    gone = fusion.number_of(site)
     stay = [j for j in range(len(fusion.sites)) if j != gone]
     if not stay:
         raise InputError("the last site cannot be removed: nothing would be left.")

@@ -9,7 +9,7 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
-from modelweld.studies.hospitals import COLUMNS, DemoResult, Flags, run
+from modelweld.studies.hospitals import COLUMNS, DemoResult, Flags, has_measured, run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -135,7 +135,7 @@ def _patients_means(models: Sequence[LocalModel], held: Sequence[Flags]) -> Arra
 
 def _seen(model: LocalModel) -> Flags:
     """Which columns a hospital measured."""
-    return np.asarray(np.asarray(model.weight["means"])[0] > 0)
+    return has_measured(model)
 
 
 def _table(title: str) -> Table:

@@ -2,8 +2,8 @@
 
 Each hospital trains a Gaussian mixture on its own patients, in its own room, and sends the components' means,
 how well they are known and how many patients stand behind them. `fuse` finds out which components of
-different hospitals are the same group of patients. Switzerland never measured cholesterol and says so by
-weight 0.
+different hospitals are the same group of patients. Switzerland never measured cholesterol and says so
+(``lacks=["cholesterol"]``).
 
 The data are described in ``modelweld/studies/data/NOTICE.md``. Principal investigators: Andras Janosi (Budapest),
 William Steinbrunn (Zurich), Matthias Pfisterer (Basel), Robert Detrano (Long Beach and Cleveland).
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.libraries import read
 
 Flags = NDArray[np.bool_]
 """Which rows, or which columns."""
@@ -64,7 +65,7 @@ class DemoResult:
     Attributes
     ----------
     models : list of LocalModel
-        One per hospital.
+        One per hospital, features in the order of `COLUMNS`.
     patients : list of int
         How many patients each hospital learned from.
     fusion : Fusion
@@ -85,7 +86,7 @@ class DemoResult:
     @property
     def numbers_sent(self) -> int:
         """Means and standard errors of what was measured, and two numbers of patients, all and ill ones."""
-        seen = sum(int((np.asarray(model.weight["means"]) > 0).sum()) for model in self.models)
+        seen = sum(int(has_measured(model).sum()) * model.sizes["component"] for model in self.models)
         return 2 * seen + 2 * sum(model.sizes["component"] for model in self.models)
 
 
@@ -112,7 +113,8 @@ def run(seed: int = 0) -> DemoResult:
         measured, ill = load_hospital(hospital)
         models.append(train(measured, ill, site=name, seed=seed))
         patients.append(len(_complete(measured)[0]))
-    return DemoResult(models, patients, fuse(models, seed=seed))
+    fusion = fuse(models, seed=seed)
+    return DemoResult(fusion.models, patients, fusion)
 
 
 def load_hospital(hospital: str) -> tuple[Array, Array]:
@@ -146,8 +148,8 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
     Parameters
     ----------
     measured : array (n, D)
-        Measurements. A column without any value was not measured: it is sent with weight 0. Of the others,
-        patients with a missing value are left out.
+        Measurements, as in `COLUMNS`. A column without any value was not measured: the hospital lacks it. Of the
+        others, patients with a missing value are left out.
     ill : array (n,)
         Whether each patient is ill. This rides along and has no part in the fit, nor in the fusion.
     site : str
@@ -189,18 +191,23 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
     best = min(fits, key=lambda fit: float(fit.bic(standard)))
     belongs = best.predict_proba(standard)
     counts = belongs.sum(axis=0)
-    means, variance, weight = np.zeros((3, len(counts), len(seen)))
-    means[:, seen] = centre + unit * best.means_
-    variance[:, seen] = unit**2 * best.covariances_ / counts[:, None]
-    weight[:, seen] = 1.0
-    return LocalModel(
-        arrays={"means": means, "counts": counts, "ill": belongs.T @ ill[kept]},
-        axes={"means": ("component", None), "counts": ("component",), "ill": ("component",)},
-        variance={"means": variance},
-        weight={"means": weight},
+    names = [(name, unit_of) for (name, _, unit_of, _), _ in zip(COLUMNS.values(), seen, strict=False)]
+    local = LocalModel(
+        arrays={"means": centre + unit * best.means_, "counts": counts, "ill": belongs.T @ ill[kept]},
+        axes={"means": ("component", "feature"), "counts": ("component",), "ill": ("component",)},
+        variance={"means": unit**2 * best.covariances_ / counts[:, None]},
         riding=["counts", "ill"],
         site=site,
+        coordinates={"feature": [name for (name, _), own in zip(names, seen, strict=True) if own]},
+        facts={"units": {name: unit_of for (name, unit_of), own in zip(names, seen, strict=True) if own}},
     )
+    return read(local, lacks=[name for (name, _), own in zip(names, seen, strict=True) if not own])
+
+
+def has_measured(model: LocalModel) -> Flags:
+    """Which features a hospital has measured."""
+    means = np.asarray(model.arrays["means"])
+    return np.asarray(np.asarray(model.weight.get("means", np.ones(means.shape)))[0] > 0)
 
 
 def _complete(measured: Array) -> tuple[Array, Flags, Flags]:
