@@ -117,6 +117,7 @@ class Mixture(Kind):
     name = "mixture"
     plural = "mixtures"
     hows = HOWS
+    shown = ("means",)
 
     def layout(self, model: LocalModel) -> Layout:
         """What a mixture must look like."""
