@@ -27,8 +27,9 @@ MOST_FITTED = 5_000
 class Values:
     """Local values (N, D) and global ones (K, D) of all arrays that decided a matching, side by side.
 
-    `seen` says which local values are known, `columns` what they are called, `keys` which arrays they are from. If
-    global values are `shares` (they add up to one), local ones were made so.
+    `seen` says which local values are known, `columns` what they are called, `keys` which arrays they are from,
+    `labels` (N,) whose global value each is. If global values are `shares` (they add up to one), local ones were made
+    so.
     """
 
     local: Array
@@ -37,6 +38,7 @@ class Values:
     columns: list[str]
     shares: bool
     keys: tuple[Key, ...]
+    labels: Index
 
 
 def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = None) -> Values:
@@ -59,7 +61,9 @@ def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = No
         seen.append(known)
         names = columns_of(fusion.models[0], key, set_name, fusion.matchings)
         columns += [f"{key} {name}".strip() for name in names] if len(keys) > 1 and isinstance(key, str) else names
-    return Values(np.hstack(local), np.hstack(atoms), np.hstack(seen), columns, all(shares), keys)
+    return Values(
+        np.hstack(local), np.hstack(atoms), np.hstack(seen), columns, all(shares), keys, matching.stacked_labels
+    )
 
 
 def _are_shares(values: Array) -> bool:

@@ -29,7 +29,8 @@ class GroupTable:
     word : str
         What a row is: "group", "state", "topic", "unit", ... Rows are numbered from 0, as labels are.
     counted : str
-        What `points` are numbers of: "points", "frames", "words"; empty if sites did not say how many.
+        What `points` are numbers of: "points", "frames", "words", or what sites' fact `points` says ("patients");
+        empty if sites did not say how many.
     are_shares : bool
         Whether they are shares of a site's points instead, so that they do not add up over sites.
     sites, features, units : tuples of str
@@ -116,7 +117,7 @@ class GroupTable:
 
     @property
     def decimals(self) -> tuple[int, ...]:
-        """Digits after the point that each feature's means deserve: a typical standard error has two of them."""
+        """Digits after the point that each feature's means deserve: a typical standard error is 2 to 20 of the last."""
         return tuple(_decimals(column, error) for column, error in zip(self.means.T, self.errors.T, strict=True))
 
     def titles(self) -> list[str]:
@@ -208,7 +209,7 @@ def _decimals(means: Array, errors: Array) -> int:
     """As many that the typical standard error shows; without one, that groups which differ look different."""
     known = errors[np.isfinite(errors) & (errors > 0)]
     scale = float(np.median(known)) if len(known) else float(np.nanstd(means)) / 10 if np.isfinite(means).any() else 0.0
-    return 0 if scale <= 0 else int(np.clip(1 - np.floor(np.log10(scale)), 0, 6))
+    return 0 if scale <= 0 else int(np.clip(-np.floor(np.log10(scale / 2)), 0, 6))
 
 
 def spell(value: float, decimals: int) -> str:

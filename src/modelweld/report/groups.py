@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Stack, arrays_of, group_of_values
+from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_values
 from modelweld.kinds import kind_named
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import stack_of
@@ -60,7 +60,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     kind = kind_named(fusion.models[0].kind)
     return GroupTable(
         word=group_word(name),
-        counted="" if own is None or kind is None else kind.counted,
+        counted="" if own is None or kind is None else str(fusion.models[0].facts.get("points", kind.counted)),
         are_shares=own is not None and not _are_numbers(fusion),
         sites=tuple(fusion.sites),
         features=tuple(values.columns),
@@ -100,18 +100,23 @@ def _are_numbers(fusion: Fusion) -> bool:
     return all(bool(model.facts.get("counted", True)) for model in fusion.models)
 
 
-def _shown_values(fusion: Fusion, name: str) -> Values:
-    """Local and fused values of the arrays by which people know this kind's members."""
-    kind, matching = kind_named(fusion.models[0].kind), fusion.matchings[name]
-    keys = [
+def shown_keys(fusion: Fusion, name: str) -> list[Key]:
+    """The arrays by which people know this kind's members."""
+    kind = kind_named(fusion.models[0].kind)
+    return [
         key
-        for key in matching.values
+        for key in fusion.matchings[name].values
         if kind is None or kind.shown is None or any(array in kind.shown for array in arrays_of(key))
     ]
+
+
+def _shown_values(fusion: Fusion, name: str) -> Values:
+    """Local and fused values of these arrays."""
+    matching, keys = fusion.matchings[name], shown_keys(fusion, name)
     if keys:
         return gather_values(fusion, name, keys)
     none = np.zeros((len(matching.stacked_labels), 0))
-    return Values(none, np.zeros((len(matching.counts), 0)), none > 0, [], False, ())
+    return Values(none, np.zeros((len(matching.counts), 0)), none > 0, [], False, (), matching.stacked_labels)
 
 
 def _own_means(

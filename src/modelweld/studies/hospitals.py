@@ -12,6 +12,7 @@ William Steinbrunn (Zurich), Matthias Pfisterer (Basel), Robert Detrano (Long Be
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -41,6 +42,9 @@ COLUMNS = {
     "oldpeak": ("ST depression", "ST de-\npression\n[dim]mm[/]", "mm", 1),
 }
 """What is measured: in the file, in words, as head of a column, its unit, digits to show."""
+
+NAMES = {name: unit for name, _, unit, _ in COLUMNS.values()}
+"""What is measured, in words, and in which unit."""
 
 ZERO_IS_MISSING = ("trestbps", "chol")
 """Columns in which nobody alive has a zero: the file means that it was not measured."""
@@ -110,7 +114,7 @@ def run(seed: int = 0) -> DemoResult:
     models, patients = [], []
     for hospital, name in HOSPITALS.items():
         measured, ill = load_hospital(hospital)
-        models.append(train(measured, ill, site=name, seed=seed))
+        models.append(train(measured, ill, names=NAMES, site=name, seed=seed))
         patients.append(len(_complete(measured)[0]))
     return DemoResult(models, patients, fuse(models, seed=seed))
 
@@ -138,7 +142,9 @@ def load_hospital(hospital: str) -> tuple[Array, Array]:
     return measured, np.array([float(float(row["num"]) > 0) for row in rows])
 
 
-def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> LocalModel:
+def train(
+    measured: Array, ill: Array, *, names: Mapping[str, str] | None = None, site: str = "", seed: int = 0
+) -> LocalModel:
     """One hospital's work: a Gaussian mixture of as many components as the BIC likes, and what to send of it.
 
     Components have diagonal covariances: at all four hospitals the BIC prefers these to full ones.
@@ -150,6 +156,8 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
         patients with a missing value are left out.
     ill : array (n,)
         Whether each patient is ill. This rides along and has no part in the fit, nor in the fusion.
+    names : mapping of str to str, optional
+        What the columns are called, and their units.
     site : str
         Name of the hospital.
     seed : int
@@ -195,11 +203,13 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
     weight[:, seen] = 1.0
     return LocalModel(
         arrays={"means": means, "counts": counts, "ill": belongs.T @ ill[kept]},
-        axes={"means": ("component", None), "counts": ("component",), "ill": ("component",)},
+        axes={"means": ("component", "feature" if names else None), "counts": ("component",), "ill": ("component",)},
         variance={"means": variance},
         weight={"means": weight},
         riding=["counts", "ill"],
         site=site,
+        coordinates={"feature": list(names)} if names else {},
+        facts={"points": "patients", "units": dict(names or {})},
     )
 
 
