@@ -1,6 +1,7 @@
 """The report: its numbers are the fusion's, its page is one well-formed file in which nothing a site sends can act."""
 
 import json
+import re
 from html.parser import HTMLParser
 
 import numpy as np
@@ -240,10 +241,10 @@ def test_figures_and_sentences_stand_in_the_page():
     html = page_of(numbers_of(fusion))
     structure = Structure(html)
     text = " ".join(structure.text.values())
-    assert f"{fusion.K} global atoms" in text
+    assert f"{fusion.K} groups in the models of {len(fusion.sites)} sites" in text
     assert f"{len(fusion.matching.set_aside)} are set aside" in text
-    assert fusion.matching.reasons[0] in text
     assert fusion.worth_merging().sentence[1:] in text
+    assert numbers_of(fusion)["sets"][0]["alerts"][0] == {"site": None, "text": fusion.matching.reasons[0]}
     for symbol in ("σ", "σ₀", "μ₀", "γ₀", "α"):
         assert symbol in text
 
@@ -332,9 +333,60 @@ def test_a_mixtures_ellipses_are_those_of_merged_components():
     fusion = hostile()
     drawn = numbers_of(fusion)["picture"]
     means, spreads, counts = merge_components(*stack_components(fusion), fusion.matching.stacked_labels)
-    assert np.allclose(drawn["atoms"]["means"], means, rtol=1e-4)
-    assert np.allclose(np.diagonal(drawn["atoms"]["covariances"], axis1=1, axis2=2), spreads, rtol=1e-4)
+    order = [[HOSTILE, "b"].index(name) for name in drawn["features"]]
+    assert np.allclose(drawn["atoms"]["means"], means[:, order], rtol=1e-4)
+    assert np.allclose(np.diagonal(drawn["atoms"]["covariances"], axis1=1, axis2=2), spreads[:, order], rtol=1e-4)
     assert np.allclose(drawn["atoms"]["counts"], counts, rtol=1e-4)
+
+
+def far_apart_in(feature, units):
+    """Three groups that differ in one feature beside their width; another has larger numbers and says nothing."""
+    rng, sites = np.random.default_rng(0), []
+    centres, widths = np.tile([5.0, 9000.0, 1.0], (3, 1)), np.array([1.0, 1e6, 0.01])
+    centres[:, feature] += np.array([-8, 0, 8]) * np.sqrt(widths[feature])
+    centres[:, 2 if feature != 2 else 0] += np.array([3, -2, 0]) * np.sqrt(widths[2 if feature != 2 else 0])
+    for j in range(5):
+        means = centres + rng.normal(0, 0.1, (3, 3)) * np.sqrt(widths)
+        sites.append(mixture(means, np.tile(widths, (3, 1)), [50, 60, 70], counted=True, site=f"s{j}",
+                             features=["a", "b", "c"], facts={"units": units}))  # fmt: skip
+    return modelweld.fuse(sites)
+
+
+@pytest.mark.parametrize("feature", [0, 1, 2])
+def test_the_first_axis_is_the_feature_in_which_groups_differ_most(feature):
+    found = numbers_of(far_apart_in(feature, {"a": "mm", "b": "days", "c": "%"}))
+    assert found["picture"]["features"][0] == ["a (mm)", "b (days)", "c (%)"][feature]
+    assert found["sets"][0]["columns"][found["sets"][0]["best"][0]] == "abc"[feature]
+
+
+def test_the_pages_table_is_the_fusions():
+    fusion = far_apart_in(0, {"a": "mm"})
+    table, found = fusion.table(), numbers_of(fusion)["sets"][0]["groups"]
+    assert np.allclose(found["means"], table.means, rtol=1e-4)
+    assert (found["features"], found["units"], found["points"]) == (["a", "b", "c"], ["mm", "", ""], [250, 300, 350])
+    intervals = fusion.atom_intervals(found["level"])
+    assert np.allclose(found["low"], intervals.low, rtol=1e-4)
+    noise = np.sqrt(fusion.hyperparameters["noise"])
+    assert np.allclose(found["noise"], noise, rtol=1e-2)
+    assert sum(found["members"]) == 900
+
+
+def test_what_stands_out_most_is_said_first():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 5, (15, 4))
+    values = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(14)]
+    values[2], values[6] = values[2] + [0.35, 0, 0, 0], values[6] - [0, 0.6, 0, 0]
+    alerts = numbers_of(modelweld.fuse(values))["sets"][0]["alerts"]
+    assert [alert["site"] for alert in alerts][:2] == ["6", "2"]
+    assert all("Ask" in alert["text"] for alert in alerts[:2])
+
+
+def test_every_word_that_is_explained_has_its_meaning(found):
+    structure = Structure(page_of(found))
+    used = set(re.findall(r'(?:term|learned)\([^()]*(?:\(\)[^()]*)*, "(\w+)"', structure.text["script"]))
+    assert {"noise", "spread", "aside", "confidence"} <= used
+    for key in used | {"unshared", "gain", "p", "score", "surprise", "shift", "influence"}:
+        assert structure.ids.count(f"word-{key}") == 1
 
 
 def test_transitions_are_shares_of_added_moves():

@@ -5,23 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from modelweld.diagnostics.questions import Questions
-from modelweld.errors import InputError
-from modelweld.families.base import Family
-from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, Key
-from modelweld.matching.global_arrays import GlobalArrays
+from modelweld.inputs.local_model import LocalModel
 from modelweld.matching.result import Matching
 
 if TYPE_CHECKING:
     from modelweld.kinds.mixture_reduction import Reduction
+    from modelweld.report.group_table import GroupTable
     from modelweld.report.plot import Plot
     from modelweld.revision.recipe import Recipe
     from modelweld.revision.slim import SlimFusion
-
-Thing = TypeVar("Thing")
 
 
 class Fusion(Questions):
@@ -66,57 +61,6 @@ class Fusion(Questions):
             self.matchings if matchings is None else matchings,
             self.settings if settings is None else settings,
         )
-
-    @property
-    def K(self) -> int:
-        """Number of atoms that are not set aside."""
-        return self.matching.K
-
-    @property
-    def labels(self) -> list[Index]:
-        """Atom of each local parameter, one array per site."""
-        return self.matching.labels
-
-    @property
-    def counts(self) -> Index:
-        """Number of sites that hold each atom."""
-        return self.matching.counts
-
-    @property
-    def atoms(self) -> Array:
-        """Global values of the one array that was matched, one row per atom: K, then those set aside."""
-        return next(iter(self._one_array(self.matching.values).values()))
-
-    @property
-    def family(self) -> Family:
-        """The family, with learned hyperparameters, of the one array that was matched."""
-        return next(iter(self._one_array(self.matching.families).values()))
-
-    @property
-    def hyperparameters(self) -> dict[str, Any]:
-        """Learned hyperparameters of the one array that was matched, and the prior's."""
-        prior = {} if self.matching.prior is None else self.matching.prior.parameters()
-        return {**self.family.learned(), **prior}
-
-    @property
-    def objective(self) -> float:
-        """Log probability of the matching plus log evidence; over several sets, their sum."""
-        return sum(m.objective for m in self.matchings.values())
-
-    @property
-    def history(self) -> tuple[float, ...]:
-        """The objective after every sweep and every update."""
-        return self.matching.history
-
-    @property
-    def sweeps(self) -> int:
-        """Number of sweeps, the idle last one included."""
-        return self.matching.sweeps
-
-    @property
-    def converged(self) -> bool:
-        """Whether every set's last sweep changed nothing."""
-        return all(m.converged for m in self.matchings.values())
 
     def fused(self, how: str | None = None, *, features: Sequence[str] | None = None, **options: Any) -> LocalModel:
         """The fused parameters, arranged like a site's.
@@ -280,27 +224,28 @@ class Fusion(Questions):
 
         return slim(self)
 
-    def array(self, name: str) -> Array:
-        """Global array `name`, its set axes in global order."""
-        return self._arrays.array(name)
-
-    def total(self, name: str) -> Array:
-        """Sum over sites of array `name`, added through the matching (for counts)."""
-        return self._arrays.total(name)
-
-    def average(self, name: str) -> Array:
-        """Mean over the sites that have seen each entry of array `name`; NaN where none has."""
-        return self._arrays.average(name)
-
-    @property
-    def _arrays(self) -> GlobalArrays:
-        return GlobalArrays(self.models, self.matchings)
-
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
         from modelweld.files.fusion_file import save_fusion
 
         return save_fusion(self, path, force=force)
+
+    def table(self, set_name: str | None = None, *, confidence: bool = False) -> GroupTable:
+        """One row per group: who has it, how many points, and the mean of what sites sent in the features' units.
+
+        Rows are numbered as `labels` are. The fused value stands beside a mean from which it differs visibly. Print it,
+        let a notebook show it, or take ``.to_pandas()``.
+
+        Parameters
+        ----------
+        set_name : str, optional
+            Which set; needed when there are several.
+        confidence : bool
+            Whether to say how sure groups are, which takes seconds (at its first use on a machine more).
+        """
+        from modelweld.report.groups import groups_of
+
+        return groups_of(self, set_name, confidence=confidence)
 
     def report(self, path: str | os.PathLike[str], title: str = "Fusion report", *, force: bool = False) -> Path:
         """Write one self-contained HTML page: what was fused, how sure that is, and what to look at.
@@ -320,15 +265,6 @@ class Fusion(Questions):
         from modelweld.report.plot import Plot
 
         return Plot(self)
-
-    @staticmethod
-    def _one_array(by_name: Mapping[Key, Thing]) -> Mapping[Key, Thing]:
-        if len(by_name) != 1:
-            raise InputError(
-                f"several arrays were matched together, {list(by_name)}: ask fusion.array(name) for values and "
-                "fusion.matching.families[name] for hyperparameters."
-            )
-        return by_name
 
     def __repr__(self) -> str:
         from modelweld.report.text import several

@@ -24,6 +24,7 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.select import Select  # noqa: E402
 
 import modelweld  # noqa: E402
+from modelweld.kinds.mixture import mixture  # noqa: E402
 from modelweld.report import numbers_of, write_report  # noqa: E402
 from modelweld.studies.simulate import sparse  # noqa: E402
 from test_report import FUSIONS, HOSTILE  # noqa: E402
@@ -106,7 +107,7 @@ def test_clicking_an_atom_shows_its_members(opened, fusion):
     assert not find(browser, "detail").is_displayed()
     button = rows(browser, "atoms")[1].find_element(By.TAG_NAME, "button")
     button.click()
-    assert find(browser, "detail-title").text == "Atom 1"
+    assert find(browser, "detail-title").text == "Group 1"
     assert len(rows(browser, "members")) == int((fusion.matching.stacked_labels == 1).sum())
     browser.switch_to.active_element.send_keys(Keys.ESCAPE)
     assert not find(browser, "detail").is_displayed()
@@ -115,8 +116,14 @@ def test_clicking_an_atom_shows_its_members(opened, fusion):
 
 def test_a_value_on_the_page_is_the_fusions(opened, fusion):
     browser = opened(fusion)
-    shown = rows(browser, "atoms")[0].find_elements(By.TAG_NAME, "td")[4].text
-    assert np.isclose(float(shown.split(" ± ")[0]), fusion.atoms[0, 0], rtol=1e-2)
+    heads = [head.text for head in browser.find_elements(By.CSS_SELECTOR, "#atoms thead th")]
+    shown = rows(browser, "atoms")[0].find_elements(By.CSS_SELECTOR, "th, td")[heads.index("dim 0")].text.split("\n")
+    table, intervals = fusion.table(), fusion.atom_intervals(0.9)
+    assert float(shown[0]) == round(table.means[0, 0], table.decimals[0])
+    low, high = shown[-1].split(" to ")
+    assert np.allclose(
+        [float(low), float(high)], [intervals.low[0, 0], intervals.high[0, 0]], atol=0.51 * 10.0 ** -table.decimals[0]
+    )
 
 
 def test_clicking_the_matrix_opens_the_atom_there(opened, fusion):
@@ -127,7 +134,7 @@ def test_clicking_the_matrix_opens_the_atom_there(opened, fusion):
         "$('matrix').dispatchEvent(new MouseEvent('click', {clientX: b.left + M.left + 2.5 * M.w,"
         " clientY: b.top + M.top + 0.5 * M.h}))"
     )
-    assert find(browser, "detail-title").text == "Atom 2"
+    assert find(browser, "detail-title").text == "Group 2"
 
 
 def test_the_matrix_answers_keys(opened, fusion):
@@ -135,10 +142,10 @@ def test_the_matrix_answers_keys(opened, fusion):
     Select(find(browser, "order")).select_by_value("given")
     find(browser, "matrix").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     held = fusion.matching.presence[1, 1]
-    assert find(browser, "status").text.startswith("1, atom 1")
+    assert find(browser, "status").text.startswith("1, group 1")
     assert ("not held" in find(browser, "status").text) == (not held)
     find(browser, "matrix").send_keys(Keys.ENTER)
-    assert find(browser, "detail-title").text == "Atom 1"
+    assert find(browser, "detail-title").text == "Group 1"
 
 
 def mouse(browser, canvas, x, y):
@@ -156,7 +163,7 @@ def test_the_matrix_tells_what_is_under_the_mouse(opened, fusion):
     for j, k in ((0, 0), (2, 1), (4, 3)):
         tip = mouse(browser, "matrix", f"M.left + {k + 0.5} * M.w", f"M.top + {j + 0.5} * M.h")
         assert tip.is_displayed()
-        assert tip.text.startswith(f"{j}, atom {k}")
+        assert tip.text.startswith(f"{j}, group {k}")
         assert ("not held" in tip.text) == (not fusion.matching.presence[j, k])
     assert not mouse(browser, "matrix", "2", "M.top + 2").is_displayed()  # among the names of sites
 
@@ -165,7 +172,7 @@ def test_the_map_tells_what_is_under_the_mouse(opened, fusion):
     browser = opened(fusion)
     tip = mouse(browser, "map", "P.atoms[2][0]", "P.atoms[2][1]")
     assert tip.is_displayed()
-    assert re.match(r"atom \d+", tip.text)
+    assert re.match(r"group \d+", tip.text)
     browser.execute_script("$('map').dispatchEvent(new MouseEvent('mouseleave', {}))")
     assert not tip.is_displayed()
 
@@ -185,18 +192,18 @@ def test_atoms_open_by_tab_and_enter(opened, fusion):
     browser = opened(fusion)
     browser.execute_script("$('atom-order').focus()")
     seen = []
-    for _ in range(4):  # the table's own frame, then its first atoms
+    for _ in range(5):  # the table's own frame, a word that is explained, then its first groups
         browser.switch_to.active_element.send_keys(Keys.TAB)
         seen.append(browser.switch_to.active_element.get_attribute("aria-label"))
-    assert seen[1:] == [f"Show members of atom {k}" for k in range(3)]
+    assert seen[2:] == [f"Show members of group {k}" for k in range(3)]
     browser.switch_to.active_element.send_keys(Keys.ENTER)
-    assert find(browser, "detail-title").text == "Atom 2"
+    assert find(browser, "detail-title").text == "Group 2"
     assert browser.switch_to.active_element.get_attribute("id") == "detail"
     browser.switch_to.active_element.send_keys(Keys.TAB)
     assert browser.switch_to.active_element.get_attribute("id") == "close"
     browser.switch_to.active_element.send_keys(Keys.ENTER)
     assert not find(browser, "detail").is_displayed()
-    assert browser.switch_to.active_element.get_attribute("aria-label") == "Show members of atom 2"
+    assert browser.switch_to.active_element.get_attribute("aria-label") == "Show members of group 2"
 
 
 def test_states_of_a_chain_open_by_keys(opened):
@@ -204,7 +211,7 @@ def test_states_of_a_chain_open_by_keys(opened):
     node = browser.find_element(By.CSS_SELECTOR, "#picture [role=button]")
     browser.execute_script("arguments[0].focus()", node)
     node.send_keys(Keys.ENTER)
-    assert find(browser, "detail-title").text.startswith("Atom ")
+    assert find(browser, "detail-title").text.startswith("State ")
 
 
 UNNAMED = """
@@ -280,6 +287,84 @@ def test_another_set_is_chosen(opened):
     Select(find(browser, "set")).select_by_visible_text("h1")
     assert len(rows(browser, "atoms")) == len(fusion.matchings["h1"].counts)
     fine(browser)
+
+
+def mixtures(J):
+    rng = np.random.default_rng(0)
+    centres = np.array([[50.0, 3.0, 100.0], [60.0, 9.0, 100.0], [40.0, 6.0, 101.0]])
+    sites = [
+        mixture(centres + rng.normal(0, 0.3, (3, 3)), np.ones((3, 3)), [40, 50, 60], counted=True, site=f"clinic {j}",
+                features=["age", "nodes", "dose"], facts={"units": {"age": "years"}})
+        for j in range(J)
+    ]  # fmt: skip
+    return modelweld.fuse(sites)
+
+
+@pytest.fixture(scope="module")
+def clinics():
+    return mixtures(5)
+
+
+def test_patients_are_counted_at_every_site(opened, clinics):
+    browser = opened(clinics)
+    heads = [head.text.split("\n")[0] for head in browser.find_elements(By.CSS_SELECTOR, "#atoms thead th")]
+    assert heads[:3] == ["Group", "Sites", "Points"]
+    assert heads[3:8] == clinics.sites
+    assert heads[-3:] == ["age", "nodes", "dose"]
+    first = [cell.text for cell in rows(browser, "atoms")[0].find_elements(By.CSS_SELECTOR, "td")]
+    assert int(first[1]) == sum(int(n) for n in first[2:7]) == clinics.table().points[0]
+
+
+def test_a_group_has_one_colour_everywhere(opened, clinics):
+    browser = opened(clinics)
+    chip = browser.execute_script(
+        "return getComputedStyle(document.querySelectorAll('#atoms .chip')[1]).backgroundColor"
+    )
+    assert chip == "rgb(230, 159, 0)"  # the second colour of the README's picture
+    Select(find(browser, "order")).select_by_value("given")
+    cell = "const p = $('matrix').getContext('2d').getImageData(M.left + 1.5 * M.w, M.top + 0.5 * M.h, 1, 1).data;"
+    drawn = browser.execute_script(f"{cell} return [...p].slice(0, 3)")
+    assert np.allclose(drawn, [230, 159, 0], atol=30)  # paler where less sure
+
+
+def test_the_picture_opens_in_the_features_that_tell_groups_apart(opened, clinics):
+    browser = opened(clinics)
+    axes = [Select(find(browser, name)).first_selected_option.text for name in ("across", "up")]
+    assert axes == ["age (years)", "nodes"]
+    assert "differ most" in find(browser, "picture-caption").text
+    Select(find(browser, "across")).select_by_visible_text("dose")
+    assert "differ most" not in find(browser, "picture-caption").text
+
+
+def test_words_are_explained_to_those_who_point_or_tab(opened, clinics):
+    browser = opened(clinics)
+    node = browser.find_element(By.CSS_SELECTOR, "[data-help=noise]")
+    browser.execute_script("arguments[0].focus()", node)
+    assert "differs between sites" in find(browser, "tip").text
+    browser.execute_script("arguments[0].blur()", node)
+    assert not find(browser, "tip").is_displayed()
+
+
+def test_five_warnings_stand_first_and_the_others_are_folded(opened, clinics):
+    browser = opened(clinics)
+    assert not find(browser, "alerts").is_displayed()
+    browser.execute_script("S.alerts = range(8).map((i) => ({site: null, text: `warning ${i}.`})); warnings();")
+    listed = browser.find_elements(By.CSS_SELECTOR, "#warnings li")
+    assert [item.text for item in listed] == [f"Warning {i}." for i in range(5)]
+    assert find(browser, "more-warnings").text == "3 more"
+
+
+def test_a_single_further_column_is_shown_and_more_are_not(opened):
+    values = np.random.default_rng(0).normal(0, 5, (4, 9))
+    for D in (7, 8):
+        browser = opened(modelweld.fuse([values[:, :D] + 0.01 * j for j in range(3)]))
+        heads = [head.text for head in browser.find_elements(By.CSS_SELECTOR, "#atoms thead th")]
+        assert heads[-1] == ("dim 6" if D == 7 else "2 more")
+
+
+def test_sixty_sites_have_their_names_on_the_matrix(opened):
+    browser = opened(mixtures(60))
+    assert browser.execute_script("return M.left") > 40
 
 
 def test_a_thousand_sites_are_not_a_million_elements(opened):

@@ -84,12 +84,17 @@ def inspect(path: Annotated[Path, typer.Argument(help="A site's file, or a fusio
     """Show what is in a file: arrays, shapes, names, counts; or what a fusion has found."""
     from modelweld.cli.tables import describe, spell_content
     from modelweld.files import load
+    from modelweld.fusion import Fusion
 
-    content = describe(load(path))
+    found = load(path)
+    content = describe(found)
     if json:
         result_json(content)
-    else:
-        result(spell_content(content))
+        return
+    result(spell_content(content))
+    if isinstance(found, Fusion):
+        for name in found.matchings:
+            result(f"\n{found.table(name)}")
 
 
 def validate(

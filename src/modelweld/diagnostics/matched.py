@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.stack import Index, arrange, stack_arrays
+from modelweld.families.base import Family
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index, Key, arrange, stack_arrays
 from modelweld.matching.board import Board
+from modelweld.matching.global_arrays import GlobalArrays
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import stack_of
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 SHOWN = 5
 """Names of sites in a message before it says "and so many more"."""
+
+Thing = TypeVar("Thing")
 
 
 class Matched:
@@ -62,6 +66,82 @@ class Matched:
                 f"this fusion matched the sets {list(self.matchings)}: ask fusion.matchings[name] for one of them."
             )
         return next(iter(self.matchings.values()))
+
+    @property
+    def K(self) -> int:
+        """Number of atoms that are not set aside."""
+        return self.matching.K
+
+    @property
+    def labels(self) -> list[Index]:
+        """Atom of each local parameter, one array per site."""
+        return self.matching.labels
+
+    @property
+    def counts(self) -> Index:
+        """Number of sites that hold each atom."""
+        return self.matching.counts
+
+    @property
+    def atoms(self) -> Array:
+        """Global values of the one array that was matched, one row per atom: K, then those set aside."""
+        return next(iter(self._one_array(self.matching.values).values()))
+
+    @property
+    def family(self) -> Family:
+        """The family, with learned hyperparameters, of the one array that was matched."""
+        return next(iter(self._one_array(self.matching.families).values()))
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Learned hyperparameters of the one array that was matched, and the prior's."""
+        prior = {} if self.matching.prior is None else self.matching.prior.parameters()
+        return {**self.family.learned(), **prior}
+
+    @property
+    def objective(self) -> float:
+        """Log probability of the matching plus log evidence; over several sets, their sum."""
+        return sum(m.objective for m in self.matchings.values())
+
+    @property
+    def history(self) -> tuple[float, ...]:
+        """The objective after every sweep and every update."""
+        return self.matching.history
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps, the idle last one included."""
+        return self.matching.sweeps
+
+    @property
+    def converged(self) -> bool:
+        """Whether every set's last sweep changed nothing."""
+        return all(m.converged for m in self.matchings.values())
+
+    def array(self, name: str) -> Array:
+        """Global array `name`, its set axes in global order."""
+        return self._arrays.array(name)
+
+    def total(self, name: str) -> Array:
+        """Sum over sites of array `name`, added through the matching (for counts)."""
+        return self._arrays.total(name)
+
+    def average(self, name: str) -> Array:
+        """Mean over the sites that have seen each entry of array `name`; NaN where none has."""
+        return self._arrays.average(name)
+
+    @property
+    def _arrays(self) -> GlobalArrays:
+        return GlobalArrays(self.models, self.matchings)
+
+    @staticmethod
+    def _one_array(by_name: Mapping[Key, Thing]) -> Mapping[Key, Thing]:
+        if len(by_name) != 1:
+            raise InputError(
+                f"several arrays were matched together, {list(by_name)}: ask fusion.array(name) for values and "
+                "fusion.matching.families[name] for hyperparameters."
+            )
+        return by_name
 
     def number_of(self, site: int | str) -> int:
         """The number of a site that is given by name or number; negative ones count nothing."""

@@ -147,7 +147,7 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
             or _about_unshared(unshared, parameters, j, rate / 2)
             or _about_shift(shifts, j, dimensions, rate / 2)
             or _about_score(score[parameters > 0], float(score[j]), float(surprise[j]))
-            or _about_influence(influence, j)
+            or _about_influence(influence, j, fusion.sites[j])
         )
 
     warnings = [warning(j) if judged else "" for j in range(J)]
@@ -229,7 +229,7 @@ def _about_explaining_shift(shift: Shift, parameters: int) -> str:
     size = np.sqrt(np.nanmean(np.square(shift.mean)))
     return (
         f"seems to be shifted as a whole: moved back by {size:.1f} noise deviations per dimension, {shift.matched} of "
-        f"its {parameters} values would match atoms of the others."
+        f"its {parameters} values would match atoms of the others. Ask for its units and calibration, or leave it out."
     )
 
 
@@ -241,7 +241,10 @@ def _about_unshared(unshared: Index, parameters: Index, j: int, rate: float) -> 
     others, others_unshared = int(parameters.sum()) - n, int(unshared.sum()) - u
     if u == 0 or bdtrc(u - 1, n, (others_unshared + 1) / (others + 2)) >= rate / len(parameters):
         return ""
-    return f"holds {u} of its {n} atoms alone; at the other sites that is {100 * others_unshared / others:.0f} %."
+    return (
+        f"holds {u} of its {n} atoms alone; at the other sites that is {100 * others_unshared / others:.0f} %. Ask "
+        "whether it measures the same things of the same population."
+    )
 
 
 def _scatter(shifts: Sequence[Shift], j: int) -> Array:
@@ -266,7 +269,7 @@ def _about_shift(shifts: Sequence[Shift], j: int, dimensions: Sequence[str], rat
     side = "above" if shift.mean[d] > 0 else "below"
     return (
         f"sends values that lie {abs(shift.mean[d]):.1f} noise deviations {side} the others' in {dimensions[d]} "
-        f"(z = {shift.z[d]:.1f})."
+        f"(z = {shift.z[d]:.1f}). Ask how that is measured there."
     )
 
 
@@ -275,15 +278,16 @@ def _about_score(scores: Array, score: float, surprise: float) -> str:
         return ""
     return (
         f"fits the others badly: sharing their atoms explains its values by {score:.1f} nats each better than new ones "
-        f"would, against {np.median(scores):.1f} at the typical site."
+        f"would, against {np.median(scores):.1f} at the typical site. Look at what "
+        "it sent before using the fused model there."
     )
 
 
-def _about_influence(influence: Array, j: int) -> str:
+def _about_influence(influence: Array, j: int, site: str) -> str:
     typical = float(np.median(influence))
     if len(influence) < FEWEST_SITES_TO_COMPARE or typical == 0 or influence[j] <= LARGEST_INFLUENCE * typical:
         return ""
     return (
         f"moves the fused atoms {influence[j] / typical:.0f} times as much as a typical site: without it they would "
-        f"lie {influence[j]:.2f} noise deviations elsewhere."
+        f"lie {influence[j]:.2f} noise deviations elsewhere. Compare with fusion.remove({site!r})."
     )

@@ -38,6 +38,10 @@ class Kind:
     stands_for_points : bool
         Whether every member of a set describes some of the site's points, so that their number should be known before
         the model leaves the site.
+    counted : str
+        What the array `counts`, where there is one, has numbers of.
+    shown : tuple of str or None
+        Arrays by whose columns people know a member of a set; None: those by which it is matched.
     """
 
     name: ClassVar[str] = ""
@@ -46,6 +50,8 @@ class Kind:
     has_outliers: ClassVar[bool] = True
     marginal: ClassVar[bool] = True
     stands_for_points: ClassVar[bool] = True
+    counted: ClassVar[str] = "points"
+    shown: ClassVar[tuple[str, ...] | None] = None
 
     def layout(self, model: LocalModel) -> Layout:
         """What such a model must look like, by which files are checked; by default anything will do."""

@@ -119,6 +119,8 @@ class HMM(Kind):
     name = "hmm"
     plural = "hidden Markov models"
     hows = HOWS
+    counted = "frames"
+    shown = ("means", "rates")
 
     def layout(self, model: LocalModel) -> Layout:
         """What a hidden Markov model must look like."""
@@ -251,6 +253,13 @@ class HMM(Kind):
     def picture(self, fusion: Fusion) -> Transitions:
         """Numbers of transitions, starts and frames, added through the matching."""
         return Transitions(fusion.total("moves"), fusion.total("starts"), fusion.total("counts"))
+
+    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+        """Numbers of symbols per state, where states emit these."""
+        if set_name != "state" or "symbols" not in fusion.models[0].arrays:
+            return None
+        numbers = fusion.total("symbols")
+        return numbers, fusion.models[0].coordinates.get("symbol") or [f"symbol {i}" for i in range(numbers.shape[1])]
 
 
 def _check_codes(models: Sequence[LocalModel]) -> None:

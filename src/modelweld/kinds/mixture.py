@@ -30,6 +30,7 @@ from modelweld.kinds.mixture_components import (
 )
 from modelweld.kinds.mixture_density import nearest
 from modelweld.kinds.mixture_lacking import stack_components
+from modelweld.kinds.mixture_numbering import number_by_groups, order_like, warn_of_moved
 from modelweld.kinds.mixture_price import warn_of_price
 from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.kinds.nominal import count_bare, resolution
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 HOWS = {
     "density": (
         "as many components as there are atoms, as near to the density of all sites' mixtures together as "
-        "they get: they know of the atoms only their number, and each has the place of the atom with which it "
-        "shares most points; any number of them with K=..."
+        "they get: they know of the groups only their number, and each has the number of the group with which it "
+        "shares most points, which need not be most of that group's: a warning says so; any number with K=..."
     ),
     "moments": (
         "the components of an atom merged into one with their common mean and covariance; with K=... also "
@@ -117,6 +118,7 @@ class Mixture(Kind):
     name = "mixture"
     plural = "mixtures"
     hows = HOWS
+    shown = ("means",)
 
     def layout(self, model: LocalModel) -> Layout:
         """What a mixture must look like."""
@@ -180,6 +182,7 @@ class Mixture(Kind):
             means, spreads, counts = densest(*parts, labels, len(fusion.counts) if K is None else K)
             if K is None and fusion.matching.engine != "reduction":  # else their number was asked for
                 warn_of_price(fusion, (means, spreads, counts))
+                warn_of_moved((means, spreads, counts), parts, labels, fusion.K)
         else:
             means, spreads, counts = merge_components(*parts, labels)
         if how == "moments" and K is not None:
@@ -233,21 +236,13 @@ def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) 
     """
     order = np.lexsort((counts, *means.T[::-1]))  # by content: the order of sites does not matter
     means, spreads, counts, labels = means[order], spreads[order], counts[order], labels[order]
-    found = _number_like(labels, reduce_to(means, spreads, counts, K), counts)
-    start = merge_components(means, spreads, counts, found)
-    return start if len(means) == K else nearest((means, spreads, counts), start)
-
-
-def _number_like(labels: Index, found: Index, counts: Array) -> Index:
-    """Labels `found`, numbered like those `labels` with which they share most points; others come last."""
-    from scipy.optimize import linear_sum_assignment
-
-    shared = np.zeros((found.max() + 1, labels.max() + 1))
-    np.add.at(shared, (found, labels), counts)
-    place = np.full(len(shared), shared.shape[1])
-    rows, columns = linear_sum_assignment(shared, maximize=True)
-    place[rows] = columns
-    return np.asarray(np.argsort(np.argsort(place, kind="stable"))[found])
+    found = reduce_to(means, spreads, counts, K)
+    shared = np.zeros((labels.max() + 1, K))
+    np.add.at(shared, (labels, found), counts)
+    parts, start = (means, spreads, counts), merge_components(means, spreads, counts, found)
+    order = order_like(shared)
+    start = start[0][order], start[1][order], start[2][order]
+    return number_by_groups(start if len(means) == K else nearest(parts, start), parts, labels)
 
 
 def _again(model: LocalModel, means: Array, spreads: Array, counts: Array) -> LocalModel:

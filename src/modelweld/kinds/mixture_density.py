@@ -111,8 +111,8 @@ def statistics(mixture: Components, points: Array, weight: Array) -> list[Array]
     """Mass, first and second moments of the points that fall to each component."""
     means, spreads, mass = mixture
     sums = [np.zeros_like(mass), np.zeros_like(means), np.zeros_like(spreads)]
-    for block, logs in _blocks(mixture, points):
-        share = np.exp(logs - _log_sum(logs)) * weight[block]
+    for block, share in responsibilities(mixture, points):
+        share = share * weight[block]
         x = points[block]
         sums[0] += share.sum(axis=1)
         sums[1] += share @ x
@@ -122,6 +122,12 @@ def statistics(mixture: Components, points: Array, weight: Array) -> list[Array]
             for k, own in enumerate(share):
                 sums[2][k] += (own[:, None] * x).T @ x
     return sums
+
+
+def responsibilities(mixture: Components, points: Array) -> Iterator[tuple[slice, Array]]:
+    """Shares (K, n) of the components in the points, block by block."""
+    for block, logs in _blocks(mixture, points):
+        yield block, np.exp(logs - _log_sum(logs))
 
 
 def log_likelihood(mixture: Components, points: Array, weight: Array) -> float:

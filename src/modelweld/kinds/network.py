@@ -141,6 +141,7 @@ class Network(Kind):
     name = "network"
     plural = "networks"
     hows = HOWS
+    shown = ()
     stands_for_points = False
     has_outliers = False
     """A weight of an input that is always zero elsewhere is far from all others, and right."""

@@ -115,6 +115,8 @@ class Topics(Kind):
     name = "topics"
     plural = "topic models"
     hows = HOWS
+    counted = "words"
+    shown = ()
     stands_for_points = False
 
     def layout(self, model: LocalModel) -> Layout:

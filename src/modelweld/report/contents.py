@@ -132,6 +132,41 @@ class Map(TypedDict):
     atoms: Numbers
 
 
+class Groups(TypedDict):
+    """The table of groups (`GroupTable`), cut to the features in which they differ most; None where there is nothing.
+
+    `low` and `high` are ends of intervals of fused values at `level`, `noise` and `spread` deviations from site to site
+    and from group to group, `members` points behind the local parameters that are listed, `columns` how many features
+    there are.
+    """
+
+    word: str
+    counted: str
+    shares: bool
+    features: list[str]
+    units: list[str]
+    decimals: list[int]
+    columns: int
+    means: Numbers
+    errors: Numbers
+    fused: Numbers
+    low: Numbers
+    high: Numbers
+    level: float
+    noise: list[Number]
+    spread: list[Number]
+    points: list[Number] | None
+    aside: Number
+    members: list[Number] | None
+
+
+class Alert(TypedDict):
+    """What an owner of a site, or who fuses, should look at; of which site, None: of several."""
+
+    site: str | None
+    text: str
+
+
 class SetNumbers(Aside):
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
 
@@ -143,6 +178,7 @@ class SetNumbers(Aside):
     labels: list[int]
     counts: list[int]
     columns: list[str]
+    best: list[int]
     dimensions: int
     atoms: Numbers
     spread: Numbers
@@ -158,6 +194,8 @@ class SetNumbers(Aside):
     diagnostics: list[Diagnosis] | None
     fit: Fit
     words: list[list[list[str | float]]] | None
+    groups: Groups
+    alerts: list[Alert]
 
 
 class Report(TypedDict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
+from modelweld.inputs.stack import Index, Key
 from modelweld.matching.sets import columns_of, stack_of
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ MOST_FITTED = 5_000
 class Values:
     """Local values (N, D) and global ones (K, D) of all arrays that decided a matching, side by side.
 
-    `seen` says which local values are known, `columns` what they are called. If global values are `shares` (they add up
-    to one), local ones were made so.
+    `seen` says which local values are known, `columns` what they are called, `keys` which arrays they are from,
+    `labels` (N,) whose global value each is. If global values are `shares` (they add up to one), local ones were made
+    so.
     """
 
     local: Array
@@ -35,13 +37,17 @@ class Values:
     seen: NDArray[np.bool_]
     columns: list[str]
     shares: bool
+    keys: tuple[Key, ...]
+    labels: Index
 
 
-def gather_values(fusion: Fusion, set_name: str) -> Values:
-    """All values of a set. A local value that was not seen is taken to be its atom's."""
-    matching, many = fusion.matchings[set_name], len(fusion.matchings[set_name].values) > 1
+def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = None) -> Values:
+    """Values of a set, of all arrays or those named. A local value that was not seen is taken to be its atom's."""
+    matching = fusion.matchings[set_name]
+    keys = tuple(matching.values) if keys is None else tuple(keys)
     local, atoms, seen, columns, shares = [], [], [], [], []
-    for key, estimates in matching.values.items():
+    for key in keys:
+        estimates = matching.values[key]
         stack = stack_of(fusion.models, key, set_name, fusion.matchings)
         values, known = stack.values, np.ones(stack.values.shape, dtype=bool)
         if stack.weight is not None:
@@ -54,8 +60,10 @@ def gather_values(fusion: Fusion, set_name: str) -> Values:
         atoms.append(estimates)
         seen.append(known)
         names = columns_of(fusion.models[0], key, set_name, fusion.matchings)
-        columns += [f"{key} {name}".strip() for name in names] if many and isinstance(key, str) else names
-    return Values(np.hstack(local), np.hstack(atoms), np.hstack(seen), columns, all(shares))
+        columns += [f"{key} {name}".strip() for name in names] if len(keys) > 1 and isinstance(key, str) else names
+    return Values(
+        np.hstack(local), np.hstack(atoms), np.hstack(seen), columns, all(shares), keys, matching.stacked_labels
+    )
 
 
 def _are_shares(values: Array) -> bool:

@@ -1,4 +1,3 @@
-"use strict";
 // Figures: the sharing matrix, maps, pictures of models, charts. What is shown is in `state`, `S` and `D` of page.js,
 // which follows in the same script.
 
@@ -13,10 +12,10 @@ function matrix() {
   const A = M.atoms.length;
   $("pair").classList.toggle("beside", A * 34 + 150 < 0.42 * $("pair").clientWidth);
   const room = canvas.parentElement.clientWidth;
-  const named = J <= 45;
+  const named = J <= 60;
   M.left = named ? Math.min(150, 14 + 6.5 * most_of(D.sites.map((s) => s.length)), room * 0.35) : 0;
   M.top = 18;
-  M.w = Math.min(34, (room - M.left) / A); M.h = named ? Math.max(13, Math.min(26, 520 / J)) : Math.min(12, 560 / J);
+  M.w = Math.min(34, (room - M.left) / A); M.h = named ? Math.max(11, Math.min(26, 560 / J)) : Math.min(12, 560 / J);
   const width = M.left + M.w * A, height = M.top + M.h * J, c = sized(canvas, Math.max(width, 160), height + 4);
   const rank = [], place = [];
   M.sites.forEach((j, y) => { rank[j] = y; }); M.atoms.forEach((k, x) => { place[k] = x; });
@@ -39,11 +38,11 @@ function matrix() {
       || (state.atom !== null && state.atom !== k);
     c.globalAlpha = Math.min(1, Math.sqrt(n / room_of)) * (off ? 0.3 : 1) * (room_of > 1 ? 1
       : 0.35 + 0.65 * sure[y * C + x]);
-    c.fillStyle = aside ? muted : accent;
+    c.fillStyle = tint(k);
     const x0 = Math.round(M.left + x * bw), y0 = Math.round(M.top + y * bh), x1 = Math.round(M.left + (x + 1) * bw),
       y1 = Math.round(M.top + (y + 1) * bh);
     c.fillRect(x0, y0, Math.max(1, x1 - x0 - gap), Math.max(1, y1 - y0 - gap));
-    if (gap && sure[y * C + x] < SURE) { c.globalAlpha = 1; c.strokeStyle = doubt; c.lineWidth = 1.5;
+    if (gap && sure[y * C + x] < SURE) { c.globalAlpha = 1; c.strokeStyle = ink; c.lineWidth = 1.5;
       c.strokeRect(x0 + 1, y0 + 1, x1 - x0 - gap - 2, y1 - y0 - gap - 2); }
   }
   c.globalAlpha = 1; c.textAlign = "right";
@@ -61,16 +60,16 @@ function matrix() {
   const each = room_of > 1
     ? ` A pixel is up to ${Math.ceil(room_of)} pairs; darker where more of them hold.` : S.confidence
       ? " Paler where less sure; ringed below 0.95." : "";
-  $("matrix-caption").textContent = `${plural(J, "site")} down, ${plural(A, "atom")} across${A > S.K ? ", those set aside in grey" : ""}.${each}`
-    + (crowd ? ` ${plural(S.counts.length - A, "atom")} that one site holds alone are not drawn.` : "");
+  $("matrix-caption").textContent = `${plural(J, "site")} down, ${plural(A, word())} across, each in its colour; grey: at one site alone${A > S.K ? "; pale grey: set aside" : ""}.${each}`
+    + (crowd ? ` ${plural(S.counts.length - A, word())} that one site holds alone are not drawn.` : "");
 }
 function cellText(y, x) {
   const k = M.atoms[x], span = Math.max(1, Math.round(1 / M.h)), sites = M.sites.slice(y, y + span);
-  if (sites.length > 1) return `atom ${k}: ${sites.filter((j) => holds(j, k)).length} of ${plural(sites.length, "site")} from ${D.sites[sites[0]]}`;
+  if (sites.length > 1) return `${word()} ${k}: ${sites.filter((j) => holds(j, k)).length} of ${plural(sites.length, "site")} from ${D.sites[sites[0]]}`;
   const rows = rowsOf[k].filter((r) => siteOf[r] === sites[0]);
   const what = rows.length
-    ? rows.map((r) => `parameter ${rowIn[r]}${S.confidence ? `, confidence ${probability(S.confidence[r])}` : ""}`).join("\n") : "not held";
-  return `${D.sites[sites[0]]}, atom ${k}${k >= S.K ? " (set aside)" : ""}\n${what}`;
+    ? rows.map((r) => `its ${word()} ${rowIn[r]}${S.groups.members && S.groups.members[r] !== null ? `, ${sharesOf(S.groups.members[r])} ${S.groups.counted}` : ""}${S.confidence ? `, confidence ${probability(S.confidence[r])}` : ""}`).join("\n") : "not held";
+  return `${D.sites[sites[0]]}, ${word()} ${k}${k >= S.K ? " (set aside)" : ""}\n${what}`;
 }
 function cellAt(event) {
   const box = $("matrix").getBoundingClientRect();
@@ -84,47 +83,59 @@ function bounds(points) {
   const box = [0, 1].map((i) => [least_of(points.map((p) => p[i])), most_of(points.map((p) => p[i]))]);
   return box.map(([a, b]) => { const margin = (b - a || 1) * 0.06; return [a - margin, b + margin]; });
 }
-function scale(box, width, height, pad) {
-  const clamp = (t) => Math.max(0, Math.min(1, t));
-  return (p) => [pad + clamp((p[0] - box[0][0]) / (box[0][1] - box[0][0])) * (width - 2 * pad),
-    height - pad - clamp((p[1] - box[1][0]) / (box[1][1] - box[1][0])) * (height - 2 * pad)];
-}
 const P = {};
+function mapAxes() { // the two features in which groups differ most, or principal axes
+  const share = S.map.explained.map((x) => Math.round(100 * x)),
+    names = [...S.columns.map((name) => { const d = S.groups.features.indexOf(name); return d < 0 ? name : withUnit(d); }),
+      `principal axis 1 (${share[0]} %)`, `principal axis 2 (${share[1]} %)`];
+  for (const id of ["map-across", "map-up"]) $(id).replaceChildren(...names.map((n, i) => el("option", { value: i }, n)));
+  const own = S.members !== null && S.best.length === 2 ? S.best : [names.length - 2, names.length - 1];
+  $("map-across").value = own[0]; $("map-up").value = own[1];
+  $("map-controls").hidden = S.members === null || S.words !== null || S.columns.length < 2;
+}
 function map() {
+  const hidden = D.picture !== null && D.picture.type !== "transitions";
+  $("map-section").hidden = hidden;
+  if (hidden) return;
   const canvas = $("map"), width = canvas.parentElement.clientWidth,
-    height = Math.min(520, Math.max(300, width * 0.55)), c = sized(canvas, width, height);
-  const inside = S.map.members.filter((_, r) => S.labels[r] < S.K).concat(S.map.atoms.slice(0, S.K));
-  const at = scale(bounds(inside.length ? inside : S.map.atoms), width, height, 10);
-  const [accent, muted, line, paper, ink] = ["accent", "muted", "line", "paper", "ink"].map(colour);
-  P.members = S.map.members.map(at); P.atoms = S.map.atoms.map(at);
-  c.strokeStyle = line; c.strokeRect(0.5, 0.5, width - 1, height - 1);
+    height = Math.min(520, Math.max(300, width * 0.62)), c = sized(canvas, width, height);
+  const [a, b] = [+$("map-across").value, +$("map-up").value], names = [...$("map-across").options].map((o) => o.text),
+    at = (own, axes, i) => i < S.columns.length ? own[i] : axes[i - S.columns.length];
+  const members = S.map.members.map((axes, r) => [a, b].map((i) => at(S.members && S.members[r], axes, i)));
+  const places = S.map.atoms.map((axes, k) => [a, b].map((i) => at(S.atoms[k], axes, i)));
+  const seen = (p) => p[0] !== null && p[1] !== null;
+  const inside = members.filter((p, r) => S.labels[r] < S.K && seen(p)).concat(places.slice(0, S.K));
+  const box = bounds(inside.length ? inside : places), on_page = frame(c, box, width, height, PAD, [names[a], names[b]]);
+  const within = (p) => seen(p) ? on_page(p.map((v, i) => Math.max(box[i][0], Math.min(box[i][1], v)))) : [-99, -99];
+  P.members = members.map(within); P.atoms = places.map(within);
+  const [paper, ink] = ["paper", "ink"].map(colour);
   const many = P.members.length > 4000, lit = (r) => (state.atom === null || S.labels[r] === state.atom)
     && (state.site === null || siteOf[r] === state.site);
   const chosen = state.atom !== null || state.site !== null;
   for (const light of [false, true]) P.members.forEach((p, r) => {
-    if (lit(r) !== light) return;
-    const bright = light && chosen;
-    c.globalAlpha = bright ? 0.9 : chosen ? 0.12 : many ? 0.25 : 0.6;
-    if (!many || bright) { const a = P.atoms[S.labels[r]]; c.strokeStyle = bright ? accent : line; c.lineWidth = 1;
-      c.beginPath(); c.moveTo(...p); c.lineTo(...a); c.stroke(); }
-    c.fillStyle = bright ? accent : muted;
+    if (lit(r) !== light || p[0] < 0) return;
+    const bright = light && chosen, k = S.labels[r];
+    c.globalAlpha = bright ? 0.95 : chosen ? 0.15 : many ? 0.3 : 0.7;
+    c.strokeStyle = c.fillStyle = tint(k);
+    if (!many || bright) { c.lineWidth = 1; c.globalAlpha *= 0.5; c.beginPath(); c.moveTo(...p);
+      c.lineTo(...P.atoms[k]); c.stroke(); c.globalAlpha *= 2; }
     if (many && !bright) c.fillRect(p[0] - 0.75, p[1] - 0.75, 1.5, 1.5);
-    else { c.beginPath(); c.arc(p[0], p[1], 2.4, 0, 7); c.fill(); }
+    else { c.beginPath(); c.arc(p[0], p[1], 2.6, 0, 7); c.fill(); }
   });
   range(P.atoms.length).reverse().forEach((k) => { // what is set aside first, the others above it
     const p = P.atoms[k], on = state.atom === k || (state.site !== null && holds(state.site, k)),
-      r = 3.5 + 6 * Math.sqrt(S.counts[k] / D.J);
+      r = 4 + 6 * Math.sqrt(S.counts[k] / D.J);
     c.globalAlpha = chosen && !on ? 0.35 : 1;
-    if (k >= S.K && P.atoms.length > 4000) { c.fillStyle = muted; c.fillRect(p[0] - 1, p[1] - 1, 2, 2); return; }
-    c.beginPath(); c.arc(p[0], p[1], r, 0, 7); c.fillStyle = on ? accent : paper; c.fill(); c.lineWidth = 1.6;
-    c.strokeStyle = k < S.K ? accent : muted; c.stroke();
+    if (k >= S.K && P.atoms.length > 4000) { c.fillStyle = tint(k); c.fillRect(p[0] - 1, p[1] - 1, 2, 2); return; }
+    c.beginPath(); c.arc(p[0], p[1], r, 0, 7); c.fillStyle = on ? tint(k) : paper; c.fill(); c.lineWidth = 2.2;
+    c.strokeStyle = tint(k); c.stroke();
     if (S.K <= 60 && k < S.K) { c.fillStyle = on ? paper : ink; c.textAlign = "center";
       if (r >= 7) c.fillText(String(k), p[0], p[1] + 0.5);
       else { c.fillStyle = ink; c.textAlign = "left"; c.fillText(String(k), p[0] + r + 3, p[1]); } }
   });
   c.globalAlpha = 1;
-  const share = Math.round(100 * (S.map.explained[0] + S.map.explained[1]));
-  $("map-caption").textContent = `First two principal axes of the local parameters (${share} % of their variance)${S.roots ? ", square roots of shares" : ", columns in standard units"}. Rings are atoms, larger where more sites hold them; dots are local parameters.${S.counts.length > S.K ? " What is set aside may lie beyond the edge." : ""}`;
+  const axes = a >= S.columns.length && b >= S.columns.length, best = S.best.length === 2 && a === S.best[0] && b === S.best[1];
+  $("map-caption").textContent = `${axes ? `First two principal axes of what sites sent${S.roots ? ", square roots of shares" : ", columns in standard units"}.` : best ? `The two columns in which ${word()}s differ most, beside how much sites differ within them.` : ""} Rings: fused ${word()}s, larger at more sites; dots: the sites’ own.${S.counts.length > S.K ? " What is set aside may lie beyond the edge." : ""}`;
 }
 function nearest(event, canvas, points, within) {
   const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
@@ -133,14 +144,15 @@ function nearest(event, canvas, points, within) {
   return best;
 }
 const memberText = (r) =>
-  `${D.sites[siteOf[r]]}, parameter ${rowIn[r]}\natom ${S.labels[r]}${S.confidence ? `, confidence ${probability(S.confidence[r])}` : ""}`;
+  `${D.sites[siteOf[r]]}, its ${word()} ${rowIn[r]}\n${word()} ${S.labels[r]}${S.confidence ? `, confidence ${probability(S.confidence[r])}` : ""}`;
 const atomText = (k) =>
-  `atom ${k}${k >= S.K ? " (set aside)" : ""}, ${plural(S.counts[k], "site")}${S.words ? `\n${S.words[k].slice(0, 6).map((w) => w[0]).join(", ")}` : ""}`;
+  `${word()} ${k}${k >= S.K ? " (set aside)" : ""}, ${plural(S.counts[k], "site")}${S.words ? `\n${S.words[k].slice(0, 6).map((w) => w[0]).join(", ")}` : ""}`;
 
 function picture() {
   const Q = D.picture;
   $("picture-section").hidden = !Q;
   if (!Q) return;
+  $("picture-section").classList.toggle("wide", Q.type === "transitions");
   if (Q.type === "transitions") return transitions(Q);
   const canvas = $("picture").querySelector("canvas")
     || $("picture").appendChild(el("canvas", { role: "img", "aria-label": "The fused model over two features" }));
@@ -155,21 +167,22 @@ function picture() {
     : Q.type === "points" ? G.values[i] : G.counts[i];
   const cov = (G, i, d, e) => d < Q.features.length && e < Q.features.length && G.covariances ? G.covariances[i][d][e]
     : 0;
-  const width = canvas.parentElement.clientWidth, height = Math.min(480, Math.max(280, width * 0.5)),
+  const width = canvas.parentElement.clientWidth, height = Math.min(520, Math.max(300, width * 0.62)),
     c = sized(canvas, width, height), corners = [];
   for (const G of [Q.members, Q.atoms]) G.labels.forEach((_, i) => { const [x, y] = [get(G, i, a), get(G, i, b)],
       [sx, sy] = [2 * Math.sqrt(cov(G, i, a, a)), 2 * Math.sqrt(cov(G, i, b, b))];
       corners.push([x - sx, y - sy], [x + sx, y + sy]); });
-  const box = bounds(corners), at = scale(box, width, height, 24), kx = (width - 48) / (box[0][1] - box[0][0]),
-    ky = (height - 48) / (box[1][1] - box[1][0]);
-  const [accent, muted, line, ink] = ["accent", "muted", "line", "ink"].map(colour);
-  c.strokeStyle = line; c.strokeRect(0.5, 0.5, width - 1, height - 1);
+  const box = bounds(corners), at = frame(c, box, width, height, PAD, [axes[a], axes[b]]),
+    kx = (width - PAD.left - PAD.right) / (box[0][1] - box[0][0]),
+      ky = (height - PAD.top - PAD.bottom) / (box[1][1] - box[1][0]);
+  const [paper, ink] = ["paper", "ink"].map(colour);
   const values = Q.type === "points" ? Q.atoms.values.concat(Q.members.values) : [0, 1], low = least_of(values),
     high = most_of(values);
+  const thin = 0.5 * Math.min(1, Math.sqrt(60 / Math.max(1, Q.members.labels.length)));
   for (const [G, fused] of [[Q.members, false], [Q.atoms, true]]) G.labels.forEach((k, i) => {
     const [x, y] = at([get(G, i, a), get(G, i, b)]), on = state.atom === k;
-    c.globalAlpha = state.atom !== null && !on ? 0.2 : fused ? 1 : 0.45; c.lineWidth = fused ? 2 : 1;
-    c.strokeStyle = fused || on ? accent : muted;
+    c.globalAlpha = state.atom !== null && !on ? 0.1 : fused ? 1 : on ? 0.5 : thin; c.lineWidth = fused ? 2.6 : 1;
+    c.strokeStyle = c.fillStyle = tint(k);
     c.beginPath();
     if (G.covariances) {
       // the ellipse of two deviations is mean + 2 L (cos t, sin t), L the Cholesky factor
@@ -178,14 +191,19 @@ function picture() {
       for (let t = 0; t <= 48; t++) { const [p, q] = [2 * Math.cos(t * Math.PI / 24), 2 * Math.sin(t * Math.PI / 24)];
         c.lineTo(x + u * p * kx, y - (v * p + w * q) * ky); }
       c.stroke();
+      if (fused) { c.globalAlpha *= 0.1; c.fill(); }
     } else { const share = (G.values[i] - low) / (high - low || 1); c.arc(x, y, fused ? 6.5 : 3, 0, 7);
-    c.fillStyle = accent; c.globalAlpha *= 0.12 + 0.88 * share; c.fill(); c.globalAlpha = fused ? 1 : 0.4; c.stroke(); }
-    if (fused) { c.globalAlpha = 1; c.fillStyle = ink; c.textAlign = "left";
-      c.fillText(String(k), x + (G.covariances ? 0 : 9), y); }
+    c.globalAlpha *= 0.12 + 0.88 * share; c.fill(); c.globalAlpha = fused ? 1 : 0.4; c.stroke(); }
   });
-  c.globalAlpha = 1; c.fillStyle = muted; c.textAlign = "right"; c.fillText(`${axes[a]} →`, width - 8, height - 10);
-  c.textAlign = "left"; c.fillText(`↑ ${axes[b]}`, 8, 12);
-  $("picture-caption").textContent = Q.type === "points" ? `Fused inducing points (large) and the sites' own (small); darker where the function is larger: ${number(low)} to ${number(high)}.` : "Fused components (bold) and the sites' own: ellipses of two standard deviations, in the features in which they differ most.";
+  Q.atoms.labels.forEach((k, i) => { // numbers last, on a disc, so that they can be read
+    const [x, y] = at([get(Q.atoms, i, a), get(Q.atoms, i, b)]), off = Q.atoms.covariances ? 0 : 13;
+    c.globalAlpha = state.atom !== null && state.atom !== k ? 0.3 : 1; c.textAlign = "center";
+    if (!off) { c.fillStyle = paper; c.beginPath(); c.arc(x, y, 8, 0, 7); c.fill(); }
+    c.fillStyle = ink; c.fillText(String(k), x + off, y + 0.5);
+  });
+  c.globalAlpha = 1;
+  const first = a === 0 && b === 1 && Q.features.length > 1;
+  $("picture-caption").textContent = Q.type === "points" ? `Fused inducing points (large) and the sites' own (small); fuller where the function is larger: ${number(low)} to ${number(high)}.` : `Fused ${word()}s (bold) and the sites' own (thin): ellipses of two standard deviations${first ? `, in the two features in which ${word()}s differ most beside their width` : ""}.`;
 }
 function transitions(Q) {
   const n = Q.states.length, size = 460, R = 175, centre = size / 2, top = most_of(Q.visits),
@@ -197,11 +215,11 @@ function transitions(Q) {
     const [a, b] = [spot(i), spot(j)], bend = 0.15,
       m = [(a[0] + b[0]) / 2 + bend * (b[1] - a[1]), (a[1] + b[1]) / 2 - bend * (b[0] - a[0])];
     const lit = state.atom === null || state.atom === Q.states[i];
-    nodes.append(titled(svg("path", { d: `M${a}Q${m} ${b}`, fill: "none", stroke: colour("accent"),
+    nodes.append(titled(svg("path", { d: `M${a}Q${m} ${b}`, fill: "none", stroke: tint(Q.states[i]),
             "stroke-width": 0.6 + 6 * p, "stroke-opacity": (lit ? 1 : 0.15) * (0.2 + 0.7 * p) }),
               `${Q.states[i]} to ${Q.states[j]}: ${probability(p)}`));
     const t = 0.72, dot = [0, 1].map((d) => (1 - t) ** 2 * a[d] + 2 * t * (1 - t) * m[d] + t * t * b[d]);
-    if (p >= 0.05) nodes.append(svg("circle", { cx: dot[0], cy: dot[1], r: 1.5 + 3 * p, fill: colour("accent"),
+    if (p >= 0.05) nodes.append(svg("circle", { cx: dot[0], cy: dot[1], r: 1.5 + 3 * p, fill: tint(Q.states[i]),
           "fill-opacity": lit ? 0.9 : 0.15 }));
   }));
   Q.states.forEach((k, i) => {
@@ -209,7 +227,7 @@ function transitions(Q) {
       node = svg("g", { tabindex: 0, role: "button",
           "aria-label": `state ${k}, stays with probability ${probability(Q.moves[i][i])}` });
     node.append(svg("circle", { cx: x, cy: y, r, fill: colour("paper"), stroke: colour("line"), "stroke-width": 4 }),
-      svg("circle", { cx: x, cy: y, r, fill: "none", stroke: colour("accent"), "stroke-width": 4, pathLength: 1,
+      svg("circle", { cx: x, cy: y, r, fill: "none", stroke: tint(k), "stroke-width": 4, pathLength: 1,
           "stroke-dasharray": `${Q.moves[i][i]} 1`, transform: `rotate(-90 ${x} ${y})` }),
             svg("text", { x, y: y + 4, "text-anchor": "middle" }, String(k)));
     node.addEventListener("click", () => openAtom(k));
@@ -234,7 +252,7 @@ function supports() {
   number_in.forEach((n, b) => {
     const h = n / top * (base - 16), label = first(b) >= last(b) ? `${last(b)}` : `${first(b)}–${last(b)}`;
     chart.append(titled(svg("rect", { x: 4 + b * w, y: base - h, width: Math.max(1, w - 2), height: h,
-            fill: colour("accent") }), `${plural(n, "atom")} held by ${label} ${last(b) === 1 ? "site" : "sites"}`));
+            fill: colour("accent") }), `${plural(n, word())} at ${label} ${last(b) === 1 ? "site" : "sites"}`));
     if (n && bins <= 20) chart.append(svg("text",
         { x: 4 + (b + 0.5) * w - 1, y: base - h - 4, "text-anchor": "middle" }, n));
     if (bins <= 12 || b % Math.ceil(bins / 8) === 0) chart.append(svg("text",
@@ -246,6 +264,7 @@ function objective() {
   chart.setAttribute("viewBox", `0 0 ${W} ${H}`); chart.replaceChildren();
   $("history-caption").textContent = values.length < 2
     ? "No history of an objective was kept." : `The objective (log probability of the matching plus log evidence) after each of ${values.length} steps: from ${number(values[0], 6)} to ${number(values.at(-1), 6)} nats.`;
+  chart.toggleAttribute("hidden", values.length < 2);
   if (values.length < 2) return;
   const low = least_of(values), high = most_of(values), x = (i) => 6 + i / (values.length - 1) * (W - 12),
     y = (v) => H - 14 - (v - low) / (high - low || 1) * (H - 34);

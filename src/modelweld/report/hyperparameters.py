@@ -16,9 +16,9 @@ from modelweld.report.contents import Fit, Learned, Number
 from modelweld.report.rounding import exact, rounded
 
 PAPER = {
-    "noise": ("σ", "deviation of a site's value from its atom", True),
-    "spread": ("σ₀", "deviation of atoms from their mean", True),
-    "mean": ("μ₀", "mean of atoms", False),
+    "noise": ("σ", "deviation from site to site", True),
+    "spread": ("σ₀", "deviation from group to group", True),
+    "mean": ("μ₀", "mean of all groups", False),
     "trust": ("", "factor on the sites' stated variances", False),
 }
 """Hyperparameters of a Gaussian: the paper's symbol, in words, and whether it is the root of ours (a variance)."""

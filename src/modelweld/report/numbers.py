@@ -11,10 +11,13 @@ import numpy as np
 import modelweld
 from modelweld.errors import InputError
 from modelweld.inputs.stack import Index, group_of_values
+from modelweld.report.alerts import rank_alerts
 from modelweld.report.contents import Numbers, Report, SetNumbers
 from modelweld.report.coordinates import Values, deviations, gather_values, order_by_likeness, plane
 from modelweld.report.doubts import SURE, list_aside, list_doubtful, stated_confidence
+from modelweld.report.groups import shown_keys
 from modelweld.report.hyperparameters import describe_fit
+from modelweld.report.page_groups import list_groups, rank_features
 from modelweld.report.pictures import draw_picture
 from modelweld.report.rounding import exact, short
 from modelweld.report.top_words import list_words
@@ -107,6 +110,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     site_order, atom_order = order_by_likeness(matching.presence[shown], K)
     listed = _columns(values)
+    diagnostics = diagnose_sites(fusion, name, shown, notes)
     return {
         "name": name,
         "K": K,
@@ -116,6 +120,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
         "labels": labels[order].tolist(),
         "counts": counts.tolist(),
         "columns": [values.columns[d] for d in listed],
+        "best": _best_pair(fusion, name, values, listed),
         "dimensions": len(values.columns),
         "atoms": short(values.atoms[:, listed]),
         "spread": short(spread[:, listed]),
@@ -129,9 +134,11 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
         "map": {"explained": short(explained, 3), "members": short(local[order], 4), "atoms": short(atoms, 4)},
         "roots": values.shares,
         **list_aside(fusion, name, matching),
-        "diagnostics": diagnose_sites(fusion, name, shown, notes),
+        "diagnostics": diagnostics,
         "fit": describe_fit(matching, MOST_COLUMNS),
         "words": list_words(fusion, name),
+        "groups": list_groups(fusion, name, stated, order, min(MOST_COLUMNS, max(1, MOST_VALUES // max(K, 1)))),
+        "alerts": rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown]),
     }
 
 
@@ -152,4 +159,18 @@ def _columns(values: Values) -> Index:
     most = min(MOST_COLUMNS, max(1, MOST_VALUES // len(values.atoms)))
     if len(values.columns) <= most:
         return np.arange(len(values.columns))
-    return np.sort(np.argsort(-values.atoms.std(axis=0), kind="stable")[:most])
+    return np.sort(_ranked(values)[:most])
+
+
+def _ranked(values: Values) -> Index:
+    """Columns, those first in which atoms differ most beside how much their members do."""
+    off = np.where(values.seen, values.local - values.atoms[values.labels], 0.0)
+    return rank_features(values.atoms, (off**2).sum(axis=0) / np.maximum(values.seen.sum(axis=0), 1))
+
+
+def _best_pair(fusion: Fusion, name: str, values: Values, listed: Index) -> list[int]:
+    """The two listed columns in which atoms differ most; none where members are not known by single columns."""
+    if len(listed) < 2 or values.shares or not shown_keys(fusion, name):
+        return []
+    place = {int(d): i for i, d in enumerate(listed)}
+    return [place[d] for d in _ranked(values).tolist() if d in place][:2]

@@ -30,6 +30,7 @@ function number(x, digits = 3) {
   return String(+x.toPrecision(Math.max(digits, Math.ceil(Math.log10(Math.abs(x) + 1)))));
 }
 const probability = (p) => p === null || p === undefined ? "–" : p > 0.9995 ? "> 0.999" : p.toFixed(3);
+const cap = (text) => text[0].toUpperCase() + text.slice(1);
 const plural = (n, noun) => `${n.toLocaleString("en")} ${noun}${n === 1 ? "" : "s"}`;
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 const range = (n) => Array.from({ length: n }, (_, i) => i);
@@ -52,13 +53,14 @@ function tip(event, text) {
   $("tip").style.top = `${Math.min(event.clientY + 14, innerHeight - box.height - 8)}px`;
 }
 const atomButton = (k) =>
-  el("button", { type: "button", class: "link", onclick: () => openAtom(k), "aria-label": `Show members of atom ${k}` },
+  el("button", { type: "button", class: "link", onclick: () => openAtom(k), "aria-label": `Show members of ${word()} ${k}` },
     String(k));
 const siteButton = (j) => el("button", { type: "button", class: "link", onclick: () => choose(D.sites[j], j),
     "aria-label": `Show only site ${D.sites[j]}` }, D.sites[j]);
 function table(node, heads, rows) {
   node.replaceChildren(el("thead", {},
-      el("tr", {}, ...heads.map((h) => h.node || el("th", { scope: "col", class: h.n ? "n" : "" }, h.name)))),
+      el("tr", {}, ...heads.map((h) => h.node
+          || el("th", { scope: "col", class: `${h.n ? "n" : ""} ${h.site ? "site" : ""}` }, h.name)))),
         el("tbody", {}, ...rows));
 }
 
@@ -72,6 +74,7 @@ function use(index) {
   scatter = rowsOf.map((rows, k) => S.counts[k] > 1 && rows.length
     ? Math.sqrt(rows.reduce((t, r) => t + S.distance[r] ** 2, 0) / rows.length) : null);
   state.atoms = state.sites = STEP; state.doubtful = FIRST;
+  mapAxes();
   document.querySelectorAll("[data-set]").forEach((node) => { node.hidden = +node.dataset.set !== index; });
 }
 const holds = (j, k) => rowsOf[k].some((r) => siteOf[r] === j);
@@ -79,56 +82,37 @@ const matching = () =>
   range(D.sites.length).filter((j) => D.sites[j].toLowerCase().includes(state.query.toLowerCase()));
 
 // ---- tables ----
-function atoms() {
-  let list = range(S.counts.length);
-  if (state.site !== null) list = list.filter((k) => holds(state.site, k));
-  if (state.atomOrder === "doubt" && S.confidence) list.sort((a, b) => least[a] - least[b] || a - b);
-  if (state.atomOrder === "scatter") list.sort((a, b) => (scatter[b] ?? -1) - (scatter[a] ?? -1) || a - b);
-  const shown = S.words ? [] : range(Math.min(5, S.columns.length)), rest = S.dimensions - shown.length;
-  const heads = [{ name: "Atom" }, { name: "Sites", n: true }, { name: "Members", n: true },
-    { name: "Least sure", n: true }, { name: "Scatter", n: true },
-      ...(S.words ? [{ name: "Words" }] : shown.map((d) => ({ name: S.columns[d], n: true }))),
-        ...(!S.words && rest > 0 ? [{ name: `${rest} more` }] : [])];
-  table($("atoms"), heads, list.slice(0, state.atoms).map((k) => el("tr", { class: state.atom === k ? "chosen" : "" },
-    el("th", { scope: "row" }, atomButton(k), k >= S.K ? el("span", { class: "hint" }, " set aside") : null),
-      el("td", { class: "n" }, String(S.counts[k])), el("td", { class: "n" }, String(rowsOf[k].length)),
-    el("td", { class: `n ${least[k] !== null && least[k] < SURE ? "doubt" : ""}` }, probability(least[k])),
-      el("td", { class: "n" }, number(scatter[k], 2)),
-    ...(S.words ? [el("td", { class: "words" }, S.words[k].slice(0, 8).map((w) => w[0]).join(", "))]
-      : shown.map((d) => el("td", { class: "n" },
-          number(S.atoms[k][d]) + (S.spread[k][d] === null ? "" : ` ± ${number(S.spread[k][d], 2)}`)))),
-            ...(!S.words && rest > 0 ? [el("td", { class: "hint" }, "…")] : []))));
-  more("more-atoms", list.length, state.atoms, "atoms");
-}
 function more(id, all, shown, nouns) { $(id).hidden = all <= shown;
   $(id).textContent = `Show ${Math.min(STEP, all - shown)} more of ${all.toLocaleString("en")} ${nouns}`; }
 function doubtful() {
   const list = S.doubtful.filter((m) => state.site === null || m.site === D.sites[state.site]),
     known = S.confidence !== null;
-  $("doubt-title").textContent = known ? "Doubtful matches" : "Matches farthest from their atom";
+  $("doubt-title").textContent = known ? "Doubtful matches" : `Matches farthest from their ${word()}`;
   $("doubt-lead").textContent = !list.length
     ? (known ? `Every match${state.site === null ? "" : " of this site"} has a confidence of ${SURE} or more: ${S.confidence_meaning}.` : "None.") : known ? `Least certain first. Confidence is ${S.confidence_meaning}.` : "Confidences were left out because of size. Distances are in typical deviations: 1 is usual.";
   $("doubtful").parentElement.hidden = !list.length;
-  table($("doubtful"), [{ name: "Site" }, { name: "Parameter", n: true }, { name: "Atom", n: true },
+  table($("doubtful"), [{ name: "Site" }, { name: `Its ${word()}`, n: true }, { name: "Matched to", n: true },
       ...(known ? [{ name: "Confidence", n: true }, { name: "Or else", n: true }, { name: "with", n: true }] : []),
         { name: "Distance", n: true }], list.slice(0, state.doubtful).map((m) => el("tr", {},
     el("th", { scope: "row" }, m.site), el("td", { class: "n" }, String(m.row)),
       el("td", { class: "n" }, atomButton(m.atom)),
     ...(known ? [el("td", { class: "n doubt" }, probability(m.confidence)),
-        el("td", { class: "n" }, m.other === null ? "a new atom" : atomButton(m.other)),
+        el("td", { class: "n" }, m.other === null ? `a new ${word()}` : atomButton(m.other)),
           el("td", { class: "n" }, probability(m.other_probability))] : []),
             el("td", { class: "n" }, number(m.distance, 2)))));
   more("more-doubtful", list.length, state.doubtful, "matches");
 }
-const FIELDS = [["site", "Site"], ["size", "Parameters"], ["unshared", "Only here"], ["gain", "Gain"], ["p", "p"],
+const FIELDS = [["site", "Site"], ["points", "Points"], ["size", "Groups"], ["unshared", "Only here"], ["gain", "Gain"], ["p", "p"],
   ["score", "Score"], ["surprise", "Surprise"], ["shift", "Shift"], ["influence", "Influence"], ["warning", "Warning"]];
 function sites() {
-  const of = (j) => ({ site: D.sites[j], size: S.sizes[j], gain: D.verdict ? D.verdict.sites[j].gain : null,
+  const titles = { points: cap(S.groups.counted || "points"), size: `${Word()}s` };
+  const of = (j) => ({ site: D.sites[j], size: S.sizes[j], points: siteTotal(j), gain: D.verdict ? D.verdict.sites[j].gain : null,
       p: D.verdict ? D.verdict.sites[j].p_value : null,
       ...(S.diagnostics ? S.diagnostics[j] : { warning: "" }) });
   const warned = S.diagnostics && S.diagnostics.some((d) => d.warning);
-  const fields = FIELDS.filter(([name]) => name === "warning" ? warned : S.diagnostics
-    || ["site", "size", "gain", "p"].includes(name)), { key, down } = state.sort;
+  const fields = FIELDS.filter(([name]) => name === "warning" ? warned
+    : name === "points" ? S.groups.members !== null && !S.groups.shares
+      : S.diagnostics || ["site", "size", "gain", "p"].includes(name)), { key, down } = state.sort;
   const list = matching().map((j) => [j, of(j)]).sort(([i, a], [j, b]) => {
     const [x, y] = key === "warning" ? [+Boolean(a.warning), +Boolean(b.warning)] : [a[key], b[key]];
     const order = typeof x === "string" ? x.localeCompare(y, "en", { numeric: true })
@@ -138,18 +122,20 @@ function sites() {
   table($("sites"), fields.map(([name, title]) =>
       ({ node: el("th", { scope: "col", class: name === "site" || name === "warning" ? "" : "n",
               "aria-sort": key === name ? (down ? "descending" : "ascending") : "none" },
-    el("button", { type: "button", id: `sort-${name}`,
+    el("button", { type: "button", id: `sort-${name}`, "data-help": name,
         onclick: () => { state.sort = { key: name, down: key === name ? !down : name !== "site" }; sites();
-          $(`sort-${name}`).focus(); } }, title + (key === name ? (down ? " ↓" : " ↑") : ""))) })),
+          $(`sort-${name}`).focus(); } }, (titles[name] || title) + (key === name ? (down ? " ↓" : " ↑") : ""))) })),
     list.slice(0, state.sites).map(([j, s]) => el("tr", { class: state.site === j ? "chosen" : "" },
         ...fields.map(([name]) => name === "site" ? el("th", { scope: "row" }, siteButton(j))
-          : name === "warning" ? el("td", { class: "warn" }, s.warning) : el("td", { class: "n" }, number(s[name]))))));
+          : name === "warning" ? el("td", { class: "warn" }, s.warning) : el("td", { class: "n" }, name === "points"
+            ? whole(s[name]) : number(s[name]))))));
   more("more-sites", list.length, state.sites, "sites");
 }
 function warnings() {
-  const list = (S.diagnostics || []).map((d) => d.warning).filter(Boolean), first = list.slice(0, 5);
-  $("warnings").replaceChildren(...first.map((w) => el("li", {}, w)),
-    ...(list.length > 5 ? [el("li", {}, `and ${list.length - 5} more: see the table of sites.`)] : []));
+  const list = S.alerts.map((alert) => el("li", {}, cap(alert.text))), first = list.splice(0, 5);
+  $("warnings").replaceChildren(...first); $("alerts").hidden = !first.length;
+  $("more-warnings").hidden = !list.length;
+  $("more-warnings").replaceChildren(el("summary", {}, `${list.length} more`), el("ul", { class: "warnings" }, ...list));
 }
 
 // ---- one atom ----
@@ -160,8 +146,8 @@ function strip(k, d) {
     mark = svg("svg", { viewBox: "0 0 150 16", "aria-hidden": "true" });
   mark.append(svg("line", { x1: 0, x2: 150, y1: 8, y2: 8, stroke: colour("line") }),
     ...values.map((v) => svg("circle", { cx: x(v), cy: 8, r: 2.5, fill: colour("muted"), "fill-opacity": 0.6 })),
-      svg("line", { x1: x(S.atoms[k][d]), x2: x(S.atoms[k][d]), y1: 1, y2: 15, stroke: colour("accent"),
-          "stroke-width": 2.2 }));
+      svg("line", { x1: x(S.atoms[k][d]), x2: x(S.atoms[k][d]), y1: 1, y2: 15, stroke: tint(k),
+          "stroke-width": 2.6 }));
   return mark;
 }
 let opener = null; // where one came from; tables are filled anew meanwhile, so by table and label
@@ -182,24 +168,27 @@ function detail() {
   if (k === null) { $("detail").hidden = true; return; }
   const rows = [...rowsOf[k]].sort((a, b) => S.confidence ? (S.confidence[a] ?? 2) - (S.confidence[b] ?? 2)
     : S.distance[b] - S.distance[a]), aside = S.set_aside.find((s) => s.atom === k);
-  $("detail-title").textContent = `Atom ${k}`;
+  $("detail-title").replaceChildren(chip(k), `${Word()} ${k}`);
   const values = el("table"), members = el("table", { id: "members" });
-  table(values, [{ name: "Column" }, { name: "Global", n: true }, { name: "± members", n: true },
-      ...(S.members ? [{ name: "Members" }] : [])],
+  table(values, [{ name: "Column" }, { name: "Fused", n: true }, { name: "Sites ±", n: true },
+      ...(S.members ? [{ name: "Sites’ own" }] : [])],
         S.columns.map((name, d) => el("tr", {}, el("th", { scope: "row" }, name),
             el("td", { class: "n" }, number(S.atoms[k][d], 4)), el("td", { class: "n" }, number(S.spread[k][d], 2)),
               ...(S.members ? [el("td", {}, strip(k, d))] : []))));
   const few = S.members ? range(Math.min(3, S.columns.length)) : [];
-  table(members, [{ name: "Site" }, { name: "Parameter", n: true },
+  const counted = S.groups.members !== null;
+  table(members, [{ name: "Site" }, { name: "Nr there", n: true },
+      ...(counted ? [{ name: cap(S.groups.counted), n: true }] : []),
       ...(S.confidence ? [{ name: "Confidence", n: true }] : []), { name: "Distance", n: true },
         ...few.map((d) => ({ name: S.columns[d], n: true }))],
           rows.slice(0, MOST_LISTED).map((r) => el("tr", { class: siteOf[r] === state.site ? "chosen" : "" },
               el("th", { scope: "row" }, D.sites[siteOf[r]]), el("td", { class: "n" }, String(rowIn[r])),
+                ...(counted ? [el("td", { class: "n" }, sharesOf(S.groups.members[r]))] : []),
                 ...(S.confidence ? [el("td", { class: `n ${S.confidence[r] < SURE ? "doubt" : ""}` },
                       probability(S.confidence[r]))] : []), el("td", { class: "n" }, number(S.distance[r], 2)),
                         ...few.map((d) => el("td", { class: "n" }, number(S.members[r][d]))))));
   $("detail-body").replaceChildren(
-    el("p", {}, `Held by ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.`), ...(k >= S.K ? [el("p", { class: "doubt" }, `Set aside: it ${aside ? aside.why : "is more probably junk than an atom of its own"}.`)] : []),
+    el("p", {}, `At ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${k < S.K && S.groups.points && !S.groups.shares ? `: ${whole(S.groups.points[k])} ${S.groups.counted}` : ""}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.`), ...(k >= S.K ? [el("p", { class: "doubt" }, `Set aside: it ${aside ? aside.why : `is more probably junk than a ${word()} of its own`}.`)] : []),
     ...(S.words ? [el("h3", {}, "Words"), el("p", {}, S.words[k].map((w) => `${w[0]} ${w[1].toFixed(3)}`).join(", "))]
       : []),
     el("h3", {}, rows.length > MOST_LISTED ? `Members, the ${MOST_LISTED} least certain` : "Members"),
@@ -215,7 +204,7 @@ function choose(text, exact = D.sites.indexOf(text)) {
   state.site = text === "" ? null : exact >= 0 ? exact : some.length === 1 ? some[0] : null;
   state.atoms = state.sites = STEP; state.doubtful = FIRST;
   $("status").textContent = text === "" ? "" : state.site !== null
-    ? `Site ${D.sites[state.site]}: ${plural(S.sizes[state.site], "parameter")}` : plural(some.length, "site");
+    ? `Site ${D.sites[state.site]}: ${plural(S.sizes[state.site], word())}` : plural(some.length, "site");
   show();
 }
 $("site-names").append(...D.sites.map((name) => el("option", { value: name })));
@@ -250,13 +239,14 @@ on("map", "click",
   (e) => { const [k, r] = pointed(e); if (k >= 0 || r >= 0) openAtom(k >= 0 ? k : S.labels[r]);
     else if (state.atom !== null) closeAtom(); });
 for (const id of ["matrix", "map"]) on(id, "mouseleave", (e) => tip(e, ""));
+for (const id of ["map-across", "map-up"]) on(id, "change", map);
 on("save", "click",
   () => { const link = el("a",
       { href: URL.createObjectURL(new Blob([$("numbers").textContent], { type: "application/json" })),
         download: "fusion.json" }); link.click(); URL.revokeObjectURL(link.href); });
 let waiting = 0;
-window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawings, 120); });
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawings);
-window.addEventListener("beforeprint", drawings); window.addEventListener("afterprint", drawings);
+window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(show, 120); });
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
+for (const type of ["beforeprint", "afterprint"]) window.addEventListener(type, show);
 use(0); show();
 document.documentElement.dataset.ready = "yes";

@@ -69,11 +69,12 @@ def page_of(found: Report, title: str = "Fusion report") -> str:
     --------
     >>> import modelweld
     >>> from modelweld.report import numbers_of
-    >>> "2 global atoms" in page_of(numbers_of(modelweld.fuse([[[0.0], [5.0]], [[0.1], [5.1]], [[0.2], [4.9]]])))
+    >>> fusion = modelweld.fuse([[[0.0], [5.0]], [[0.1], [5.1]], [[0.2], [4.9]]])
+    >>> "2 groups in the models of 3 sites" in page_of(numbers_of(fusion))
     True
     """
     html, css = _part("page.html"), _part("page.css")
-    js = _part("figures.js") + _part("page.js")
+    js = _part("groups.js") + _part("figures.js") + _part("page.js")
     return Template(html).substitute(
         title=escape(title),
         css=css,
@@ -84,6 +85,9 @@ def page_of(found: Report, title: str = "Fusion report") -> str:
         J=f"{found['J']:,}",
         headline=escape(words.headline(found)),
         lead=escape(words.lead(found)),
+        word=escape(found["sets"][0]["groups"]["word"]),
+        groups_title=escape(words.groups_title(found)),
+        glossary=words.glossary(found),
         figures=words.figures(found),
         verdict=words.verdict(found),
         why=words.per_set(found, words.why),

@@ -7,28 +7,53 @@ from html import escape
 
 from modelweld.kinds import kind_named
 from modelweld.report.contents import Number, Report, SetNumbers
+from modelweld.report.glossary import glossary as glossary
 from modelweld.report.text import several
 from modelweld.report.verdicts import CAVEAT
 
 MOST_ASIDE = 100
 """Parameters set aside that are listed on the page; all are in the JSON."""
 
+MOST_VALUES = 8
+"""Columns whose hyperparameters are listed; all are in the JSON."""
+
 MOST_STRANGERS = 8
 """Sites that share nothing which are named; all are in the JSON."""
 
 
 def headline(found: Report) -> str:
-    """How many local parameters became how many global ones."""
-    parts = [f"{several(one['K'], 'global ' + one['name'])} from {one['N']:,} local" for one in found["sets"]]
-    return f"{several(found['J'], 'site')}: {'; '.join(parts)}"
+    """How many groups there are at how many sites."""
+    parts = [f"{one['K']:,} {_word(one, one['K'])}" for one in found["sets"]]
+    return f"{' and '.join(parts)} in the {_models(found)} of {several(found['J'], 'site')}"
+
+
+def groups_title(found: Report) -> str:
+    """The heading of the table of groups."""
+    return _sentence(found["sets"][0]["groups"]["word"]) + "s"
+
+
+def _word(one: SetNumbers, number: int) -> str:
+    """What a set's members are called: groups, states, units of a layer."""
+    word = one["groups"]["word"]
+    return (f"{one['name']} {word}" if one["name"][-1:].isdigit() else word) + "s" * (number != 1)
+
+
+def _models(found: Report) -> str:
+    kind = kind_named(found["kind"])
+    return "models" if kind is None else kind.plural
 
 
 def lead(found: Report) -> str:
-    """What this page is about."""
-    kind = kind_named(found["kind"])
-    what = "models" if kind is None else kind.plural
+    """What was fused, and how it went."""
+    sent = " and ".join(f"{one['N']:,} {_word(one, one['N'])}" for one in found["sets"])
+    points = found["sets"][0]["groups"]["points"]
+    known = not found["sets"][0]["groups"]["shares"] and points is not None
+    behind = f", {sum(n or 0.0 for n in points or []):,.0f} {found['sets'][0]['groups']['counted']}" if known else ""
     end = "The fit converged." if found["converged"] else "The fit did not converge: give it more sweeps (max_sweeps)."
-    return f"{what[0].upper() + what[1:]} that were trained apart, fused from their parameters alone. {end}"
+    return (
+        f"{_sentence(_models(found))} that were trained apart were fused from their parameters alone: the sites sent "
+        f"{sent}{behind}. {end}"
+    )
 
 
 def figures(found: Report) -> str:
@@ -40,29 +65,26 @@ def _key_figures(found: Report) -> list[tuple[str, str]]:
     sets = found["sets"]
     doubtful = [one["doubtful_number"] for one in sets if one["doubtful_number"] is not None]
     warned = {j for one in sets for j, d in enumerate(one["diagnostics"] or []) if d["warning"]}
+    aside = sum(one["set_aside_number"]["all"] for one in sets)
+    word = groups_title(found).lower()
     figures = [
         ("sites", f"{found['J']:,}"),
-        ("local parameters", f"{sum(one['N'] for one in sets):,}"),
-        ("global parameters", f"{sum(one['K'] for one in sets):,}"),
-        ("held by several sites", f"{sum(one['shared'] for one in sets):,}"),
-        ("set aside", f"{sum(one['set_aside_number']['all'] for one in sets):,}"),
+        (f"{word}, fused", f"{sum(one['K'] for one in sets):,}"),
+        ("of these at several sites", f"{sum(one['shared'] for one in sets):,}"),
     ]
+    if aside:
+        figures.append(("set aside", f"{aside:,}"))
     if doubtful:
-        figures.append(("doubtful matches", f"{sum(doubtful):,}"))
+        figures.append((f"doubtful of {sum(one['N'] for one in sets):,} matches", f"{sum(doubtful):,}"))
     if any(one["diagnostics"] is not None for one in sets):
         figures.append(("sites with a warning", f"{len(warned):,}"))
-    if found["verdict"] and found["verdict"]["p_value"] is not None:
-        answer = {True: "yes", False: "no", None: "cannot be said"}[found["verdict"]["worth"]]
-        figures.append(("worth merging", f"{answer} (p = {found['verdict']['p_value']:.2g})"))
-    if found["verdict"] and found["verdict"]["gain"] is not None:
-        figures.append(("gain of fusing, nats", f"{found['verdict']['gain']:,.0f}"))
     return figures
 
 
 def verdict(found: Report) -> str:
-    """Whether fusing was worth it."""
+    """Whether fusing was worth it: the answer first."""
     if found["verdict"] is None:
-        return "<p>Not computed: see the notes at the end.</p>"
+        return '<p class="verdict">Not computed: see the notes at the end.</p>'
     lines = [_sentence(found["verdict"]["sentence"])]
     strangers = found["verdict"]["strangers"]
     if found["verdict"]["worth"]:
@@ -71,7 +93,8 @@ def verdict(found: Report) -> str:
             more = f" and {len(strangers) - MOST_STRANGERS:,} more" if len(strangers) > MOST_STRANGERS else ""
             names = ", ".join(map(repr, strangers[:MOST_STRANGERS]))
             lines.append(f"Nothing says that these sites share anything with the others: {names}{more}.")
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    first, *rest = lines
+    return f'<p class="verdict">{escape(first)}</p>' + "".join(f'<p class="hint">{escape(line)}</p>' for line in rest)
 
 
 def _sentence(text: str) -> str:
@@ -86,45 +109,44 @@ def per_set(found: Report, write: Callable[[SetNumbers, Report], str]) -> str:
 
 def why(one: SetNumbers, found: Report) -> str:
     """How the local parameters divide into shared, unshared and set aside, and what decides between these."""
-    K, N, aside = one["K"], one["N"], one["set_aside_number"]
+    K, N, aside, word = one["K"], one["N"], one["set_aside_number"], one["groups"]["word"]
     alone = K - one["shared"]
     everywhere = sum(n == found["J"] for n in one["counts"][:K])
     lines = [
-        f"{N:,} local parameters are taken for noisy copies of {K:,} global ones (atoms).",
-        f"{one['shared']:,} atoms are held by several sites, {everywhere:,} of these by all; {alone:,} by one alone.",
+        f"{N:,} {_word(one, N)} of sites are taken for copies of {K:,} fused ones.",
+        f"{one['shared']:,} are found at several sites, {everywhere:,} of these at all; {alone:,} at one alone.",
     ]
     junk = aside["all"] - aside["outliers"] - aside["artefacts"]
     if aside["all"]:
         parts = [
             (aside["outliers"], "gross outliers, of shifted sites, not seen or repeated, and not fitted"),
-            (aside["artefacts"], "pieces or mixtures of other atoms"),
-            (junk, f"alone and more probably junk than atoms (probability {one['junk_probability']:.2f})"),
+            (aside["artefacts"], f"pieces or mixtures of other {word}s"),
+            (junk, f"alone and more probably junk than {word}s (probability {one['junk_probability']:.2f})"),
         ]
-        words = "; ".join(f"{n:,} {why}" for n, why in parts if n)
-        lines.append(f"{aside['all']:,} are set aside, kept but not counted: {words}.")
+        listed = "; ".join(f"{n:,} {why}" for n, why in parts if n)
+        lines.append(f"{aside['all']:,} are set aside, kept but not counted: {listed}.")
     if one["pieces_number"]:
-        lines.append(f"{one['pieces_number']:,} times a site holds an atom in several pieces.")
-    by = {row["symbol"]: row["value"] for row in one["fit"]["learned"]}
-    if len(one["fit"]["families"]) == 1 and "σ" in by:
+        lines.append(f"{one['pieces_number']:,} times a site holds a {word} in several pieces.")
+    if any(row["symbol"] == "σ" for row in one["fit"]["learned"]):
         lines.append(
-            f"Values are matched to one atom where the learned noise, of deviation σ = {_value(by['σ'])}, explains "
-            f"their differences better than the spread of atoms, σ₀ = {_value(by['σ₀'])}, and the prior allows it."
+            f"Two sites' {word}s are taken for one where what {word}s differ by from site to site (noise) explains "
+            "their difference better than what they differ by from each other (spread), and the prior allows it."
         )
     return bullets(lines)
 
 
 def aside(one: SetNumbers, found: Report) -> str:
     """What was set aside, one by one."""
-    reasons = "".join(f'<p class="warning">{escape(reason)}</p>' for reason in one["reasons"][:MOST_ASIDE])
     pieces = ""
     if one["pieces"]:
         listed = bullets(one["pieces"][:MOST_ASIDE])
-        pieces = f"<details><summary>Atoms in pieces at a site: {one['pieces_number']:,}</summary>{listed}</details>"
+        title = f"{_sentence(one['groups']['word'])}s in pieces at a site: {one['pieces_number']:,}"
+        pieces = f"<details><summary>{escape(title)}</summary>{listed}</details>"
     if not one["set_aside_number"]["all"]:
-        return reasons + pieces
+        return pieces
     number = one["set_aside_number"]["all"]
     if not one["set_aside"]:
-        return f"{reasons}<p>{number:,} set aside are too many to list: modelweld.notes.set_aside(fusion).</p>{pieces}"
+        return f"<p>{number:,} set aside are too many to list: modelweld.notes.set_aside(fusion).</p>{pieces}"
     rows = "".join(
         f'<tr><th scope="row">{escape(a["site"])}</th><td class="n">{a["row"]}</td><td>{escape(a["why"])}</td>'
         f'<td class="n">{"–" if a["probability"] is None else format(a["probability"], ".2f")}</td>'
@@ -133,19 +155,19 @@ def aside(one: SetNumbers, found: Report) -> str:
     )
     cut = "" if number <= MOST_ASIDE else f", {MOST_ASIDE} listed"
     heads = (
-        '<thead><tr><th scope="col">Site</th><th scope="col" class="n">Parameter</th><th scope="col">Why: it</th>'
-        '<th scope="col" class="n">Probability</th><th scope="col" class="n">Nearest atom</th></tr></thead>'
+        '<thead><tr><th scope="col">Site</th><th scope="col" class="n">Nr there</th><th scope="col">Why: it</th>'
+        '<th scope="col" class="n">Probability</th><th scope="col" class="n">Nearest</th></tr></thead>'
     )
     return (
-        f"{reasons}<details><summary>Set aside: {number:,}{cut}</summary>"
+        f"<details><summary>Set aside: {number:,}{cut}</summary>"
         f'<div class="scroll"><table>{heads}<tbody>{rows}</tbody></table></div></details>{pieces}'
     )
 
 
 def learned(one: SetNumbers, found: Report) -> str:
-    """Hyperparameters with the paper's symbols."""
+    """Hyperparameters with the paper's symbols; those that differ by feature, in its unit."""
     rows = "".join(
-        f'<tr><th scope="row">{escape(row["symbol"]) or "–"}</th><td class="n">{escape(_value(row["value"]))}</td>'
+        f'<tr><th scope="row">{escape(row["symbol"]) or "–"}</th><td class="n">{_values(row["value"], one)}</td>'
         f"<td>{escape(row['name'] + (' of ' + row['of'] if row['of'] else ''))}</td></tr>"
         for row in one["fit"]["learned"]
     )
@@ -153,16 +175,27 @@ def learned(one: SetNumbers, found: Report) -> str:
         return "<p>No hyperparameters were learned.</p>"
     heads = '<tr><th scope="col">Symbol</th><th scope="col" class="n">Value</th><th scope="col">Meaning</th></tr>'
     return (
-        "<table><caption>Learned hyperparameters; a range is over columns.</caption>"
+        "<table><caption>Learned hyperparameters, in the features' units.</caption>"
         f"<thead>{heads}</thead><tbody>{rows}</tbody></table>"
     )
 
 
-def _value(value: Number | list[Number]) -> str:
-    """A number, or the range of several."""
-    if isinstance(value, list):
-        known = [x for x in value if x is not None]
-        return f"{min(known):.3g} to {max(known):.3g}" if known else "–"
+def _values(value: Number | list[Number], one: SetNumbers) -> str:
+    """A number, or one for each column, with its name and unit; of many columns the first."""
+    if not isinstance(value, list):
+        return escape(_value(value))
+    groups = one["groups"]
+    units = dict(zip(groups["features"], groups["units"], strict=True))
+    named = groups["features"] if len(value) == len(groups["features"]) == groups["columns"] else one["columns"]
+    lines = [
+        f"{escape(name)} {escape(_value(x))} {escape(units.get(name, ''))}".strip()
+        for name, x in zip(named, value, strict=False)
+    ]
+    more = f"<br>… {len(value) - MOST_VALUES} more" if len(value) > MOST_VALUES else ""
+    return "<br>".join(lines[:MOST_VALUES]) + more
+
+
+def _value(value: Number) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 

@@ -11,13 +11,14 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds import kind_named
 from modelweld.kinds.hmm import shares
-from modelweld.kinds.mixture_components import Components
+from modelweld.kinds.mixture_components import Components, diagonals
 from modelweld.kinds.pictures import Ellipses, Points, Transitions
+from modelweld.report.contents import Numbers
+from modelweld.report.page_groups import rank_features
+from modelweld.report.rounding import short
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-from modelweld.report.contents import Numbers
-from modelweld.report.rounding import short
 
 MOST_STATES = 40
 """States of a transition graph that can be told apart on a page: the most visited ones."""
@@ -50,7 +51,9 @@ def draw_picture(fusion: Fusion, notes: list[str]) -> Picture | None:
 
 def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
-    chosen, names = _features(found.atoms[0][: max(K, 1)], fusion.models[0])
+    means, spreads, counts = (part[: max(K, 1)] for part in found.atoms)
+    within = np.average(diagonals(spreads), axis=0, weights=counts if counts.sum() > 0 else None)
+    chosen, names = _features(means, within, fusion.models[0])
     local = _pick(labels, K, notes)
     return {
         "type": "ellipses",
@@ -87,7 +90,7 @@ def _transitions(found: Transitions, K: int, notes: list[str]) -> Picture:
 def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     (atoms, at_atoms), (inputs, values) = found.atoms, found.members
-    chosen, names = _features(atoms[: max(K, 1)], fusion.models[0])
+    chosen, names = _features(atoms[: max(K, 1)], np.zeros(atoms.shape[1]), fusion.models[0])  # as they stand
     local = _pick(labels, K, notes)
     return {
         "type": "points",
@@ -105,15 +108,12 @@ def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
     }
 
 
-def _features(means: Array, model: LocalModel) -> tuple[Index, list[str]]:
-    """The features in which atoms differ most, relative to their size where that is larger, and their names."""
+def _features(means: Array, within: Array, model: LocalModel) -> tuple[Index, list[str]]:
+    """The features in which atoms differ most beside how wide they are, those first, and their names with units."""
     names = model.coordinates.get("feature") or [f"feature {d}" for d in range(means.shape[1])]
-    deviation = means.std(axis=0)
-    scale = np.maximum(np.abs(means).mean(axis=0), np.finfo(float).tiny)
-    chosen = np.arange(len(names))
-    if len(names) > MOST_FEATURES:
-        chosen = np.sort(np.argsort(-deviation / scale, kind="stable")[:MOST_FEATURES])
-    return chosen, [str(names[d]) for d in chosen.tolist()]
+    units = model.facts.get("units") or {}
+    chosen = rank_features(means, within)[:MOST_FEATURES]
+    return chosen, [f"{names[d]} ({units[names[d]]})" if names[d] in units else str(names[d]) for d in chosen.tolist()]
 
 
 def _pick(labels: Index, K: int, notes: list[str]) -> Index:

@@ -54,3 +54,14 @@ def several(number: int, noun: str) -> str:
     """
     name = f"{noun} unit" if noun[-1:].isdigit() else noun
     return f"{number:,} {name}{'s' * (number != 1)}"
+
+
+def group_word(set_name: str) -> str:
+    """What people call a member of a fused set: a group of points, a state, a topic, a unit of a network.
+
+    Examples
+    --------
+    >>> [group_word(name) for name in ("component", "atom", "state", "h0")]
+    ['group', 'group', 'state', 'unit']
+    """
+    return "unit" if set_name[-1:].isdigit() else {"component": "group", "atom": "group"}.get(set_name, set_name)

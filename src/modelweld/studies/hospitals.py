@@ -43,6 +43,9 @@ COLUMNS = {
 }
 """What is measured: in the file, in words, as head of a column, its unit, digits to show."""
 
+NAMES = {name: unit for name, _, unit, _ in COLUMNS.values()}
+"""What is measured, in words, and in which unit."""
+
 ZERO_IS_MISSING = ("trestbps", "chol")
 """Columns in which nobody alive has a zero: the file means that it was not measured."""
 
@@ -191,17 +194,18 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
     best = min(fits, key=lambda fit: float(fit.bic(standard)))
     belongs = best.predict_proba(standard)
     counts = belongs.sum(axis=0)
-    names = [(name, unit_of) for (name, _, unit_of, _), _ in zip(COLUMNS.values(), seen, strict=False)]
+    names = list(NAMES.items())[: len(seen)]
+    own = dict(pair for pair, there in zip(names, seen, strict=True) if there)
     local = LocalModel(
         arrays={"means": centre + unit * best.means_, "counts": counts, "ill": belongs.T @ ill[kept]},
         axes={"means": ("component", "feature"), "counts": ("component",), "ill": ("component",)},
         variance={"means": unit**2 * best.covariances_ / counts[:, None]},
         riding=["counts", "ill"],
         site=site,
-        coordinates={"feature": [name for (name, _), own in zip(names, seen, strict=True) if own]},
-        facts={"units": {name: unit_of for (name, unit_of), own in zip(names, seen, strict=True) if own}},
+        coordinates={"feature": list(own)},
+        facts={"points": "patients", "units": own},
     )
-    return read(local, lacks=[name for (name, _), own in zip(names, seen, strict=True) if not own])
+    return read(local, lacks=[name for name, _ in names if name not in own])
 
 
 def has_measured(model: LocalModel) -> Flags:

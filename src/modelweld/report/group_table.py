@@ -1,0 +1,227 @@
+"""A table of groups that prints, shows itself in notebooks and becomes a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+MOST_SITES, MOST_FEATURES, MOST_GROUPS, MOST_WORDS = 8, 8, 40, 8
+"""Columns and rows that are printed; `to_pandas` has them all."""
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTable:
+    """One row per fused group: who has it, how many points it has, and what these are like.
+
+    Attributes
+    ----------
+    word : str
+        What a row is: "group", "state", "topic", "unit", ... Rows are numbered from 0, as labels are.
+    counted : str
+        What `points` are numbers of: "points", "frames", "words", or what sites' fact `points` says ("patients");
+        empty if sites did not say how many.
+    are_shares : bool
+        Whether they are shares of a site's points instead, so that they do not add up over sites.
+    sites, features, units : tuples of str
+        Names of the sites, of the columns of `means`, and these columns' units, empty where not stated.
+    held_by : int array (K,)
+        Number of sites that have each group.
+    held : bool array (K, J) or None
+        Which ones; None if there are too many to list.
+    counts : array (K, J) or None
+        Points at each site: NaN where it does not have the group, or did not say.
+    points : array (K,) or None
+        Points in all; of sites that repeat another, once.
+    aside : float or None
+        Points of what is set aside, which is in no row.
+    means, errors : arrays (K, D)
+        What sites sent, averaged with points as weights, and the standard error of that average: by the sites' stated
+        errors and the learned noise between sites.
+    fused : array (K, D)
+        The fused values (atoms): what a further site is expected to have. They lean towards the mean of all groups,
+        and are printed beside means that they differ from by more than the standard error.
+    confidence : array (K,) or None
+        In the least certain match of each group.
+    words : tuple of tuples of str
+        The most probable words of each topic, or symbols of each state; empty for others.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> from modelweld.kinds.mixture import mixture
+    >>> ones = [[1.0], [1.0]]
+    >>> sites = [
+    ...     mixture(means, ones, [30, 10], counted=True, features=["age"], site=site)
+    ...     for site, means in {"north": [[0.0], [9.0]], "south": [[1.0], [9.0]]}.items()
+    ... ]
+    >>> print(modelweld.fuse(sites).table())
+    group  sites  points  north  south   age
+    ----------------------------------------
+        0      2      60     30     30  0.50
+        1      2      20     10     10  9.00
+    """
+
+    word: str
+    counted: str
+    are_shares: bool
+    sites: tuple[str, ...]
+    features: tuple[str, ...]
+    units: tuple[str, ...]
+    held_by: Index
+    held: NDArray[np.bool_] | None
+    counts: Array | None
+    points: Array | None
+    aside: float | None
+    means: Array
+    errors: Array
+    fused: Array
+    confidence: Array | None
+    words: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.held_by)
+
+    @property
+    def differs(self) -> NDArray[np.bool_]:
+        """Where fused values lie farther from the groups' own means than these means' standard errors (K, D)."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.abs(self.means - self.fused) > self.errors)
+
+    @property
+    def whole_counts(self) -> Array | None:
+        """Points at each site as whole numbers, rounded so that those of a site add up; shares and NaN as they are."""
+        if self.counts is None or self.are_shares:
+            return self.counts
+        known = np.isfinite(self.counts)
+        sums = np.rint(np.cumsum(np.where(known, self.counts, 0.0), axis=0))
+        return np.where(known, np.diff(sums, axis=0, prepend=0.0), np.nan)
+
+    @property
+    def whole_points(self) -> Array | None:
+        """The same in all."""
+        if self.points is None or self.counts is None or self.are_shares:
+            return self.points
+        once = np.abs(np.nansum(self.counts, axis=1) - self.points) < 0.5  # no site repeats another
+        return np.where(once, np.nansum(np.asarray(self.whole_counts, dtype=np.float64), axis=1), np.rint(self.points))
+
+    @property
+    def decimals(self) -> tuple[int, ...]:
+        """Digits after the point that each feature's means deserve: a typical standard error is 2 to 20 of the last."""
+        return tuple(_decimals(column, error) for column, error in zip(self.means.T, self.errors.T, strict=True))
+
+    def titles(self) -> list[str]:
+        """Features with their units."""
+        return [f"{name} ({unit})" if unit else name for name, unit in zip(self.features, self.units, strict=True)]
+
+    def to_pandas(self) -> DataFrame:
+        """All of it as a DataFrame; needs pandas, which modelweld does not bring."""
+        try:
+            import pandas
+        except ImportError:
+            raise ImportError("a DataFrame needs pandas, which is not installed: pip install pandas.") from None
+        columns: dict[str, object] = {"sites": self.held_by}
+        what = f"share of {self.counted}" if self.are_shares else self.counted
+        if self.points is not None and not self.are_shares:
+            columns[self.counted] = self.points
+        if self.confidence is not None:
+            columns["confidence"] = self.confidence
+        for d, title in enumerate(self.titles()):
+            columns |= {title: self.means[:, d], f"{title} ±": self.errors[:, d], f"{title} fused": self.fused[:, d]}
+        if self.words:
+            columns["words"] = [" ".join(words) for words in self.words]
+        if self.counts is not None:
+            columns |= {f"{what} at {site}": own for site, own in zip(self.sites, self.counts.T, strict=True)}
+        return pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name=self.word))
+
+    def cells(self) -> tuple[list[str], list[list[str]]]:
+        """Heads and rows as text, so many as can be printed."""
+        columns = list(self._columns())
+        rows = [list(row) for row in zip(*(cells for _, cells in columns), strict=True)]
+        return [head for head, _ in columns], rows[:MOST_GROUPS]
+
+    def _columns(self) -> Iterator[tuple[str, list[str]]]:
+        yield self.word, [str(k) for k in range(len(self))]
+        yield "sites", [str(n) for n in self.held_by.tolist()]
+        if self.points is not None and not self.are_shares:
+            yield self.counted, _numbers(self.whole_points)
+        if self.counts is not None and len(self.sites) <= MOST_SITES:
+            own = np.asarray(self.whole_counts)
+            for j, site in enumerate(self.sites):
+                yield (f"{site} %", _numbers(100 * own[:, j])) if self.are_shares else (site, _numbers(own[:, j]))
+        if self.confidence is not None:
+            yield "confidence", [f"{c:.2f}" for c in self.confidence]
+        if self.words:
+            yield "words", [" ".join(words[:MOST_WORDS]) for words in self.words]
+        differs, decimals = self.differs, self.decimals
+        for d, title in list(enumerate(self.titles()))[:MOST_FEATURES]:
+            yield (
+                title,
+                [
+                    spell(mean, decimals[d]) + (f" (fused {spell(fused, decimals[d])})" if other else "")
+                    for mean, fused, other in zip(self.means[:, d], self.fused[:, d], differs[:, d], strict=True)
+                ],
+            )
+
+    def notes(self) -> list[str]:
+        """What is not printed, and what numbers mean, in a few lines."""
+        lines = []
+        if len(self) > MOST_GROUPS:
+            lines.append(f"{len(self) - MOST_GROUPS} more {self.word}s")
+        if len(self.features) > MOST_FEATURES:
+            lines.append(f"{len(self.features) - MOST_FEATURES} more columns")
+        if self.aside is not None and self.aside >= 0.5 and not self.are_shares:
+            lines.append(f"{self.aside:,.0f} {self.counted} are in none of these: set aside")
+        if self.differs.any():
+            lines.append("fused: what a further site is expected to have, where it is not the mean of what sites sent")
+        return lines
+
+    def __str__(self) -> str:
+        heads, rows = self.cells()
+        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [heads, *rows]
+        ]
+        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *self.notes()])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        heads, rows = self.cells()
+        head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
+        body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def _decimals(means: Array, errors: Array) -> int:
+    """As many that the typical standard error shows; without one, that groups which differ look different."""
+    known = errors[np.isfinite(errors) & (errors > 0)]
+    scale = float(np.median(known)) if len(known) else float(np.nanstd(means)) / 10 if np.isfinite(means).any() else 0.0
+    return 0 if scale <= 0 else int(np.clip(-np.floor(np.log10(scale / 2)), 0, 6))
+
+
+def spell(value: float, decimals: int) -> str:
+    """A number with so many digits after the point; a dash where there is none.
+
+    Examples
+    --------
+    >>> spell(49.61, 1), spell(float("nan"), 1), spell(12345678.0, 0)
+    ('49.6', '–', '12,345,678')
+    """
+    return f"{value + 0.0:,.{decimals}f}" if np.isfinite(value) else "–"
+
+
+def _numbers(values: Array | None) -> list[str]:
+    return [spell(float(value), 0) for value in (() if values is None else values)]

@@ -1,0 +1,202 @@
+"""What sites sent of each group: how many points, at which sites, and what these are like, beside the fused values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_values
+from modelweld.kinds import kind_named
+from modelweld.matching.result import Matching
+from modelweld.matching.sets import stack_of
+from modelweld.report.coordinates import Values, gather_values
+from modelweld.report.doubts import stated_confidence
+from modelweld.report.group_table import GroupTable
+from modelweld.report.text import group_word
+from modelweld.report.top_words import list_words
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+MOST_CELLS = 10_000_000
+"""Groups x sites up to which points are told by site (80 megabytes); beyond, in all alone."""
+
+
+def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool = False) -> GroupTable:
+    """The table of groups behind ``fusion.table()``, the page, the demonstration and ``modelweld inspect``.
+
+    Parameters
+    ----------
+    fusion : Fusion
+        Whose groups to list; those set aside are none.
+    set_name : str, optional
+        Which set; needed when there are several.
+    confidence : bool
+        Whether to say how sure groups are, which takes seconds (at its first use on a machine more).
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> from modelweld.kinds.mixture import mixture
+    >>> ones = [[1.0], [1.0]]
+    >>> sites = [mixture(means, ones, [30, 10], counted=True) for means in ([[0.0], [9.0]], [[1.0], [9.0]])]
+    >>> table = groups_of(modelweld.fuse(sites))
+    >>> table.means.round(1).tolist(), table.points.tolist()
+    ([[0.5], [9.0]], [60.0, 20.0])
+    """
+    if not fusion.matchings:
+        raise InputError("nothing was matched in this fusion (classes are aligned by name): fusion.fused() has them.")
+    name, matching = fusion.named_set(set_name)
+    K, values = matching.K, _shown_values(fusion, name)
+    own = _numbers(fusion, name)
+    once = ~np.isin(group_of_values(matching.offsets), list(matching.twins or ()))
+    means, errors = _own_means(fusion, name, values, own, once)
+    counts, points, aside = _count(matching, own, once)
+    kind = kind_named(fusion.models[0].kind)
+    return GroupTable(
+        word=group_word(name),
+        counted="" if own is None or kind is None else str(fusion.models[0].facts.get("points", kind.counted)),
+        are_shares=own is not None and not _are_numbers(fusion),
+        sites=tuple(fusion.sites),
+        features=tuple(values.columns),
+        units=_units(fusion, values.columns),
+        held_by=matching.counts[:K],
+        held=matching.presence[:, :K].T if K * len(fusion.sites) <= MOST_CELLS else None,
+        counts=counts,
+        points=points,
+        aside=aside,
+        means=means[:K],
+        errors=errors[:K],
+        fused=values.atoms[:K],
+        confidence=_least_sure(fusion, name) if confidence else None,
+        words=tuple(tuple(str(word) for word, _ in row) for row in (list_words(fusion, name) or [])[:K]),
+    )
+
+
+class _Numbers(NamedTuple):
+    """Points behind each local parameter (N,), and whether the site said so: else they were made up to be weighed."""
+
+    points: Array
+    said: NDArray[np.bool_]
+
+
+def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
+    """What the array `counts` says of every member of the set; None if there is no such array."""
+    models = fusion.models
+    if any(model.axes.get("counts") != (name,) for model in models):
+        return None
+    points = [np.asarray(model.arrays["counts"]) for model in models]
+    said = np.repeat([not model.facts.get("nominal") for model in models], [len(own) for own in points])
+    return _Numbers(np.concatenate(points), said)
+
+
+def _are_numbers(fusion: Fusion) -> bool:
+    """Whether counts are numbers of points, or shares of a site's."""
+    return all(bool(model.facts.get("counted", True)) for model in fusion.models)
+
+
+def shown_keys(fusion: Fusion, name: str) -> list[Key]:
+    """The arrays by which people know this kind's members."""
+    kind = kind_named(fusion.models[0].kind)
+    return [
+        key
+        for key in fusion.matchings[name].values
+        if kind is None or kind.shown is None or any(array in kind.shown for array in arrays_of(key))
+    ]
+
+
+def _shown_values(fusion: Fusion, name: str) -> Values:
+    """Local and fused values of these arrays."""
+    matching, keys = fusion.matchings[name], shown_keys(fusion, name)
+    if keys:
+        return gather_values(fusion, name, keys)
+    none = np.zeros((len(matching.stacked_labels), 0))
+    return Values(none, np.zeros((len(matching.counts), 0)), none > 0, [], False, (), matching.stacked_labels)
+
+
+def _own_means(
+    fusion: Fusion, name: str, values: Values, own: _Numbers | None, once: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """Means (K, D) of what sites sent of each group, weighted by points where these are known, and standard errors."""
+    matching = fusion.matchings[name]
+    labels, weight = matching.stacked_labels, values.seen * once[:, None].astype(np.float64)
+    if own is not None:
+        empty = np.bincount(labels, own.points, len(matching.counts))[labels] == 0  # then all members are alike
+        weight = weight * (own.points + empty)[:, None]
+    total, means, errors = np.zeros((3, *values.atoms.shape))
+    np.add.at(total, labels, weight)
+    np.add.at(means, labels, weight * values.local)
+    means = np.where(total > 0, means / np.where(total > 0, total, 1.0), np.nan)
+    np.add.at(errors, labels, weight**2 * _variances(fusion, name, values, means))
+    return means, np.where(total > 0, np.sqrt(errors) / np.where(total > 0, total, 1.0), np.nan)
+
+
+def _variances(fusion: Fusion, name: str, values: Values, means: Array) -> Array:
+    """How uncertain each local value is as one of its group (N, D).
+
+    By the learned noise and the sites' standard errors where values scatter so; else by how far the group's members
+    lie from their mean, which one alone does not tell.
+    """
+    matching = fusion.matchings[name]
+    labels, parts, first = matching.stacked_labels, [], 0
+    members = np.bincount(labels, minlength=len(matching.counts))[labels][:, None]
+    for key in values.keys:
+        stack = stack_of(fusion.models, key, name, fusion.matchings)
+        columns = slice(first, first + stack.values.shape[1])
+        first = columns.stop
+        known = _stated(matching.families.get(key), stack)
+        if known is None:
+            off = np.where(values.seen[:, columns], values.local[:, columns] - means[labels][:, columns], 0.0)
+            known = np.where(members > 1, off**2 * members / np.maximum(members - 1, 1), np.nan)
+        parts.append(known)
+    return np.hstack(parts) if parts else np.zeros(values.local.shape)
+
+
+def _stated(family: Family | None, stack: Stack) -> Array | None:
+    """Noise and standard errors of a Gaussian's values; None for others."""
+    learned = None if family is None else family.variances()
+    if learned is None:
+        return None
+    noise = learned.noise + np.zeros(stack.values.shape)
+    if stack.weight is not None:
+        noise = noise / np.where(stack.weight > 0, stack.weight, 1.0)
+    return noise if stack.variance is None else noise + learned.trust * stack.variance
+
+
+def _count(
+    matching: Matching, own: _Numbers | None, once: NDArray[np.bool_]
+) -> tuple[Array | None, Array | None, float | None]:
+    """Points by group and site (K, J), NaN where not said; by group (K,), of repeated sites once; those set aside."""
+    if own is None:
+        return None, None, None
+    J, A, K = len(matching.offsets) - 1, len(matching.counts), matching.K
+    labels, said = matching.stacked_labels, np.where(own.said, own.points, 0.0)
+    points: Array = np.bincount(labels, said * once, A).astype(np.float64)
+    if A * J > MOST_CELLS:
+        return None, points[:K], float(points[K:].sum())
+    counts = np.where(matching.presence.T, 0.0, np.nan)
+    np.add.at(counts, (labels, group_of_values(matching.offsets)), np.where(own.said, own.points, np.nan))
+    return counts[:K], points[:K], float(points[K:].sum())
+
+
+def _units(fusion: Fusion, columns: list[str]) -> tuple[str, ...]:
+    """Of the columns that are features with a unit; sites that say it say the same."""
+    stated: dict[str, str] = {}
+    for model in fusion.models:
+        stated |= model.facts.get("units") or {}
+    return tuple(stated.get(column, "") for column in columns)
+
+
+def _least_sure(fusion: Fusion, name: str) -> Array | None:
+    """Confidence in the least certain match of each group; None if that cannot be said."""
+    matching, stated = fusion.matchings[name], stated_confidence(fusion, name, [])
+    if stated is None:
+        return None
+    least = np.ones(len(matching.counts))
+    np.minimum.at(least, matching.stacked_labels, np.nan_to_num(np.concatenate(stated), nan=1.0))
+    return least[: matching.K]
