@@ -1,25 +1,25 @@
 """SPAHM, the estimator: scikit-learn's own checks, groups, weights, pipelines."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import sklearn
+from scipy.special import logsumexp
 from sklearn.metrics import adjusted_rand_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from modelweld import SPAHM, Gaussian, fuse
+from modelweld import SPAHM, BetaBernoulli, Gaussian, Spectrum, fuse
+from modelweld.inputs.stack import stack_arrays
+from modelweld.matching.board import Board
 from modelweld.studies.simulate import sparse
-
-NOT_KEPT = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "a weight is a precision: a row of weight two is one parameter known twice as well, not parameters of two sites"
-    ),
-}
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([SPAHM(random_state=0)], expected_failed_checks=lambda _: NOT_KEPT)
+@parametrize_with_checks([SPAHM(random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -69,8 +69,8 @@ def test_groups_go_through_pipelines(table):
 def test_weights_are_precisions(table):
     X, groups, _ = table
     model = SPAHM(Gaussian(noise=0.04, spread=16.0, learning="nothing"), random_state=0)
-    sure = model.fit(X, groups=groups, sample_weight=np.full(len(X), 1e6)).cluster_centers_
-    doubtful = model.fit(X, groups=groups, sample_weight=np.full(len(X), 1e-2)).cluster_centers_
+    sure = model.fit(X, groups=groups, weight=np.full(len(X), 1e6)).cluster_centers_
+    doubtful = model.fit(X, groups=groups, weight=np.full(len(X), 1e-2)).cluster_centers_
     assert np.abs(doubtful).mean() < np.abs(sure).mean()  # nearer to the common mean
 
 
@@ -78,3 +78,65 @@ def test_wrong_groups_are_named(table):
     X, groups, _ = table
     with pytest.raises(ValueError, match="groups must name the site of each"):
         SPAHM().fit(X, groups=groups[:-1])
+
+
+OLD = [np.array([[0.0], [3.0]]), np.array([[3.3]]), np.array([[-0.4], [6.0]])]
+HELD = np.array([0, 1, 1, 0, 2])
+FAMILY = Gaussian(mean=2.0, noise=0.2, spread=9.0, learning="nothing")
+
+
+def evidence(labels, sites, prior):
+    return Board([stack_arrays(sites)], [FAMILY], prior, labels=np.asarray(labels)).objective()
+
+
+def assignments(L):
+    """Atoms of the three, or new ones of their own, for L values of one site."""
+    for choice in product([0, 1, 2, None], repeat=L):
+        taken = [k for k in choice if k is not None]
+        if len(set(taken)) == len(taken):
+            yield [3 + i if k is None else k for i, k in enumerate(choice)]
+
+
+@pytest.mark.parametrize("prior", [BetaBernoulli(2.0, 1.5), Spectrum(0.7, 1.3, 2.0)], ids=["Beta", "Spectrum"])
+@pytest.mark.parametrize("values", [[[2.9]], [[0.2], [3.1], [2.8]], [[-5.0], [6.2]]])
+def test_the_score_is_the_exact_ratio_of_evidences(prior, values):
+    model = SPAHM(FAMILY, prior=BetaBernoulli(), search="plain").fit(np.concatenate(OLD), groups=[0, 0, 1, 2, 2])
+    board = Board([stack_arrays(OLD)], [FAMILY], prior, labels=HELD)
+    model.fusion_._boards["atom", False] = board, np.arange(5)  # this matching and this prior, not what was found
+    new = np.array(values)
+    with_it = [evidence([*HELD, *a], [*OLD, new], prior) for a in assignments(len(new))]
+    exact = logsumexp(with_it) - evidence(HELD, OLD, prior)
+    assert model.score(new, groups=np.zeros(len(new))) * len(new) == pytest.approx(exact, abs=1e-9)
+
+
+def test_a_score_is_a_density_of_values_and_of_their_number():
+    model = SPAHM(FAMILY, prior=BetaBernoulli(), search="plain").fit(np.concatenate(OLD), groups=[0, 0, 1, 2, 2])
+    x = np.linspace(-13, 18, 250)
+    one = np.trapezoid([np.exp(model.score([[v]])) for v in x], x)
+    steps, counts = BetaBernoulli().steps(4), model.fusion_.counts
+    odds, rate = np.exp(steps[counts]), np.exp(steps[0])
+    assert one == pytest.approx((odds.sum() + rate) * np.exp(-rate) / np.prod(1 + odds), rel=1e-5)
+
+
+def test_a_grid_search_over_held_out_sites_finds_the_noise_that_was_drawn(table):
+    X, groups, _ = table
+    families = [Gaussian(noise=noise, learning="nothing") for noise in (0.0025, 0.04, 1.0)]
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(SPAHM(random_state=0), {"family": families}, cv=GroupKFold(3))
+        search.fit(X, groups=groups)
+        scores = cross_val_score(SPAHM(random_state=0), X, cv=GroupKFold(3), params={"groups": groups})
+    assert search.best_params_["family"] is not families[0]
+    assert search.best_params_["family"].noise == families[1].noise
+    assert scores.mean() > search.best_score_ - 0.5  # learned, and not far from the truth
+
+
+@pytest.mark.dask  # the extra that brings pandas
+def test_distances_come_as_a_table_where_that_is_asked_for(table):
+    import pandas
+
+    X, groups, _ = table
+    model = SPAHM(random_state=0).set_output(transform="pandas")
+    found = model.fit_transform(X, groups=groups)
+    assert isinstance(found, pandas.DataFrame)
+    assert list(found.columns) == list(model.get_feature_names_out())
+    assert np.array_equal(found, model.set_output(transform="default").transform(X))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
@@ -46,6 +46,13 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     random_state : int, RandomState instance or None
         Draws the order of sites in each sweep.
 
+    Notes
+    -----
+    scikit-learn hands `groups` on where metadata are routed, and they are asked for by default:
+    ``sklearn.set_config(enable_metadata_routing=True)``, then ``GridSearchCV(SPAHM(), ..., cv=GroupKFold(5)).fit(X,
+    groups=groups)`` holds out whole sites and `score` judges by them. There is no `sample_weight`: that would mean
+    repeated rows, and sites that repeat each other are counted once. How well rows are known is said in `weight`.
+
     Attributes
     ----------
     cluster_centers_ : array (K, n_features)
@@ -66,6 +73,9 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     >>> SPAHM(random_state=0).fit(X, groups=["a", "a", "b", "c", "c"]).labels_
     array([0, 1, 1, 0, 2])
     """
+
+    __metadata_request__fit: ClassVar = {"groups": True}
+    __metadata_request__score: ClassVar = {"groups": True}
 
     def __init__(
         self,
@@ -91,7 +101,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.random_state = random_state
 
     def fit(
-        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, weight: ArrayLike | None = None
     ) -> Self:
         """Find the clusters.
 
@@ -103,19 +113,15 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             There for scikit-learn.
         groups : array (n_rows,), optional
             The site of each row; default: every row is a site of its own.
-        sample_weight : array (n_rows,), optional
+        weight : array (n_rows,), optional
             How much each row is worth: its noise is divided by it, and zero means not seen.
         """
         values: Array = validate_data(self, X, dtype=np.float64)
         order, offsets = _by_site(groups, len(values))
-        weight = None
-        if sample_weight is not None:
-            from sklearn.utils.validation import _check_sample_weight
-
-            weight = _check_sample_weight(sample_weight, values, ensure_non_negative=True)[order]
+        known = None if weight is None else _check_sample_weight(weight, values, ensure_non_negative=True)[order]
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         self.fusion_ = fuse(
-            _sites(values[order], offsets, weight),
+            _sites(values[order], offsets, known),
             families=self.family or Gaussian(),
             prior=self.prior,  # type: ignore[arg-type]
             seed=seed,
@@ -135,16 +141,16 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return self
 
     def fit_predict(
-        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, weight: ArrayLike | None = None
     ) -> Index:
         """Fit, and return `labels_`."""
-        return self.fit(X, y, groups=groups, sample_weight=sample_weight).labels_
+        return self.fit(X, y, groups=groups, weight=weight).labels_
 
     def fit_transform(
-        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, weight: ArrayLike | None = None
     ) -> Array:
         """Fit, and return the distances of the rows to the centres."""
-        return self.fit(X, y, groups=groups, sample_weight=sample_weight).transform(X)
+        return self.fit(X, y, groups=groups, weight=weight).transform(X)
 
     def predict(self, X: ArrayLike) -> Index:
         """The cluster under which each row is most probable, each row for itself."""
@@ -162,6 +168,30 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         check_is_fitted(self)
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(euclidean_distances(values, self.cluster_centers_))
+
+    def score(self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None) -> float:
+        """Log predictive density of sites that were not fitted, per row (as that of scikit-learn's mixtures).
+
+        Each site is judged by itself: which clusters it holds, how many others, and where its rows lie, given the
+        matching and the hyperparameters of the fit; `modelweld.posterior.held_out` has the equation.
+
+        Parameters
+        ----------
+        X : array (n_rows, n_features)
+            Local parameters of held-out sites.
+        y : ignored
+            There for scikit-learn.
+        groups : array (n_rows,), optional
+            The site of each row; default: every row is a site of its own.
+        """
+        from modelweld.posterior.held_out import log_density
+
+        check_is_fitted(self)
+        values: Array = validate_data(self, X, dtype=np.float64, reset=False)
+        order, offsets = _by_site(groups, len(values))
+        board = self.fusion_.board()
+        rows = board.families[0].rows(values[order])
+        return sum(log_density(board, [rows[a:b]]) for a, b in pairwise(offsets.tolist())) / len(values)
 
     @property
     def _n_features_out(self) -> int:
