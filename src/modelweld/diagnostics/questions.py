@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from modelweld.progress import track
 if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
     from modelweld.diagnostics.sites import SiteDiagnostics
+    from modelweld.fusion import Fusion
     from modelweld.posterior.answers import AtomIntervals, Intervals, NewSite
     from modelweld.posterior.confidence import Confidence, How
     from modelweld.posterior.draws import Posterior
@@ -141,7 +142,7 @@ class Questions(Matched):
         Returns
         -------
         Posterior
-            `co_assignment`, `K_probabilities`, `r_hat`, `effective_size`, ...
+            `co_assignment`, `K_probabilities`, `r_hat`, `effective_size`, `models`, ...
 
         Notes
         -----
@@ -175,7 +176,7 @@ class Questions(Matched):
         else:
             kept = None if matching.kept is None else matching.kept[order]
             posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
-        return posterior.as_given(order, self.board(name), matching)
+        return posterior.as_given(order, self.board(name), matching, cast("Fusion", self))
 
     def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> AtomIntervals:
         """Where the atoms are, with intervals that do not take the matching or the noise for granted.
