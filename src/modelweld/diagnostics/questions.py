@@ -9,7 +9,7 @@ import numpy as np
 from modelweld.diagnostics.matched import Matched
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
-from modelweld.progress import track
+from modelweld.progress import Progress, listen, track
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 class Questions(Matched):
     """What can be asked about what was fused, and the scores and probabilities that answer: the ground of `Fusion`."""
 
-    def confidence(self, set_name: str | None = None, how: How | None = None) -> Confidence:
+    def confidence(
+        self, set_name: str | None = None, how: How | None = None, *, progress: Progress = None
+    ) -> Confidence:
         """How sure each match is: one array (L_j,) per site, with `how` they were computed and what that means.
 
         The probability that a local parameter is right at the atom it was given: the share of draws from the posterior
@@ -41,6 +43,8 @@ class Questions(Matched):
             draws matchings at the learned hyperparameters (any family; slow, somewhat too sure). "conditional" takes
             all other sites' matches to be right (any family, fast, **overconfident**: to rank matches, not a
             promise). Default: "drawn" where that takes seconds, else "conditional".
+        progress : bool or callable, optional
+            As in `fuse`: the first call on a machine compiles the sampler.
 
         Returns
         -------
@@ -64,11 +68,12 @@ class Questions(Matched):
         board, J = self.board(name), len(self.sites)
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
-        if how == "conditional" or (how is None and affordable_draws(board) == 0):
-            return Confidence(
-                (confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional"
-            )
-        posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
+        with listen(progress, "computing confidences"):
+            if how == "conditional" or (how is None and affordable_draws(board) == 0):
+                return Confidence(
+                    (confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional"
+                )
+            posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
         shares = shares_right(posterior, matching.stacked_labels)
         return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
 
@@ -115,6 +120,8 @@ class Questions(Matched):
         set_name: str | None = None,
         warm_up: int | None = None,
         fixed: bool | None = None,
+        *,
+        progress: Progress = None,
     ) -> Posterior:
         """Draw matchings from their posterior, with noise, spread, trust and prior where values are `Gaussian`.
 
@@ -138,6 +145,8 @@ class Questions(Matched):
         fixed : bool, optional
             Whether hyperparameters stay at what was learned; default only where they cannot be drawn: values that are
             not one array of `Gaussian`.
+        progress : bool or callable, optional
+            As in `fuse`.
 
         Returns
         -------
@@ -171,11 +180,12 @@ class Questions(Matched):
             raise InputError(
                 f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values."
             )
-        if fixed or not drawable(board):
-            posterior = sample(board, draws, chains, seed, warm_up)
-        else:
-            kept = None if matching.kept is None else matching.kept[order]
-            posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
+        with listen(progress, "drawing matchings"):
+            if fixed or not drawable(board):
+                posterior = sample(board, draws, chains, seed, warm_up)
+            else:
+                kept = None if matching.kept is None else matching.kept[order]
+                posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
         return posterior.as_given(order, self.board(name), matching, cast("Fusion", self))
 
     def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> AtomIntervals:

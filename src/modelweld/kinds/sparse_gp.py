@@ -228,9 +228,7 @@ class SparseProcess(Kind):
 
     def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
         """Refused: inducing points are where a process was looked at."""
-        raise InputError(
-            "no models of draws: the fused process states its own uncertainty (return_std=True)."
-        )
+        raise InputError("no models of draws: the fused process states its own uncertainty (return_std=True).")
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The process of x = scale * y + offset, given that of y."""

@@ -16,7 +16,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.matching.result import Matching
-from modelweld.posterior.convergence import effective_size, split_r_hat
+from modelweld.posterior.convergence import DISAGREE, effective_size, split_r_hat
 from modelweld.progress import track
 from modelweld.screening.artefacts import artefacts
 
@@ -125,6 +125,19 @@ class Posterior:
     def effective_size(self) -> dict[str, float]:
         """Bulk effective size of K and of the objective."""
         return {"K": effective_size(self.K), "objective": effective_size(self.objective)}
+
+    @property
+    def caution(self) -> str:
+        """What to know before these draws are believed, in plain words; nothing if the chains agree."""
+        worst = max(self.r_hat.values())
+        if worst <= DISAGREE:
+            return ""
+        independent = np.nanmin([*self.effective_size.values(), float(self.K.size)])
+        return (
+            f"the chains do not agree (R-hat {worst:.2f}, above {DISAGREE:g}): {self.K.size:,} draws are worth about "
+            f"{independent:,.0f} independent ones, so what is said of groups and matches may be off. Draw more: "
+            "fusion.sample(draws=2000)."
+        )
 
     def models(self, n: int, how: str | None = None, like: Any = None, *, seed: int = 0, **options: Any) -> list[Any]:
         """Fitted models of the sites' own library, of n draws: what they answer varies by as much as is not known.
