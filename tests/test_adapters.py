@@ -173,3 +173,52 @@ def test_different_libraries_fuse_in_one_call(rng):
     assert type(fusion.model()) is GaussianMixture
     assert type(fusion.model(like=KMeans)) is KMeans
     assert fusion.model(like="GaussianMixture").score(X[0]) > -10
+
+
+DRAWN = (
+    "sklearn_mixtures: KMeans",
+    "sklearn_mixtures: GaussianMixture full",
+    "sklearn_mixtures: BayesianGaussianMixture diag",
+    "sklearn_lda: LatentDirichletAllocation",
+    "sklearn_mlp: MLPClassifier",
+)
+"""A case of every class of which models of draws are made."""
+
+UNDRAWN = {
+    "sklearn_mlp: MLPClassifier, two hidden layers": r"one set was matched; this fusion matched \['h0', 'h1'\]",
+    "sklearn_gp: SparseGP": "the fused process states its own uncertainty",
+    "sklearn_naive_bayes: GaussianNB": "nothing was matched",
+}
+"""Cases of which none are, and what is said."""
+
+
+def drawn(models):
+    fusion = fuse(models, twins="independent")
+    return fusion.sample(draws=6, chains=2, warm_up=6, set_name=next(iter(fusion.matchings), None))
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_models_of_draws_answer_and_differ_less_with_more_sites(name, rng):
+    case = ADAPTED[name]
+    data, models = sites(case, rng)
+    few = [local(case, m, X) for m, X in zip(models[:2], data, strict=False)]
+
+    def answers(posterior, seed=0):
+        return np.stack([case.answers(model, data[0]) for model in posterior.models(8, how=case.how, seed=seed)])
+
+    posterior = drawn(few)
+    found = answers(posterior)
+    assert np.isfinite(found).all()
+    assert np.array_equal(found, answers(posterior))
+    assert not np.array_equal(found, answers(posterior, seed=1))
+    assert 0 < answers(drawn(5 * few)).std(axis=0).mean() < found.std(axis=0).mean()
+    with pytest.raises(InputError, match="there are 12 draws: ask for 1 to 12 models"):
+        posterior.models(13)
+
+
+@pytest.mark.parametrize("name", UNDRAWN)
+def test_models_of_draws_are_refused_with_a_reason(name, rng):
+    case = ADAPTED[name]
+    data, models = sites(case, rng, sizes=(3, 3))
+    with pytest.raises(InputError, match=UNDRAWN[name]):
+        drawn([local(case, m, X) for m, X in zip(models, data, strict=True)]).models(4)

@@ -111,7 +111,32 @@ def test_a_verdict_is_the_fusions_in_words(run, sites):
     content = json.loads(run("verdict", "fusion.safetensors", "--json")[1])
     assert (content["p_value"], content["worth"]) == (verdict.p_value, True)
     assert [site["p_value"] for site in content["sites"]] == [site.p_value for site in verdict.sites]
-    assert content["sets"]["atom"] == {"judged": True, "warnings": []}
+    one = content["sets"]["atom"]
+    assert (one["judged"], one["warnings"], content["notes"]) == (True, [], [])
+    assert all(line[1:] in said for line in one["certainty"]["sentences"])
+
+
+def test_a_verdict_says_how_many_and_how_sure(run):
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 2, (8, 2))
+    for name in "abcd":
+        values = rng.permutation(atoms)[:6] + rng.normal(0, 0.5, (6, 2))  # groups overlap
+        save(LocalModel({"v": values}, {"v": ("atom", None)}, site=name), f"{name}.safetensors")
+    run("fuse", "?.safetensors")
+    fusion = load("fusion.safetensors")
+    found = json.loads(run("verdict", "fusion.safetensors", "--json")[1])["sets"]["atom"]["certainty"]
+    sure = np.concatenate(fusion.confidence())
+    assert found["K_interval"] == list(fusion.drawn().K_interval(0.9))
+    assert 0 < found["unsure"] == (sure < 0.8).sum() < found["matches"] == 24
+    worst = found["least"][0]
+    assert worst["confidence"] == sure.min() == fusion.confidence()["abcd".index(worst["site"])][worst["row"]]
+    assert worst["atom"] == fusion.labels["abcd".index(worst["site"])][worst["row"]]
+    said = run("verdict", "fusion.safetensors")[1]
+    low, high = found["K_interval"]
+    assert f"with a probability of 90 % their true number is {low} to {high}, counting those of single sites" in said
+    assert f"{found['unsure']} of the 24 matches are less than 80 % sure. The least sure: parameter" in said
+    assert f"parameter {worst['row']} of site '{worst['site']}' in group {worst['atom']} (" in said
+    assert "do not agree" not in said
 
 
 def test_strangers_get_a_no(run, tmp_path):
@@ -120,7 +145,7 @@ def test_strangers_get_a_no(run, tmp_path):
         save(LocalModel({"v": rng.normal(size=(9, 3))}, {"v": ("atom", None)}, site=name), f"{name}.safetensors")
     run("fuse", "?.safetensors")
     _, said, _ = run("verdict", "fusion.safetensors")
-    first, second = said.strip().split("\n")
+    first, *_, second = said.strip().split("\n")
     assert first.startswith("No: values of different sites lie no closer together than chance explains")
     assert second == "With fewer than four sites there is no majority that could say who is off: sites are not judged."
 

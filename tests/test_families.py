@@ -1,7 +1,10 @@
 """Laws that hold for every family, run over the table in cases/."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import ks_2samp
 
 from cases import Drawn, collected
 from modelweld.families.base import Family
@@ -55,6 +58,34 @@ def test_estimate_beats_its_neighbours(case, rng):
     best = case.merit(theta, drawn)
     for _ in range(50):
         assert best > case.merit(case.neighbour(theta, rng), drawn)
+
+
+DRAWN = [name for name, case in CASES.items() if type(case.family).draw_atoms is not Family.draw_atoms]
+"""Cases of families that draw atoms given their values."""
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_atoms_drawn_given_values_of_drawn_atoms_are_like_atoms(name, rng):
+    case = CASES[name]
+    drawn = case.draw([3] * 1000, rng)
+    family, sums = drawn.seen_by(case.family), drawn.sums(case.family)
+    given, prior = family.draw_atoms(sums, rng), family.draw_atoms(np.zeros_like(sums), rng)
+    assert min(ks_2samp(x, y).pvalue for x, y in zip(given.T, prior.T, strict=True)) > 1e-3
+    scatter = np.abs(given - family.estimate(sums)).mean()
+    assert scatter < 0.8 * np.abs(prior - family.estimate(0 * sums)).mean()  # what is known of an atom is not lost
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_values_that_follow_their_atoms_are_values(name, rng):
+    case = CASES[name]
+    drawn = case.draw([3] * 20, rng)
+    family, sums = drawn.seen_by(case.family), drawn.sums(case.family)
+    before, after = (x[drawn.labels] for x in (family.estimate(sums), family.draw_atoms(sums, rng)))
+    assert np.allclose(family.follow(drawn.values, before, before), drawn.values)
+    moved = replace(drawn, values=family.follow(drawn.values, before, after))
+    assert family.misfit(moved.stack) is None
+    nearer = np.abs(family.estimate(moved.sums(family)) - after[::3]).mean()
+    assert nearer < 0.9 * np.abs(before - after).mean()
 
 
 def test_weight_zero_is_absent(case, rng):

@@ -121,6 +121,19 @@ def test_confidences_and_diagnostics_tell_too():
     assert heard == {"drawing matchings", "comparing sites", "weighing sites", "turning sites"}
 
 
+def test_draws_tell_who_asks():
+    fusion, heard = modelweld.fuse(VALUES), []
+    listener = lambda *step: heard.append(step)  # noqa: E731
+    fusion.confidence(progress=listener)
+    assert ("drawing matchings", 2, 2) in heard
+    for fixed in (True, False):
+        heard.clear()
+        fusion.sample(draws=4, chains=3, warm_up=1, fixed=fixed, progress=listener)
+        assert ("drawing matchings", 3, 3) in heard
+    with pytest.raises(InputError, match="progress is True, False or a function"):
+        fusion.sample(draws=4, progress="yes")
+
+
 def test_the_time_left_is_that_of_the_present_step(monkeypatch):
     clock = [100.0]
     monkeypatch.setattr("modelweld.progress.time.monotonic", lambda: clock[0])

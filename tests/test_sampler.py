@@ -8,6 +8,7 @@ from modelweld import BetaBernoulli, Gaussian, InputError
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
 from modelweld.posterior.convergence import effective_size, split_r_hat
+from modelweld.posterior.draws import Posterior
 from modelweld.posterior.pair_moves import draw_pair, redraw
 from modelweld.posterior.sampler import Chain, sample
 from modelweld.priors.pieces import Pieces
@@ -162,6 +163,16 @@ def test_r_hat_of_chains_that_disagree():
     trend = np.random.default_rng(0).normal(size=(2, 1000)) + np.linspace(0, 4, 1000)
     assert split_r_hat(trend) > 1.3  # whole chains agree, halves do not
     assert effective_size(draws) < 20
+
+
+def test_chains_that_disagree_are_said_to():
+    chains = np.random.default_rng(0).normal(size=(2, 400))
+    agreeing, apart = (
+        Posterior(np.zeros((2, 400, 1), dtype=int), np.ones((2, 400), dtype=int), x)
+        for x in (chains + apart * np.arange(2)[:, None] for apart in (0.7, 0.9))
+    )
+    assert agreeing.caution == ""
+    assert apart.caution.startswith("the chains do not agree (R-hat 1.13, above 1.1): 800 draws are worth about ")
 
 
 def test_chains_that_do_not_move():

@@ -118,6 +118,14 @@ class Fusion(Questions):
         matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
         return self.with_(given=[self.given[j] for j in stay], sites=[self.sites[j] for j in stay], matchings=matchings)
 
+    def at_draw(self, matching: Matching, moved: Sequence[Mapping[str, Array]]) -> Fusion:
+        """The fusion with another matching of its one set, and sites' arrays that follow it: `Posterior.models`."""
+        from modelweld.kinds import kind_of
+
+        kind = kind_of(self.models)
+        given = [kind.moved(model, arrays) for model, arrays in zip(self.models, moved, strict=True)]
+        return self.with_(given=given, matchings={self.named_set()[0]: matching})
+
     def reduce(self, K: int) -> Fusion:
         """The same mixtures with K components, for their density alone: see `reduction` for all K at once.
 

@@ -6,9 +6,10 @@ from typing import TypedDict
 
 from modelweld.diagnostics.sites import FALSE_ALARMS, TOO_FEW
 from modelweld.fusion import Fusion
-from modelweld.report.contents import Number
+from modelweld.report.contents import Certainty, Number
+from modelweld.report.doubts import stated_confidence
 from modelweld.report.rounding import exact
-from modelweld.report.verdicts import CAVEAT
+from modelweld.report.verdicts import CAVEAT, judge_matches
 
 
 class SiteContent(TypedDict):
@@ -22,10 +23,11 @@ class SiteContent(TypedDict):
 
 
 class SetContent(TypedDict):
-    """How the sites of a set get on: warnings, if there are enough sites to judge any."""
+    """How the sites of a set get on: warnings, if there are enough sites to judge any; and how sure the matching is."""
 
     judged: bool
     warnings: list[str]
+    certainty: Certainty | None
 
 
 class VerdictContent(TypedDict):
@@ -39,17 +41,20 @@ class VerdictContent(TypedDict):
     sites: list[SiteContent]
     false_alarms: float
     sets: dict[str, SetContent]
+    notes: list[str]
 
 
 def judge(fusion: Fusion, level: float, seed: int) -> VerdictContent:
     """All verdicts about a fusion."""
     found = fusion.worth_merging(level=level, seed=seed)
     sets: dict[str, SetContent] = {}
+    notes: list[str] = []
     for name in fusion.matchings:
         diagnosed = fusion.diagnose(name)
         sets[name] = {
             "judged": all(d.judged for d in diagnosed),
             "warnings": [d.warning for d in diagnosed if d.warning],
+            "certainty": judge_matches(fusion, name, stated_confidence(fusion, name, notes)),
         }
     return {
         "p_value": exact(found.p_value),
@@ -69,6 +74,7 @@ def judge(fusion: Fusion, level: float, seed: int) -> VerdictContent:
         ],
         "false_alarms": FALSE_ALARMS,
         "sets": sets,
+        "notes": notes,
     }
 
 
@@ -79,6 +85,7 @@ def spell_verdict(content: VerdictContent) -> str:
         lines += [CAVEAT, *(site["sentence"] for site in content["sites"] if site["worth"] is False)]
     for name, found in content["sets"].items():
         of = f"{name}: " if len(content["sets"]) > 1 else ""
+        lines += [f"{of}{line}" for line in (found["certainty"] or {"sentences": []})["sentences"]]
         if not found["judged"]:
             lines.append(f"{of}{TOO_FEW}")
         elif found["warnings"]:
@@ -86,4 +93,5 @@ def spell_verdict(content: VerdictContent) -> str:
         else:
             rate = f"{100 * content['false_alarms']:g} %"
             lines.append(f"{of}no site stands out (of fusions of honest sites {rate} have a warning by chance).")
+    lines += content["notes"]
     return "\n".join(line[:1].upper() + line[1:] for line in lines)

@@ -61,6 +61,8 @@ class Matched:
     @property
     def matching(self) -> Matching:
         """The matching, when there is one set."""
+        if not self.matchings:
+            raise InputError("nothing was matched: what these sites sent has names, by which it was put together.")
         if len(self.matchings) != 1:
             raise InputError(
                 f"this fusion matched the sets {list(self.matchings)}: ask fusion.matchings[name] for one of them."
@@ -157,7 +159,8 @@ class Matched:
     def named_set(self, set_name: str | None = None) -> tuple[str, Matching]:
         """The set of this name and its matching; None means the only one."""
         if set_name is None:
-            return next(iter(self.matchings)), self.matching
+            matching = self.matching
+            return next(iter(self.matchings)), matching
         if set_name not in self.matchings:
             raise InputError(f"no set {set_name!r} was matched; there are {list(self.matchings)}.")
         return set_name, self.matchings[set_name]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from modelweld.diagnostics.matched import Matched
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
-from modelweld.progress import track
+from modelweld.progress import Progress, listen, track
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
     from modelweld.diagnostics.sites import SiteDiagnostics
+    from modelweld.fusion import Fusion
     from modelweld.posterior.answers import AtomIntervals, Intervals, NewSite
     from modelweld.posterior.confidence import Confidence, How
     from modelweld.posterior.draws import Posterior
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 class Questions(Matched):
     """What can be asked about what was fused, and the scores and probabilities that answer: the ground of `Fusion`."""
 
-    def confidence(self, set_name: str | None = None, how: How | None = None) -> Confidence:
+    def confidence(
+        self, set_name: str | None = None, how: How | None = None, *, progress: Progress = None
+    ) -> Confidence:
         """How sure each match is: one array (L_j,) per site, with `how` they were computed and what that means.
 
         The probability that a local parameter is right at the atom it was given: the share of draws from the posterior
@@ -40,6 +43,8 @@ class Questions(Matched):
             draws matchings at the learned hyperparameters (any family; slow, somewhat too sure). "conditional" takes
             all other sites' matches to be right (any family, fast, **overconfident**: to rank matches, not a
             promise). Default: "drawn" where that takes seconds, else "conditional".
+        progress : bool or callable, optional
+            As in `fuse`: the first call on a machine compiles the sampler.
 
         Returns
         -------
@@ -63,11 +68,12 @@ class Questions(Matched):
         board, J = self.board(name), len(self.sites)
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
-        if how == "conditional" or (how is None and affordable_draws(board) == 0):
-            return Confidence(
-                (confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional"
-            )
-        posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
+        with listen(progress, "computing confidences"):
+            if how == "conditional" or (how is None and affordable_draws(board) == 0):
+                return Confidence(
+                    (confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional"
+                )
+            posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
         shares = shares_right(posterior, matching.stacked_labels)
         return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
 
@@ -114,6 +120,8 @@ class Questions(Matched):
         set_name: str | None = None,
         warm_up: int | None = None,
         fixed: bool | None = None,
+        *,
+        progress: Progress = None,
     ) -> Posterior:
         """Draw matchings from their posterior, with noise, spread, trust and prior where values are `Gaussian`.
 
@@ -137,11 +145,13 @@ class Questions(Matched):
         fixed : bool, optional
             Whether hyperparameters stay at what was learned; default only where they cannot be drawn: values that are
             not one array of `Gaussian`.
+        progress : bool or callable, optional
+            As in `fuse`.
 
         Returns
         -------
         Posterior
-            `co_assignment`, `K_probabilities`, `r_hat`, `effective_size`, ...
+            `co_assignment`, `K_probabilities`, `r_hat`, `effective_size`, `models`, ...
 
         Notes
         -----
@@ -170,12 +180,13 @@ class Questions(Matched):
             raise InputError(
                 f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values."
             )
-        if fixed or not drawable(board):
-            posterior = sample(board, draws, chains, seed, warm_up)
-        else:
-            kept = None if matching.kept is None else matching.kept[order]
-            posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
-        return posterior.as_given(order, self.board(name), matching)
+        with listen(progress, "drawing matchings"):
+            if fixed or not drawable(board):
+                posterior = sample(board, draws, chains, seed, warm_up)
+            else:
+                kept = None if matching.kept is None else matching.kept[order]
+                posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
+        return posterior.as_given(order, self.board(name), matching, cast("Fusion", self))
 
     def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> AtomIntervals:
         """Where the atoms are, with intervals that do not take the matching or the noise for granted.

@@ -113,6 +113,14 @@ class Family(ABC):
         """Values (N, D) as points whose distances mean something, columns in any units; None: there are none."""
         return values if self.has_places else None
 
+    def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
+        """Global values (K, D) drawn from their posterior given summed rows (K, k); here their estimates, undrawn."""
+        return self.estimate(sums)
+
+    def follow(self, values: Array, before: Array, after: Array) -> Array:
+        """Values (N, D) as they would be if global values were (N, D) `after` instead of `before`."""
+        return values + after - before
+
     def gain(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.
 

@@ -161,6 +161,20 @@ class Counts(Observed):
             theta = theta / (1 + self._sums(rows).E)
         return np.asarray(theta / theta.sum(-1, keepdims=True))
 
+    def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
+        """Dirichlet, about the same estimates."""
+        D = self._base.size
+        theta = np.maximum(rng.gamma(self._base + sums[:, :D]), np.finfo(float).tiny)
+        if sums.shape[1] > D + 2:
+            theta = theta / (1 + self._sums(sums).E)
+        return np.asarray(theta / theta.sum(1, keepdims=True))
+
+    def follow(self, values: Array, before: Array, after: Array) -> Array:
+        """By ratios, and of as many observations."""
+        moved = values * after / before
+        total = moved.sum(1, keepdims=True)
+        return np.asarray(moved * np.where(total > 0, values.sum(1, keepdims=True) / np.where(total > 0, total, 1), 1))
+
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; words that a value does not have cost nothing."""
         from scipy.special import gammaln

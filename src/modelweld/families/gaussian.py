@@ -15,7 +15,7 @@ from modelweld.families.location import Location, Variances
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.noise_prior import NoisePrior, believed
 from modelweld.families.math.predictive import log_predictive
-from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments
+from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments, narrowed
 from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
 from modelweld.families.math.start import NOISE_FLOOR, Look, chosen, look
 from modelweld.families.registry import register
@@ -177,6 +177,16 @@ class Gaussian(Family):
         m, noise, spread = self.hyperparameters
         rho = spread / noise
         return self._locate((m + rho * S) / (1 + rho * W))
+
+    def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
+        """Normal; where `resolution` holds the noise up, by which values are told apart, as narrow as values lie."""
+        n, W, S, Q, _ = _parts(sums)
+        _, noise, spread = self.hyperparameters
+        variance = spread / (1 + spread / noise * W)
+        if np.any(self.resolution):
+            variance = variance * narrowed(n, Q - S * S / np.where(W > 0, W, 1.0), noise, rng)
+        y = self._measure(self.estimate(sums))
+        return self._locate(y + np.sqrt(variance) * rng.standard_normal(y.shape))
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood (or the paper's closed forms) of mean, noise and spread."""

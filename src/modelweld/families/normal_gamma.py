@@ -120,6 +120,13 @@ class NormalGamma(Family):
         of, at = statistics_of(rows), self.belief
         return np.asarray(np.asarray(self.origin) + (at.strength * at.mean + of.S) / (at.strength + of.W))
 
+    def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
+        """Precision from its Gamma, then theta given that."""
+        of, at = statistics_of(sums), self.belief
+        precision = rng.gamma(at.shape + of.n / 2) / (at.rate + squares(of, at) / 2)
+        wide = 1 / np.sqrt(precision * (at.strength + of.W))
+        return self.estimate(sums) + wide * rng.standard_normal(wide.shape)
+
     def noise(self, rows: Array) -> Array:
         """Noise (..., D) of the atoms' values: the inverse of the posterior mean of lambda."""
         of, at = statistics_of(rows), self.belief

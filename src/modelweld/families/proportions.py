@@ -132,6 +132,18 @@ class Proportions(Observed):
         a, b = self._prior
         return np.asarray((a + S) / (a + b + S + F))
 
+    def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
+        """Beta."""
+        S, F, _ = parts(sums)
+        a, b = self._prior
+        return np.asarray(rng.beta(a + S, b + F))
+
+    def follow(self, values: Array, before: Array, after: Array) -> Array:
+        """By ratios of odds, within zero and one."""
+        succeed, fail = values * after * (1 - before), (1 - values) * (1 - after) * before
+        total = succeed + fail
+        return np.asarray(np.where(total > 0, succeed / np.where(total > 0, total, 1.0), values))
+
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; totals are taken out where all values are worth the same."""
         s, f, h = parts(own)

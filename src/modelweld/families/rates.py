@@ -170,6 +170,16 @@ class Rates(Observed):
         a, b = self._prior
         return np.asarray(self._density.value((a + P) / (b + R)))
 
+    def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
+        """Gamma, of rates or of inverses of scales."""
+        P, R, _ = parts(sums)
+        a, b = self._prior
+        return np.asarray(self._density.value(np.maximum(rng.gamma(a + P), np.finfo(float).tiny) / (b + R)))
+
+    def follow(self, values: Array, before: Array, after: Array) -> Array:
+        """By ratios."""
+        return np.asarray(values * (after / before))
+
     def gain(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; what depends on atoms only is taken out where all values are worth the same."""
         p, r, h = parts(own)

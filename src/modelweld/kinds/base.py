@@ -101,6 +101,10 @@ class Kind:
             "model, fuse fitted models, or LocalModels with a kind."
         )
 
+    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+        """The model with these arrays, matched ones that follow draws of their atoms; what rides with them follows."""
+        return model.with_(arrays={**model.arrays, **arrays})
+
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The model of x = scale * y + offset, given that of y."""
         raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")

@@ -229,6 +229,14 @@ class HMM(Kind):
         counted, facts = bool(first.facts["counted"]), shared_facts(models)
         return hmm(moves, starts, counts, emissions, counted=counted, facts=facts, **names)
 
+    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+        """Parts move with their state's mean."""
+        followed = dict(arrays)
+        if "part_means" in model.arrays and "means" in arrays:
+            shift = arrays["means"] - np.asarray(model.arrays["means"])
+            followed["part_means"] = np.asarray(model.arrays["part_means"]) + shift[:, None, :]
+        return super().moved(model, followed)
+
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The model of x = scale * y + offset, given that of y; for Gaussian emissions."""
         if "means" not in model.arrays:

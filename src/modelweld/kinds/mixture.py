@@ -180,7 +180,7 @@ class Mixture(Kind):
             _check_size(K, how, atoms=len(fusion.counts), components=len(labels))
         if how == "density":
             means, spreads, counts = densest(*parts, labels, len(fusion.counts) if K is None else K)
-            if K is None and fusion.matching.engine != "reduction":  # else their number was asked for
+            if K is None and fusion.matching.engine not in ("reduction", "draw"):  # asked for; not looked at
                 warn_of_price(fusion, (means, spreads, counts))
                 warn_of_moved((means, spreads, counts), parts, labels, fusion.K)
         else:

@@ -8,7 +8,7 @@ has the points of all its members, and kernels with one row per member.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -226,6 +226,10 @@ class SparseProcess(Kind):
         found = project(factors, shared, mean, inputs)
         noise = float(np.mean([gp.noise for gp in sites]))
         return record(SparseGP(inputs, *found, shared, mean, noise, sites[0].feature_names_in_), facts)
+
+    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+        """Refused: inducing points are where a process was looked at."""
+        raise InputError("no models of draws: the fused process states its own uncertainty (return_std=True).")
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The process of x = scale * y + offset, given that of y."""

@@ -13,7 +13,7 @@ To match by angle instead, between square roots of probabilities, send these too
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -173,6 +173,15 @@ class Topics(Kind):
             documents=sum(int(m.facts.get("documents", 0)) for m in models),
             facts=facts,
         )
+
+    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+        """Numbers of words move by the ratios of those that were matched."""
+        if "smoothed" not in arrays:
+            return super().moved(model, arrays)
+        smoothed, words = (np.asarray(model.arrays[name]) for name in ("smoothed", "words"))
+        ratio = np.where(smoothed > 0, arrays["smoothed"] / np.where(smoothed > 0, smoothed, 1.0), 1.0)
+        followed = shares(words * ratio) * words.sum(axis=1, keepdims=True)
+        return super().moved(model, {**arrays, "words": followed})
 
     def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Numbers of words per topic."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, ModelweldWarning
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.matching.result import Matching
-from modelweld.posterior.convergence import effective_size, split_r_hat
+from modelweld.posterior.convergence import DISAGREE, effective_size, split_r_hat
+from modelweld.progress import track
 from modelweld.screening.artefacts import artefacts
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 LARGEST_CO_ASSIGNMENT = 3000
 """Values up to which the whole table of co-assignments is made: 72 MB. Beyond, ask `Posterior.together` for pairs."""
@@ -50,6 +56,8 @@ class Posterior:
         Share of proposed splits and merges that were accepted, and share of values that the groups' moves moved.
     hyperparameters : dict of str to array (chains, draws, ...), or None
         Draws of what was drawn with the matching: "noise", "spread", "mean", "trust", ...; None where it was fixed.
+    fusion : Fusion or None
+        Whose matchings these are.
 
     Examples
     --------
@@ -68,6 +76,7 @@ class Posterior:
     objective: Array
     acceptance: Mapping[str, float] = field(default_factory=dict)
     hyperparameters: Mapping[str, Array] | None = None
+    fusion: Fusion | None = None
 
     @property
     def K_probabilities(self) -> dict[int, float]:
@@ -80,12 +89,12 @@ class Posterior:
         ends = np.quantile(self.K, [(1 - level) / 2, (1 + level) / 2])
         return int(np.floor(ends[0])), int(np.ceil(ends[1]))
 
-    def as_given(self, order: Index, board: Board, matching: Matching) -> Posterior:
+    def as_given(self, order: Index, board: Board, matching: Matching, fusion: Fusion | None = None) -> Posterior:
         """Draws whose value i is value ``order[i]`` as it was given, with K counted as the fusion's is."""
         labels = np.empty_like(self.labels)
         labels[..., order] = self.labels
         K = [[number_of_atoms(board, matching, draw) for draw in chain] for chain in labels]
-        return replace(self, labels=labels, K=np.array(K))
+        return replace(self, labels=labels, K=np.array(K), fusion=fusion)
 
     @cached_property
     def co_assignment(self) -> Array:
@@ -116,6 +125,60 @@ class Posterior:
     def effective_size(self) -> dict[str, float]:
         """Bulk effective size of K and of the objective."""
         return {"K": effective_size(self.K), "objective": effective_size(self.objective)}
+
+    @property
+    def caution(self) -> str:
+        """What to know before these draws are believed, in plain words; nothing if the chains agree."""
+        worst = max(self.r_hat.values())
+        if worst <= DISAGREE:
+            return ""
+        independent = np.nanmin([*self.effective_size.values(), float(self.K.size)])
+        return (
+            f"the chains do not agree (R-hat {worst:.2f}, above {DISAGREE:g}): {self.K.size:,} draws are worth about "
+            f"{independent:,.0f} independent ones, so what is said of groups and matches may be off. Draw more: "
+            "fusion.sample(draws=2000)."
+        )
+
+    def models(self, n: int, how: str | None = None, like: Any = None, *, seed: int = 0, **options: Any) -> list[Any]:
+        """Fitted models of the sites' own library, of n draws: what they answer varies by as much as is not known.
+
+        Each is what ``fusion.model(how)`` would be for one draw's matching and hyperparameters, draws spread evenly
+        over those kept. Atoms are drawn given these, and values matched to them moved by as much (`Gaussian`,
+        `NormalGamma`, `Counts`, `Rates` and `Proportions`; other families, and what rides along such as covariances and
+        numbers of points, stay at what the draw's matching makes of them). Warnings of single models are not given.
+
+        Parameters
+        ----------
+        n : int
+            How many, at most as many as there are draws.
+        how, like, **options
+            As in ``fusion.model``.
+        seed : int
+            Source of the atoms' draws.
+
+        Examples
+        --------
+        A 90 % interval of the mean log density of new points:
+
+        >>> import modelweld
+        >>> from sklearn.mixture import GaussianMixture
+        >>> rng = np.random.default_rng(0)
+        >>> data = [np.concatenate([rng.normal(m, 1.0, (50, 2)) for m in (0, 9)]) for _ in range(4)]
+        >>> fusion = modelweld.fuse([GaussianMixture(2, random_state=0).fit(X) for X in data])
+        >>> new = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (0, 9)])
+        >>> scores = [model.score(new) for model in fusion.drawn().models(40)]
+        >>> low, high = np.quantile(scores, [0.05, 0.95])
+        >>> bool(low < fusion.model().score(new) < high), bool(0.001 < high - low < 0.5)
+        (True, True)
+        """
+        from modelweld.posterior.drawn_fusions import drawn_fusions
+
+        if self.fusion is None:
+            raise InputError("models are drawn from what fusion.sample() or fusion.drawn() returns.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelweldWarning)
+            drawn = drawn_fusions(self.fusion, self, n, seed)
+            return [fusion.model(how, like, **options) for fusion in track(drawn, "drawing models", n)]
 
     def __repr__(self) -> str:
         chains, draws, N = self.labels.shape

@@ -23,6 +23,7 @@ from modelweld.matching.tally import Tally
 from modelweld.posterior.convergence import FEWEST_DRAWS
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.pair_moves import draw, draw_log, redraw
+from modelweld.progress import track
 
 PAIRS_PER_VALUE = 0.25
 """Moves of `redraw_atoms` in a sweep, per value: about as much time as the groups take."""
@@ -45,7 +46,7 @@ def sample(board: Board, draws: int, chains: int, seed: int, warm_up: int | None
     runs = [Chain(board, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
     labels = np.empty((chains, draws, len(board.labels)), dtype=np.int64)
     K, objective = np.empty((chains, draws), dtype=np.int64), np.empty((chains, draws))
-    for c, chain in enumerate(runs):
+    for c, chain in enumerate(track(runs, "drawing matchings", chains)):
         chain.start(c)
         for _ in range(draws // 2 if warm_up is None else warm_up):
             chain.sweep()

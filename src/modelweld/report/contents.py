@@ -33,6 +33,35 @@ class Verdict(TypedDict):
     sites: list[SiteGain]
 
 
+class Unsure(TypedDict):
+    """A match, and how sure it is."""
+
+    site: str
+    row: int
+    atom: int
+    confidence: Number
+
+
+class Certainty(TypedDict):
+    """How many groups there are, and how sure matches are.
+
+    `K_interval` holds their number with probability `level`, None where it was not drawn; `unsure` of `matches` are
+    less sure than `sure_from`, the `least` are listed.
+    """
+
+    K: int
+    K_interval: list[int] | None
+    level: float
+    how: str
+    matches: int
+    unsure: int
+    sure_from: float
+    least: list[Unsure]
+    r_hat: Number
+    effective_size: Number
+    sentences: list[str]
+
+
 class Doubt(TypedDict):
     """A match that is not certain, or lies far from its atom, and the most probable other atom (None: a new one)."""
 
@@ -186,6 +215,7 @@ class SetNumbers(Aside):
     distance: Numbers
     confidence: Numbers
     confidence_meaning: str | None
+    certainty: Certainty | None
     doubtful_number: int | None
     doubtful: list[Doubt]
     order: Order

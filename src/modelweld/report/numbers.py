@@ -21,7 +21,7 @@ from modelweld.report.page_groups import list_groups, rank_features
 from modelweld.report.pictures import draw_picture
 from modelweld.report.rounding import exact, short
 from modelweld.report.top_words import list_words
-from modelweld.report.verdicts import diagnose_sites, judge_gain
+from modelweld.report.verdicts import diagnose_sites, judge_gain, judge_matches
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -128,6 +128,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumber
         "distance": short(distance[order], 3),
         "confidence": None if sure is None else short(sure[order], 4),
         "confidence_meaning": None if stated is None else stated.meaning,
+        "certainty": judge_matches(fusion, name, stated),
         "doubtful_number": None if sure is None else int((sure[labels < K] < SURE).sum()),
         "doubtful": list_doubtful(fusion, name, stated, distance),
         "order": {"sites": site_order.tolist(), "atoms": atom_order.tolist()},

@@ -93,6 +93,7 @@ def verdict(found: Report) -> str:
             more = f" and {len(strangers) - MOST_STRANGERS:,} more" if len(strangers) > MOST_STRANGERS else ""
             names = ", ".join(map(repr, strangers[:MOST_STRANGERS]))
             lines.append(f"Nothing says that these sites share anything with the others: {names}{more}.")
+    lines += [_sentence(line) for one in found["sets"] if one["certainty"] for line in one["certainty"]["sentences"]]
     first, *rest = lines
     return f'<p class="verdict">{escape(first)}</p>' + "".join(f'<p class="hint">{escape(line)}</p>' for line in rest)
 

@@ -9,15 +9,21 @@ import numpy as np
 from modelweld.diagnostics.sites import TOO_FEW
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
-from modelweld.report.contents import Diagnosis, Verdict
+from modelweld.inputs.stack import Index, group_of_values
+from modelweld.report.contents import Certainty, Diagnosis, Verdict
 from modelweld.report.rounding import exact
+from modelweld.report.text import several
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.posterior.confidence import Confidence
 
 MOST_DIAGNOSED = 200_000
 """Local parameters up to which sites are diagnosed: about five seconds at twenty microseconds each, twice."""
+
+LEVEL, SURE_FROM, MOST_UNSURE = 0.9, 0.8, 5
+"""Of the interval of the number of groups; confidence from which a match is not mentioned, one in five being wrong
+below on average; and matches that are."""
 
 CAVEAT = "A yes may also mean that all sites scatter about the same few centres, without sharing single values."
 """What a yes does not say."""
@@ -45,6 +51,65 @@ def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Verdic
             for site in (found.sites[j] for j in shown)
         ],
     }
+
+
+def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Certainty | None:
+    """How many groups a set has and how sure its matches are; None where confidences are not known."""
+    if stated is None:
+        return None
+    matching = fusion.matchings[name]
+    posterior = fusion.drawn(name) if stated.how == "drawn" else None
+    sure, counted = np.concatenate(stated), np.flatnonzero(matching.stacked_labels < matching.K)
+    unsure = counted[sure[counted] < SURE_FROM]
+    worst = unsure[np.argsort(sure[unsure], kind="stable")[:MOST_UNSURE]]
+    held_by = group_of_values(matching.offsets)
+    found: Certainty = {
+        "K": matching.K,
+        "K_interval": None if posterior is None else list(posterior.K_interval(LEVEL)),
+        "level": LEVEL,
+        "how": stated.how,
+        "matches": len(counted),
+        "unsure": len(unsure),
+        "sure_from": SURE_FROM,
+        "least": [
+            {
+                "site": fusion.sites[held_by[i]],
+                "row": int(i - matching.offsets[held_by[i]]),
+                "atom": int(matching.stacked_labels[i]),
+                "confidence": exact(float(sure[i])),
+            }
+            for i in worst
+        ],
+        "r_hat": None if posterior is None else exact(max(posterior.r_hat.values())),
+        "effective_size": None if posterior is None else exact(min(posterior.effective_size.values())),
+        "sentences": [],
+    }
+    cautions = [posterior.caution] if posterior is not None and posterior.caution else []
+    return {**found, "sentences": [_about_number(found), _about_matches(found), *cautions]}
+
+
+def _about_number(found: Certainty) -> str:
+    """How many groups there are, and what an interval of their number means."""
+    K, share = several(found["K"], "group"), f"{100 * found['level']:g} %"
+    if found["K_interval"] is None:
+        return f"{K}; how sure that number is was not drawn."
+    low, high = found["K_interval"]
+    counted = "counting those of single sites, without what is set aside"
+    if low == high == found["K"]:
+        return f"{K}; with a probability of at least {share} that is their true number, {counted}."
+    return f"{K}; with a probability of {share} their true number is {low} to {high}, {counted}."
+
+
+def _about_matches(found: Certainty) -> str:
+    """How many matches are not sure, and which are the least."""
+    given = "" if found["how"] == "drawn" else ", all others taken to be right"
+    sure = f"less than {100 * found['sure_from']:g} % sure{given}"
+    if not found["unsure"]:
+        return f"none of the {found['matches']:,} matches is {sure}."
+    least = [(one["row"], one["site"], one["atom"], 100 * (one["confidence"] or 0.0)) for one in found["least"]]
+    listed = "; ".join(f"parameter {i} of site {site!r} in group {k} ({p:.0f} %)" for i, site, k, p in least)
+    are = "is" if found["unsure"] == 1 else "are"
+    return f"{found['unsure']:,} of the {found['matches']:,} matches {are} {sure}. The least sure: {listed}."
 
 
 def diagnose_sites(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> list[Diagnosis] | None:

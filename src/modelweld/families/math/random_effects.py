@@ -119,6 +119,31 @@ def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
     )
 
 
+def narrowed(n: Array, squares: Array, noise: Array, rng: np.random.Generator) -> Array:
+    """Factor (D,) on variances that the noise implies, where values scatter less about their atoms: a draw of it.
+
+    Parameters
+    ----------
+    n, squares : arrays (K, D)
+        Numbers of values, and their weighted squares about the atoms' means.
+    noise : array (D,) or (1,)
+        What the squares would be on average, per degree of freedom.
+    rng : Generator
+        Source of the draw.
+
+    Examples
+    --------
+    >>> n, one = np.full((50, 2), 3.0), np.ones(1)
+    >>> narrowed(n, np.array([[0.02, 2.0]]), 0.1 * one, np.random.default_rng(0)).round(3)    # 100 degrees of freedom
+    array([0.002, 0.184])
+    >>> narrowed(n, np.array([[2.0, 20.0]]), 0.01 * one, np.random.default_rng(0))
+    array([1., 1.])
+    """
+    degrees, found = np.maximum(n - 1, 0).sum(0), squares.sum(0) / noise
+    held_up = found < degrees
+    return np.where(held_up, found / rng.chisquare(np.maximum(degrees, 1)), 1.0)
+
+
 def maximise(
     effects: Effects, old: Hyperparameters, floor: Array, scalar: bool, prior: NoisePrior = NOTHING_BELIEVED
 ) -> Hyperparameters:

@@ -1,0 +1,104 @@
+"""A fusion as one draw has it: that draw's matching and hyperparameters, atoms drawn given these, values that follow.
+
+Most ways to make a fused model start from the sites' own values, not from atoms. So where an atom is drawn off its
+estimate, the values matched to it are moved by as much (`Family.follow`): whatever is made of them then varies as the
+atoms do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.families.base import Family, with_fields
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
+from modelweld.matching.board import Board
+from modelweld.matching.result import Matching, by_count, ranks
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+    from modelweld.posterior.draws import Posterior
+
+DRAWN = "draw"
+"""The engine of a matching that was drawn, not found."""
+
+
+def drawn_fusions(fusion: Fusion, posterior: Posterior, n: int, seed: int) -> Iterator[Fusion]:
+    """Of `n` draws, spread evenly over all that were kept; values of fusion and posterior stand in the same order."""
+    if len(fusion.matchings) != 1:
+        raise InputError(
+            f"models are drawn where one set was matched; this fusion matched {list(fusion.matchings)}, and draws of "
+            "one of them say nothing of how the others would be matched then."
+        )
+    kept = posterior.K.size
+    if not 1 <= n <= kept:
+        raise InputError(f"there are {kept} draws: ask for 1 to {kept} models, or sample more; found {n}.")
+    once = fusion.once()  # what was sent twice counts once in models, too
+    rows = np.isin(group_of_values(fusion.matching.offsets), [fusion.sites.index(site) for site in once.sites])
+    rng = np.random.default_rng(seed)
+    for number in ((np.arange(n) + 0.5) * kept / n).astype(np.int64).tolist():
+        at = np.unravel_index(number, posterior.K.shape)
+        yield _at_draw(once, posterior.labels[at][rows], families_at(once.matching, posterior, at), rng)
+
+
+def families_at(matching: Matching, posterior: Posterior, at: tuple[Index, ...]) -> list[Family]:
+    """The families with the hyperparameters of one draw; as they were learned where these were not drawn."""
+    drawn = posterior.hyperparameters or {}
+    return [
+        with_fields(family, **{name: drawn[name][at] for name in family.learns if name in drawn})
+        for family in matching.families.values()
+    ]
+
+
+def _at_draw(fusion: Fusion, labels: Index, families: Sequence[Family], rng: np.random.Generator) -> Fusion:
+    name, matching = fusion.named_set()
+    fitted = fusion.board(name)
+    board = Board(fitted.stacks, families, fitted.prior, fitted.pieces, labels)
+    estimates = board.estimates()
+    atoms = [family.draw_atoms(sums, rng) for family, sums in zip(board.families, board.sums, strict=True)]
+    number = by_count(board.counts, estimates[0])
+    drawn = replace(
+        matching,
+        stacked_labels=ranks(number)[board.labels],
+        counts=board.counts[number],
+        families=dict(zip(matching.families, board.families, strict=True)),
+        values={key: values[number] for key, values in zip(matching.families, atoms, strict=True)},
+        objective=board.objective(),
+        engine=DRAWN,
+        artefacts=(),
+        kept=None,
+    )
+    moved: list[dict[str, Array]] = [{} for _ in fusion.sites]
+    for key, family, stack, before, after in zip(
+        matching.families, board.families, board.stacks, estimates, atoms, strict=True
+    ):
+        if not np.array_equal(before, after):
+            values = followed(family, stack, before[board.labels], after[board.labels])
+            for j, (begin, end) in enumerate(pairwise(stack.offsets.tolist())):
+                moved[j] |= _arrays(values[begin:end], fusion.models[j], key, name)
+    return fusion.at_draw(drawn, moved)
+
+
+def followed(family: Family, stack: Stack, before: Array, after: Array) -> Array:
+    """Values (N, D) moved as their atoms were; what was not seen stays."""
+    values = family.follow(stack.values, before, after)
+    return values if stack.weight is None else np.where(stack.weight > 0, values, stack.values)
+
+
+def _arrays(values: Array, model: LocalModel, key: Key, set_name: str) -> dict[str, Array]:
+    """Values (L, D) of one site as the arrays that they are of, side by side in `matching.sets.stack_of`."""
+    found, first = {}, 0
+    for name in arrays_of(key):
+        position, shape = model.axes[name].index(set_name), np.shape(model.arrays[name])
+        member = shape[:position] + shape[position + 1 :]
+        columns = values[:, first : first + math.prod(member)].reshape(len(values), *member)
+        found[name] = np.moveaxis(columns, 0, position)
+        first += math.prod(member)
+    return found
