@@ -159,15 +159,6 @@ class Fusion(Questions):
 
         return write(self.fused(how, **options), like or like_most(self))
 
-    def once(self) -> Fusion:
-        """The fusion without sites that repeat another in every set, as models are made of it."""
-        again = [matching.twins or {} for matching in self.matchings.values()]
-        stay = [j for j in range(len(self.sites)) if not again or any(j not in twins for twins in again)]
-        if len(stay) == len(self.sites):
-            return self
-        matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
-        return self.with_(given=[self.given[j] for j in stay], sites=[self.sites[j] for j in stay], matchings=matchings)
-
     def reduce(self, K: int) -> Fusion:
         """The same mixtures with K components, for their density alone: see `reduction` for all K at once.
 
