@@ -65,8 +65,9 @@ def test_verdicts(tmp_path):
     assert len(worth["rows"]) + len(warned["rows"]) == len(record["cells"])
 
 
-def test_calibration_of_draws():
-    printed = printed_by(EXPERIMENTS / "verdicts/calibration.py", "--smoke")
+def test_calibration_of_draws(tmp_path):
+    printed = printed_by(EXPERIMENTS / "verdicts/calibration.py", "--smoke", "--out", tmp_path)
+    assert len(json.loads((tmp_path / "calibration.json").read_text())["cells"]["D10 J3 errors"]) == 2
     assert "90 % interval holds" in printed
     assert "pooled" in printed
 

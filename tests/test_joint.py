@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import comb
-from scipy.stats import beta, truncnorm
+from scipy.stats import beta
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
@@ -110,11 +110,14 @@ def compare(found, expected, heavy=None):
             assert abs(x.mean() - value) < 4 * x.std() / np.sqrt(worth)
 
 
-def truncated(law, limits):
-    """Mean and deviation of a normal law between limits."""
-    mean, deviation = law
-    low, high = (np.array(limits) - mean) / deviation
-    return mean + deviation * truncnorm(low, high).mean(), deviation * truncnorm(low, high).std()
+def believed_shape():
+    """Mean and deviation of log a and log b, within their bounds, by drawing many from what is believed."""
+    rng = np.random.default_rng(2)
+    odds, alike = (mean + deviation * rng.standard_normal(2_000_000) for mean, deviation in (hyper.HELD, hyper.ALIKE))
+    log = np.stack([alike - np.log1p(np.exp(-odds)), alike - np.log1p(np.exp(odds))])
+    low, high = np.array(hyper.BOUNDS).T[..., None]
+    log = log[:, ((low <= log) & (log <= high)).all(0)]
+    return list(zip(log.mean(1), log.std(1), strict=True))
 
 
 @pytest.mark.parametrize("junk", [0.0, 0.4])
@@ -139,8 +142,7 @@ def test_geweke_of_the_moves_of_the_prior(junk):
         found.append([*state.rest[[LOG_A, LOG_B, LOG_ATOMS]], state.rest[JUNK]])
     log_atoms = (-1.0, hyper.ATOMS_DEVIATION)
     found = np.array(found)
-    a, b = truncated(hyper.BELIEVED_A, hyper.BOUNDS[0]), truncated(hyper.BELIEVED_B, hyper.BOUNDS[1])
-    compare(found, np.array([a, b, log_atoms, (0.3, 0.3) if junk else (0.0, 0.0)]))
+    compare(found, np.array([*believed_shape(), log_atoms, (0.3, 0.3) if junk else (0.0, 0.0)]))
 
 
 def noisy_sites(errors=False, J=6, seed=0):
@@ -303,7 +305,7 @@ def test_a_new_site_holds_what_many_hold():
 
 
 def test_the_share_of_pieces_has_its_law_given_the_pieces():
-    """Eight values of which two are further pieces: Beta(.5 + 2, 9.5 + 6)."""
+    """Eight values of which two are further pieces: Beta(.2 + 2, 49.8 + 6)."""
     board = board_of(np.zeros((8, 1)), [4, 4], None, None, "diagonal").at(np.array([0, 0, 1, 2, 0, 1, 1, 2]))
     state, _ = _Setting(board, np.arange(8), False).start(0, 0)
     state.counts[:3], state.held[0], state.rest[DELTA] = 2, 3, 0.1

@@ -311,3 +311,30 @@ def test_sites_that_all_agree_well_are_no_copies():
         sites = [atoms + rng.normal(0, noise, atoms.shape) for _ in range(6)]
         assert fuse(sites).matching.twins == {}
         assert fuse([*sites[:2], *(site + 50.0 for site in sites[2:4])]).matching.twins == {}
+
+
+def test_a_copy_is_no_evidence_of_its_own() -> None:
+    """Confidences, draws, diagnoses and verdicts of the others are as without it; the copy has those of its first."""
+    sites = honest(4, 5)
+    without, fusion = quietly(sites), quietly([*sites, sites[0][::-1]])
+    order = list(range(5))
+    for how in ("drawn", "conditional"):
+        alone, stated = without.confidence(how=how), fusion.confidence(how=how)
+        for j in order:
+            np.testing.assert_array_equal(stated[j], alone[j])
+        np.testing.assert_array_equal(stated[5], stated[0][::-1])
+    np.testing.assert_array_equal(fusion.drawn().K, without.drawn().K)
+    together, n = fusion.drawn().co_assignment, len(sites[0])
+    assert (np.diag(together[:n, -n:][:, ::-1]) == 1).all()
+    np.testing.assert_array_equal(fusion.atom_intervals().exists, without.atom_intervals().exists)
+    np.testing.assert_array_equal(fusion.conditional(5), fusion.conditional(0)[::-1])
+    told, expected = fusion.diagnose(), without.diagnose()
+    assert [(d.unshared, d.score, d.influence) for d in told[:5]] == [
+        (d.unshared, d.score, d.influence) for d in expected
+    ]
+    assert (told[5].site, told[5].score) == ("5", told[0].score)
+    verdict, before = fusion.worth_merging(), without.worth_merging()
+    assert verdict.gain == before.gain
+    assert verdict.sites[:5] == before.sites
+    assert "repeats site '0'" in verdict.sites[5].sentence
+    assert verdict.sites[5].worth == verdict.sites[0].worth

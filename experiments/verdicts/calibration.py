@@ -1,23 +1,37 @@
 """Do draws hold what they promise? Confidences, intervals of K and of atoms, and sites' own answers, against the truth.
 
-    python experiments/verdicts/calibration.py            # all cells, 60 sets each: about an hour on one core
+    python experiments/verdicts/calibration.py            # all cells, 60 sets each: some twenty minutes on one core
     python experiments/verdicts/calibration.py --sets 12  # fewer
     python experiments/verdicts/calibration.py --smoke    # one small cell, seconds
 
+All cells get ten sets, then all ten more, and so on; calibration.json and calibration.md hold what is done so far.
+
 Sites hold each of 15 atoms (deviation 2.5) with probability 1/2, values scatter by .5 (D = 10: 1.2); with standard
 errors, uniform in .1 to .6 per value, what is sent differs from the site's true value by that much more. `fuse` is
-called bare. A match is right if its atom is the partner, one to one by values in common, of its true atom.
+called bare. A match is right if its atom is the partner, one to one by values in common, of its true atom. Matches of
+a set are right or wrong together: standard errors of bins are those of sums over sets.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
-import warnings
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: seconds should mean one core
+
+import sys
 from pathlib import Path
 
-import numpy as np
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
+import argparse
+import json
+import time
+import warnings
+
+import numpy as np
+from study import Result, versions
+
+import modelweld
 from modelweld import LocalModel, fuse
 from modelweld.posterior.overlap import NOBODY, is_right, partners
 
@@ -25,7 +39,8 @@ HERE = Path(__file__).parent
 ATOMS, HELD, SPREAD = 15, 0.5, 2.5
 CELLS = [(D, J, errors) for errors in (False, True) for D in (2, 3, 10) for J in (3, 8, 20)]
 EDGES = np.array([0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0])
-FEWEST = 100
+FEWEST, ROUND, FIRST_SEED = 100, 10, 9_000
+"""Matches of a bin that is judged, sets of a cell before the next cell's turn, and the first seed."""
 
 
 def drawn(seed: int, D: int, J: int, errors: bool) -> dict[str, list[np.ndarray]]:
@@ -45,7 +60,7 @@ def drawn(seed: int, D: int, J: int, errors: bool) -> dict[str, list[np.ndarray]
     return found
 
 
-def one_set(seed: int, D: int, J: int, errors: bool) -> dict[str, np.ndarray]:
+def one_set(seed: int, D: int, J: int, errors: bool) -> Result:
     """What was stated of one set, and what is so."""
     data, rng = drawn(seed, D, J, errors), np.random.default_rng([seed, 1])
     models = data["sent"]
@@ -66,76 +81,96 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> dict[str, np.ndarray]:
     )
     low, high = posterior.K_interval()
     below, same = (posterior.K < K).mean(), (posterior.K == K).mean()
-    found = {
-        "stated": np.concatenate(stated),
-        "conditional": np.concatenate(fusion.confidence(how="conditional")),
-        "right": is_right(labels, truth, rng),
-        "K": np.array([[low <= K <= high, high - low, posterior.K.mean() - K]]),
-        "pit": np.array([below + same * rng.random()]),
-        "r_hat": np.array([max(stated.r_hat.values())]),
-        "seconds": np.array([[fitted, spent]]),
-    }
     atoms, at = fusion.atom_intervals(), partners(labels, truth, rng)
     real = (at != NOBODY) & (np.arange(len(at)) < fusion.K)
     where = data["atoms"][0][at[real]]
-    found["atoms"] = ((atoms.low[real] <= where) & (where <= atoms.high[real])).ravel()
+    held = (atoms.low[real] <= where) & (where <= atoms.high[real])
+    found: Result = {
+        "stated": np.round(np.concatenate(stated), 4).tolist(),
+        "right": is_right(labels, truth, rng).astype(int).tolist(),
+        "K": [K, low, high, round(float(posterior.K.mean()), 3), fusion.K],
+        "pit": round(float(below + same * rng.random()), 4),
+        "atoms": [int(held.sum()), held.size],
+        "r_hat": round(max(stated.r_hat.values()), 4),
+        "seconds": [round(fitted, 3), round(spent, 3)],
+    }
     if errors:
         answers = [fusion.site(j) for j in range(J)]
         true, sent, own = (np.concatenate(x) for x in (data["true"], data["sent"], [a.values for a in answers]))
-        bounds = [np.concatenate([getattr(a, end) for a in answers]) for end in ("low", "high")]
-        found["site"] = ((bounds[0] <= true) & (true <= bounds[1])).ravel()
-        parts = [sent - true, fusion.atoms[labels] - true, own - true]
-        found["squares"] = np.stack([np.square(p).ravel() for p in parts], axis=1)
+        ends = [np.concatenate([getattr(a, end) for a in answers]) for end in ("low", "high")]
+        held = (ends[0] <= true) & (true <= ends[1])
+        squares = [float(np.square(x - true).sum()) for x in (sent, fusion.atoms[labels], own)]
+        found["site"] = [int(held.sum()), held.size, *squares]
     return found
 
 
-def bins(stated: np.ndarray, right: np.ndarray) -> str:
-    """Stated > true (number) in bins of at least 100 matches."""
+def bins(runs: list[Result]) -> list[tuple[float, float, float, int]]:
+    """Stated, true, standard error of their difference, and number, of every bin with at least 100 matches."""
+    stated = np.concatenate([run["stated"] for run in runs])
+    right = np.concatenate([run["right"] for run in runs]).astype(float)
+    of = np.repeat(np.arange(len(runs)), [len(run["stated"]) for run in runs])
     at = np.clip(np.searchsorted(EDGES, stated, side="right") - 1, 0, len(EDGES) - 2)
-    told = [
-        f"{stated[at == b].mean():.3f} > {right[at == b].mean():.3f} ({(at == b).sum():,})"
-        for b in range(len(EDGES) - 1)
-        if (at == b).sum() >= FEWEST
-    ]
-    return ", ".join(told) + f"; Brier {np.square(stated - right).mean():.4f}"
+    found = []
+    for b in range(len(EDGES) - 1):
+        own = at == b
+        if (n := int(own.sum())) >= FEWEST:
+            off = (stated - right)[own]
+            sums = np.bincount(of[own], off - off.mean(), minlength=len(runs))
+            found.append((stated[own].mean(), right[own].mean(), float(np.sqrt(np.square(sums).sum()) / n), n))
+    return found
 
 
-def worst(stated: np.ndarray, right: np.ndarray) -> float:
-    """Largest difference of stated and true in bins above .5 with at least 100 matches, boastful ones positive."""
-    at = np.clip(np.searchsorted(EDGES, stated, side="right") - 1, 0, len(EDGES) - 2)
-    off = [(stated - right)[at == b].mean() for b in range(1, len(EDGES) - 1) if (at == b).sum() >= FEWEST]
-    return max(off, key=abs, default=np.nan)
+def worst(runs: list[Result]) -> tuple[float, float]:
+    """Largest difference of stated and true above .5, boastful ones positive, and its standard error."""
+    off = [(stated - true, error) for stated, true, error, _ in bins(runs) if stated > EDGES[1]]
+    return max(off, key=lambda x: abs(x[0]), default=(np.nan, np.nan))
 
 
-def told(cell: tuple[int, int, bool], x: dict[str, np.ndarray], sets: int) -> list[str]:
+def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
     """One cell in words and numbers."""
     D, J, errors = cell
-    holds, width, bias = x["K"].mean(0)
-    uniform = np.abs(np.sort(x["pit"]) - (np.arange(sets) + 0.5) / sets).max()
-    fit, draws = x["seconds"].mean(0)
+    K, low, high, mean, fitted = np.array([run["K"] for run in runs]).T
+    sets, pit = len(runs), np.sort([run["pit"] for run in runs])
+    uniform = np.abs(pit - (np.arange(sets) + 0.5) / sets).max()
+    fit, draws = np.mean([run["seconds"] for run in runs], axis=0)
+    atoms, r_hat = np.sum([run["atoms"] for run in runs], axis=0), [run["r_hat"] for run in runs]
+    off, error = worst(runs)
+    shown = ", ".join(f"{s:.3f} > {t:.3f} ± {e:.3f} ({n:,})" for s, t, e, n in bins(runs))
     lines = [
         f"## D = {D}, J = {J}{', standard errors' if errors else ''} ({sets} sets)",
         "",
-        f"- confidence: {bins(x['stated'], x['right'])}",
-        f"- conditional: {bins(x['conditional'], x['right'])}",
-        f"- worst bin above .5: {worst(x['stated'], x['right']):+.3f} "
-        f"(conditional {worst(x['conditional'], x['right']):+.3f})",
-        f"- K: 90 % interval holds {holds:.2f}, width {width:.1f}, mean less truth {bias:+.2f}, randomised PIT off by "
-        f"{uniform:.2f} (5 % of uniform ones: {1.36 / np.sqrt(sets):.2f})",
-        f"- atoms: 90 % intervals hold {x['atoms'].mean():.3f}",
+        f"- confidence: {shown}",
+        f"- worst bin above .5: {off:+.3f} ± {error:.3f}",
+        f"- K: 90 % interval holds {((low <= K) & (K <= high)).mean():.2f}, width {(high - low).mean():.1f}, mean less "
+        f"truth {(mean - K).mean():+.2f} (fit {(fitted - K).mean():+.2f}), randomised PIT off by {uniform:.2f} (5 % of "
+        f"uniform ones: {1.36 / np.sqrt(sets):.2f})",
+        f"- atoms: 90 % intervals hold {atoms[0] / atoms[1]:.3f}",
     ]
     if errors:
-        own, atom, pooled = np.sqrt(x["squares"].mean(0))
+        held, n, own, atom, pooled = np.sum([run["site"] for run in runs], axis=0)
         lines += [
-            f"- site: 90 % intervals hold {x['site'].mean():.3f}; RMSE sent {own:.3f}, atom {atom:.3f}, "
-            f"pooled {pooled:.3f}"
+            f"- site: 90 % intervals hold {held / n:.3f}; RMSE sent {np.sqrt(own / n):.3f}, atom {np.sqrt(atom / n):.3f}, "
+            f"pooled {np.sqrt(pooled / n):.3f}"
         ]
-    lines += [
-        f"- R-hat median {np.median(x['r_hat']):.3f}, largest {x['r_hat'].max():.2f}; "
-        f"CPU {draws:.2f} s, fit {fit:.2f} s",
-        "",
+    last = f"- R-hat median {np.median(r_hat):.3f}, largest {max(r_hat):.2f}; CPU {draws:.2f} s, fit {fit:.2f} s"
+    return [*lines, last, ""]
+
+
+def written(out: Path, about: dict[str, str], first: int, cells: dict[tuple[int, int, bool], list[Result]]) -> str:
+    """Record what is done, and tell it."""
+    lines = [
+        f"# Calibration of draws\n\nSeeds from {first}; stated > true ± standard error (matches), bins of at least"
     ]
-    return lines
+    lines[0] += f" {FEWEST}; `fuse` called bare; {', '.join(f'{name} {v}' for name, v in about.items())}.\n"
+    for cell, runs in cells.items():
+        lines += told(cell, runs) if runs else []
+    text = "\n".join(lines)
+    named = {f"D{D} J{J}{' errors' if errors else ''}": runs for (D, J, errors), runs in cells.items()}
+    out.mkdir(parents=True, exist_ok=True)
+    record = {"versions": about, "first_seed": first, "cells": named}
+    (out / "calibration.json").write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    (out / "calibration.md").write_text(text)
+    return text
 
 
 def main() -> None:
@@ -143,20 +178,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=60)
     parser.add_argument("--large", type=int, help="sets of cells with J = 20; default as many")
-    parser.add_argument("--first-seed", type=int, default=5000)
-    parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--smoke", action="store_true", help="one cell, two sets, nothing written")
-    asked = parser.parse_args()
+    parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts"))
+    parser.add_argument("--smoke", action="store_true", help="one cell, two sets")
+    asked, about = parser.parse_args(), versions(modelweld)  # before the run: a checkout can change meanwhile
     warnings.simplefilter("ignore")
-    lines = ["# Calibration of draws", "", f"Seeds from {asked.first_seed}; stated > true (matches).", ""]
-    for cell in CELLS[-3:-2] if asked.smoke else CELLS:
-        sets = 2 if asked.smoke else (asked.large or asked.sets) if cell[1] == 20 else asked.sets
-        runs = [one_set(asked.first_seed + i, *cell) for i in range(sets)]
-        found = {name: np.concatenate([run[name] for run in runs]) for name in runs[0]}
-        lines += told(cell, found, sets)
-        print("\n".join(lines[-9:]), flush=True)
-        if not asked.smoke:
-            (asked.out / "calibration.md").write_text("\n".join(lines))
+    cells: dict[tuple[int, int, bool], list[Result]] = {cell: [] for cell in (CELLS[-3:-2] if asked.smoke else CELLS)}
+    for begin in range(0, asked.sets, ROUND):
+        for cell, runs in cells.items():
+            most = 2 if asked.smoke else (asked.large or asked.sets) if cell[1] == 20 else asked.sets
+            seeds = range(asked.first_seed + begin, asked.first_seed + min(begin + ROUND, most))
+            runs += [one_set(seed, *cell) for seed in seeds]
+            text = written(asked.out, about, asked.first_seed, cells)
+        if asked.smoke:
+            break
+    print(text)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modelweld.diagnostics.questions import Questions
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.matching.result import Matching
 
 if TYPE_CHECKING:
@@ -108,15 +108,6 @@ class Fusion(Questions):
         from modelweld.libraries import like_most, write
 
         return write(self.fused(how, features=features, **options), like or like_most(self))
-
-    def once(self) -> Fusion:
-        """The fusion without sites that repeat another in every set, as models are made of it."""
-        again = [matching.twins or {} for matching in self.matchings.values()]
-        stay = [j for j in range(len(self.sites)) if not again or any(j not in twins for twins in again)]
-        if len(stay) == len(self.sites):
-            return self
-        matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
-        return self.with_(given=[self.given[j] for j in stay], sites=[self.sites[j] for j in stay], matchings=matchings)
 
     def at_draw(self, matching: Matching, moved: Sequence[Mapping[str, Array]]) -> Fusion:
         """The fusion with another matching of its one set, and sites' arrays that follow it: `Posterior.models`."""

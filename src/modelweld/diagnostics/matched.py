@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
+from modelweld.diagnostics.counted_once import staying
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array, LocalModel
@@ -46,6 +47,7 @@ class Matched:
         self.settings = dict(settings or {})
         self._boards: dict[tuple[str, bool], tuple[Board, Index]] = {}
         self._posteriors: dict[str, Posterior] = {}
+        self._once: Self | None = None
 
     @cached_property
     def models(self) -> list[LocalModel]:
@@ -57,6 +59,17 @@ class Matched:
             LocalModel({"values": stack.values[a:b]}, {"values": ("atom", None)}, site=site)
             for (a, b), site in zip(pairwise(stack.offsets.tolist()), self.sites, strict=True)
         ]
+
+    def once(self) -> Self:
+        """The same without sites that repeat another in every set, made once; itself where there are none."""
+        stay = staying(self)
+        if len(stay) == len(self.sites):
+            return self
+        if self._once is None:
+            given, sites = [self.given[j] for j in stay], [self.sites[j] for j in stay]
+            matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
+            self._once = type(self)(given, sites, matchings, self.settings)
+        return self._once
 
     @property
     def matching(self) -> Matching:
@@ -196,4 +209,10 @@ class Matched:
         return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
 
     def __getstate__(self) -> dict[str, object]:
-        return {**vars(self), "_boards": {}, "_posteriors": {}, "before": None}  # made again where they are asked for
+        return {
+            **vars(self),
+            "_boards": {},
+            "_posteriors": {},
+            "_once": None,
+            "before": None,
+        }  # made again where they are asked for

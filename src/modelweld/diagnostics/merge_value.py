@@ -7,11 +7,13 @@ because hyperparameters were chosen for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.diagnostics.counted_once import sources_of
 from modelweld.diagnostics.sharing import FEWEST_OF_SITE, Sharing, judge_sharing
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
@@ -123,8 +125,17 @@ def worth_merging(
     """
     if not 0 < level < 1 or draws < 1:
         raise InputError(f"level must lie between 0 and 1, and draws be at least 1; found {level} and {draws}.")
-    J = len(fusion.sites)
     names = list(fusion.matchings) if set_name is None else [set_name]
+    once = fusion.once()
+    if once is not fusion:
+        verdict, of = (
+            worth_merging(once, set_name, level=level, draws=draws, seed=seed),
+            sources_of(fusion, once, names[0]),
+        )
+        return replace(
+            verdict, sites=tuple(_repeated(fusion.sites, j, verdict.sites[i]) for j, i in enumerate(of.sites))
+        )
+    J = len(fusion.sites)
     total, gains = 0.0, np.zeros(J)
     parameters, shared = np.zeros((2, J), dtype=np.int64)
     for name in names:
@@ -144,6 +155,13 @@ def worth_merging(
     worth = _is_worth(found.p_value, total, level, few=bool(found.why_not))
     sentence = _overall_sentence(int(parameters.sum()), int(shared.sum()), total, found, worth)
     return MergeVerdict(total, sentence, tuple(verdicts), found.p_value, worth, level)
+
+
+def _repeated(sites: Sequence[str], j: int, first: SiteVerdict) -> SiteVerdict:
+    """The verdict of site j, which is the `first` or repeats it."""
+    if sites[j] == first.site:
+        return first
+    return replace(first, site=sites[j], sentence=f"site {sites[j]!r} repeats site {first.site!r}: it is counted once.")
 
 
 def _least(found: list[Sharing]) -> Sharing:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from modelweld.diagnostics.counted_once import sources_of
 from modelweld.diagnostics.matched import Matched
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
@@ -65,9 +67,14 @@ class Questions(Matched):
         from modelweld.posterior.confidence import CHAINS, DRAWS, Confidence, affordable_draws, shares_right
 
         name, matching = self.named_set(set_name)
-        board, J = self.board(name), len(self.sites)
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
+        once = self.once()
+        if once is not self:
+            stated = once.confidence(name, how, progress=progress)
+            shares = np.concatenate(stated)[sources_of(self, once, name).values]
+            return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
+        board, J = self.board(name), len(self.sites)
         with listen(progress, "computing confidences"):
             if how == "conditional" or (how is None and affordable_draws(board) == 0):
                 return Confidence(
@@ -83,7 +90,7 @@ class Questions(Matched):
 
         name, _ = self.named_set(set_name)
         if name not in self._posteriors:
-            draws = max(affordable_draws(self.board(name)), FEWEST_DRAWS)
+            draws = max(affordable_draws(self.once().board(name)), FEWEST_DRAWS)
             self._posteriors[name] = self.sample(draws, CHAINS, set_name=name, fixed=False)
         return self._posteriors[name]
 
@@ -110,7 +117,14 @@ class Questions(Matched):
         """
         from modelweld.posterior.conditional import conditional
 
-        return conditional(self.board(set_name), self.number_of(site))
+        name, _ = self.named_set(set_name)
+        j, once = self.number_of(site), self.once()
+        if once is self:
+            return conditional(self.board(name), j)
+        source = sources_of(self, once, name)
+        table = once.conditional(int(source.sites[j]), name)
+        own = source.values[self.board(name).values_of(j)] - once.matchings[name].offsets[source.sites[j]]
+        return np.asarray(table[own][:, [*source.atoms, -1]])
 
     def sample(
         self,
@@ -175,6 +189,10 @@ class Questions(Matched):
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self.named_set(set_name)
         check_lengths(draws, chains)
+        once = self.once()
+        if once is not self:
+            posterior = once.sample(draws, chains, seed, name, warm_up, fixed)
+            return replace(posterior, labels=posterior.labels[..., sources_of(self, once, name).values])
         board, order = self.arranged_board(name)
         if fixed is False and not drawable(board):
             raise InputError(
@@ -203,6 +221,9 @@ class Questions(Matched):
 
         check_level(level)
         name, matching = self.named_set(set_name)
+        once = self.once()
+        if once is not self:
+            return once.atom_intervals(level, name).take(sources_of(self, once, name).atoms)
         return atom_intervals(self.board(name), self.drawn(name), matching.stacked_labels, level)
 
     def site(self, site: int | str, level: float = 0.9, set_name: str | None = None) -> Intervals:
@@ -228,7 +249,13 @@ class Questions(Matched):
         from modelweld.posterior.answers import check_level, site_intervals
 
         check_level(level)
-        return site_intervals(self.board(set_name), self.drawn(set_name), self.number_of(site), level)
+        name, _ = self.named_set(set_name)
+        j, once = self.number_of(site), self.once()
+        if once is not self:
+            source = sources_of(self, once, name)
+            own = source.values[self.board(name).values_of(j)] - once.matchings[name].offsets[source.sites[j]]
+            return once.site(int(source.sites[j]), level, name).take(own)
+        return site_intervals(self.board(name), self.drawn(name), j, level)
 
     def new_site(self, level: float = 0.9, set_name: str | None = None) -> NewSite:
         """What a site not seen yet would hold: which atoms with which probability, and where its values would lie.
@@ -245,6 +272,9 @@ class Questions(Matched):
 
         check_level(level)
         name, matching = self.named_set(set_name)
+        once = self.once()
+        if once is not self:
+            return once.new_site(level, name).take(sources_of(self, once, name).atoms)
         return new_site(self.board(name), self.drawn(name), matching.stacked_labels, level)
 
     def diagnose(self, set_name: str | None = None, *, rate: float = 0.02) -> list[SiteDiagnostics]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.diagnostics.counted_once import sources_of
 from modelweld.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
@@ -91,6 +92,10 @@ class SiteDiagnostics:
     warning: str
     judged: bool
 
+    def named(self, site: str) -> SiteDiagnostics:
+        """The same of a site that repeats this one."""
+        return replace(self, site=site, warning=self.warning.replace(repr(self.site), repr(site), 1))
+
     @property
     def unshared_share(self) -> float:
         """Share of its parameters that nobody else holds."""
@@ -112,7 +117,8 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
     Returns
     -------
     list of SiteDiagnostics
-        In the order of ``fusion.sites``. With fewer than four sites nobody is warned of (`judged` is False).
+        In the order of ``fusion.sites``. With fewer than four sites nobody is warned of (`judged` is False). Sites
+        that repeat another are no evidence of their own: they get its answer.
 
     Examples
     --------
@@ -127,6 +133,10 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
     if not 0 < rate < 1:
         raise InputError(f"rate, the share of false alarms, must lie between 0 and 1; found {rate}.")
     name, _ = fusion.named_set(set_name)
+    once = fusion.once()
+    if once is not fusion:
+        found, of = diagnose(once, name, rate=rate), sources_of(fusion, once, name).sites
+        return [found[i].named(site) for site, i in zip(fusion.sites, of.tolist(), strict=True)]
     board = fusion.board(name)
     places = shiftable_arrays(board)
     units = _units(board, places)

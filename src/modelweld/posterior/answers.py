@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -32,6 +33,11 @@ class Intervals:
     low: Array
     high: Array
     level: float
+
+    def take(self, rows: Index) -> Self:
+        """The same of some rows, in this order."""
+        of_rows = {name: value[rows] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        return replace(self, **of_rows)
 
     @staticmethod
     def of(draws: Array, level: float) -> Intervals:

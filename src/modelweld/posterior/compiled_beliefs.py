@@ -5,9 +5,9 @@ With total the variance of all values in a dimension,
     log(noise / total) ~ N(share, .5^2) in each dimension, share ~ N(log .05, 1.5^2)    dimensions learn from each other
     log(spread / total) ~ N(0, .7^2),   mean ~ N(mean of all values, total)
     log trust ~ .5 t_3                                                                near one, unless values insist
-    log a ~ N(log .5, 2^2), log b ~ N(0, 2^2)                                         as in `priors.spectrum`
+    log(a / b) ~ N(0, 1.5^2),   log(a + b) ~ N(log 30, 1.5^2)                         shape of `priors.spectrum`
     log(number of atoms the prior expects) ~ N(log(mean size of groups), 2^2)
-    share of pieces ~ Beta(.5, 9.5), where the fit has pieces
+    share of pieces ~ Beta(.2, 49.8), where the fit may have pieces
 
 and, as factors, what the family believes of noise (`families.math.noise_prior`). Given those, numbers of atoms by
 support are Poisson (`priors.spectrum`).
@@ -24,8 +24,6 @@ from modelweld.compilers import exact
 from modelweld.inputs.local_model import Array
 from modelweld.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B
 from modelweld.priors.spectrum import BOUNDS
-from modelweld.priors.spectrum import LOG_A as BELIEVED_A
-from modelweld.priors.spectrum import LOG_B as BELIEVED_B
 
 SHARE_MEAN, SHARE_DEVIATION = np.log(0.05), 1.5
 """Noise is a twentieth of the variance, give or take a factor of four or five: hardly ever more than all of it."""
@@ -40,9 +38,14 @@ TRUST_SCALE, TRUST_FREEDOM = 0.5, 3.0
 """Of log trust, Student's t: standard errors are about right, or else anything. A normal law as wide as the fit's takes
 them for noise where few values tell the two apart."""
 
-PIECES = (0.5, 9.5)
-"""Beta law of the share of pieces, where the fit has any: a twentieth, and perhaps none at all. The fit's own, which is
-never none, takes close neighbours of a site for pieces."""
+PIECES = (0.2, 49.8)
+"""Beta law of the share of pieces, where the fit has any: as good as none, most probably, or else anything. With a mean
+of a twentieth, one of twenty values of three sites was taken for a piece where none was, and K was too low by one."""
+
+HELD, ALIKE = (0.0, 1.5), (float(np.log(30.0)), 1.5)
+"""Mean and deviation of the log odds with which a site holds an atom, and of log(a + b), how alike atoms are in that.
+The fit's prior, which learns from its best matching, expects many atoms that one site holds; drawn, where values hardly
+say which matches are right, it adds two atoms of fifteen that each of eight sites holds with probability one half."""
 
 ATOMS_DEVIATION = 2.0
 """Of log(number of atoms) about the log of the mean size of groups."""
@@ -169,9 +172,9 @@ def log_prior(state, beliefs, rest, R):
     total = -np.exp(rest[LOG_ATOMS])
     for c in range(state.held[0]):
         total += R[state.counts[state.slots[c]]]
-    for off in (
-        (rest[LOG_A] - BELIEVED_A[0]) / BELIEVED_A[1],
-        (rest[LOG_B] - BELIEVED_B[0]) / BELIEVED_B[1],
+    for off in (  # (log a, log b) -> (log(a / b), log(a + b)) keeps volumes
+        (rest[LOG_A] - rest[LOG_B] - HELD[0]) / HELD[1],
+        (np.logaddexp(rest[LOG_A], rest[LOG_B]) - ALIKE[0]) / ALIKE[1],
         (rest[LOG_ATOMS] - beliefs.log_size) / ATOMS_DEVIATION,
     ):
         total -= 0.5 * off * off

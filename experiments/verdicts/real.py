@@ -1,0 +1,244 @@
+"""Real data with planted truth: handwritten digits whose classes are dealt to sites, and weather stations.
+
+    python experiments/verdicts/real.py                  # 60 sets per cell
+    python experiments/verdicts/real.py --smoke          # one set per cell; seconds
+
+Digits (scikit-learn's, 1,797 of 8 x 8 pixels, first D principal components): every site has points of its own of the
+classes it holds. `apart`: no class is at two sites; `shared`: every site holds a random six of the ten. It sends the
+means of two halves of each class's points (k-means) where sharing is judged, and class means with standard errors
+where confidences are: so which values belong together is known, as far as people know a seven from a one.
+
+Stations (GHCN-Daily, `experiments/data/weather`): a mixture of six components per station, of mean temperature with day
+of the year, or with the day's range. Nobody is known to be wrong: stations that are warned of are counted.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: seconds should mean one core
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
+
+import argparse
+import csv
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA
+from sklearn.mixture import GaussianMixture
+from study import Claim, Result, Table, Task, asdict, done, shown, versions, write_record
+
+import modelweld
+from modelweld import LocalModel
+from modelweld.posterior.overlap import is_right
+
+Array = NDArray[np.float64]
+
+SETS, FIRST_SEED, LEVEL = 60, 9_000, 0.05
+WEATHER = Path(__file__).parents[1] / "data" / "weather"
+CLASSES, HELD = 10, 6
+DIGIT_CELLS = [(2, 3), (2, 10), (3, 3), (3, 10), (5, 3), (5, 10)]
+"""Numbers of sites and principal components."""
+CONFIDENCE_CELLS = [(3, 3), (8, 2), (8, 3), (8, 10)]
+STATIONS, STATION_SETS, COMPONENTS = (20, 60), 10, 6
+"""Sites of a fusion of stations, how many fusions, components of each."""
+EDGES = np.array([0.0, 0.5, 0.8, 0.95, 1.0])
+
+
+@cache
+def digits(D: int) -> tuple[Array, NDArray[np.int64]]:
+    """Principal components and classes."""
+    data = load_digits()
+    return PCA(D, random_state=0).fit_transform(data.data), data.target
+
+
+def dealt(J: int, D: int, shared: bool, rng: np.random.Generator) -> list[dict[int, Array]]:
+    """Of every site the points of each class it holds; no point is at two sites."""
+    X, y = digits(D)
+    if shared:
+        held = [rng.permutation(CLASSES)[:HELD] for _ in range(J)]
+    else:
+        held = np.array_split(rng.permutation(CLASSES), J)
+    points = {c: np.array_split(rng.permutation(np.flatnonzero(y == c)), J) for c in range(CLASSES)}
+    return [{int(c): X[points[int(c)][j]] for c in held[j]} for j in range(J)]
+
+
+def judge(J: int, D: int, shared: bool, seed: int) -> Result:
+    """The verdict about sites that send the means of parts of each class: ten values or so."""
+    rng = np.random.default_rng([seed, J, D, shared])
+    sites = dealt(J, D, shared, rng)
+    parts = max(2, 10 // max(1, len(sites[0])))
+    means = [
+        np.concatenate([KMeans(parts, n_init=1, random_state=0).fit(X).cluster_centers_ for X in site.values()])
+        for site in sites
+    ]
+    verdict = modelweld.fuse(means).worth_merging(level=LEVEL)
+    return {"p": verdict.p_value, "worth": verdict.worth, "sites": [site.worth for site in verdict.sites]}
+
+
+def confide(J: int, D: int, seed: int) -> Result:
+    """Confidences of class means of a dozen points, and which of them are right; K and its interval."""
+    rng = np.random.default_rng([seed, J, D, 2])
+    models, truth = [], []
+    for j, site in enumerate(dealt(J, D, True, rng)):
+        few = {c: X[:12] for c, X in site.items()}
+        means = np.stack([X.mean(0) for X in few.values()])
+        variance = np.stack([X.var(0, ddof=1) / len(X) for X in few.values()])
+        models.append(LocalModel({"v": means}, {"v": ("class", None)}, variance={"v": variance}, site=f"s{j}"))
+        truth += list(few)
+    fusion = modelweld.fuse(models)
+    stated, drawn, K = np.concatenate(fusion.confidence()), fusion.drawn(), len(set(truth))
+    low, high = drawn.K_interval()
+    right = is_right(fusion.matching.stacked_labels, np.array(truth), rng)
+    return {
+        "stated": np.round(stated, 4).tolist(),
+        "right": right.tolist(),
+        "K": [K, fusion.K, low, high, float(drawn.K.mean())],
+    }
+
+
+@cache
+def stations() -> list[tuple[Array, Array, Array]]:
+    """Day of the year, mean temperature and range of every station of the contiguous states."""
+    stored = np.load(WEATHER / "ghcnd_daily.npz")
+    with (WEATHER / "ghcnd_stations.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if 24 < float(row["latitude"]) < 50]
+    found = []
+    for row in rows:
+        own = stored["station_index"] == int(row["station_index"])
+        high, low = stored["tmax_dC"][own] / 10.0, stored["tmin_dC"][own] / 10.0
+        found.append((stored["day"][own] % 365.25, (high + low) / 2, high - low))
+    return found
+
+
+def warn(J: int, what: str, seed: int) -> Result:
+    """Which of some stations are warned of."""
+    rng = np.random.default_rng([seed, J])
+    every, models = stations(), []
+    for i in rng.permutation(len(every))[:J]:
+        day, mean, difference = every[i]
+        X = np.stack([mean, day if what == "day" else difference], axis=1)
+        models.append(GaussianMixture(COMPONENTS, covariance_type="diag", random_state=0).fit(X))
+    found = modelweld.fuse(models).diagnose()
+    return {"warned": [site.warning for site in found if site.warning], "sites": J}
+
+
+def quietly(function, *given) -> Result:
+    """A result without warnings about outliers and overlaps."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return function(*given)
+
+
+def tasks(options: argparse.Namespace) -> Iterator[Task]:
+    """One per cell and seed."""
+    seeds = range(options.first, options.first + options.sets)
+    for J, D in DIGIT_CELLS[-1:] if options.smoke else DIGIT_CELLS:
+        for shared in (False, True):
+            name = f"worth/{J}/{D}/{'shared' if shared else 'apart'}"
+            yield from (Task(f"{name}/{s}", quietly, (judge, J, D, shared, s)) for s in seeds)
+    for J, D in CONFIDENCE_CELLS[:1] if options.smoke else CONFIDENCE_CELLS:
+        yield from (Task(f"confidence/{J}/{D}/{s}", quietly, (confide, J, D, s)) for s in seeds)
+    for J in STATIONS[:1] if options.smoke else STATIONS:
+        for what in ("day", "range"):
+            few = seeds[: STATION_SETS if J < 60 else STATION_SETS // 2]
+            yield from (Task(f"stations/{J}/{what}/{s}", quietly, (warn, J, what, s)) for s in few)
+
+
+def by_cell(results: dict[str, Result]) -> dict[str, list[Result]]:
+    """Cell -> results of all seeds."""
+    cells: dict[str, list[Result]] = {}
+    for name, found in results.items():
+        cells.setdefault(name.rsplit("/", 1)[0], []).append(found)
+    return cells
+
+
+def binned(found: Sequence[Result]) -> str:
+    """Stated > true (matches) by bins, of confidences."""
+    stated = np.concatenate([one["stated"] for one in found])
+    right = np.concatenate([one["right"] for one in found])
+    at = np.clip(np.searchsorted(EDGES, stated, side="right") - 1, 0, len(EDGES) - 2)
+    return ", ".join(
+        f"{stated[at == b].mean():.3f} > {right[at == b].mean():.3f} ({(at == b).sum()})"
+        for b in range(len(EDGES) - 1)
+        if (at == b).any()
+    )
+
+
+def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
+    """Shares of yeses, confidences against the truth, shares of stations that are warned of; and what must hold."""
+    parts = {cell: cell.split("/") for cell in cells}
+    yes = {c: float(np.mean([bool(x["worth"]) for x in cells[c]])) for c in cells if parts[c][0] == "worth"}
+    warned = {
+        c: sum(len(x["warned"]) for x in cells[c]) / sum(x["sites"] for x in cells[c])
+        for c in cells
+        if parts[c][0] == "stations"
+    }
+    sure = []
+    for c in (c for c in cells if parts[c][0] == "confidence"):
+        K, _, low, high, mean = np.array([x["K"] for x in cells[c]]).T
+        holds = float(((low <= K) & (high >= K)).mean())
+        sure.append([*parts[c][1:], binned(cells[c]), round(holds, 3), round(float((mean - K).mean()), 2)])
+    tables = [
+        Table("worth_merging, digits: share of yeses", ["sites", "features", "classes", "yes"], [
+            [*parts[c][1:], round(x, 3)] for c, x in yes.items()
+        ]),
+        Table(
+            "confidence, digits' class means with standard errors: stated > true (matches)",
+            ["sites", "features", "all matches", "90 % interval holds K", "mean K less truth"],
+            sure,
+        ),
+        Table("diagnose, weather stations: share of sites warned of", ["sites", "temperature and", "warned"], [
+            [*parts[c][1:], round(x, 3)] for c, x in warned.items()
+        ]),
+    ]  # fmt: skip
+    apart = {c: x for c, x in yes.items() if c.endswith("apart")}
+    shared = {c: x for c, x in yes.items() if c.endswith("shared") and parts[c][1] != "2"}
+    claims = [
+        Claim("sites without a class in common: at most 7 % yes", f"{max(apart.values())} at worst",
+              max(apart.values()) <= 0.07),
+        Claim("three sites or more that share classes: at least 95 % yes", f"{min(shared.values())} at worst",
+              min(shared.values()) >= 0.95),
+        Claim("stations: at most 5 % of sites warned of", f"{max(warned.values()):.3f} at worst",
+              max(warned.values()) <= 0.05),
+    ]  # fmt: skip
+    return tables, claims
+
+
+def main() -> None:
+    """Measure, and write what came out."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--smoke", action="store_true", help="one set per cell, small cells: seconds")
+    parser.add_argument("--sets", type=int, help="per cell")
+    parser.add_argument("--first", type=int, default=FIRST_SEED, help="the first seed")
+    parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts", "real"))
+    options, about = parser.parse_args(), versions(modelweld)
+    options.sets = options.sets or (1 if options.smoke else SETS)
+    chosen = list(tasks(options))
+    results = dict(shown(done(chosen, 1), len(chosen)))
+    cpu = sum(result.pop("cpu") for result in results.values())
+    cells = by_cell({task.name: results[task.name] for task in chosen})
+    tables, found = summary(cells)
+    record = {
+        "title": "Verdicts about real data with planted truth",
+        "versions": about,
+        "seeds": [options.first, options.first + options.sets - 1],
+        "cpu": cpu,
+        "tables": [asdict(table) for table in tables],
+        "claims": [asdict(claim) for claim in found],
+        "cells": cells,
+    }
+    print(write_record(options.out, record, f"Seeds {options.first} to {options.first + options.sets - 1}", "."))
+
+
+if __name__ == "__main__":
+    main()
