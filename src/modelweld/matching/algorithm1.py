@@ -88,11 +88,15 @@ class State(NamedTuple):
 
 @dataclass
 class Run:
-    """How a run went: the objective after every sweep and every update, and whether the last sweep was idle."""
+    """How a run went: the objective after every sweep and every update, and whether the last sweep was idle.
+
+    A run that `came_home` was at the matching that it was let out from after its first sweep, and ended there.
+    """
 
     history: list[float] = field(default_factory=list)
     changes: list[int] = field(default_factory=list)
     converged: bool = False
+    came_home: bool = False
 
     @property
     def sweeps(self) -> int:
@@ -100,11 +104,19 @@ class Run:
         return len(self.changes)
 
 
-def alternate(board: Sweepable, J: int, rng: np.random.Generator, max_sweeps: int) -> Run:
-    """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters."""
+def alternate(
+    board: Sweepable, J: int, rng: np.random.Generator, max_sweeps: int, home: Index | None = None
+) -> Run:
+    """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters.
+
+    Where groups were freed from the labels `home` and are there again after the first sweep, there is nothing to learn.
+    """
     progress = Run()
     while progress.sweeps < max_sweeps:
         progress.changes.append(board.sweep(rng.permutation(J)))
+        if home is not None and progress.sweeps == 1 and is_same_partition(board.labels, home):
+            progress.came_home = progress.converged = True
+            break
         progress.history.append(board.objective())
         if progress.changes[-1] == 0:
             progress.converged = True
@@ -113,6 +125,19 @@ def alternate(board: Sweepable, J: int, rng: np.random.Generator, max_sweeps: in
         board.learn()
         progress.history.append(board.objective())
     return progress
+
+
+def is_same_partition(labels: Index, others: Index) -> bool:
+    """Whether two numberings say the same of which values belong together.
+
+    Examples
+    --------
+    >>> is_same_partition(np.array([0, 1, 0]), np.array([5, 2, 5])), is_same_partition(np.array([0, 0]), np.array([0, 1]))
+    (True, False)
+    """
+    there, back = np.zeros(labels.max(initial=0) + 1, np.int64), np.zeros(others.max(initial=0) + 1, np.int64)
+    there[labels], back[others] = others, labels
+    return bool((there[labels] == others).all() and (back[others] == labels).all())
 
 
 def best_assignment(scores: Array, surcharge: Array, most_new: int) -> Index:

@@ -24,6 +24,9 @@ FREED_SHARE = 0.3
 PATIENCE = 8
 """Rounds in vain after which rematching ends: most of the gain is had in the first four rounds."""
 
+HOME_AGAIN = 4
+"""Rounds in vain that one counts for after whose first sweep every value is where it was."""
+
 MOST_ROUNDS = 200
 """Rounds after which moves end in any case: a bound, nothing that was tuned."""
 
@@ -32,19 +35,23 @@ HOPELESS = 100.0
 more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
 
 
-def rematch(board: AnyBoard, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
+def rematch(
+    board: AnyBoard, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int, patience: int = PATIENCE
+) -> Run:
     """Free some groups and match them again, round after round; the board is left at the best matching found."""
     history, changes = list(progress.history), list(progress.changes)
     converged = progress.converged
     in_vain = 0
     for _ in range(MOST_ROUNDS):
-        if in_vain == PATIENCE:
+        if in_vain >= patience:
             break
         before = board.state()
         board.release(rng.permutation(J)[: max(1, round(FREED_SHARE * J))])
-        attempt = alternate(board, J, rng, max_sweeps)
+        attempt = alternate(board, J, rng, max_sweeps, home=before.labels)
         changes += attempt.changes
-        if attempt.history[-1] > history[-1] + SMALLEST_RISE:
+        if attempt.came_home:
+            in_vain += HOME_AGAIN
+        elif attempt.history[-1] > history[-1] + SMALLEST_RISE:
             # on its way the attempt may have been below what was; the history is that of matchings kept
             history.append(attempt.history[-1])
             converged = attempt.converged
