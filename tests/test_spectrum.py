@@ -4,9 +4,11 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from modelweld import BetaBernoulli, Spectrum, fuse
 from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _profile, _slope, _supports
+from modelweld.priors.spectrum_fit import LOG_A, LOG_B, Surface
 from modelweld.studies import simulate
 
 
@@ -67,6 +69,53 @@ def test_slope_is_the_derivative(junk):
         for i, slope in enumerate(_slope(prior, supports)):
             step = 1e-5 * np.eye(2)[i]
             assert slope == pytest.approx((value(x + step) - value(x - step)) / 2e-5, rel=1e-4, abs=1e-4)
+
+
+def readable(supports, x, junk):
+    """The log posterior at one point and its slope, as `priors.spectrum` says them."""
+    prior = _profile(supports, *x, junk)
+    return _log_posterior(prior, supports), _slope(prior, supports)
+
+
+def random_supports(seed):
+    rng = np.random.default_rng(seed)
+    J = int(rng.integers(4, 200))
+    counts = rng.binomial(J, rng.beta(*np.exp(rng.normal(0, 1, 2)), rng.integers(5, 80)))
+    counts = np.concatenate([counts[counts > 0], np.ones(rng.integers(0, J), dtype=np.int64), [1, J]])
+    return _supports(counts, np.full(J, max(1, counts.sum() // J)))
+
+
+@pytest.mark.parametrize("junk", [False, True])
+def test_the_quick_surface_is_the_readable_one_and_its_derivatives(junk):
+    rng, looked = np.random.default_rng(5), 0
+    for seed in range(12):
+        supports = random_supports(seed)
+        surface, x = Surface(supports, junk), rng.normal(0, 1, 2)
+        here, there = surface.look(x), surface.look(x + 0.1)
+        if -np.inf in (here.value, there.value):
+            assert _profile(supports, *x, junk).junk == 0.0 or _profile(supports, *(x + 0.1), junk).junk == 0.0
+            continue
+        value, slope = readable(supports, x, junk)
+        assert there.value - here.value == pytest.approx(readable(supports, x + 0.1, junk)[0] - value, abs=1e-7)
+        assert here.slope == pytest.approx(slope, abs=1e-7)
+        for i, step in enumerate(1e-5 * np.eye(2)):
+            beside = (surface.look(x + step).slope - surface.look(x - step).slope) / 2e-5
+            assert here.curvature[i] == pytest.approx(beside, rel=1e-4, abs=1e-3)
+        looked += 1
+    assert looked >= 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_slower_climb_comes_higher(seed):
+    supports = random_supports(seed)
+    found = _log_posterior(_fit(supports, False), supports)
+
+    def cost(x):
+        value, slope = readable(supports, x, False)
+        return -value, -slope
+
+    slow = minimize(cost, [LOG_A[0], LOG_B[0]], jac=True, method="L-BFGS-B", bounds=BOUNDS, options={"gtol": 1e-6})
+    assert found >= -slow.fun - 1e-6
 
 
 def test_junk_is_believed_in_only_where_it_pays():

@@ -14,7 +14,7 @@ from modelweld.diagnostics.sharing import _choose
 from modelweld.diagnostics.sites import _about_shift, _scatter
 from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.matching.algorithm1 import Run
+from modelweld.matching.algorithm1 import Run, State
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.moves import rematch
@@ -135,11 +135,12 @@ def test_one_start_takes_most_of_the_variance_for_noise(K, D, noise, share):
 class LateBoard:
     """A board whose matching is better only after groups have been freed for the `late`-th time."""
 
-    def __init__(self, late):
-        self.late, self.released = late, 0
+    def __init__(self, late, home=False):
+        self.late, self.home, self.released, self.labels = late, home, 0, np.zeros(2, dtype=np.int64)
 
     def release(self, groups):
         self.released += 1
+        self.labels = np.array([0, 0 if self.home and self.released < self.late else self.released])
 
     def sweep(self, order):
         return 0
@@ -148,26 +149,48 @@ class LateBoard:
         return float(self.released >= self.late)
 
     def state(self):
-        return None
+        return State(np.zeros(2, dtype=np.int64), [], None, None)
 
     def restore(self, state):
         pass
 
 
-@pytest.mark.parametrize(("late", "found"), [(6, True), (11, False)])
-def test_rematching_is_patient_but_not_forever(late, found):
-    progress = rematch(LateBoard(late), 3, np.random.default_rng(0), Run([0.0], [0], True), 10)
+@pytest.mark.parametrize(
+    ("late", "home", "found"), [(6, False, True), (11, False, False), (2, True, True), (3, True, False)]
+)
+def test_rematching_is_patient_but_not_forever(late, home, found):
+    """Eight rounds in vain end it; so do two after which everything is where it was."""
+    progress = rematch(LateBoard(late, home), 3, np.random.default_rng(0), Run([0.0], [0], True), 10)
     assert progress.history == ([0.0, 1.0] if found else [0.0])
+    assert not progress.cut_short
 
 
-@pytest.mark.parametrize(("sites", "rematched"), [(2, True), (800, True), (1200, False)])
-def test_compiled_jobs_are_rematched_up_to_a_hundred_thousand_values(sites, rematched):
-    """A hundred values per site, all clear: the sweeps end after the second, and whatever follows is rematching."""
+class EndlessBoard(LateBoard):
+    """A board whose matching is better every time."""
+
+    def objective(self):
+        return float(self.released)
+
+
+def test_rematching_ends_after_four_hundred_sweeps():
+    progress = rematch(EndlessBoard(1), 3, np.random.default_rng(0), Run([0.0], [0], True), 10, most_sweeps=50)
+    assert progress.sweeps == 1 + 50
+    assert progress.cut_short
+
+
+@pytest.mark.parametrize(("behind", "given_up"), [(25.0, False), (35.0, True)])
+def test_a_start_is_given_up_if_thirty_sweeps_like_the_last_would_not_do(behind, given_up):
+    assert Run([0.0, 4.0, 5.0, 5.0], [9, 9]).is_hopeless(5.0 + behind) is given_up
+
+
+@pytest.mark.parametrize(("sites", "rounds"), [(2, 2), (800, 2), (1200, 2), (3000, 1)])
+def test_compiled_jobs_are_rematched_with_less_patience_from_a_hundred_thousand_values_on(sites, rounds):
+    """A hundred values per site, all clear: the sweeps end after the second, and each round comes home after one."""
     values = [30.0 * np.arange(100)[:, None]] * sites
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
     fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False, twins="independent")
     assert fusion.K == 100
-    assert (len(fusion.matching.changes) > 2) is rematched
+    assert len(fusion.matching.changes) == 2 + rounds
 
 
 # --- values that were sent before (twins.COINCIDE, a millionth; FEWEST_OWN, two) --------------------------------

@@ -27,6 +27,7 @@ from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
 from modelweld.matching.board import Board
+from modelweld.matching.moves import MOST_SWEEPS_AFRESH
 from modelweld.matching.piece_guard import name_oversplit
 from modelweld.matching.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.matching.result import Matching, make_matching
@@ -103,6 +104,12 @@ def fit_independent(
         warn_user(
             f"no sweep without change among the first {plan.max_sweeps}: the matching is the last one reached. Raise "
             "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2).",
+            ConvergenceWarning,
+        )
+    if plan.warn and progress.cut_short:
+        warn_user(
+            f"matching sites afresh still found better matchings when it had done {MOST_SWEEPS_AFRESH} sweeps, and was "
+            "ended there: the matching is the best one found. search='thorough' goes on.",
             ConvergenceWarning,
         )
     matching = finish(board, progress, names, order, stacks[0].offsets)

@@ -18,15 +18,30 @@ SAID: list[str] = []
 
 @contextmanager
 def problems_in_words() -> Iterator[None]:
-    """Bad input ends in one line and exit code 1, never in a traceback; warnings are lines too."""
+    """Bad input ends in one line and exit code 1, never in a traceback; warnings are lines too, and so is compiling."""
     from modelweld.errors import InputError
+    from modelweld.progress import listen
 
-    with _warnings_in_words():
+    with _warnings_in_words(), listen(Compiling()):
         try:
             yield
         except (InputError, OSError) as wrong:
             say(f"error: {spoken(_one_line(wrong))}")
             sys.exit(1)
+
+
+class Compiling:
+    """A listener that says, once, that a first call takes longer; a terminal's bar says more."""
+
+    said = False
+
+    def __call__(self, what: str, done: int, total: int | None) -> None:
+        """Hear what is being done."""
+        from modelweld.progress import COMPILING
+
+        if what == COMPILING and not self.said:
+            self.said = True
+            say(f"{what}.")
 
 
 def say(text: str) -> None:

@@ -29,6 +29,10 @@ SMALLEST_RISE = 1e-7
 """Nats by which a new assignment must beat the present one: ties and rounding are not improvements."""
 
 
+HOPELESS_SWEEPS = 30
+"""Sweeps, each rising as the last one did, that a run may be short of another before it is given up."""
+
+
 class Sweepable(Protocol):
     """What Algorithm 1 asks for."""
 
@@ -88,23 +92,53 @@ class State(NamedTuple):
 
 @dataclass
 class Run:
-    """How a run went: the objective after every sweep and every update, and whether the last sweep was idle."""
+    """How a run went: the objective after every sweep and every update, and whether the last sweep was idle.
+
+    A run that `came_home` was at the matching that it was let out from after its first sweep, and ended there; one that
+    was `cut_short` still found better matchings when it had done as much as it may.
+    """
 
     history: list[float] = field(default_factory=list)
     changes: list[int] = field(default_factory=list)
     converged: bool = False
+    came_home: bool = False
+    cut_short: bool = False
 
     @property
     def sweeps(self) -> int:
         """Number of sweeps so far."""
         return len(self.changes)
 
+    def is_hopeless(self, to_beat: float) -> bool:
+        """Whether it would take many sweeps more, each rising as the last one did, to come to an objective.
 
-def alternate(board: Sweepable, J: int, rng: np.random.Generator, max_sweeps: int) -> Run:
-    """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters."""
+        Rises become smaller from sweep to sweep.
+        """
+        if len(self.history) < 4:
+            return False
+        rise = self.history[-1] - self.history[-3]
+        return to_beat - self.history[-1] > HOPELESS_SWEEPS * rise
+
+
+def alternate(
+    board: Sweepable,
+    J: int,
+    rng: np.random.Generator,
+    max_sweeps: int,
+    home: Index | None = None,
+    to_beat: float = -np.inf,
+) -> Run:
+    """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters.
+
+    Where groups were freed from the labels `home` and are there again after the first sweep, there is nothing to learn.
+    A run that will hardly come to an objective `to_beat` is given up.
+    """
     progress = Run()
     while progress.sweeps < max_sweeps:
         progress.changes.append(board.sweep(rng.permutation(J)))
+        if home is not None and progress.sweeps == 1 and is_same_partition(board.labels, home):
+            progress.came_home = progress.converged = True
+            break
         progress.history.append(board.objective())
         if progress.changes[-1] == 0:
             progress.converged = True
@@ -112,7 +146,23 @@ def alternate(board: Sweepable, J: int, rng: np.random.Generator, max_sweeps: in
         tell(f"learning hyperparameters after sweep {progress.sweeps}", 0)
         board.learn()
         progress.history.append(board.objective())
+        if progress.is_hopeless(to_beat):
+            break
     return progress
+
+
+def is_same_partition(labels: Index, others: Index) -> bool:
+    """Whether two numberings say the same of which values belong together.
+
+    Examples
+    --------
+    >>> one = np.array([0, 1, 0])
+    >>> is_same_partition(one, np.array([5, 2, 5])), is_same_partition(one, np.array([0, 0, 0]))
+    (True, False)
+    """
+    there, back = np.zeros(labels.max(initial=0) + 1, np.int64), np.zeros(others.max(initial=0) + 1, np.int64)
+    there[labels], back[others] = others, labels
+    return bool((there[labels] == others).all() and (back[others] == labels).all())
 
 
 def best_assignment(scores: Array, surcharge: Array, most_new: int) -> Index:

@@ -15,7 +15,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs.stack import Index, Stack, arrange
 from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, State, alternate
 from modelweld.matching.board import Board
-from modelweld.matching.moves import merge, merge_and_split, rematch
+from modelweld.matching.moves import MOST_SWEEPS_AFRESH, PATIENCE, merge, merge_and_split, rematch
 from modelweld.matching.piece_guard import believable
 from modelweld.matching.plan import COMPILED_FROM, REMATCHED_UP_TO, Plan
 from modelweld.matching.result import Matching
@@ -40,11 +40,16 @@ LARGEST_AGGLOMERATED = 2000
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to look: `moves` merges and splits, `rematch` frees groups, `max_sweeps` bounds each run of sweeps."""
+    """How hard to look.
+
+    `moves` merges and splits; `max_sweeps` bounds each run of sweeps; groups are freed and matched again until so many
+    rounds were in vain (`patience`, zero: not at all) and at most for so many sweeps (`sweeps_afresh`).
+    """
 
     moves: bool
-    rematch: bool
     max_sweeps: int
+    patience: int = 0
+    sweeps_afresh: float = MOST_SWEEPS_AFRESH
 
 
 def run(
@@ -52,12 +57,7 @@ def run(
 ) -> tuple[AnyBoard, Run, Index]:
     """The best matching found, how it was found, and where the board's values stood when they were given."""
     compiled = uses_compiled(stacks, families, plan)
-    unmoved = compiled and plan.search == "auto" and len(stacks[0].values) <= REMATCHED_UP_TO
-    effort = Effort(
-        moves=plan.search != "plain",
-        rematch=plan.search == "thorough" or unmoved,  # compiled boards cannot merge and split
-        max_sweeps=plan.max_sweeps,
-    )
+    effort = effort_of(plan, compiled, len(stacks[0].values))
     tell("finding where to start", 0)
     if compiled:
         boards, order = compiled_boards(stacks[0], families[0], prior)
@@ -69,6 +69,21 @@ def run(
     if doubt and effort.moves and len(stacks[0].values) <= LARGEST_AGGLOMERATED:
         return *find_evident_pieces(stacks, starts, prior, rng, effort), order
     return *find_matching(stacks, starts, prior, pieces, rng, effort), order
+
+
+def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
+    """How hard to look for the matching of N values. Compiled boards cannot merge and split: they free groups instead.
+
+    Examples
+    --------
+    >>> [effort_of(Plan("auto"), True, N).patience for N in (100, 100_000, 200_000, 1_000_000, 2_000_000)]
+    [8, 8, 4, 1, 0]
+    """
+    moves = plan.search != "plain"
+    if plan.search == "thorough":
+        return Effort(moves, plan.max_sweeps, PATIENCE, np.inf)
+    patience = round(PATIENCE * min(1.0, REMATCHED_UP_TO / max(N, 1))) if compiled and moves else 0
+    return Effort(moves, plan.max_sweeps, patience)
 
 
 def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:
@@ -103,11 +118,11 @@ def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effor
     board, *others = boards
     progress = alternate(board, J, rng, effort.max_sweeps)
     for other in others:
-        attempt = alternate(other, J, rng, effort.max_sweeps)
+        attempt = alternate(other, J, rng, effort.max_sweeps, to_beat=progress.history[-1] if effort.moves else -np.inf)
         if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
             board, progress = other, attempt
-    if effort.rematch:
-        progress = rematch(board, J, rng, progress, effort.max_sweeps)
+    if effort.patience:
+        progress = rematch(board, J, rng, progress, effort.max_sweeps, effort.patience, effort.sweeps_afresh)
     return board, progress
 
 

@@ -15,37 +15,20 @@ junk is summed out, so nothing else changes: the log prior odds of joining are R
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.priors.beta_bernoulli import Prior
+from modelweld.priors.spectrum_fit import BOUNDS as BOUNDS
+from modelweld.priors.spectrum_fit import LOG_A, LOG_B, Supports, climb
 
 GATE = 3.0
 """Nats by which junk must raise the posterior to be believed in: twenty to one. Clean sets hardly ever get there."""
 
 JUNK_SHARE = 0.1
 """Prior mean of junk values as a share of a group's values."""
-
-LOG_A, LOG_B = (np.log(0.5), 2.0), (0.0, 2.0)
-"""Prior mean and deviation of log a and log b: a decade either way."""
-
-BOUNDS = ((-6.0, 4.0), (-4.0, 5.0))
-"""Of log a and log b; at the first, a is as good as zero."""
-
-TOLERANCE = {"ftol": 1e-9, "gtol": 1e-3}
-"""Of the search: a slope of a thousandth per unit of log a or log b leaves about a millionth of a nat."""
-
-
-class _Supports(NamedTuple):
-    """How many atoms have which support, in how many groups of which mean size."""
-
-    m: Array
-    number: Array
-    J: int
-    junk_mean: float
 
 
 @dataclass(frozen=True)
@@ -108,7 +91,9 @@ class Spectrum(Prior):
         supports = _supports(counts, sizes)
         if len(counts) == 0:
             return self
-        found = [self, _fit(supports, junk=False), _fit(supports, junk=True)]
+        found = [self, _fit(supports, junk=False)]
+        if 1 in supports.m and len(supports.m) > 1:  # else nothing can be junk, or all
+            found.append(_fit(supports, junk=True))
         return max(found, key=lambda prior: _log_posterior(prior, supports))
 
     def junk_probability(self, J: int) -> float:
@@ -116,25 +101,26 @@ class Spectrum(Prior):
         return float(self.junk / np.exp(self.log_rate(np.ones(1), J)[0])) if self.junk > 0 else 0.0
 
 
-def _supports(counts: Index, sizes: Index) -> _Supports:
-    m, number = np.unique(counts, return_counts=True)
+def _supports(counts: Index, sizes: Index) -> Supports:
+    number = np.bincount(counts)
+    m = np.flatnonzero(number)
     mean_size = float(sizes.mean()) if len(sizes) else 1.0
-    return _Supports(m.astype(np.float64), number.astype(np.float64), len(sizes), JUNK_SHARE * max(mean_size, 1e-9))
+    return Supports(tuple(m.tolist()), tuple(number[m].tolist()), len(sizes), JUNK_SHARE * max(mean_size, 1e-9))
 
 
-def _log_posterior(prior: Spectrum, s: _Supports) -> float:
+def _log_posterior(prior: Spectrum, s: Supports) -> float:
     """sum_m K_m R(m) - sum_m C(J, m) exp R(m), plus log priors.
 
     The second sum has a closed form: sum_{m=0..J} C(J, m) B(a + m, b + J - m) = B(a, b).
     """
-    R = prior.log_rate(s.m, s.J)
+    R = prior.log_rate(np.array(s.m, dtype=np.float64), s.J)
     total = prior.c * _mass(prior.a, prior.b, s.J) + prior.junk * s.J
     log_prior = (
         -0.5 * ((np.log(prior.a) - LOG_A[0]) / LOG_A[1]) ** 2 - 0.5 * ((np.log(prior.b) - LOG_B[0]) / LOG_B[1]) ** 2
     )
     if prior.junk > 0:
         log_prior += -np.log(s.junk_mean) - prior.junk / s.junk_mean - GATE
-    return float((s.number * R).sum() - total + log_prior)
+    return float((np.array(s.number) * R).sum() - total + log_prior)
 
 
 def _mass(a: float, b: float, J: int) -> float:
@@ -145,41 +131,34 @@ def _mass(a: float, b: float, J: int) -> float:
     return float(np.exp(whole) * -np.expm1(none - whole))
 
 
-def _fit(s: _Supports, junk: bool) -> Spectrum:
+def _fit(s: Supports, junk: bool) -> Spectrum:
     """The most probable spectrum with or without junk: a search in (log a, log b), the rest in closed form."""
-    from scipy.optimize import minimize
-
-    def cost(x: Array) -> tuple[float, Array]:
-        prior = _profile(s, float(x[0]), float(x[1]), junk)
-        return -_log_posterior(prior, s), -_slope(prior, s)
-
-    best = minimize(cost, [LOG_A[0], LOG_B[0]], jac=True, method="L-BFGS-B", bounds=BOUNDS, options=TOLERANCE)
-    return _profile(s, float(best.x[0]), float(best.x[1]), junk)
+    return _profile(s, *climb(s, junk), junk)
 
 
-def _slope(prior: Spectrum, s: _Supports) -> Array:
+def _slope(prior: Spectrum, s: Supports) -> Array:
     """Derivative of the log posterior in log a and log b; c and junk, being at their best, may be held fixed."""
     from scipy.special import betaln, psi
 
-    a, b, J = prior.a, prior.b, s.J
+    a, b, J, m, number = prior.a, prior.b, s.J, np.array(s.m), np.array(s.number)
     both = psi(a + b + J)
-    by_a, by_b = psi(a + s.m) - both, psi(b + J - s.m) - both
-    share = np.ones_like(s.m)  # of the rate at support m that belongs to atoms
+    by_a, by_b = psi(a + m) - both, psi(b + J - m) - both
+    share = np.ones(len(m))  # of the rate at support m that belongs to atoms
     if prior.junk > 0:
-        share[s.m == 1] = 1 - prior.junk_probability(J)
+        share[m == 1] = 1 - prior.junk_probability(J)
     whole, none = np.exp(betaln(a, b)), np.exp(betaln(a, b + J))
     mass_by_a = whole * (psi(a) - psi(a + b)) - none * (psi(a) - both)
     mass_by_b = whole * (psi(b) - psi(a + b)) - none * (psi(b + J) - both)
     log_prior = [-(np.log(x) - mean) / deviation**2 for x, (mean, deviation) in ((a, LOG_A), (b, LOG_B))]
     return np.array(
         [
-            a * ((s.number * share * by_a).sum() - prior.c * mass_by_a) + log_prior[0],
-            b * ((s.number * share * by_b).sum() - prior.c * mass_by_b) + log_prior[1],
+            a * ((number * share * by_a).sum() - prior.c * mass_by_a) + log_prior[0],
+            b * ((number * share * by_b).sum() - prior.c * mass_by_b) + log_prior[1],
         ]
     )
 
 
-def _profile(s: _Supports, log_a: float, log_b: float, junk: bool) -> Spectrum:
+def _profile(s: Supports, log_a: float, log_b: float, junk: bool) -> Spectrum:
     """The scale c and junk at their best given a and b.
 
     Without junk, c = K / mass. With junk, setting both derivatives to zero gives c B_1 + junk = K_1 / q with
@@ -189,7 +168,7 @@ def _profile(s: _Supports, log_a: float, log_b: float, junk: bool) -> Spectrum:
 
     a, b = np.exp(log_a), np.exp(log_b)
     mass = _mass(a, b, s.J)
-    K, K_1 = s.number.sum(), s.number[s.m == 1].sum()
+    K, K_1 = sum(s.number), dict(zip(s.m, s.number, strict=True)).get(1, 0)
     plain = Spectrum(float(a), float(b), float(K / mass), 0.0)
     if not junk or K_1 == 0 or K_1 == K:
         return plain

@@ -7,14 +7,13 @@ matter of how far sites lie from each other that are not copies: values of two c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from modelweld.families import Family
 from modelweld.families.base import sum_by_atom
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.result import Matching
 from modelweld.screening.twins import components
 
@@ -53,18 +52,24 @@ def number_near(matching: Matching, stacks: Sequence[Stack], families: Sequence[
 
 def _neighbours(line: Array, labels: Index, offsets: Index) -> Iterator[tuple[Index, Index]]:
     """Values, atom by atom, of two sites that hold the same atoms once each and whose means are close on a `line`."""
-    spans = [_by_label(labels, np.arange(a, b)) for a, b in pairwise(offsets.tolist())]
-    whole = [span for span in spans if len(span) and (np.diff(labels[span]) > 0).all()]
-    order = sorted(whole, key=lambda span: float(line[span].mean()))
+    begin, sizes = offsets[:-1], np.diff(offsets)
+    if not len(labels):
+        return
+    site = group_of_values(offsets)
+    by_label = np.lexsort((labels, site))  # site by site, by the numbers of their atoms
+    again = (np.diff(labels[by_label]) == 0) & (np.diff(site) == 0)
+    whole = np.flatnonzero((sizes > 0) & (np.bincount(site[1:][again], minlength=len(sizes)) == 0))
+    means = np.bincount(site, line, len(sizes)) / np.maximum(sizes, 1)
+    # sites of the same atoms have the same sum of random marks, and others hardly ever: few are looked at closely
+    marks = np.random.default_rng(0).integers(2**40, size=int(labels.max()) + 1)
+    mark = np.bincount(site, marks[labels].astype(np.float64), len(sizes))
+    order = whole[np.argsort(means[whole], kind="stable")]
     for lag in range(1, NEIGHBOURS + 1):
-        for one, other in zip(order, order[lag:], strict=False):
-            if np.array_equal(labels[one], labels[other]):
-                yield one, other
-
-
-def _by_label(labels: Index, span: Index) -> Index:
-    """Values by the numbers of their atoms."""
-    return np.asarray(span[np.argsort(labels[span], kind="stable")])
+        one, other = order[:-lag], order[lag:]
+        for i, j in zip(*(x[mark[one] == mark[other]].tolist() for x in (one, other)), strict=True):
+            spans = [by_label[begin[k] : begin[k] + sizes[k]] for k in (i, j)]
+            if np.array_equal(labels[spans[0]], labels[spans[1]]):
+                yield spans[0], spans[1]
 
 
 def _deviation(values: Array, labels: Index) -> Array:

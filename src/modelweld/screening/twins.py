@@ -65,24 +65,34 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     N, D = table.shape
     if not N:
         return np.arange(0)
-    filled = np.flatnonzero(stacks[0].sizes)
-    begin = stacks[0].offsets[:-1][filled]
-    reach = np.maximum.reduceat(table, begin) - np.minimum.reduceat(table, begin)
-    limit = COINCIDE * near * reach
-    widest = reach.max(0)
+    widest = table.max(0) - table.min(0)
     line = np.random.default_rng(0).normal(size=D) / np.where(widest > 0, widest, 1.0)
     key, rounding = table @ line, D * np.finfo(float).eps * float(np.abs(table).max(0) @ np.abs(line))
-    order, site = np.argsort(key), np.repeat(np.arange(len(filled)), stacks[0].sizes[filled])
-    gap = (limit @ np.abs(line))[site] + rounding
-    pairs = []
+    order, limit = np.argsort(key), COINCIDE * near * widest  # of the widest site that could be
+    gap = limit @ np.abs(line) + rounding
+    pairs = [np.zeros((2, 0), dtype=np.int64)]
     for lag in range(1, min(NEIGHBOURS + 1, N)):
-        a, b = order[:-lag], order[lag:]
-        same = key[b] - key[a] <= np.minimum(gap[a], gap[b])
-        for column, off in zip(table.T, limit.T, strict=True):
+        close = np.flatnonzero(key[order[lag:]] - key[order[:-lag]] <= gap)
+        a, b = order[close], order[close + lag]
+        for column, off in zip(table.T, limit, strict=True):
+            if not len(a):
+                break
+            same = np.abs(column[a] - column[b]) <= off
             a, b = a[same], b[same]
-            same = np.abs(column[a] - column[b]) <= np.minimum(off[site[a]], off[site[b]])
-        pairs.append(np.stack([a[same], b[same]]))
-    return components(np.hstack([np.zeros((2, 0), dtype=np.int64), *pairs]), N)
+        pairs.append(np.stack([a, b]))
+    return components(_within_reach(np.hstack(pairs), table, near, stacks[0]), N)
+
+
+def _within_reach(pairs: Index, table: Array, near: Array, stack: Stack) -> Index:
+    """Those pairs of values that differ by next to nothing of the range of either's own site."""
+    if not pairs.size:
+        return pairs
+    filled = np.flatnonzero(stack.sizes)
+    begin = stack.offsets[:-1][filled]
+    limit = COINCIDE * near * (np.maximum.reduceat(table, begin) - np.minimum.reduceat(table, begin))
+    site = np.repeat(np.arange(len(filled)), stack.sizes[filled])
+    a, b = pairs
+    return pairs[:, (np.abs(table[a] - table[b]) <= np.minimum(limit[site[a]], limit[site[b]])).all(1)]
 
 
 def _side_by_side(stacks: Sequence[Stack], families: Sequence[Family]) -> tuple[Array, Array]:

@@ -191,7 +191,7 @@ def fuse_shard(
     else:
         boards = [Board([stack], [start], prior) for start in starts]
     with blas_threads(1):
-        effort = Effort(moves=False, rematch=False, max_sweeps=MOST_SWEEPS)
+        effort = Effort(moves=False, max_sweeps=MOST_SWEEPS)
         board, _ = best_run(boards, J, np.random.default_rng(seed), effort)
     learned: Any = board.families[0]
     return summarise(shard, board.labels, learned)

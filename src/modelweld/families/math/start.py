@@ -53,6 +53,10 @@ FEWEST_VOTERS = 3
 ANOTHER_VIEW = 4.0
 """Factor by which the vote must differ from all other starts to be one more."""
 
+LEAP, FEWEST_COPIES = 4.0, 3
+"""Factor between squared distances, next to each other among the closest quarter of matched pairs, that parts copies
+from strangers where even that quarter looks like strangers; and how many copies there must be at least."""
+
 UNKNOWN_SHARE = 0.1
 """The share when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
 
@@ -148,11 +152,34 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
         return [UNKNOWN_SHARE]
     ranked = np.sort(np.concatenate(distances)) / 2  # a difference of two copies has twice the noise
     quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
+    leapt = below_leap(ranked)
+    if quarter >= NOISE_SHARES[1] and leapt is not None:
+        return [float(np.clip(leapt, *NOISE_SHARES))]
     D = stack.values.shape[1]
     if D >= FEW_DIMENSIONS:
         return _with_vote(_with_loud([quarter]), len(ranked), stack, total)
     expected = 2 * gammaincinv(D / 2, CLOSEST) / D  # the quantile of a mean of D squared standard normals
     return _with_vote(_with_loud([tenth, quarter / expected]), len(ranked), stack, total)
+
+
+def below_leap(ranked: Array) -> float | None:
+    """Median of the distances below the largest leap in the closest quarter; None where there is no such leap.
+
+    Where groups share few of their atoms, the closest quarter is mostly of strangers. Copies are then far closer.
+
+    Examples
+    --------
+    >>> below_leap(np.array([0.1, 0.1, 0.2, 0.2, *np.linspace(2, 3, 20)]))
+    0.15000000000000002
+    >>> below_leap(np.linspace(1, 2, 24))
+    """
+    closest = ranked[: int(CLOSEST * len(ranked)) + 1]
+    closest = closest[np.searchsorted(closest, 0.0, side="right") :]  # what coincides says nothing of noise
+    if len(closest) <= FEWEST_COPIES:
+        return None
+    leaps = closest[FEWEST_COPIES:] / closest[FEWEST_COPIES - 1 : -1]
+    at = int(leaps.argmax())
+    return float(np.median(closest[: at + FEWEST_COPIES])) if leaps[at] > LEAP else None
 
 
 def chosen(given: ArrayLike | None, otherwise: Array) -> Array:
