@@ -13,6 +13,7 @@ from modelweld.errors import InputError
 from modelweld.files.file_errors import naming, size_of
 from modelweld.files.limits import LARGEST_TABLE
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.repeated import first_repeated
 
 
 def read_points(path: Path, features: Sequence[str] | None) -> Array:
@@ -30,13 +31,15 @@ def read_points(path: Path, features: Sequence[str] | None) -> Array:
         raise InputError(f"{path}: needs a header and at least one row.")
     header, *body = lines
     wanted = list(features) if features is not None else header
-    lacking = [name for name in wanted if name not in header]
+    known, asked = set(header), set(wanted)
+    lacking = [name for name in wanted if name not in known]
     if lacking:
         raise InputError(f"{path}: has no column {lacking[0]!r}; the model needs {', '.join(wanted)}.")
-    twice = [name for name in wanted if header.count(name) > 1]
-    if twice:
-        raise InputError(f"{path}: column {twice[0]!r} comes twice; which one is meant cannot be known.")
-    columns = [header.index(name) for name in wanted]
+    twice = first_repeated(name for name in header if name in asked)
+    if twice is not None:
+        raise InputError(f"{path}: column {twice!r} comes twice; which one is meant cannot be known.")
+    place = {name: i for i, name in enumerate(header)}
+    columns = [place[name] for name in wanted]
     values = np.empty((len(body), len(columns)))
     for i, line in enumerate(body):
         for j, column in enumerate(columns):

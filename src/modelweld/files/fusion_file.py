@@ -26,6 +26,7 @@ from modelweld.files.entries import (
     Tensor,
 )
 from modelweld.files.file_errors import AGAIN
+from modelweld.files.fusion_checks import check_answers
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
@@ -166,6 +167,7 @@ def load_fusion(file: Tensors, manifest: FusionManifest) -> FusionParts:
         sizes = [model.sizes.get(set_name) if isinstance(model, LocalModel) else len(model) for model in given]
         if np.diff(matching.offsets).tolist() != sizes or not used <= known:
             raise InputError(f"its matching of set {set_name!r} is not of the sites it holds. {AGAIN}")
+    check_answers(given, matchings)
     return FusionParts(given, manifest["sites"], matchings, manifest.get("settings", {}))
 
 

@@ -6,6 +6,7 @@ import json
 from typing import NoReturn
 
 from modelweld.errors import InputError
+from modelweld.inputs.repeated import first_repeated
 
 MiB = 2**20
 
@@ -109,8 +110,7 @@ def parse(text: bytes, what: str) -> object:
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_repeated(name for name, _ in pairs) or ""
         raise InputError(f"key {twice[:LONGEST_NAME]!r} comes twice; which one is meant cannot be known.")
     return found
 

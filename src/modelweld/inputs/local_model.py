@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError, OutOfRangeError
+from modelweld.inputs.repeated import first_repeated
 
 Array = NDArray[np.float64]
 Axes = tuple[str | None, ...]
@@ -182,8 +183,8 @@ def _check_names(
     result = {}
     for coordinate, names in coordinates.items():
         result[coordinate] = tuple(map(str, names))
-        if len(set(result[coordinate])) < len(result[coordinate]):
-            twice = next(name for name in result[coordinate] if result[coordinate].count(name) > 1)
+        twice = first_repeated(result[coordinate])
+        if twice is not None:
             raise InputError(f"{where}: names along {coordinate!r} must differ; {twice!r} comes more than once.")
     unknown = sorted(set(partial) - set(result))
     if unknown:
