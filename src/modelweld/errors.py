@@ -13,15 +13,15 @@ LONGEST_MESSAGE = 2_000
 
 
 class InputError(ValueError):
-    """Something that was handed in cannot be fused: the message gives the rule, the fact and the remedy.
+    r"""Something that was handed in cannot be fused: the message gives the rule, the fact and the remedy.
 
     Messages quote what strangers sent and end up in logs: so they are one line, without anything a terminal would
     obey, and what is too long loses its middle.
 
     Examples
     --------
-    >>> str(InputError("no site 'a\\x1b[2J\\nb'."))
-    "no site 'a\\\\x1b[2J\\\\nb'."
+    >>> print(InputError("no site 'a\x1b[2J\nb'."))
+    no site 'a\x1b[2J\nb'.
     """
 
     def __init__(self, message: str = "") -> None:

@@ -26,6 +26,7 @@ from modelweld.matching.sets import Families, columns_of, families_by_set, stack
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
+from modelweld.screening.claims import bound_claims
 from modelweld.screening.units import name_other_units
 from modelweld.threads import blas_threads, processors
 
@@ -198,7 +199,7 @@ def _fuse_models(
     models = local_models(given)
     check_units(models)
     kind = kind_of(models)
-    sites = check_models(kind.harmonise(models))
+    sites = bound_claims(check_models(kind.harmonise(models)), names)
     units = name_other_units([kind.totals(model) for model in sites], sites, names)
     if families is None:
         sites = kind.weigh(sites)
