@@ -109,7 +109,7 @@ class OneRound(Strategy):
             else:
                 self.answers.accept(site, bytes_of(reply.content))
         try:
-            self.fusion = self.answers.fused(self.minimum, **self.options)
+            self.fusion = self.answers.fused(self.minimum, self._check, **self.options)
         finally:
             self._tell()
         if self.outcome is not None:
@@ -167,6 +167,12 @@ class OneRound(Strategy):
         if list(names.values()).count(name) > 1:
             return self.answers.refuse(name, "several nodes have this name; which is the site cannot be known")
         return True
+
+    def _check(self, fusion: Fusion) -> None:
+        """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
+        returned(fusion, self.how)
+        if self.outcome is not None:
+            self.outcome.check(fusion)
 
     @staticmethod
     def _messages(nodes: Iterable[int], message_type: str, content: RecordDict) -> list[Message]:

@@ -50,10 +50,10 @@ class FusionParts(NamedTuple):
 
 def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write a fusion with everything it knows, the sites' own parameters included."""
-    return save_as(path, lambda: _content(fusion), force=force)
+    return save_as(path, lambda: content_of(fusion), force=force)
 
 
-def _content(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
+def content_of(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
     """Tensors and manifest of a fusion."""
     lists: dict[tuple[str, ...], int] = {}
     given, tensors = _describe_given(fusion, lists)
