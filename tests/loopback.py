@@ -1,6 +1,7 @@
 """A SuperLink and SuperNodes on this machine, with TLS and registered keys, for tests; all end with the test."""
 
 import ipaddress
+import json
 import os
 import signal
 import socket
@@ -18,6 +19,7 @@ class Loopback:
 
     def __init__(self, folder):
         self.folder, self.started = folder, []
+        self.nodes = {}
         self.home = folder / "home"
         self.home.mkdir()
         self.port = free_port()
@@ -37,11 +39,12 @@ class Loopback:
         self._popen("superlink", "flower-superlink", *files, *rest)
         answers_at(self.port)
 
-    def start(self, site, *, registered=True, ca=None):
-        """A SuperNode for a site."""
+    def start(self, site, *, registered=True, ca=None, called=None):
+        """A SuperNode with a key for a site, which it calls itself unless it is `called` otherwise."""
         private, public = key_pair(self.folder, site)
         if registered:
-            self._flwr("supernode", "register", str(public), "lab")
+            told = self._flwr("supernode", "register", str(public), "lab", "--format", "json")
+            self.nodes[site] = int(json.loads(told)["node-id"])
         return self._popen(
             site,
             "flower-supernode",
@@ -49,7 +52,7 @@ class Loopback:
             f"--port={free_port()}",
             f"--root-certificates={ca or self.ca}",
             f"--auth-supernode-private-key={private}",
-            f"--node-config=site='{site}'",
+            f"--node-config=site='{called or site}'",
             "--max-retries=2",
         )
 
@@ -104,6 +107,7 @@ class Loopback:
         command = [f"{PROGRAMS}/flwr", *arguments]
         done = subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
 
 
 def free_port():

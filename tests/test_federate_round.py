@@ -12,6 +12,7 @@ import modelweld
 from modelweld import InputError, LocalModel
 from modelweld.federate import Answers, packed, returned, unpacked
 from modelweld.federate.agreement import find_disagreeing
+from modelweld.federate.culprits import largest_working
 from modelweld.federate.outcome import Outcome
 from modelweld.files import save
 from modelweld.kinds.mixture import mixture
@@ -228,3 +229,65 @@ def test_outcomes_are_never_replaced(tmp_path):
     Outcome(tmp_path / "out", force=True).keep(answers.fused())
     with pytest.raises(InputError, match="there is no folder"):
         Outcome(tmp_path / "no" / "out")
+
+
+def plain(name, weight=None, facts=None):
+    rng = np.random.default_rng(sum(map(ord, name)))
+    values = np.array([[0.0, 0.0], [9.0, 9.0]]) + rng.normal(0, 0.1, (2, 2))
+    beside = {} if weight is None else {"v": weight}
+    return LocalModel({"v": values}, {"v": ("atom", None)}, weight=beside, site=name, facts=facts or {})
+
+
+@pytest.mark.parametrize("culprit", ["aaa", "mmm", "zzz"])
+def test_who_alone_sends_a_weight_is_refused_and_the_others_are_fused(culprit):
+    answers = answered(plain(culprit, 7.0), *(plain(name) for name in NAMES))
+    assert answers.fused().sites == sorted(NAMES)
+    assert list(answers.refused) == [culprit]
+    assert "send a weight" in answers.refused[culprit]
+
+
+def test_a_site_with_which_the_outcome_cannot_be_used_is_refused():
+    def use(fusion):
+        if "east" in fusion.sites:
+            raise ZeroDivisionError("never mind")
+
+    answers = answered(*map(site, NAMES))
+    assert answers.fused(2, use).sites == ["north", "south"]
+    assert answers.refused == {"east": "with it nothing can be fused (ZeroDivisionError: never mind)"}
+
+
+def test_where_no_majority_works_the_round_says_why():
+    def use(fusion):
+        raise ZeroDivisionError("never mind")
+
+    with pytest.raises(ZeroDivisionError, match="never mind"):
+        answered(*map(site, NAMES)).fused(2, use)
+
+
+@given(st.integers(2, 9), st.sets(st.integers(0, 8)), st.tuples(st.integers(0, 8), st.integers(0, 8)))
+@settings(max_examples=60, deadline=None)
+def test_culprits_are_left_out_and_nobody_else(number, bad, pair):
+    """Some never work, and one pair not together: one of the pair is left out at most."""
+
+    def works(some):
+        return bool(some) and not bad & set(some) and not (pair[0] != pair[1] and set(pair) <= set(some))
+
+    members = list(range(number))
+    kept = largest_working(members, works)
+    good = [i for i in members if i not in bad]
+    assert kept == sorted(kept)
+    assert set(kept) <= set(good)
+    together = pair[0] != pair[1] and set(pair) <= set(good)
+    assert len(kept) == len(good) - together
+
+
+def test_a_number_beyond_all_numbers_is_refused():
+    payload = packed(plain("north", facts={"scale": 1.5}))
+    assert b"1.5" in payload
+    length = int.from_bytes(payload[:8], "little")
+    header = payload[8 : 8 + length].replace(b"1.5", b"1e999")
+    header += b" " * (-len(header) % 8)
+    changed = len(header).to_bytes(8, "little") + header + payload[8 + length :]
+    fresh = answered(plain("south"), plain("east"))
+    assert not fresh.accept("north", changed)
+    assert "too large" in fresh.refused["north"]

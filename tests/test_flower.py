@@ -157,6 +157,17 @@ def test_nodes_that_are_not_expected_are_not_asked(messages):
     assert "expected" in strategy.answers.refused["east"]
 
 
+def test_names_are_bound_to_nodes(messages):
+    """What a node calls itself does not matter: node 12 takes nobody's place, and nobody is shut out by it."""
+    for taken in ("south", "west"):
+        strategy = asked({**NODES, 12: taken}, expected={"east": 5, "north": 7, "south": 11, "west": 13})
+        assert strategy.nodes == NODES
+        assert strategy.answers.refused == {"node 12": "its key is none of the expected sites'"}
+        assert strategy.answers.missing == ["east", "north", "south", "west"]
+    with pytest.raises(InputError, match="one node to several"):
+        asked(expected={"east": 5, "north": 5})
+
+
 def test_an_answer_under_another_name_is_refused(messages):
     strategy = asked()
     replies = [sent(5, packed(model_of("north"))), sent(7, packed(model_of("west")))]

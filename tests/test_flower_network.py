@@ -102,10 +102,13 @@ app = ServerApp()
 @app.main()
 def main(grid, context):
     config = context.run_config
+    expected = config["expected"].split()
+    if "=" in config["expected"]:
+        expected = {name: int(node) for name, node in (one.split("=") for one in expected)}
     one_round(
         grid,
         minimum=config["minimum"],
-        expected=config["expected"].split(),
+        expected=expected,
         timeout=config["timeout"],
         gather=config["gather"],
         out=Path(config["folder"], "out"),
@@ -211,3 +214,20 @@ def test_one_of_each(network, app, tmp_path):
     assert "missing: killed; late: late" in log
     assert "secret" not in log + network.log("superlink")
     assert "secret" in network.log("broken")
+
+
+def test_names_that_are_bound_to_keys_cannot_be_taken(network, app, tmp_path):
+    """Mallory's key is registered, but calls itself as an absent site, and another one as a present site."""
+    network.start("mallory", called="west")
+    network.start("trudy", called="north")
+    bound = {site: network.nodes[site] for site in ("north", "south", "east")} | {"west": 1}
+    words = " ".join(f"{name}={node}" for name, node in bound.items())
+    finished(network.run(app, folder=tmp_path, expected=words, minimum=3, gather=20.0))
+    told = json.loads((tmp_path / "out" / "round.json").read_text())
+    assert told["answered"] == ["east", "north", "south"]
+    assert told["missing"] == ["west"]
+    strangers = {
+        f"node {network.nodes[name]}": "its key is none of the expected sites'" for name in ("mallory", "trudy")
+    }
+    assert strangers.items() <= told["refused"].items()
+    assert not (tmp_path / "west.began").exists()

@@ -141,7 +141,7 @@ def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
         "",
         f"- confidence: {shown}",
         f"- worst bin above .5: {off:+.3f} ± {error:.3f}",
-        f"- K: 90 % interval holds {((low <= K) & (K <= high)).mean():.2f}, width {(high - low).mean():.1f}, mean less "
+        f"- K: 90 % interval holds {((low <= K) & (high >= K)).mean():.2f}, width {(high - low).mean():.1f}, mean less "
         f"truth {(mean - K).mean():+.2f} (fit {(fitted - K).mean():+.2f}), randomised PIT off by {uniform:.2f} (5 % of "
         f"uniform ones: {1.36 / np.sqrt(sets):.2f})",
         f"- atoms: 90 % intervals hold {atoms[0] / atoms[1]:.3f}",

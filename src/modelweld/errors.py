@@ -8,8 +8,24 @@ import warnings
 PACKAGE = __name__.partition(".")[0]
 
 
+LONGEST_MESSAGE = 2_000
+"""Characters of an error's message. Ours have a few hundred; what is longer quotes what a stranger sent."""
+
+
 class InputError(ValueError):
-    """Something that was handed in cannot be fused: the message gives the rule, the fact and the remedy."""
+    r"""Something that was handed in cannot be fused: the message gives the rule, the fact and the remedy.
+
+    Messages quote what strangers sent and end up in logs: so they are one line, without anything a terminal would
+    obey, and what is too long loses its middle.
+
+    Examples
+    --------
+    >>> print(InputError("no site 'a\x1b[2J\nb'."))
+    no site 'a\x1b[2J\nb'.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(_shorten(printable(str(message))))
 
 
 class OutOfRangeError(InputError):
@@ -66,6 +82,18 @@ class TwinWarning(ModelweldWarning):
 
 class UnitsWarning(ModelweldWarning):
     """One site seems to measure a feature in another unit than the others."""
+
+
+def printable(text: str) -> str:
+    """Text without anything a terminal would obey: line breaks and control characters are spelt out."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+def _shorten(text: str) -> str:
+    if len(text) <= LONGEST_MESSAGE:
+        return text
+    half = LONGEST_MESSAGE // 2
+    return f"{text[:half]} [{len(text) - 2 * half:,} more characters] {text[-half:]}"
 
 
 def warn_user(message: str | Warning, category: type[Warning] = ModelweldWarning) -> None:

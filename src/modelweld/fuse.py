@@ -29,6 +29,7 @@ from modelweld.matching.sets import Families, columns_of, families_by_set, stack
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
+from modelweld.screening.claims import bound_claims
 from modelweld.screening.units import name_other_units
 from modelweld.threads import blas_threads, processors
 
@@ -223,7 +224,7 @@ def _fuse_models(
     models = local_models(given)
     check_units(models)
     kind = kind_of(models)
-    sites = kind.arrange(models)
+    sites = bound_claims(kind.arrange(models), names)
     doubts = name_doubts(kind, models, sites)
     units = name_other_units([kind.totals(model) for model in sites], sites, names)
     if families is None:

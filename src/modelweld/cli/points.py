@@ -14,22 +14,25 @@ from modelweld.files.file_errors import naming, size_of
 from modelweld.files.limits import LARGEST_TABLE
 from modelweld.files.numpy_files import read_npy
 from modelweld.inputs.local_model import Array, check_values
+from modelweld.inputs.repeated import first_repeated
 
 
 def read_points(path: Path, features: Sequence[str] | None) -> Array:
     """The columns of a csv file that the model needs, in its order."""
     header, *body = _lines(path)
     wanted = list(features) if features is not None else header
-    lacking = [name for name in wanted if name not in header]
+    known, asked = set(header), set(wanted)
+    lacking = [name for name in wanted if name not in known]
     if lacking:
         raise InputError(
             f"{path}: has no column {lacking[0]!r}; the model needs {', '.join(wanted)}. Of a mixture, --features asks "
             "for some of them."
         )
-    twice = [name for name in wanted if header.count(name) > 1]
-    if twice:
-        raise InputError(f"{path}: column {twice[0]!r} comes twice; which one is meant cannot be known.")
-    columns = [header.index(name) for name in wanted]
+    twice = first_repeated(name for name in header if name in asked)
+    if twice is not None:
+        raise InputError(f"{path}: column {twice!r} comes twice; which one is meant cannot be known.")
+    place = {name: i for i, name in enumerate(header)}
+    columns = [place[name] for name in wanted]
     values = np.empty((len(body), len(columns)))
     for i, line in enumerate(body):
         for j, column in enumerate(columns):

@@ -212,7 +212,8 @@ class Gaussian(Family):
         y = stack.values - self._origin
         frame = frame_of(*pooled_covariances(y, labels))
         D = len(frame)
-        moved = replace(here, frame=frame, noise=np.ones(D), spread=np.ones(D), floor=NOISE_FLOOR * (y @ frame).var(0))
+        floor = NOISE_FLOOR * np.maximum((y @ frame).var(0), 1.0)  # the frame's unit is the noise
+        moved = replace(here, frame=frame, noise=np.ones(D), spread=np.ones(D), floor=floor)
         atoms = sum_by_atom(moved.rows(stack.values), labels)
         moved = moved.update(atoms)
         return moved if moved.log_evidence(atoms).sum() > here.log_evidence(sums).sum() else here

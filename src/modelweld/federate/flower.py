@@ -9,7 +9,7 @@ Needs the extra `flower`. See docs/federate.md, and examples/flower for an app t
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from logging import ERROR, INFO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -137,7 +137,7 @@ def one_round(
     *,
     minimum: int = FEWEST_SITES_OF_A_ROUND,
     timeout: float = 3600.0,
-    expected: Sequence[str] | None = None,
+    expected: Sequence[str] | Mapping[str, int] | None = None,
     gather: float = 60.0,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
@@ -155,8 +155,11 @@ def one_round(
     timeout : float
         Seconds that sites have to train; those that take longer are late. They then have as long to take the fused
         model.
-    expected : sequence of str, optional
-        Names of the sites to wait for; others are refused. Default: whoever is connected once `minimum` are.
+    expected : sequence of str, or mapping of str to int, optional
+        Names of the sites to wait for; others are refused. A mapping binds each name to a node's number, which is its
+        key's for as long as it is registered (`flwr supernode list`): without it, any registered node may call itself
+        by the name of an absent site, or shut out a present one by using its name. Default: whoever is connected once
+        `minimum` are.
     gather : float
         Seconds to wait until they are connected and have said their names.
     out : path, optional

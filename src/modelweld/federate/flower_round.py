@@ -35,8 +35,11 @@ class OneRound(Strategy):
     ----------
     minimum : int
         Sites without whose models nothing is fused.
-    expected : sequence of str, optional
-        Names of the sites to wait for; others are refused. Default: whoever is connected once `minimum` are.
+    expected : sequence of str, or mapping of str to int, optional
+        Names of the sites to wait for; others are refused. A mapping binds each name to a node's number, which is its
+        key's for as long as it is registered (`flwr supernode list`): without it, any registered node may call itself
+        by the name of an absent site, or shut out a present one by using its name. Default: whoever is connected once
+        `minimum` are.
     gather : float
         Seconds to wait until they are connected and have said their names.
     how : str, optional
@@ -58,7 +61,7 @@ class OneRound(Strategy):
         self,
         *,
         minimum: int = FEWEST_SITES_OF_A_ROUND,
-        expected: Sequence[str] | None = None,
+        expected: Sequence[str] | Mapping[str, int] | None = None,
         gather: float = 60.0,
         how: str | None = None,
         outcome: Outcome | None = None,
@@ -66,7 +69,8 @@ class OneRound(Strategy):
     ) -> None:
         if expected is not None and len(set(expected)) < minimum:
             raise InputError(f"minimum is {minimum}, but only {len(set(expected))} sites are expected. Lower it.")
-        self.minimum, self.expected, self.gather = minimum, expected, gather
+        self.minimum, self.expected, self.gather = minimum, None if expected is None else list(expected), gather
+        self.bound = _by_node(expected) if isinstance(expected, Mapping) else None
         self.how, self.outcome, self.options = how, outcome, options
         self.answers = Answers(expected)
         self.fusion: Fusion | None = None
@@ -109,7 +113,7 @@ class OneRound(Strategy):
             else:
                 self.answers.accept(site, bytes_of(reply.content))
         try:
-            self.fusion = self.answers.fused(self.minimum, **self.options)
+            self.fusion = self.answers.fused(self.minimum, self._check, **self.options)
         finally:
             self._tell()
         if self.outcome is not None:
@@ -149,10 +153,15 @@ class OneRound(Strategy):
                 waiting.discard(reply.metadata.reply_to_message_id)
                 node = reply.metadata.src_node_id
                 if reply.has_content() and node in asked:
-                    names[node] = name_in(reply.content) or f"node {node}"
+                    names[node] = self._name(node, name_in(reply.content))
             if self._enough(names, waiting) or time.monotonic() >= until:
                 return names, asked - names.keys()
             time.sleep(BETWEEN_LOOKS)
+
+    def _name(self, node: int, said: str) -> str:
+        """What a node is called: what its number is bound to, whatever it says of itself; else what it says."""
+        known = said if self.bound is None else self.bound.get(node)
+        return known or f"node {node}"
 
     def _enough(self, names: Mapping[int, str], waiting: Collection[str]) -> bool:
         """Whether nobody needs to be waited for any longer."""
@@ -162,11 +171,19 @@ class OneRound(Strategy):
 
     def _welcome(self, node: int, name: str, names: Mapping[int, str]) -> bool:
         """Whether a node is asked to train: its name is expected, and no other node has it."""
+        if self.bound is not None and node not in self.bound:
+            return self.answers.refuse(name, "its key is none of the expected sites'")
         if self.expected is not None and name not in self.expected:
             return self.answers.refuse(name, "no site of that name is expected")
-        if list(names.values()).count(name) > 1:
+        if sum(other == name for other in names.values()) > 1:
             return self.answers.refuse(name, "several nodes have this name; which is the site cannot be known")
         return True
+
+    def _check(self, fusion: Fusion) -> None:
+        """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
+        returned(fusion, self.how)
+        if self.outcome is not None:
+            self.outcome.check(fusion)
 
     @staticmethod
     def _messages(nodes: Iterable[int], message_type: str, content: RecordDict) -> list[Message]:
@@ -178,3 +195,11 @@ class OneRound(Strategy):
         log(WARNING if told["missing"] or told["late"] or told["refused"] else INFO, "modelweld: %s", self.answers)
         if self.outcome is not None:
             self.outcome.tell(self.answers)
+
+
+def _by_node(expected: Mapping[str, int]) -> dict[int, str]:
+    """Names of sites by the numbers of their nodes."""
+    found = {int(node): name for name, node in expected.items()}
+    if len(found) < len(expected):
+        raise InputError("expected gives one node to several sites: each has its own (`flwr supernode list`).")
+    return found

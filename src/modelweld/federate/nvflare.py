@@ -30,11 +30,12 @@ from nvflare.job_config.script_runner import ScriptRunner
 from nvflare.recipe.spec import Recipe
 
 from modelweld.errors import InputError
-from modelweld.federate.outcome import FUSION, ROUND
+from modelweld.federate.outcome import FUSION, ROUND, Outcome
 from modelweld.federate.outcome import PAGE as REPORT
 from modelweld.federate.payload import packed, unpacked
 from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
 from modelweld.files import save
+from modelweld.files.file_errors import first_line
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
@@ -154,11 +155,11 @@ class FuseController(Controller):
         if abort_signal.triggered:
             return
         try:
-            fusion = self.answers.fused(self.minimum, **self.options)
+            fusion = self.answers.fused(self.minimum, self._check, **self.options)
             self._write(fusion, folder)
             give = Task(RETURN, _message({MODEL: returned(fusion, self.how)}), timeout=PATIENCE)
-        except InputError as wrong:
-            self.system_panic(str(wrong), fl_ctx)
+        except Exception as wrong:
+            self.system_panic(first_line(wrong), fl_ctx)
         else:
             self.log_info(fl_ctx, f"{fusion}. {self.answers}")
             self.broadcast_and_wait(give, fl_ctx, joined, min_responses=0, abort_signal=abort_signal)
@@ -201,6 +202,11 @@ class FuseController(Controller):
             self.answers.refuse(sender, f"it calls itself {named[:100]!r}, and a site answers under its own name")
             return
         self.answers.accept(sender, payload)
+
+    def _check(self, fusion: Fusion) -> None:
+        """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
+        returned(fusion, self.how)
+        Outcome.check(fusion)
 
     @staticmethod
     def _write(fusion: Fusion, folder: Path) -> None:

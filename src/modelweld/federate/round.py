@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from modelweld.errors import InputError
 from modelweld.federate.agreement import find_disagreeing
+from modelweld.federate.culprits import largest_working
 from modelweld.federate.payload import packed, unpacked
 from modelweld.files.file_errors import first_line
 from modelweld.files.limits import check_name
@@ -126,15 +127,23 @@ site to send it again.)
         heard = {*self._senders, *self.refused, *self.late}
         return sorted((self.expected or frozenset()) - heard)
 
-    def fused(self, minimum: int = FEWEST_SITES_OF_A_ROUND, **options: Any) -> Fusion:
+    def fused(
+        self,
+        minimum: int = FEWEST_SITES_OF_A_ROUND,
+        use: Callable[[Fusion], object] = lambda fusion: None,
+        **options: Any,
+    ) -> Fusion:
         """Fuse what counts, in the order of names; answers that come later are late.
 
-        Sites that describe something else than more than half of all do (other features, another kind) are refused.
+        Sites that describe something else than more than half of all do (other features, another kind) are refused,
+        and so are those without which the others can be fused and with which they cannot.
 
         Parameters
         ----------
         minimum : int
             Sites that must have answered.
+        use : function of a Fusion
+            What is to be done with it (to return it, to write it): sites with which that fails are refused too.
         **options
             For `modelweld.fuse`.
 
@@ -144,13 +153,51 @@ site to send it again.)
             If fewer did; the message says who is missing, and whose answers were refused and why.
         """
         if len(self._sent) > 1:
-            for site, why in find_disagreeing(list(self.models.values())).items():
-                self.refuse(self._senders[site], why)
-                del self._sent[self._senders[site]]
+            self._leave_out(find_disagreeing(list(self.models.values())))
+        self._check_enough(minimum)
+
+        def fuse_and_use(models: Sequence[LocalModel]) -> Fusion:
+            fusion = fuse(models, **options)
+            use(fusion)
+            return fusion
+
+        models = list(self.models.values())
+        try:
+            fusion = fuse_and_use(models)
+        except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
+            fusion = self._without_culprits(models, fuse_and_use, wrong)
+            self._check_enough(minimum)
+        self._closed = True
+        return fusion
+
+    def _without_culprits(
+        self, models: list[LocalModel], attempt: Callable[[Sequence[LocalModel]], Fusion], wrong: Exception
+    ) -> Fusion:
+        """What the largest group comes to that can be fused, if it is more than half of all; the others are refused."""
+
+        def works(some: Sequence[LocalModel]) -> bool:
+            try:
+                attempt(some)
+            except Exception:
+                return False
+            return True
+
+        kept = largest_working(models, works)
+        if 2 * len(kept) <= len(models):
+            raise wrong
+        why = f"with it nothing can be fused ({type(wrong).__name__}: {first_line(wrong)})"
+        self._leave_out({model.site: why for model in models if model.site not in {m.site for m in kept}})
+        return attempt(kept)
+
+    def _leave_out(self, refused: Mapping[str, str]) -> None:
+        """Sites whose answers do not count, and why."""
+        for site, why in refused.items():
+            self.refuse(self._senders[site], why)
+            del self._sent[self._senders[site]]
+
+    def _check_enough(self, minimum: int) -> None:
         if len(self._sent) < minimum:
             raise InputError(f"{minimum} sites are needed to fuse, and {len(self._sent)} can be used: {self}.")
-        self._closed = True
-        return fuse(self.models.values(), **options)
 
     def told(self) -> dict[str, list[str] | dict[str, str]]:
         """Who answered, who is missing or late, and what was refused, as JSON has it."""

@@ -31,7 +31,7 @@ LONGEST_CAUSE = 200
 
 @contextmanager
 def naming(path: Path | str) -> Iterator[None]:
-    """Errors raised within begin with the name of the file, or of who sent it; those of the system become ours."""
+    """Errors raised within begin with the name of the file, or of who sent it; all others become ours."""
     try:
         yield
     except InputError as wrong:
@@ -40,6 +40,11 @@ def naming(path: Path | str) -> Iterator[None]:
         raise InputError(f"{str(path)!r}: it does not fit into memory. Use a machine with more.") from None
     except OSError as wrong:
         raise InputError(f"{str(path)!r}: it cannot be used: {wrong.strerror or first_line(wrong)}.") from None
+    except Warning:  # made an error by whoever runs us
+        raise
+    except Exception as wrong:
+        cause = f"{type(wrong).__name__}: {first_line(wrong)}"
+        raise InputError(f"{str(path)!r}: it cannot be used ({cause}). {AGAIN}") from wrong
 
 
 def first_line(wrong: Exception) -> str:

@@ -26,6 +26,7 @@ from modelweld.files.entries import (
     Tensor,
 )
 from modelweld.files.file_errors import AGAIN
+from modelweld.files.fusion_checks import check_answers
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
@@ -49,10 +50,10 @@ class FusionParts(NamedTuple):
 
 def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write a fusion with everything it knows, the sites' own parameters included."""
-    return save_as(path, lambda: _content(fusion), force=force)
+    return save_as(path, lambda: content_of(fusion), force=force)
 
 
-def _content(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
+def content_of(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
     """Tensors and manifest of a fusion."""
     lists: dict[tuple[str, ...], int] = {}
     given, tensors = _describe_given(fusion, lists)
@@ -166,6 +167,7 @@ def load_fusion(file: Tensors, manifest: FusionManifest) -> FusionParts:
         sizes = [model.sizes.get(set_name) if isinstance(model, LocalModel) else len(model) for model in given]
         if np.diff(matching.offsets).tolist() != sizes or not used <= known:
             raise InputError(f"its matching of set {set_name!r} is not of the sites it holds. {AGAIN}")
+    check_answers(given, matchings)
     return FusionParts(given, manifest["sites"], matchings, manifest.get("settings", {}))
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import NoReturn
 
 from modelweld.errors import InputError
+from modelweld.inputs.repeated import first_repeated
 
 MiB = 2**20
 
@@ -87,7 +89,7 @@ def parse(text: bytes, what: str) -> object:
     if text.count(b"[") + text.count(b"{") > MOST_BRACKETS:
         raise InputError(f"{what} has more than {MOST_BRACKETS:,} lists and objects. Send parameters as tensors.")
     try:
-        value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refuse)
+        value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
     except InputError as wrong:
         raise InputError(f"{what}: {wrong}") from None
     except RecursionError:
@@ -109,10 +111,16 @@ def parse(text: bytes, what: str) -> object:
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = first_repeated(name for name, _ in pairs) or ""
         raise InputError(f"key {twice[:LONGEST_NAME]!r} comes twice; which one is meant cannot be known.")
     return found
+
+
+def _finite(number: str) -> float:
+    value = float(number)
+    if math.isinf(value):
+        raise InputError(f"{number[:LONGEST_NAME]} is too large for a number. Leave out what is not known.")
+    return value
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -13,6 +13,7 @@ from modelweld.files.limits import check_name
 from modelweld.files.small_counts import counts_behind
 from modelweld.files.tensors import storable
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.repeated import first_repeated
 
 
 def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str, Tensor]]:
@@ -67,8 +68,9 @@ def rebuild(entry: ModelEntry, tensor: Callable[[str], Tensor]) -> LocalModel:
     listed = {"array": [one["name"] for one in arrays], "coordinate": [one["name"] for one in entry["coordinates"]]}
     for what, found in listed.items():
         names = [check_name(name, f"an {what}" if what == "array" else f"a {what}") for name in found]
-        if len(set(names)) < len(names):
-            raise InputError(f"the manifest names {what} {max(names, key=names.count)!r} twice.")
+        twice = first_repeated(names)
+        if twice is not None:
+            raise InputError(f"the manifest names {what} {twice!r} twice.")
     for one in entry["coordinates"]:
         if "names" not in one:
             raise InputError(f"the manifest does not spell out the names along {one['name']!r}.")

@@ -17,6 +17,7 @@ from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays, Tensor
 from modelweld.files.file_errors import AGAIN, size_of
 from modelweld.files.limits import MOST_TENSORS, MiB, most_expanded, spell_bytes
+from modelweld.inputs.repeated import first_repeated
 
 DIRECTORY_END = 22
 """Bytes of the record that ends a zip archive without a comment."""
@@ -77,9 +78,9 @@ def check_archive(path: Path, size: int) -> None:
         raise InputError(f"it is no zip archive, or damaged. {AGAIN}") from None
     if len(members) > MOST_TENSORS:
         raise InputError(f"it has {len(members):,} members, but at most {MOST_TENSORS:,} are read.")
-    names = [member.filename for member in members]
-    if len(set(names)) < len(names):
-        raise InputError(f"{max(names, key=names.count)!r} comes twice in it; which one is meant cannot be known.")
+    twice = first_repeated(member.filename for member in members)
+    if twice is not None:
+        raise InputError(f"{twice!r} comes twice in it; which one is meant cannot be known.")
     for member in members:
         parts = member.filename.replace("\\", "/").split("/")
         if ".." in parts or "" in parts or not member.filename.isprintable():

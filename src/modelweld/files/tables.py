@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import math
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
@@ -20,6 +21,7 @@ from modelweld.files.entries import NamedArrays
 from modelweld.files.file_errors import first_line, size_of
 from modelweld.files.limits import LARGEST_TABLE, MiB, most_expanded, spell_bytes
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.repeated import first_repeated
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray
@@ -104,8 +106,8 @@ def _number(cell: str, line: int, column: str) -> float:
 
 
 def _check_columns(names: list[str]) -> None:
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None and twice != "":
+    twice = first_repeated(name for name in names if name != "")
+    if twice is not None:
         raise InputError(f"column {twice!r} comes twice; which one is meant cannot be known.")
     if "" in names or "__index_level_0__" in names:
         raise InputError("a column has no name: row numbers? Write the table without (index=False, row.names=FALSE).")
@@ -126,10 +128,10 @@ def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[
     if not len(numbers):
         raise InputError("it has no rows. One row per parameter is needed.")
     features = [name for name in columns if name not in COUNT]
-    at = [columns.index(name) for name in features]
+    at = [i for i, name in enumerate(columns) if name not in COUNT]
     result = []
-    for site in dict.fromkeys(sites) if sites is not None else [""]:
-        own = numbers if sites is None else numbers[[s == site for s in sites]]
+    for site, rows in _rows_of(sites, len(numbers)).items():
+        own = numbers[rows]
         values = own[:, at]
         named: NamedArrays = {"values": np.nan_to_num(values, nan=0.0), "features": features, "site": site}
         if np.isnan(values).any():
@@ -138,6 +140,16 @@ def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[
             named["counts"] = own[:, columns.index(counted[0])]
         result.append(named)
     return result
+
+
+def _rows_of(sites: list[str] | None, total: int) -> dict[str, list[int] | slice]:
+    """Which rows are whose; all are of one site without a name where no column says."""
+    if sites is None:
+        return {"": slice(total)}
+    rows: defaultdict[str, list[int]] = defaultdict(list)
+    for i, site in enumerate(sites):
+        rows[site].append(i)
+    return {**rows}
 
 
 def read_parquet(path: Path) -> list[NamedArrays]:

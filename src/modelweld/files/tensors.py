@@ -35,6 +35,10 @@ KEY = "modelweld"
 """Of the manifest among the words for people."""
 
 
+MOST_ENTRIES = 2**60
+"""Of a tensor, an axis of none counted as one: what numpy can count in bytes."""
+
+
 class Place(NamedTuple):
     """Where a tensor lies: bytes counted from the end of the header."""
 
@@ -104,6 +108,8 @@ def _place(name: str, entry: object) -> Place:
     place = Place(DTYPES[dtype], tuple(shape), *offsets)
     if math.prod(place.shape) * np.dtype(place.dtype).itemsize != place.end - place.begin:
         raise InputError(f"its header gives tensor {name!r} another size than its shape {place.shape} has. {AGAIN}")
+    if math.prod(max(n, 1) for n in place.shape) >= MOST_ENTRIES:
+        raise InputError(f"its header gives tensor {name!r} a shape that cannot be, {place.shape}. {AGAIN}")
     return place
 
 

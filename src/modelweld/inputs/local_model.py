@@ -14,9 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError, OutOfRangeError
+from modelweld.inputs.repeated import first_repeated
 
 Array = NDArray[np.float64]
 Axes = tuple[str | None, ...]
+
+SMALLEST_BESIDE = 1e-200
+"""Of positive variances and weights: what is smaller cannot be divided by. Squares of differences of 1e-100."""
 
 LARGEST_VALUE = 1e120
 """Evidences add squares of up to 1e60 values: sums of 1e300 still fit in a float64."""
@@ -182,8 +186,8 @@ def _check_names(
     result = {}
     for coordinate, names in coordinates.items():
         result[coordinate] = tuple(map(str, names))
-        if len(set(result[coordinate])) < len(result[coordinate]):
-            twice = next(name for name in result[coordinate] if result[coordinate].count(name) > 1)
+        twice = first_repeated(result[coordinate])
+        if twice is not None:
             raise InputError(f"{where}: names along {coordinate!r} must differ; {twice!r} comes more than once.")
     unknown = sorted(set(partial) - set(result))
     if unknown:
@@ -232,6 +236,11 @@ def _beside(given: Any, array: Array, where: str) -> Array:
     value = check_values(given, where)
     if (value < 0).any():
         raise InputError(f"{where}: must not be negative; found {value.min():g}.")
+    if ((value > 0) & (value < SMALLEST_BESIDE)).any():
+        found = value[value > 0].min()
+        raise InputError(
+            f"{where}: must be zero or at least {SMALLEST_BESIDE:g}; found {found:g}. Say zero, or change units."
+        )
     if value.shape != array.shape[: value.ndim]:
         raise InputError(
             f"{where}: must be a number or have the shape of the array, {array.shape}, or of its leading axes; "

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.families.math.start import NOISE_FLOOR
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
@@ -32,8 +33,10 @@ def pooled_covariances(y: Array, labels: Index) -> tuple[Array, Array]:
 
 
 def frame_of(within: Array, between: Array) -> Array:
-    """T with T' within T = 1 and T' between T diagonal."""
+    """T with T' within T = 1 and T' between T diagonal; noise is never nothing, even where values coincide."""
     from scipy.linalg import eigh
 
-    _, T = eigh(between, within)
+    scale = np.diagonal(within) + np.diagonal(between)
+    least = NOISE_FLOOR * np.where(scale > 0, scale, max(scale.max(), np.finfo(float).tiny))
+    _, T = eigh(between, within + np.diag(least))
     return np.asarray(T)

@@ -117,13 +117,12 @@ def usable_variance(origin: Array, total: Array, values: Array, pooled: bool) ->
     """Variances (D,), pooled if asked, with constant dimensions given the scale of the others."""
     rounding = np.square(4 * np.finfo(float).eps * np.abs(origin))
     varies = total > rounding
+    if total.max() < SMALLEST_RANGE**2 and 0 < (difference := np.ptp(values)) < SMALLEST_RANGE:
+        raise InputError(
+            f"the values differ by {difference:g} at most, too little for their squares to be represented; "
+            "change the units (multiply all values)."
+        )
     if not varies.any():
-        low, high = values.min(), values.max()
-        if 0 < high - low < SMALLEST_RANGE:
-            raise InputError(
-                f"the values differ by {high - low:g} at most, too little for their squares to be represented; "
-                "change the units (multiply all values)."
-            )
         scale = float(np.square(origin).max())
         return np.full(1 if pooled else len(total), scale if scale > 0 else 1.0)
     typical = total[varies].mean()

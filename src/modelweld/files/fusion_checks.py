@@ -1,0 +1,41 @@
+"""Whether the parts of a loaded fusion can answer: families and prior are asked once, so that nothing fails later."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.files.file_errors import AGAIN
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Key, Stack, stack_arrays
+from modelweld.matching.result import Matching
+from modelweld.matching.sets import stack_of
+
+
+def check_answers(given: Sequence[LocalModel] | Sequence[Array], matchings: Mapping[str, Matching]) -> None:
+    """Refuse families whose hyperparameters are of other values than the sites sent, and priors without odds."""
+    for set_name, matching in matchings.items():
+        for key in matching.families:
+            if not _answers(_stack(given, key, set_name, matchings), key, matching):
+                raise InputError(f"its family of {key!r} is not one of what the sites sent. {AGAIN}")
+        prior = matching.prior
+        if prior is not None and not np.isfinite(prior.as_probability().steps(len(matching.offsets) - 1)).all():
+            raise InputError(f"the prior of set {set_name!r} has no odds. {AGAIN}")
+
+
+def _stack(
+    given: Sequence[LocalModel] | Sequence[Array], key: Key, set_name: str, matchings: Mapping[str, Matching]
+) -> Stack:
+    models = [model for model in given if isinstance(model, LocalModel)]
+    return stack_of(models, key, set_name, matchings) if models else stack_arrays(given)
+
+
+def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
+    """Whether the family of this key scores the first of these values, and places it among the global ones."""
+    first = stack.take(slice(1), np.array([0, len(stack.values[:1])]))
+    family = matching.families[key]
+    rows = family.rows(first.values, first.variance, first.weight)
+    wide = key not in matching.values or matching.values[key].shape[1:] == family.estimate(rows).shape[1:]
+    return wide and bool(np.isfinite(family.log_evidence(rows)).all())

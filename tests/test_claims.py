@@ -1,0 +1,59 @@
+"""A site's claims about itself are bounded in what they can do."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld import LocalModel
+from modelweld.kinds.mixture import mixture
+from modelweld.screening.claims import HEAVIEST, bound_claims
+
+
+def _site(values, weight):
+    return LocalModel({"v": values}, {"v": ("atom", None)}, weight={"v": weight})
+
+
+@pytest.fixture
+def places():
+    return np.random.default_rng(0).normal(0, 4, (6, 4))
+
+
+def _honest(places, weight, number=9):
+    rng = np.random.default_rng(1)
+    return [_site(places + rng.normal(0, 0.3, places.shape), weight) for _ in range(number)]
+
+
+@pytest.mark.parametrize("claim", [1e8, 1e18, 1e60, 1e119])
+def test_a_boundless_weight_breaks_nothing(places, claim):
+    rng = np.random.default_rng(2)
+    liar = _site(places + rng.normal(0, 0.3, places.shape), claim)
+    with pytest.warns(modelweld.OutlierWarning, match="site '9': weights of 'v'"):
+        fusion = modelweld.fuse([*_honest(places, 100.0), liar])
+    assert len(places) == fusion.K
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e6])
+def test_weights_are_compared_with_those_of_other_sites_alone(places, scale):
+    sites = _honest(places, scale)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert bound_claims(sites, [site.site for site in sites]) == sites
+
+
+@pytest.mark.parametrize(("times", "bounded"), [(0.9 * HEAVIEST, False), (1.1 * HEAVIEST, True)])
+def test_weights_up_to_the_bound_stay(places, times, bounded):
+    sites = [*_honest(places, 3.0), _site(places, 3.0 * times)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if bounded else "error")
+        found = bound_claims(sites, list(map(str, range(10))))[-1].weight["v"].max()
+    assert found == pytest.approx(3.0 * min(times, HEAVIEST))
+
+
+def test_a_boundless_count_leaves_the_others_a_voice():
+    sites = [mixture([[0.0], [9.0]], [[1.0], [1.0]], [50.0, 50.0], counted=True, site=f"s{j}") for j in range(9)]
+    sites.append(mixture([[0.0], [9.0]], [[1.0], [1.0]], [1e18, 1.0], counted=True, site="liar"))
+    with pytest.warns(modelweld.OutlierWarning, match="site 'liar': 'counts' up to"):
+        fused = modelweld.fuse(sites, twins="independent").fused()
+    assert np.min(fused.arrays["counts"]) > 400  # nine times fifty
