@@ -54,11 +54,12 @@ def _bounds(claims: Sequence[ArrayLike | None], what: str, names: Sequence[str])
         return {}
     typical = float(np.quantile(positive, 0.5, method="lower"))
     most = HEAVIEST * typical
-    for j in np.flatnonzero(claimed > most):
+    beyond = np.flatnonzero(claimed > most).tolist()
+    for j in beyond:
         warn_user(
             f"site {names[j]!r}: {what} up to {claimed[j]:.3g}, and {typical:.3g} at a typical site: they are counted "
             f"as {most:.3g} at most, so that no site decides alone. Ask its owner what they are; those of all sites "
             "must count the same thing.",
             OutlierWarning,
         )
-    return {int(j): most for j in np.flatnonzero(claimed > most)}
+    return dict.fromkeys(beyond, most)
