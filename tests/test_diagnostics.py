@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, fuse
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, OutlierWarning, fuse
 from modelweld.diagnostics.merge_value import gain_of_site, gain_over_apart
 from modelweld.diagnostics.sites import diagnose, worth_merging
 from modelweld.matching.board import Board
@@ -230,7 +230,9 @@ def test_a_site_that_claims_a_huge_weight_is_named():
         for j in range(12)
     ]
     family = Gaussian(mean=0.0, noise=0.25, spread=25.0, learning="nothing")
-    found = diagnose(fuse(models, family))
+    with pytest.warns(OutlierWarning, match="'s3': weights of 'v' up to 1e\\+12"):
+        fusion = fuse(models, family)
+    found = diagnose(fusion)
     assert max(found, key=lambda d: d.influence).site == "s3"
     assert found[3].warning
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -119,3 +120,32 @@ def _ask(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
         for row in zip(*columns.values(), strict=True)
     ]
     return list(columns), lines
+
+
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""First characters by which spreadsheets know a formula."""
+
+
+def csv_text(lines: Sequence[Sequence[str]]) -> str:
+    r"""A table as text; words that a spreadsheet would run, such as the name a stranger gave a class, are quoted.
+
+    Examples
+    --------
+    >>> print(csv_text([["label", "score"], ["=1+1", "-2.5"]]))
+    label,score
+    '=1+1,-2.5
+    <BLANKLINE>
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([_harmless(cell) for cell in line] for line in lines)
+    return text.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    if not cell.startswith(FORMULAS):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell

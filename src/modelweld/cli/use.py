@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Annotated
 
@@ -71,7 +70,7 @@ def apply(
 ) -> None:
     """Use the fused model on a table: a label for each row, and a score where the model gives one."""
     from modelweld.cli.paths import fusion_of
-    from modelweld.cli.points import ask_model, read_points
+    from modelweld.cli.points import ask_model, csv_text, read_points
     from modelweld.cli.words import names_in
     from modelweld.files.new_file import check_free, whole_file
 
@@ -83,9 +82,10 @@ def apply(
         model = found.model(how, features=names)
         columns = names or found.models[0].coordinates.get("feature")
         header, lines = ask_model(model, read_points(data, columns))
+    text = csv_text([header, *lines])
     if out is None:
-        result("\n".join(",".join(line) for line in [header, *lines]))
+        result(text.removesuffix("\n"))
         return
-    with whole_file(out, force=force) as part, part.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *lines])
+    with whole_file(out, force=force) as part:
+        part.write_text(text, encoding="utf-8", newline="")
     say(f"{len(lines)} rows written to {out}")

@@ -36,6 +36,7 @@ from modelweld.federate.payload import packed, unpacked
 from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
 from modelweld.files import save
 from modelweld.files.file_errors import first_line
+from modelweld.files.new_file import whole_file
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
@@ -164,7 +165,8 @@ class FuseController(Controller):
             self.log_info(fl_ctx, f"{fusion}. {self.answers}")
             self.broadcast_and_wait(give, fl_ctx, joined, min_responses=0, abort_signal=abort_signal)
         finally:
-            (folder / ROUND).write_text(json.dumps(self.answers.told(), indent=2), encoding="utf-8")
+            with whole_file(folder / ROUND, force=True) as part:
+                part.write_text(json.dumps(self.answers.told(), indent=2), encoding="utf-8")
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
         """Nothing to tidy up."""

@@ -10,7 +10,7 @@ from modelweld.errors import InputError
 from modelweld.federate.round import Answers
 from modelweld.files import save
 from modelweld.files.fusion_file import content_of
-from modelweld.files.new_file import check_free
+from modelweld.files.new_file import check_free, whole_file
 from modelweld.fusion import Fusion
 from modelweld.report import numbers_of, page_of
 
@@ -65,4 +65,5 @@ class Outcome:
     def tell(self, answers: Answers) -> None:
         """Write who answered, who is missing or late, and what was refused."""
         text = json.dumps(answers.told(), indent=2, ensure_ascii=False) + "\n"
-        (self.folder / ROUND).write_text(text, encoding="utf-8")
+        with whole_file(self.folder / ROUND, force=True) as part:
+            part.write_text(text, encoding="utf-8")

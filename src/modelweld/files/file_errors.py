@@ -12,6 +12,7 @@ from modelweld.errors import InputError
 from modelweld.files.limits import LARGEST_FILE, spell_bytes
 
 AGAIN = "Ask the site to send it again."
+FAULT = "It may be damaged; if it is not, this is a fault of modelweld's: please report it."
 BEGINNINGS = {
     b"PK\x03\x04": ("a zip archive (npz, skops)", ".npz"),
     b"\x93NUMPY": ("an npy file", ".npy"),
@@ -44,7 +45,7 @@ def naming(path: Path | str) -> Iterator[None]:
         raise
     except Exception as wrong:
         cause = f"{type(wrong).__name__}: {first_line(wrong)}"
-        raise InputError(f"{str(path)!r}: it cannot be used ({cause}). {AGAIN}") from wrong
+        raise InputError(f"{str(path)!r}: it cannot be used ({cause}). {FAULT}") from wrong
 
 
 def first_line(wrong: Exception) -> str:
