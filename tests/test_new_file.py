@@ -18,9 +18,14 @@ def _write(path, text="new", **options):
 def test_a_writer_that_fails_leaves_the_old_file(tmp_path):
     path = tmp_path / "page.html"
     _write(path, "old")
-    with pytest.raises(InputError, match="disk"), whole_file(path, force=True) as part:
-        part.write_text("ne")
-        raise OSError(28, "no space left on disk")
+
+    def fill_the_disk():
+        with whole_file(path, force=True) as part:
+            part.write_text("ne")
+            raise OSError(28, "no space left on disk")
+
+    with pytest.raises(InputError, match="disk"):
+        fill_the_disk()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["page.html"]
 
