@@ -121,6 +121,22 @@ def test_states_of_a_chain_may_lack_features():
     assert np.allclose(fused.arrays["variances"], whole.arrays["variances"], atol=0.1)
 
 
+def test_variances_with_a_lack_go_with_covariances():
+    whole = fuse([site(0), site(1), site(2, full=False)])
+    lacking = fuse([site(0), site(1), read(site(2, ["age", "mass"], full=False), lacks=["height"])])
+    assert np.allclose(lacking.fused("moments").arrays["means"], whole.fused("moments").arrays["means"], atol=0.1)
+    chains = []
+    for j, name in enumerate(["covariances", "variances"]):
+        spreads = np.stack([np.eye(2)] * 2) if j == 0 else np.ones((2, 2))
+        emissions = {"means": np.array([[0.0, 0.0], [9.0, 9.0]]) + 0.1 * j, name: spreads}
+        chain = hmm(np.full((2, 2), 20.0), np.ones(2), np.full(2, 40.0), emissions, counted=True, features=["x", "y"])
+        chains.append(chain.with_(site=str(j)))
+    full = read(chains[0].with_(coordinates={"feature": ["x", "z"]}), lacks=["y"])
+    fused = fuse([full, read(chains[1], lacks=["z"])]).fused()
+    assert np.linalg.eigvalsh(fused.arrays["covariances"]).min() > 0
+    assert np.allclose(fused.arrays["means"], [[0.05, 0.1, 0.0], [9.05, 9.1, 9.0]], atol=0.2)
+
+
 def test_k_means_may_lack_features():
     rng = np.random.default_rng(0)
     X = [np.concatenate([c + rng.normal(size=(40, 3)) for c in CENTRES]) for _ in range(3)]
