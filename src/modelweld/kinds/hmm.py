@@ -27,7 +27,7 @@ from modelweld.inputs.stack import Index
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
 from modelweld.kinds.hmm_states import are_correlated, are_merged, are_scarce, weigh_states
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture_components import diagonals, merge_components, parameters, squared_errors
+from modelweld.kinds.mixture_components import diagonals, merge_components, parameters, squared_errors, weight_pairs
 from modelweld.kinds.mixture_lacking import complete, seen_features
 from modelweld.kinds.nominal import count_bare, resolution
 from modelweld.kinds.pictures import Transitions
@@ -293,7 +293,8 @@ def _with_covariances(model: LocalModel, *, beside: bool) -> LocalModel:
     for name in ["variances"] if beside else [name for name in emissions if name.endswith("variances")]:
         spreads = emissions[name] if beside else emissions.pop(name)
         emissions[name.replace("variances", "covariances")] = spreads[..., None, :] * np.eye(spreads.shape[-1])
-    return _again(model, emissions).with_(variance=model.variance, weight=model.weight)
+    weight = {**(model.weight if beside else {}), **weight_pairs(model.weight)}
+    return _again(model, emissions).with_(variance=model.variance, weight=weight)
 
 
 def _again(model: LocalModel, emissions: Mapping[str, Array]) -> LocalModel:

@@ -27,6 +27,7 @@ from modelweld.kinds.mixture_components import (
     parameters,
     squared_errors,
     squares,
+    weight_pairs,
 )
 from modelweld.kinds.mixture_density import nearest
 from modelweld.kinds.mixture_lacking import stack_components
@@ -145,11 +146,8 @@ class Mixture(Kind):
             means, spreads, counts = parameters(model)
             if spreads.ndim == 2:
                 full = spreads[:, None, :] * np.eye(spreads.shape[1])
-                seen = {name: w for name, w in model.weight.items() if name != "variances"}
-                if "variances" in model.weight:
-                    own = np.asarray(model.weight["variances"])
-                    seen["covariances"] = own[:, :, None] * own[:, None, :]
-                model = _again(model, means, full, counts).with_(variance=model.variance, weight=seen)
+                weight = weight_pairs(model.weight)
+                model = _again(model, means, full, counts).with_(variance=model.variance, weight=weight)
             result.append(model)
         return result
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
@@ -56,3 +59,18 @@ def merge_components(means: Array, spreads: Array, counts: Array, labels: Index)
 def squares(off: Array, ndim: int) -> Array:
     """Outer products of offsets, or their diagonals."""
     return off * off if ndim == 2 else off[:, :, None] * off[:, None, :]
+
+
+def weight_pairs(weight: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
+    """Weights of a model whose variances become covariances: a pair of features was seen if both were.
+
+    Examples
+    --------
+    >>> np.asarray(weight_pairs({"variances": [[1.0, 0.0]]})["covariances"]).tolist()
+    [[[1.0, 0.0], [0.0, 0.0]]]
+    """
+    found = {name: values for name, values in weight.items() if name != "variances"}
+    if "variances" in weight:
+        own = np.asarray(weight["variances"])
+        found["covariances"] = own[:, :, None] * own[:, None, :]
+    return found

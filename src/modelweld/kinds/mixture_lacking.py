@@ -131,9 +131,7 @@ def _condition(means: Array, spreads: Array, rows: Index, own: Flags, centre: Ar
         return
     B = spread[np.ix_(u, o)] @ np.linalg.pinv(spread[np.ix_(o, o)], hermitian=True)
     left = spread[np.ix_(u, u)] - B @ spread[np.ix_(o, u)]
-    for i in rows:
-        seen = spreads[i][np.ix_(o, o)]
-        means[i, u] = centre[u] + B @ (means[i, o] - centre[o])
-        spreads[i][np.ix_(u, o)] = B @ seen
-        spreads[i][np.ix_(o, u)] = (B @ seen).T
-        spreads[i][np.ix_(u, u)] = left + B @ seen @ B.T
+    across = B @ spreads[np.ix_(rows, o, o)]
+    means[np.ix_(rows, u)] = centre[u] + (means[np.ix_(rows, o)] - centre[o]) @ B.T
+    spreads[np.ix_(rows, u, o)], spreads[np.ix_(rows, o, u)] = across, np.swapaxes(across, 1, 2)
+    spreads[np.ix_(rows, u, u)] = left + across @ B.T
