@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import modelweld
-from modelweld.studies import demo, hospitals
+from modelweld.studies import demo, held_out, hospitals
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +79,61 @@ def test_page_names_the_hospitals_and_fits(result):
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_runs_as_a_program_into_a_pipe_that_knows_ascii_only():
+def test_what_is_held_out_is_never_learned_from():
+    patients = held_out._load("va")
+    train, held = held_out._divide(patients, np.random.default_rng(0))
+    assert len(held.X) == len(patients.X) // 3
+    both = np.concatenate([np.column_stack([part.X, part.ill]) for part in (train, held)])
+    everyone = np.column_stack([patients.X, patients.ill])
+    np.testing.assert_array_equal(both[np.lexsort(both.T)], everyone[np.lexsort(everyone.T)])
+
+
+def test_ill_patients_are_added_through_the_matching():
+    train = [held_out._load(hospital) for hospital in ("cleveland", "va")]
+    own = [held_out._fit(part, 0) for part in train]
+    fused = held_out._fused(own, train)
+    risk = np.concatenate([fused.groups.predict_proba(part.X) @ fused.share_ill for part in train])
+    assert 0 < risk.min() < risk.max() < 1
+    assert risk.mean() == pytest.approx(np.concatenate([part.ill for part in train]).mean(), abs=0.05)
+    scores = fused.score(train[0])
+    np.testing.assert_allclose(scores[:, 0], fused.density.score_samples(train[0].X))
+    np.testing.assert_allclose(scores[:, 1], (risk[: len(scores)] - train[0].ill) ** 2)
+
+
+SCORES = {name: held_out.Score(-14.0 - 0.1 * i, 0.2 + 0.1 * i) for i, name in enumerate(("own", "another's", "pooled"))}
+
+
+@pytest.mark.parametrize(
+    ("fused", "home", "away"), [(-13.5, "is better by 0.50", "better"), (-15.0, "buys nothing", "worse")]
+)
+def test_it_says_which_way_it_came_out(result, fused, home, away):
+    scores = {**SCORES, "fused": held_out.Score(fused, 0.25)}
+    console = Console(width=100, file=StringIO())
+    demo.show(result, console, held_out.HeldOut(scores, scores))
+    text = " ".join(console.file.getvalue().split())
+    assert home in text
+    assert f"Elsewhere it is {away} than another hospital's" in text
+
+
+def test_the_table_of_groups_is_the_fusions(result):
+    table, text = result.fusion.table(), page(result)
+    for k, row in enumerate(np.asarray(table.whole_counts)):
+        (line,) = [line.split() for line in text.splitlines() if line.split()[:1] == [str(k)]]
+        assert line[1:5] == ["-" if np.isnan(n) else f"{n:.0f}" for n in row]
+        assert line[6] == f"{table.means[k, 0]:.0f}"
+
+
+def test_runs_as_a_program_into_a_pipe_that_knows_ascii_only(tmp_path):
     run = subprocess.run(
         [sys.executable, "-W", "error", "-m", "modelweld.studies.demo"],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     )
     assert "Budapest" in run.stdout
+    assert "error of risk" in run.stdout
+    assert "hospitals.html" in run.stdout
+    assert "patients" in (tmp_path / "hospitals.html").read_text(encoding="utf-8")
     assert run.stderr == ""

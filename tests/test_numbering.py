@@ -23,6 +23,8 @@ CENTRES = RNG.normal(0, 15, (5, 3))
 HELD = [RNG.permutation(5)[:n] for n in (3, 4, 5, 4)]
 DATA = [np.concatenate([RNG.normal(CENTRES[k], 1.0, (40 + 10 * k, 3)) for k in held]) for held in HELD]
 
+WORDS = [f"w{i}" for i in range(24)]
+
 FITTED = {
     "full": lambda K: GaussianMixture(K, random_state=0),
     "diagonal": lambda K: GaussianMixture(K, covariance_type="diag", random_state=0),
@@ -54,18 +56,21 @@ def test_a_sites_points_have_the_numbers_of_its_labels(fusion, how):
         assert fusion.counts[number] == sum(k in held for held in HELD)
 
 
-@pytest.mark.parametrize("how", hows()["topics"])
-def test_texts_of_a_topic_have_its_number(how):
+@pytest.fixture(scope="module")
+def texts():
     rng = np.random.default_rng(0)
     topics = np.kron(np.eye(4), np.ones(6)) + 0.01
     topics /= topics.sum(1, keepdims=True)
-    texts = [rng.multinomial(60, topics[rng.permutation(4)[:3].repeat(30)]) for _ in range(4)]
-    words = [f"w{i}" for i in range(24)]
-    fits = [LatentDirichletAllocation(3, random_state=0, max_iter=20).fit(X) for X in texts]
-    fusion = modelweld.fuse([modelweld.read(fit, features=words) for fit in fits])
-    model = fusion.model(how)
-    for k, own in enumerate(fusion.table().words):
-        text = np.isin(words, own[:6]) * 20.0
+    drawn = [rng.multinomial(60, topics[rng.permutation(4)[:3].repeat(30)]) for _ in range(4)]
+    fits = [LatentDirichletAllocation(3, random_state=0, max_iter=10).fit(X) for X in drawn]
+    return modelweld.fuse([modelweld.read(fit, features=WORDS) for fit in fits])
+
+
+@pytest.mark.parametrize("how", hows()["topics"])
+def test_texts_of_a_topic_have_its_number(texts, how):
+    model = texts.model(how)
+    for k, own in enumerate(texts.table().words):
+        text = np.isin(WORDS, own[:6]) * 20.0
         assert model.transform(text[None]).argmax() == k
 
 

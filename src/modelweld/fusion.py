@@ -246,14 +246,17 @@ class Fusion(Questions):
 
         return groups_of(self, set_name, confidence=confidence)
 
-    def report(self, path: str | os.PathLike[str], title: str = "Fusion report", *, force: bool = False) -> Path:
+    def report(
+        self, path: str | os.PathLike[str], title: str = "Fusion report", *, force: bool = False, draws: bool = True
+    ) -> Path:
         """Write one self-contained HTML page: what was fused, how sure that is, and what to look at.
 
-        A file that is there already is replaced with `force` alone.
+        A file that is there already is replaced with `force` alone. Without `draws` it is written at once: confidences
+        then take all other matches to be right, and means have standard errors instead of intervals.
         """
         from modelweld.report import write_report
 
-        return write_report(self, path, title, force=force)
+        return write_report(self, path, title, force=force, draws=draws)
 
     @property
     def plot(self) -> Plot:

@@ -29,8 +29,8 @@ MOST_NOTES = 500
 """Parameters set aside, or in pieces, that are listed one by one."""
 
 
-def stated_confidence(fusion: Fusion, name: str, notes: list[str]) -> Confidence | None:
-    """How sure each match is; None with a note if it cannot be said."""
+def stated_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
+    """How sure each match is, from `draws` where these are affordable; None with a note if it cannot be said."""
     matching = fusion.matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
         notes.append(
@@ -39,7 +39,7 @@ def stated_confidence(fusion: Fusion, name: str, notes: list[str]) -> Confidence
         )
         return None
     try:
-        return fusion.confidence(name)
+        return fusion.confidence(name, None if draws else "conditional")
     except InputError as error:
         notes.append(f"Confidences are left out: {error}")
         return None

@@ -191,7 +191,7 @@ function picture() {
       for (let t = 0; t <= 48; t++) { const [p, q] = [2 * Math.cos(t * Math.PI / 24), 2 * Math.sin(t * Math.PI / 24)];
         c.lineTo(x + u * p * kx, y - (v * p + w * q) * ky); }
       c.stroke();
-      if (fused) { c.globalAlpha *= 0.1; c.fill(); }
+      if (fused) { c.globalAlpha *= Q.atoms.labels.length > 12 ? 0.04 : 0.1; c.fill(); }
     } else { const share = (G.values[i] - low) / (high - low || 1); c.arc(x, y, fused ? 6.5 : 3, 0, 7);
     c.globalAlpha *= 0.12 + 0.88 * share; c.fill(); c.globalAlpha = fused ? 1 : 0.4; c.stroke(); }
   });

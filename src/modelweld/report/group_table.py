@@ -103,9 +103,7 @@ class GroupTable:
         """Points at each site as whole numbers, rounded so that those of a site add up; shares and NaN as they are."""
         if self.counts is None or self.are_shares:
             return self.counts
-        known = np.isfinite(self.counts)
-        sums = np.rint(np.cumsum(np.where(known, self.counts, 0.0), axis=0))
-        return np.where(known, np.diff(sums, axis=0, prepend=0.0), np.nan)
+        return np.stack([whole_numbers(own) for own in self.counts.T], axis=1)
 
     @property
     def whole_points(self) -> Array | None:
@@ -203,6 +201,21 @@ class GroupTable:
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def whole_numbers(counts: Array) -> Array:
+    """Expected numbers as whole ones that add up: the largest remainders are rounded up; NaN stays.
+
+    Examples
+    --------
+    >>> whole_numbers(np.array([10.4, 20.3, 30.3])).tolist()
+    [11.0, 20.0, 30.0]
+    """
+    known = np.isfinite(counts)
+    found = np.where(known, np.floor(np.where(known, counts, 0.0)), np.nan)
+    left = int(np.rint(np.nansum(counts) - np.nansum(found)))
+    found[np.argsort(np.where(known, found - counts, np.inf), kind="stable")[:left]] += 1
+    return found
 
 
 def _decimals(means: Array, errors: Array) -> int:

@@ -99,7 +99,7 @@ function atoms() {
   $("groups-hint").textContent = groupsHint(shown.length, listed, all);
 }
 function groupsHint(features, listed, all) {
-  const G = S.groups, parts = [`${Word()}s are numbered from 0, as in fusion.labels${features || S.words ? " and modelweld apply" : ""}.`];
+  const G = S.groups, parts = [`${Word()}s are numbered from 0, as in fusion.labels${G.members ? " and modelweld apply" : ""}.`];
   if (all && !listed) parts.push(`Click a ${word()} for its ${G.counted} at every site.`);
   if (features) parts.push(`Large: the mean of what sites sent${G.members ? `, weighted by ${G.counted}` : ""}.`);
   if (features && G.low) parts.push(`Small: where the fused ${word()} lies with probability ${100 * G.level} %, the matching taken as uncertain too.`);

@@ -37,13 +37,16 @@ MOST_COLUMNS, MOST_VALUES = 40, 60_000
 and as much again for deviations); members' values are listed if they are not more."""
 
 
-def numbers_of(fusion: Fusion) -> Report:
+def numbers_of(fusion: Fusion, *, draws: bool = True) -> Report:
     """All that a report shows, as dicts, lists, numbers and words.
 
     Parameters
     ----------
     fusion : Fusion
         Any fusion, also a baseline's, which has no scores.
+    draws : bool
+        Whether matchings are drawn for confidences and intervals, which takes seconds, and is compiled at its first use
+        on a machine. Else confidences take all other matches to be right.
 
     Returns
     -------
@@ -84,7 +87,7 @@ def numbers_of(fusion: Fusion) -> Report:
         "settings": fusion.settings,
         "verdict": verdict,
         "picture": draw_picture(fusion, notes),
-        "sets": [_set(fusion, name, shown, notes) for name in fusion.matchings],
+        "sets": [_set(fusion, name, shown, notes, draws) for name in fusion.matchings],
         "notes": list(dict.fromkeys(notes)),
     }
 
@@ -98,14 +101,14 @@ def _choose_sites(sizes: Index, notes: list[str]) -> Index:
     return np.unique(np.linspace(0, J - 1, most).round().astype(np.int64))
 
 
-def _set(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> SetNumbers:
+def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool) -> SetNumbers:
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
     matching = fusion.matchings[name]
     labels, counts, K = matching.stacked_labels, matching.counts, matching.K
     values = gather_values(fusion, name)
     distance, spread = deviations(values, labels, counts)
     local, atoms, explained = plane(values, labels, K)
-    stated = stated_confidence(fusion, name, notes)
+    stated = stated_confidence(fusion, name, notes, draws=draws)
     sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     site_order, atom_order = order_by_likeness(matching.presence[shown], K)

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    fusion: Fusion, path: str | PathLike[str], title: str = "Fusion report", *, force: bool = False
+    fusion: Fusion,
+    path: str | PathLike[str],
+    title: str = "Fusion report",
+    *,
+    force: bool = False,
+    draws: bool = True,
 ) -> Path:
     """Write a fusion's report, one self-contained HTML file.
 
@@ -41,6 +46,8 @@ def write_report(
         Of the page.
     force : bool
         Whether to replace a file that is there already.
+    draws : bool
+        As in `numbers_of`: whether confidences and intervals are from draws.
 
     Returns
     -------
@@ -58,7 +65,7 @@ def write_report(
     from modelweld.report.numbers import numbers_of
 
     with whole_file(path, force=force) as part:
-        part.write_text(page_of(numbers_of(fusion), title), encoding="utf-8", newline="\n")
+        part.write_text(page_of(numbers_of(fusion, draws=draws), title), encoding="utf-8", newline="\n")
     return Path(path)
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index
+from modelweld.report.group_table import GroupTable, whole_numbers
+from modelweld.studies.held_out import HeldOut, measure
 from modelweld.studies.hospitals import COLUMNS, DemoResult, Flags, has_measured, run
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
+PAGE = "hospitals.html"
+"""The page that the demonstration writes where it is run."""
 
 WIDTH = 100
 """Columns of the page where nobody says how many there are."""
@@ -26,8 +31,8 @@ HEADLINE = """\
 No patient's record leaves a hospital: only the parameters of its model do."""
 
 
-def show(result: DemoResult, console: Console) -> None:
-    """Print what was sent and what it was fused to, for people.
+def show(result: DemoResult, console: Console, bought: HeldOut | None = None, page: Path | None = None) -> None:
+    """Print what was sent, what it was fused to and what that bought, for people.
 
     Parameters
     ----------
@@ -35,6 +40,10 @@ def show(result: DemoResult, console: Console) -> None:
         What to print.
     console : rich.console.Console
         Where to.
+    bought : HeldOut, optional
+        How well the models do on patients held out.
+    page : Path, optional
+        Where the page of the fusion was written.
 
     Examples
     --------
@@ -48,6 +57,12 @@ def show(result: DemoResult, console: Console) -> None:
         console.print(table)
     for sentence in _sentences(result):
         console.print(sentence, highlight=False)
+    if bought is not None:
+        console.print()
+        console.print(_held_out(bought))
+        console.print(_what_it_bought(bought), highlight=False)
+    if page is not None:
+        console.print(f"\nThe same as a page, with who has what and how sure that is: [bold]{page}[/]", highlight=False)
     console.print()
 
 
@@ -69,7 +84,9 @@ def _sent(result: DemoResult) -> Table:
 
 def _groups(result: DemoResult) -> Table:
     """The fused groups of patients: which hospitals have them, and what they are like."""
-    fusion = result.fusion
+    fusion, groups = result.fusion, result.fusion.table()
+    assert groups.counts is not None  # every hospital sends them
+    counts, decimals = np.asarray(groups.whole_counts), [digits for *_, digits in COLUMNS.values()]
     table = _table("The groups of patients they have between them")
     table.add_column("", justify="right", style="bold")
     for site in fusion.sites:
@@ -80,17 +97,58 @@ def _groups(result: DemoResult) -> Table:
     table.add_column("ill\n[dim]%[/]", justify="right")
     share_ill = fusion.total("ill") / fusion.total("counts")
     for k in range(fusion.K):
-        held = [labels == k for labels in fusion.labels]
-        sizes = [int(_patients(m)[h].sum()) for m, h in zip(result.models, held, strict=True)]
-        means = zip(_patients_means(result.models, held), COLUMNS.values(), strict=True)
         table.add_row(
-            str(k + 1),
-            *(str(size) if h.any() else "[dim]-[/]" for size, h in zip(sizes, held, strict=True)),
-            str(sum(sizes)),
-            *("[dim]-[/]" if np.isnan(mean) else f"{mean:.{digits}f}" for mean, (*_, digits) in means),
+            str(k),
+            *("[dim]-[/]" if np.isnan(n) else f"{n:.0f}" for n in counts[k]),
+            f"{np.nansum(counts[k]):.0f}",
+            *(_mean(mean, digits) for mean, digits in zip(groups.means[k], decimals, strict=True)),
             f"{100 * share_ill[k]:.0f}",
         )
     return table
+
+
+def _mean(mean: float, digits: int) -> str:
+    return "[dim]-[/]" if np.isnan(mean) else f"{mean:.{digits}f}"
+
+
+def _held_out(bought: HeldOut) -> Table:
+    """Scores of all models, at home and away."""
+    table = _table("What it bought, on patients held out (a third of each hospital's)")
+    table.add_column("", style="cyan")
+    for place in ("at a hospital\nthat took part", "at one\nthat did not"):
+        table.add_column(f"{place}\n[dim]log density[/]", justify="right")
+        table.add_column("\n\n[dim]error of risk[/]", justify="right")
+    rows = {
+        "its own model": ("own", None),
+        "another hospital's": (None, "another's"),
+        "the fused model": ("fused", "fused"),
+        "a model of all records": ("pooled", "pooled"),
+    }
+    for name, (home, away) in rows.items():
+        found = [home and bought.home[home], away and bought.away[away]]
+        cells = [(f"{s.log_density:.2f}", f"{s.brier:.3f}") if s else ("[dim]-[/]",) * 2 for s in found]
+        table.add_row(name, *cells[0], *cells[1])
+    return table
+
+
+def _what_it_bought(bought: HeldOut) -> str:
+    """The same in a sentence or two, whichever way it came out."""
+    home, away = bought.home, bought.away
+    gain = home["fused"].log_density - home["own"].log_density
+    least = home["own"].log_density - home["pooled"].log_density
+    at_home = (
+        f"At home the fused model is better by {gain:.2f} nats per patient"
+        if gain > 0
+        else f"At home fusing buys nothing: each hospital's own model is better by {-gain:.2f} nats per patient"
+        + (", and so it is than one of all records: hospitals differ" if least > 0 else "")
+    )
+    gain = away["fused"].log_density - away["another's"].log_density
+    error, borrowed, pooled = (away[name].brier for name in ("fused", "another's", "pooled"))
+    elsewhere = (
+        f"Elsewhere it is {'better' if gain > 0 else 'worse'} than another hospital's by {abs(gain):.2f} nats, and the "
+        f"risk it tells has an error of {error:.2f}, not {borrowed:.2f} (Brier score; {pooled:.2f} with all records)"
+    )
+    return f"{at_home}. [bold]{elsewhere}.[/]"
 
 
 def _sentences(result: DemoResult) -> list[str]:
@@ -109,28 +167,31 @@ def _sentences(result: DemoResult) -> list[str]:
         f"{everywhere} of these by all, and {fusion.K - shared} found at one hospital alone.",
         f"From hospital to hospital the mean of a group moves by about {', '.join(moves)}. This is learned, and is "
         f"beyond what the hospitals' own errors explain (taken {trust:.1f} times as large as stated; learned too).",
+        *_leaning(fusion.table()),
         "Ill means that heart disease was diagnosed. The diagnosis rode along: no fit and no match used it.",
         f"{result.numbers_sent} numbers travelled, in place of {measurements:,} measurements of "
         f"{sum(result.patients)} patients.",
     ]
 
 
+def _leaning(groups: GroupTable) -> list[str]:
+    """Where fused values differ visibly from patients' means."""
+    apart = [
+        f"{name} {groups.fused[k, d]:.{digits}f} in group {k}"
+        for k, d in np.argwhere(groups.differs).tolist()
+        for name, _, _, digits in [list(COLUMNS.values())[d]]
+    ]
+    if not apart:
+        return []
+    return [
+        "Means are of the patients. A further hospital is expected to have somewhat other ones, nearer to all groups' "
+        f"mean: {', '.join(apart)}."
+    ]
+
+
 def _patients(model: LocalModel) -> Index:
-    """Expected numbers of patients as whole ones: rounded sums, so that they add up to all patients."""
-    sums = np.rint(np.cumsum(np.asarray(model.arrays["counts"])))
-    return np.asarray(np.diff(sums, prepend=0.0), dtype=np.int64)
-
-
-def _patients_means(models: Sequence[LocalModel], held: Sequence[Flags]) -> Array:
-    """What the patients of a group have measured on average (D,); NaN where no hospital that has them measured it.
-
-    The atom itself is not shown: it is what a further hospital is expected to find, nearer to all groups' mean.
-    """
-    pairs = list(zip(models, held, strict=True))
-    means = np.concatenate([np.asarray(model.arrays["means"])[own] for model, own in pairs])
-    patients = np.concatenate([np.outer(np.asarray(model.arrays["counts"])[own], _seen(model)) for model, own in pairs])
-    number = patients.sum(0)
-    return np.where(number > 0, (patients * means).sum(0) / np.where(number > 0, number, 1.0), np.nan)
+    """Expected numbers of patients as whole ones, which add up to all patients."""
+    return whole_numbers(np.asarray(model.arrays["counts"])).astype(np.int64)
 
 
 def _seen(model: LocalModel) -> Flags:
@@ -154,13 +215,15 @@ def _table(title: str) -> Table:
 
 
 def main() -> None:
-    """Run the demonstration and print it."""
+    """Run the demonstration, write its page and print it."""
     from rich.console import Console
 
     console = Console()
     # a pipe has no width, for which rich takes 80 columns: too few for the table
     width = min(console.width, WIDTH) if console.is_terminal else WIDTH
-    show(run(), Console(width=width))
+    result = run()
+    page = result.fusion.report(PAGE, "Four hospitals", force=True, draws=False)  # draws are compiled at first use
+    show(result, Console(width=width), measure(), page)
 
 
 if __name__ == "__main__":

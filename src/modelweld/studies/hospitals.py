@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.libraries import read
+
+if TYPE_CHECKING:
+    from sklearn.mixture import GaussianMixture
 
 Flags = NDArray[np.bool_]
 """Which rows, or which columns."""
@@ -174,24 +178,10 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
     >>> model.weight["means"][0]
     array([1., 0.])
     """
-    from sklearn.mixture import GaussianMixture
-
     complete, seen, kept = _complete(measured)
     centre, unit = complete.mean(axis=0), complete.std(axis=0)
     standard = (complete - centre) / unit  # starts are drawn by distance: columns must have one scale
-    fits = [
-        GaussianMixture(
-            L,
-            covariance_type="diag",
-            reg_covar=ACCURACY,
-            n_init=STARTS,
-            init_params="k-means++",
-            max_iter=500,
-            random_state=seed,
-        ).fit(standard)
-        for L in range(1, MOST_COMPONENTS + 1)
-    ]
-    best = min(fits, key=lambda fit: float(fit.bic(standard)))
+    best = best_mixture(standard, seed)
     belongs = best.predict_proba(standard)
     counts = belongs.sum(axis=0)
     names = list(NAMES.items())[: len(seen)]
@@ -212,6 +202,25 @@ def has_measured(model: LocalModel) -> Flags:
     """Which features a hospital has measured."""
     means = np.asarray(model.arrays["means"])
     return np.asarray(np.asarray(model.weight.get("means", np.ones(means.shape)))[0] > 0)
+
+
+def best_mixture(standard: Array, seed: int = 0, starts: int = STARTS) -> GaussianMixture:
+    """The mixture of diagonal components, of one and more, that the BIC likes best on columns of one scale."""
+    from sklearn.mixture import GaussianMixture
+
+    fits = [
+        GaussianMixture(
+            L,
+            covariance_type="diag",
+            reg_covar=ACCURACY,
+            n_init=starts,
+            init_params="k-means++",
+            max_iter=500,
+            random_state=seed,
+        ).fit(standard)
+        for L in range(1, MOST_COMPONENTS + 1)
+    ]
+    return min(fits, key=lambda fit: float(fit.bic(standard)))
 
 
 def _complete(measured: Array) -> tuple[Array, Flags, Flags]:
