@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.errors import UnitsWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel
@@ -82,7 +83,7 @@ def totals_of(model: LocalModel, means: Array, variances: Array, counts: Array) 
     return Totals(mean, deviation, points, len(means) if spherical else points, places, counts / counts.sum())
 
 
-def totals_of_values(values: Array, seen: Array | None = None) -> Totals | None:
+def totals_of_values(values: Array, seen: NDArray[np.bool_] | None = None) -> Totals | None:
     """Of plain values (L, D), where `seen`, by medians: one of them may be anything.
 
     Examples
