@@ -74,6 +74,26 @@ def test_what_is_set_aside_is_not_on_the_map():
     assert len(rings.get_offsets()) == fusion.K
 
 
+def test_two_features_are_the_axes_with_their_units_and_atoms_have_colours():
+    rng = np.random.default_rng(0)
+    atoms = np.array([[60.0, 140.0], [40.0, 110.0], [75.0, 170.0]])
+    coordinates = {"feature": ["age", "pressure"]}
+    sites = [
+        modelweld.LocalModel(
+            {"values": atoms[: 2 + (j == 0)] + rng.normal(0, 0.5, (2 + (j == 0), 2))},
+            {"values": ("atom", "feature")},
+            coordinates=coordinates,
+            facts={"units": {"age": "years"}},
+        )
+        for j in range(3)
+    ]
+    ax = Plot(modelweld.fuse(sites)).atoms()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("age (years)", "pressure")
+    rings = ax.collections[-1].get_edgecolors()
+    assert len({tuple(colour) for colour in rings}) == 3
+    assert np.allclose(rings[2, :3], 0x8A / 255)  # one site alone
+
+
 def test_an_order_that_is_none_is_refused(fusion):
     with pytest.raises(modelweld.InputError, match="order is"):
         Plot(fusion).sharing(order="random")

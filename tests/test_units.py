@@ -32,11 +32,16 @@ def models(factor=1.0, *, last=None, J=5, feature=4, **facts):
 
 def named(sites, **options):
     """What `fuse` says of units."""
+    return said_by(lambda: modelweld.fuse(sites, **options))
+
+
+def said_by(call):
+    """What a call that makes a fusion says of units."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        fusion = modelweld.fuse(sites, **options)
+        fusion = call()
     said = [str(w.message) for w in caught if w.category is UnitsWarning]
-    assert said == [reason for reason in fusion.matching.reasons if "than elsewhere" in reason]
+    assert said == [reason for reason in fusion.matching.reasons if "mean and deviation alike" in reason]
     return said
 
 
@@ -45,7 +50,7 @@ def named(sites, **options):
     [
         (1000, "times larger than elsewhere, mean and deviation alike: grams for kilograms?"),
         (1 / 1000, "times smaller than elsewhere, mean and deviation alike: kilograms for grams?"),
-        (7, "larger than elsewhere, mean and deviation alike: days for weeks?"),
+        (7, "larger than elsewhere, mean and deviation alike: mmHg for kPa, or days for weeks?"),
         (1 / 12, "smaller than elsewhere"),
         (30.4, "larger than elsewhere, mean and deviation alike: days for months?"),
     ],
@@ -121,8 +126,12 @@ def test_mean_and_deviation_must_agree(site, factor):
     assert all(one.factor == pytest.approx(factor, rel=0.1) for one in found)
 
 
-def test_of_two_sites_neither_is_named():
-    assert find_other_units(one_feature((20.0, 8.0), (20_000.0, 8_000.0))) == []
+def test_of_two_sites_both_are_named():
+    assert len(find_other_units(one_feature((20.0, 8.0), (20_000.0, 8_000.0)))) == 1
+    assert find_other_units(one_feature((20.0, 8.0), (50.0, 20.0))) == []
+    (said,) = named(models(1000.0, J=3)[1:])
+    assert "'site 1'" in said
+    assert "'site 2'" in said
 
 
 def test_sites_that_differ_widely_hide_a_small_factor_but_not_a_large_one():
@@ -130,3 +139,67 @@ def test_sites_that_differ_widely_hide_a_small_factor_but_not_a_large_one():
     assert find_other_units(one_feature(*wide, (55 * 7.0, 20 * 7.0))) == []
     (found,) = find_other_units(one_feature(*wide, (55_000.0 * 10, 20_000.0 * 10)))
     assert found.site == 5
+
+
+def centres(J, *, factor=1.0, seed=0):
+    """Plain values about places far from zero; the last site has one dimension in another unit."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal([70.0, 170.0, 30.0], [8.0, 9.0, 5.0], (8, 3))
+    sites = [atoms + rng.normal(0, 0.5, atoms.shape) for _ in range(J)]
+    sites[-1][:, 1] *= factor
+    return sites
+
+
+class Table:
+    """A table with named columns."""
+
+    columns = ("weight", "height", "age")
+
+    def __init__(self, values):
+        self.values = values
+
+    def to_numpy(self):
+        return self.values
+
+
+@pytest.mark.parametrize("J", [3, 6])
+def test_plain_values_too_by_number_or_by_name(J):
+    assert named(centres(J)) == []
+    (said,) = named(centres(J, factor=0.1))
+    assert said.startswith(f"site '{J - 1}': dimension 1 is about 10 times smaller")
+    assert "centimetres for millimetres?" in said
+    (said,) = named([Table(values) for values in centres(J, factor=0.1)])
+    assert f"site '{J - 1}': 'height' is about" in said
+    assert named(centres(J, factor=0.1), search="plain") == []
+
+
+def test_sites_that_differ_in_most_dimensions_are_another_matter():
+    sites = centres(6)
+    sites[-1] = sites[-1] * 10
+    assert named(sites) == []
+
+
+def test_a_site_that_is_added_is_compared():
+    *old, new = centres(5, factor=1000.0)
+    fusion = modelweld.fuse(old)
+    (said,) = said_by(lambda: fusion.add(new, site="late"))
+    assert said.startswith("site 'late': dimension 1")
+    assert said_by(lambda: fusion.add(centres(5)[-1])) == []
+
+
+STATIONS = [(22.0, 9.0, 12.0, 8.0), (31.0, 21.0, 6.0, 3.0), (3.0, -6.0, 14.0, 12.0), (14.0, 4.0, 10.0, 9.0)]
+
+
+def station(high, low, wide, narrow, *, factor=1.0, offset=0.0):
+    """Winter, spring and summer at a station; the second feature, nights, perhaps in other degrees."""
+    places = np.array([[high - wide, low - wide], [high, low], [high + wide, low + wide]], dtype=float)
+    places[:, 1] = factor * places[:, 1] + offset
+    deviation = np.sqrt([wide**2 * 2 / 3 + narrow**2, factor**2 * (wide**2 * 2 / 3 + narrow**2)])
+    return Totals(places.mean(0), deviation, 300, 300, places, np.ones(3) / 3)
+
+
+def test_degrees_are_found_by_the_other_features_of_unlike_stations():
+    clean = [station(*one) for one in STATIONS]
+    assert find_other_units(clean) == []
+    (found,) = find_other_units([*clean, station(20.0, 8.0, 11.0, 8.0, factor=1.8, offset=32.0)])
+    assert (found.site, found.feature, found.offset) == (4, 1, 32.0)

@@ -127,11 +127,13 @@ def measure(draw: Draw, model: str, rng: np.random.Generator, record: dict[str, 
     for name, site, feature, factor, offset, others in plant(draw, rng):
         spoilt = []
         for j, t in enumerate(clean):  # models behind scalers change as their features do
-            mean, deviation = t.mean.copy(), t.deviation.copy()
+            assert t.places is not None
+            mean, deviation, places = t.mean.copy(), t.deviation.copy(), t.places.copy()
             if (j == site) != others:
                 mean[feature] = factor * mean[feature] + offset
+                places[:, feature] = factor * places[:, feature] + offset
                 deviation[feature] *= factor
-            spoilt.append(Totals(mean, deviation, t.points, t.parts))
+            spoilt.append(t._replace(mean=mean, deviation=deviation, places=places))
         found = {(one.site, one.feature) for one in find_other_units(spoilt)}
         record[name].append((site, feature) in found)
         record["innocent"].append(bool(found - {(site, feature)}))

@@ -30,7 +30,7 @@ from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
 from modelweld.screening.claims import bound_claims
-from modelweld.screening.units import name_other_units
+from modelweld.screening.units import name_other_units, totals_of_stack
 from modelweld.threads import blas_threads, processors
 
 
@@ -203,13 +203,15 @@ def _fuse_arrays(
     family = Gaussian() if families is None else families
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
+    stack = stack_arrays(given)
+    units = name_other_units(totals_of_stack(stack), None, names) if plan.screen and family.has_places else ()
     try:
-        matching = match({"values": (stack_arrays(given), family)}, names, plan, rng)
+        matching = match({"values": (stack, family)}, names, plan, rng)
     except OutOfRangeError:
         for j, array in enumerate(given):  # the fast look at all values said no; say where
             check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
         raise
-    return Fusion(given, names, {"atom": matching}, settings)
+    return Fusion(given, names, {"atom": replace(matching, reasons=(*units, *matching.reasons))}, settings)
 
 
 def _fuse_models(

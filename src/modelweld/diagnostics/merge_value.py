@@ -42,7 +42,7 @@ class SiteVerdict:
     worth: bool | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MergeVerdict:
     """Whether fusing is worth it, in one sentence, and the same per site.
 
@@ -71,6 +71,17 @@ class MergeVerdict:
 
     def __str__(self) -> str:
         return self.sentence
+
+    def __repr__(self) -> str:
+        answer = {True: "yes", False: "no", None: "cannot be said"}[self.worth]
+        return f"<MergeVerdict: {answer}, p = {self.p_value:.2g}, {len(self.sites)} sites: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        from modelweld.inputs.notebook import html_table
+
+        header = ["site", "parameters", "shared", "gain", "p-value", ""]
+        rows = [[s.site, s.parameters, s.shared, s.gain, s.p_value, s.sentence] for s in self.sites]
+        return html_table(self.sentence, header, rows)
 
     @property
     def strangers(self) -> tuple[SiteVerdict, ...]:

@@ -137,6 +137,17 @@ class LocalModel:
         what = "LocalModel" + (f" of {self.site!r}" if self.site else "") + (f", {self.kind}" if self.kind else "")
         return f"<{what}: {', '.join(parts)}>"
 
+    def _repr_html_(self) -> str:
+        from modelweld.inputs.notebook import html_table
+
+        rows = []
+        for name, values in self.arrays.items():
+            named = zip(np.shape(values), self.axes[name], self.along[name], strict=True)
+            beside = [what for what in ("variance", "weight") if name in getattr(self, what)]
+            beside += ["rides along"] if name in self.riding else []
+            rows.append([name, " x ".join(f"{n} {a or c or ''}".strip() for n, a, c in named), ", ".join(beside)])
+        return html_table(repr(self).strip("<>").split(":")[0], ["array", "entries", ""], rows)
+
     def with_(self, **changes: Any) -> LocalModel:
         """The same model with other fields; arrays, variances and weights that are not named stay.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from modelweld.errors import InputError
 from modelweld.inputs.alignment import check_models
 from modelweld.inputs.lacking import spell_lacking
@@ -111,7 +113,13 @@ class Kind:
 
     def totals(self, model: LocalModel) -> Totals | None:
         """Mean and deviation of all points of a site, by which other units are found; None if they do not follow."""
-        return None
+        from modelweld.screening.units import totals_of_values
+
+        deciding = [name for name in model.arrays if name not in model.riding]
+        if self.name or len(deciding) != 1 or np.ndim(model.arrays[deciding[0]]) != 2:
+            return None
+        seen = model.weight.get(deciding[0])
+        return totals_of_values(np.asarray(model.arrays[deciding[0]]), None if seen is None else np.asarray(seen) > 0)
 
     def picture(self, fusion: Fusion) -> Picture | None:
         """What to draw of the fused model; None if there is nothing particular."""

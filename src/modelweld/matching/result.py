@@ -48,7 +48,7 @@ class Artefact(NamedTuple):
         return Artefact(int(rank[self.atom]), tuple(sorted(int(rank[k]) for k in self.made_of)), self.log_odds)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Matching:
     """Which members of one set are copies of the same atom.
 
@@ -110,6 +110,20 @@ class Matching:
     reasons: tuple[str, ...] = ()
     screened: bool = False
     twins: Mapping[int, int] | None = None
+
+    def __repr__(self) -> str:
+        aside = f", {len(self.set_aside)} set aside" if len(self.set_aside) else ""
+        J, N = len(self.offsets) - 1, len(self.stacked_labels)
+        return f"<Matching: {self.K} atoms from {N} values of {J} sites{aside}, objective {self.objective:.1f}>"
+
+    def _repr_html_(self) -> str:
+        from modelweld.inputs.notebook import html_table
+
+        values = {f"{key}": array for key, array in self.values.items()}
+        header = ["atom", "sites", *(f"{key} {d}" for key, array in values.items() for d in range(array.shape[1]))]
+        beside = np.hstack(list(values.values()))[: self.K].tolist()
+        rows = [[k, int(self.counts[k]), *row] for k, row in enumerate(beside)]
+        return html_table(repr(self), header, rows)
 
     @property
     def copies(self) -> Pieces | None:

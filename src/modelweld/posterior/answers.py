@@ -17,7 +17,7 @@ from modelweld.posterior.overlap import NOBODY, partners
 from modelweld.priors.spectrum import Spectrum
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Intervals:
     """Values with intervals, one row per parameter, arrays flattened.
 
@@ -39,6 +39,19 @@ class Intervals:
         of_rows = {name: value[rows] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
         return replace(self, **of_rows)
 
+    def __repr__(self) -> str:
+        n, D = self.values.shape
+        return f"<{type(self).__name__}: {n} values of {D} dimensions, intervals of probability {self.level:g}>"
+
+    def _repr_html_(self) -> str:
+        from modelweld.inputs.notebook import html_table
+
+        spelt = [
+            [k, *(f"{v:.4g} ({low:.4g} to {high:.4g})" for v, low, high in zip(*one, strict=True))]
+            for k, one in enumerate(zip(self.values, self.low, self.high, strict=True))
+        ]
+        return html_table(repr(self), ["", *(f"dimension {d}" for d in range(self.values.shape[1]))], spelt)
+
     @staticmethod
     def of(draws: Array, level: float) -> Intervals:
         """Of draws (S, n, D); NaN where a draw has nothing to say, and everywhere if none has."""
@@ -52,7 +65,7 @@ class Intervals:
         return Intervals(values, low, high, level)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AtomIntervals(Intervals):
     """Where the fusion's atoms are.
 
@@ -65,7 +78,7 @@ class AtomIntervals(Intervals):
     exists: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NewSite(Intervals):
     """What a site not seen yet would hold: its values' intervals, one row per atom of the fusion.
 

@@ -186,3 +186,8 @@ class Posterior:
             f"<Posterior of {N} values: {chains} chains of {draws} draws, K {self.K.mean():.1f}, "
             f"R-hat {max(self.r_hat.values()):.3f}>"
         )
+
+    def _repr_html_(self) -> str:
+        from modelweld.inputs.notebook import html_table
+
+        return html_table(repr(self), ["K", "probability"], list(self.K_probabilities.items()))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
 from modelweld.report.text import several
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 ACCENT, MUTED, DOUBT = "#0a6a94", "#8a949b", "#a85400"
 """The report's colours, for what counts, what does not, and what is doubtful."""
+
+COLOURS, ALONE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"), "#8A8A8A"
+"""Of atoms, in turn: Okabe and Ito's, told apart with any kind of colour vision; and of those that nobody shares."""
 
 MOST_NAMED = 60
 """Sites or atoms up to which each has a label on its axis."""
@@ -90,28 +95,40 @@ class Plot:
         return ax
 
     def atoms(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
-        """Local parameters (dots) and atoms (rings) on two principal axes; what is set aside is left out."""
+        """Local parameters (dots) and atoms (rings, in their colour); what is set aside is left out.
+
+        Two dimensions are shown as they are, more on two principal axes. Grey is what one site alone holds.
+        """
         ax = _axes(ax)
         from matplotlib.collections import LineCollection
 
         name, matching = self.fusion.named_set(set_name)
         labels, K = matching.stacked_labels, matching.K
-        local, places, explained = plane(gather_values(self.fusion, name), labels, K)
+        local, places, axes = self._map(name)
         counted = labels < K
+        colours = np.array([COLOURS[k % len(COLOURS)] if n > 1 else ALONE for k, n in enumerate(matching.counts)])
         if counted.sum() <= MOST_LINES:
             ends = np.stack([local[counted], places[labels[counted]]], axis=1)
             ax.add_collection(LineCollection(list(ends), colors=MUTED, linewidths=0.5, alpha=0.5, zorder=1))
-        ax.scatter(local[counted, 0], local[counted, 1], s=8, color=MUTED, alpha=0.6, linewidths=0, zorder=2)
+        own = colours[labels[counted]].tolist()
+        ax.scatter(local[counted, 0], local[counted, 1], s=8, c=own, alpha=0.6, linewidths=0, zorder=2)
         size = 30 + 220 * matching.counts[:K] / len(self.fusion.sites)
-        ax.scatter(
-            places[:K, 0], places[:K, 1], s=size, facecolors="white", edgecolors=ACCENT, linewidths=1.5, zorder=3
-        )
+        ax.scatter(places[:K, 0], places[:K, 1], s=size, facecolors="white", edgecolors=colours[:K].tolist(), zorder=3)
         if K <= MOST_NAMED:
             for k in range(K):
                 ax.annotate(str(k), places[k], ha="center", va="center", fontsize=7, zorder=4)
-        across, up = (f"principal axis {i + 1} ({100 * share:.0f} %)" for i, share in enumerate(explained))
-        ax.set(xlabel=across, ylabel=up, title=several(K, f"global {name}"))
+        ax.set(xlabel=axes[0], ylabel=axes[1], title=several(K, f"global {name}"))
         return ax
+
+    def _map(self, name: str) -> tuple[Array, Array, list[str]]:
+        """Where values and atoms of a set lie in the plane, and what its axes are, in the features' units."""
+        matching, values = self.fusion.matchings[name], gather_values(self.fusion, name)
+        if values.local.shape[1] == 2:
+            units = {feature: unit for model in self.fusion.models for feature, unit in _units(model).items()}
+            axes = [f"{column} ({units[column]})" if column in units else column for column in values.columns]
+            return values.local, values.atoms, axes
+        local, places, explained = plane(values, matching.stacked_labels, matching.K)
+        return local, places, [f"principal axis {i + 1} ({100 * share:.0f} %)" for i, share in enumerate(explained)]
 
     def objective(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
         """The objective after every sweep and every update of hyperparameters."""
@@ -134,6 +151,12 @@ class Plot:
         ax.set(xlabel="match, least certain first", ylabel=label, ylim=(0, 1.03))
         ax.set_title(f"{doubtful} of {len(stated)} matches below {SURE}")
         return ax
+
+
+def _units(model: LocalModel) -> dict[str, str]:
+    """Units that a site states, by feature."""
+    stated = model.facts.get("units", {})
+    return dict(stated) if isinstance(stated, Mapping) else {}
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -27,6 +27,7 @@ from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import columns_of, stack_of
 from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, staying
+from modelweld.screening.units import name_other_units, totals_of_stack
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -43,10 +44,27 @@ def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True,
     if name in fusion.sites:
         raise InputError(f"there is a site {name!r} already: remove it first, or give the new one another name.")
     larger = _revise(fusion, given, [*fusion.sites, name], list(range(len(fusion.sites))), refit, seed)
+    larger = _compare_units(larger)
     larger.before = name, _copy(fusion)
     if fusion.recipe is not None:
         larger.recipe = fusion.recipe._replace(given=[*fusion.recipe.given, model])
     return larger
+
+
+def _compare_units(fusion: Fusion) -> Fusion:
+    """The fusion, whose last site is new, with a reason and a warning where that has other units than the others."""
+    new = len(fusion.sites) - 1
+    if any(isinstance(model, LocalModel) for model in fusion.given):
+        kind = kind_of(fusion.models)
+        units = name_other_units([kind.totals(model) for model in fusion.models], fusion.models, fusion.sites, new)
+    elif all(m.screened and all(f.has_places for f in m.families.values()) for m in fusion.matchings.values()):
+        units = name_other_units(totals_of_stack(stack_arrays(fusion.given)), None, fusion.sites, new)
+    else:
+        return fusion
+    if not units:
+        return fusion
+    matchings = {name: replace(m, reasons=(*units, *m.reasons)) for name, m in fusion.matchings.items()}
+    return fusion.with_(matchings=matchings)
 
 
 def without_site(fusion: Fusion, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:

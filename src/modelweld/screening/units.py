@@ -1,118 +1,60 @@
 """A site that measures a feature in another unit than the others: found by what travels anyway, and named.
 
-A site's mean m and deviation s of all its points in a feature follow from its components. In a unit f times smaller,
-and o off, they are f m + o and f s. Sites differ by themselves as well, some in deviation, some in mean; but other
-units move both together. So the middle of all sites, (M, S), is compared with the site in their unit and in another,
-
-    X(f, o) = (log s / S - log f)^2 / v_s + ((m - o) / f - M)^2 / (S^2 v_m),
-
-v_s and v_m being squared robust deviations of log s and m / S among sites, and what sites differ by anyway. Another
-unit is named where X(1, 0) - X(f, o) is large and X(f, o) is small: for the best pure factor, and for degrees
-Fahrenheit and Celsius where no factor suits as well. Medians over sites need an honest majority. Nothing is converted:
-that is for the owner of the data to do.
+A site's mean and deviation of all its points in a feature follow from its components. Sites differ by themselves as
+well, some in deviation, some in mean; but other units move both together (`screening.unit_fit`). The site and feature
+that another unit explains best are named, converted, and all is compared again, so that nobody is named for what
+another did. Nothing is converted for good: that is for the owner of the data to do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.errors import UnitsWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Stack
 from modelweld.screening.outliers import MAD_TO_DEVIATION
+from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain
+from modelweld.screening.unit_names import OtherUnit, describe
 
 FEWEST_SITES = 3
-"""Of two sites in different units nobody knows which is right."""
-
-BY_THEMSELVES = 0.3
-"""Deviation by which sites' log deviations, and means in deviations, differ where few sites happen to agree."""
-
-LEAST_FACTOR = 5.0
-"""Factors below are not told from sites that differ: of 20 parts of a table that differ in what they hold, one has a
-mean and a deviation three times those of others now and then."""
-
-LEAST_GAIN = 20.0
-"""By which another unit must explain a site better than the others' unit. Clean tables in 3 to 20 parts gain up to 9 if
-dealt at random; a factor of 7 gains 20 to 120."""
-
-MOST_LEFT, MOST_SHARE_LEFT = 6.0, 0.1
-"""What another unit may leave unexplained, or as a share of what there was: a site that differs by other things than
-its unit is no case of it."""
-
-BETWEEN = np.linspace(0.0, 1.0, 11)
-"""Factors that are tried: between the one that suits deviations and the one that suits means."""
-
-COLDEST, WARMEST = -60.0, 60.0
-"""Means in degrees Celsius between which a feature may be a temperature."""
-
-NAMES = {
-    7.0: ("days", "weeks"),
-    10.0: ("millimetres", "centimetres"),
-    12.0: ("months", "years"),
-    18.0: ("mg/dl", "mmol/l of glucose"),
-    24.0: ("hours", "days"),
-    25.4: ("millimetres", "inches"),
-    30.4: ("days", "months"),
-    38.67: ("mg/dl", "mmol/l of cholesterol"),
-    60.0: ("minutes", "hours"),
-    88.4: ("µmol/l", "mg/dl of creatinine"),
-    100.0: ("centimetres", "metres"),
-    365.0: ("days", "years"),
-    1000.0: ("grams", "kilograms"),
-}
-"""Factors that people meet, and an example of each: small unit, large unit."""
+"""Sites that must have a feature for one of them to be named. Of two that are all there are, nobody knows which is
+right, and both are."""
 
 TYPICAL_POINTS = 100.0
 """Points of a site that does not say how many it has: beyond, their number makes no difference here."""
 
-NEAR = 1.1
-"""Factor within which a factor is one of those."""
+FEWEST_VALUES, MOST_SITES = 5, 200
+"""Plain values of a site from which a deviation follows, and sites up to which plain values are compared: medians of
+more take longer than fusing them."""
 
-FAHRENHEIT = 1.8, 32.0
-"""Factor and offset that make degrees Fahrenheit of degrees Celsius."""
+OF_MEDIANS = 2.5
+"""Values of which a median absolute difference says as much as one value does of a deviation."""
+
+LEAST_OF_PLAIN = 3.0
+"""Factor between deviations of plain values from which they are looked at: few values blur one of five to that."""
+
+MOST_ROUNDS = 20
+"""Sites that are named at most: with more in other units there is nothing to compare with."""
 
 
 class Totals(NamedTuple):
-    """Mean and deviation (D,) of all points of a site, NaN where a feature was not seen, and how many each rests on."""
+    """Mean and deviation (D,) of all points of a site, NaN where a feature was not seen, and how many each rests on.
+
+    `places` (K, D) are means of components, and `share` (K,) how many of the site's points each has.
+    """
 
     mean: Array
     deviation: Array
     points: float
     parts: float
-
-
-class OtherUnit(NamedTuple):
-    """A site, a feature, and by which factor (and offset) its values are those of others."""
-
-    site: int
-    feature: int
-    factor: float
-    offset: float
-
-    def sentence(self, site: str, feature: str) -> str:
-        """In plain words."""
-        if self.offset:
-            pair = ("Fahrenheit", "Celsius") if self.factor > 1 else ("Celsius", "Fahrenheit")
-            what, why = "is off as temperatures are", f"degrees {pair[0]} for {pair[1]}"
-        else:
-            times = float(f"{max(self.factor, 1 / self.factor):.2g}")
-            what = f"is about {times:,.10g} times {'larger' if self.factor > 1 else 'smaller'} than elsewhere"
-            why = _example(self.factor)
-        return (
-            f"site {site!r}: {feature} {what}, mean and deviation alike: {why}? Convert it there and fuse again; if "
-            "it is right, let sites state their units (export(..., units=...))."
-        )
-
-
-def _example(factor: float) -> str:
-    times = max(factor, 1 / factor)
-    nearest = min(NAMES, key=lambda known: abs(np.log(times / known)))
-    if abs(np.log(times / nearest)) > np.log(NEAR):
-        return "another unit"
-    small, large = NAMES[nearest]
-    return f"{small} for {large}" if factor > 1 else f"{large} for {small}"
+    places: Array | None = None
+    share: Array | None = None
 
 
 def totals_of(model: LocalModel, means: Array, variances: Array, counts: Array) -> Totals | None:
@@ -138,90 +80,119 @@ def totals_of(model: LocalModel, means: Array, variances: Array, counts: Array) 
     within = 0.0 if spherical else (share * variances).sum(0)
     points = float(counts.sum()) if model.facts.get("counted") else TYPICAL_POINTS
     deviation = np.sqrt(within + (share * (means - mean) ** 2).sum(0))
-    return Totals(mean, deviation, points, len(means) if spherical else points)
+    places = np.where(weight > 0, means, np.nan)
+    return Totals(mean, deviation, points, len(means) if spherical else points, places, counts / counts.sum())
+
+
+def totals_of_values(values: Array, seen: NDArray[np.bool_] | None = None) -> Totals | None:
+    """Of plain values (L, D), where `seen`, by medians: one of them may be anything.
+
+    Examples
+    --------
+    >>> totals_of_values(np.array([[1.0], [2.0], [4.0], [900.0], [3.0]])).mean.tolist()
+    [3.0]
+    """
+    if len(values) < FEWEST_VALUES or values.ndim != 2:
+        return None
+    known = values if seen is None or seen.all() else np.where(seen, values, np.nan)
+    mean = _middle(known)
+    deviation = MAD_TO_DEVIATION * _middle(np.abs(known - mean))
+    worth = len(values) / OF_MEDIANS
+    return Totals(mean, deviation, worth, worth, known, np.full(len(values), 1 / len(values)))
+
+
+def _middle(values: Array) -> Array:
+    """Medians (D,) of what is known of values (L, D); the sort is faster than numpy's median of so few."""
+    half = len(values) // 2
+    if np.isnan(values).any():
+        return np.asarray(np.nanmedian(values, axis=0))
+    inner = np.sort(values, axis=0)[half - (len(values) + 1) % 2 : half + 1]
+    return np.asarray(inner.mean(axis=0))
+
+
+def totals_of_stack(stack: Stack) -> list[Totals | None]:
+    """Of plain values, site by site; of too many sites none."""
+    if len(stack.sizes) > MOST_SITES:
+        return [None] * len(stack.sizes)
+    return [totals_of_values(stack.values[a:b]) for a, b in zip(stack.offsets, stack.offsets[1:], strict=False)]
 
 
 def name_other_units(
-    totals: Sequence[Totals | None], models: Sequence[LocalModel], sites: Sequence[str]
+    totals: Sequence[Totals | None],
+    models: Sequence[LocalModel] | None,
+    sites: Sequence[str],
+    only: int | None = None,
 ) -> tuple[str, ...]:
-    """Warn of sites that measure a feature in another unit, unless they and others say in which; the reasons."""
+    """Warn of sites (or `only` of one) that measure a feature in another unit, unless units are stated; the reasons."""
     known = [(j, t) for j, t in enumerate(totals) if t is not None]
-    names = models[0].coordinates.get("feature")
-    reasons = []
-    for found in find_other_units([t for _, t in known]):
+    names = models[0].coordinates.get("feature") if models else None
+    alike: dict[tuple[int, str], list[OtherUnit]] = defaultdict(list)
+    for found in find_other_units([t for _, t in known], plain=not (models and models[0].kind)):
         site = known[found.site][0]
         name = None if names is None else names[found.feature]
-        said = [name in model.facts.get("units", {}) for model in models]
-        if not (said[site] and sum(said) > 1):
-            reasons.append(found.sentence(sites[site], f"dimension {found.feature}" if name is None else repr(name)))
-            warn_user(reasons[-1], UnitsWarning)
+        said = [name in model.facts.get("units", {}) for model in models or ()]
+        if (only is None or site == only or len(known) == 2) and not (any(said) and said[site] and sum(said) > 1):
+            alike[site, found.why].append(found)
+    reasons = []
+    for (site, _), together in alike.items():
+        features = [f"dimension {one.feature}" if names is None else repr(names[one.feature]) for one in together]
+        other = next(sites[j] for j, _ in known if j != site) if len(known) == 2 else ""
+        reasons.append(describe(together, features, sites[site], other))
+        warn_user(reasons[-1], UnitsWarning)
     return tuple(reasons)
 
 
-def find_other_units(totals: Sequence[Totals]) -> list[OtherUnit]:
+def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[OtherUnit]:
     """Sites and features in other units than most sites'.
+
+    `plain` values need not be in units at all (weights, embeddings): only sites that are like the others in at least
+    half of their dimensions are compared. One that is not is another kind of stranger, for `screening.outliers`.
 
     Examples
     --------
     >>> sites = [Totals(np.array([70.0 + j]), np.array([12.0]), 50, 50) for j in range(4)]
-    >>> sites.append(Totals(np.array([72_000.0]), np.array([12_000.0]), 50, 50))
+    >>> sites.append(Totals(np.array([71_500.0]), np.array([12_000.0]), 50, 50))
     >>> [(found.site, round(found.factor)) for found in find_other_units(sites)]
     [(4, 1000)]
     """
-    if len(totals) < FEWEST_SITES:
+    if len(totals) < (FEWEST_SITES if plain else 2) or len({t.mean.shape for t in totals}) > 1:
         return []
     m, s = (np.stack(x) for x in zip(*((t.mean, t.deviation) for t in totals), strict=True))
     usable = np.isfinite(m) & (s > np.finfo(float).eps * np.abs(m))
-    compared = usable.sum(0) >= FEWEST_SITES
-    usable &= compared
-    if not usable.any():
+    at = np.flatnonzero(usable.sum(0) >= min(FEWEST_SITES, len(totals)))
+    if not len(at):
+        return []
+    m, s = (np.where(usable, x, np.nan)[:, at] for x in (m, s))
+    log_s = np.log(s)
+    if plain and not (np.abs(log_s - np.nanmedian(log_s, axis=0)) > np.log(LEAST_OF_PLAIN)).any():
         return []
     chance = np.array([[1 / max(t.points, 1.0), 1 / max(t.parts - 1, 1.0)] for t in totals])
-    at = np.flatnonzero(compared)
-    m, s = (np.where(usable, x, np.nan)[:, at] for x in (m, s))
-    gain, factor, offset = _compare(m, s, chance)
-    return [
-        OtherUnit(j, int(at[d]), float(factor[j, d]), float(offset[j, d]))
-        for j, d in np.argwhere(gain > LEAST_GAIN).tolist()
-    ]
+    places = [t.mean[None, at] if t.places is None else t.places[:, at].copy() for t in totals]
+    share = [np.ones(1) if t.share is None else t.share for t in totals]
+    sites, found = Sites(m, s, chance, places, share), []
+    for _ in range(MOST_ROUNDS):
+        named = _worst(sites, plain)
+        if not named:
+            break
+        found += [OtherUnit(one.site, int(at[one.feature]), one.factor, one.offset) for one in named]
+        for j, d, factor, offset in named:
+            m[j, d] = (m[j, d] - offset) / factor
+            s[j, d] /= factor
+            places[j][:, d] = (places[j][:, d] - offset) / factor
+    return sorted(set(found))
 
 
-def _compare(m: Array, s: Array, chance: Array) -> tuple[Array, Array, Array]:
-    """By how much the best other unit explains each site and feature better, its factor and its offset: (J, D) each."""
-    M, S = np.nanmedian(m, axis=0), np.exp(np.nanmedian(np.log(s), axis=0))
-    v_s = _robust_variance(np.log(s)) + BY_THEMSELVES**2 + chance[:, 1:]
-    v_m = _robust_variance(m) / S**2 + BY_THEMSELVES**2 + chance[:, :1]
-
-    def left(log_f: Array, offset: float) -> Array:
-        off = ((m - offset) * np.exp(-log_f) - M) / S
-        return np.asarray((np.log(s / S) - log_f) ** 2 / v_s + off**2 / v_m)
-
-    null = left(np.zeros(m.shape), 0.0)
-    gain, least_left = np.full(m.shape, -np.inf), np.full(m.shape, np.inf)
-    factor, shift = np.ones(m.shape), np.zeros(m.shape)
-    for log_f, offset, least in _tried(m, s, M, S):
-        rest = left(log_f, offset)
-        good = (rest < least_left) & (rest < np.maximum(MOST_LEFT, MOST_SHARE_LEFT * null))
-        least_left = np.fmin(least_left, rest)
-        gain = np.where(good, np.where(np.abs(log_f) >= np.log(least), null - rest, -np.inf), gain)
-        factor, shift = np.where(good, np.exp(log_f), factor), np.where(good, offset, shift)
-    return gain, factor, shift
-
-
-def _tried(m: Array, s: Array, M: Array, S: Array) -> Iterator[tuple[Array, float, float]]:
-    """Log factors (J, D; NaN: not tried), offset, and the least factor that is named: pure factors, then degrees."""
-    by_deviations = np.log(s / S)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = m / M
-        by_means = np.where((ratio > 0) & np.isfinite(ratio), np.log(np.abs(ratio)), by_deviations)
-    for share in BETWEEN:
-        yield np.asarray(share * by_means + (1 - share) * by_deviations), 0.0, LEAST_FACTOR
-    f, o = FAHRENHEIT
-    for log_f, offset, celsius in ((np.log(f), o, M), (-np.log(f), -o / f, m)):
-        warm = (celsius > COLDEST) & (celsius < WARMEST)
-        yield np.broadcast_to(np.where(warm, log_f, np.nan), m.shape), offset, 1.0
-
-
-def _robust_variance(x: Array) -> Array:
-    """Squared deviation over sites by the median of absolute differences from the median."""
-    return np.asarray((MAD_TO_DEVIATION * np.nanmedian(np.abs(x - np.nanmedian(x, axis=0)), axis=0)) ** 2)
+def _worst(sites: Sites, plain: bool) -> list[OtherUnit]:
+    """The site and feature that another unit explains best, and what others alone say of that site's features."""
+    by_others, best = explain(sites)
+    if plain:
+        misfit = np.nan_to_num(np.sort(by_others.misfit, axis=1), nan=np.inf)
+        strange = misfit[:, (misfit.shape[1] - 1) // 2] > MOST_LEFT
+        best.gain[strange], by_others.gain[strange] = -np.inf, -np.inf
+    j, d = np.unravel_index(np.nanargmax(np.nan_to_num(best.gain, nan=-np.inf)), best.gain.shape)
+    if not best.gain[j, d] > 0:
+        return []
+    found = {int(d): OtherUnit(int(j), int(d), float(best.factor[j, d]), float(best.offset[j, d]))}
+    for e in np.flatnonzero(by_others.gain[j] > 0).tolist():
+        found.setdefault(e, OtherUnit(int(j), e, float(by_others.factor[j, e]), float(by_others.offset[j, e])))
+    return list(found.values())

@@ -1,0 +1,216 @@
+"""What other sites let one expect of a site's feature, and by how much another unit explains better what it has.
+
+A site's mean m and deviation s in a feature are compared with what the *others* have, M and S, in their unit and in
+another that is f times smaller and o off:
+
+    X(f, o) = (log s / S - log f)^2 / v_s + ((m - o) / f - M)^2 / (S^2 v_m),
+
+v_s and v_m being squared robust deviations of log s and of m / S among the others, and what sites differ by anyway. M
+is the others' median, or what they predict from the site's *other features*: a station that is warm by day is so by
+night.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+from modelweld.screening.outliers import MAD_TO_DEVIATION
+from modelweld.screening.unit_names import FAHRENHEIT
+
+BY_THEMSELVES = 0.3
+"""Deviation by which sites' log deviations, and means in deviations, differ where few sites happen to agree."""
+
+LEAST_FACTOR = 5.0
+"""Factors below are not told from sites that differ: of 20 parts of a table that differ in what they hold, one has a
+mean and a deviation three times those of others now and then."""
+
+LEAST_GAIN, LEAST_GAIN_OF_DEGREES = 12.0, 8.0
+"""By which another unit must explain a site better than the others' unit, beyond what the best of so many sites and
+features gains by chance. Degrees are one hypothesis, factors many."""
+
+MOST_LEFT, MOST_SHARE_LEFT = 6.0, 0.1
+"""What another unit may leave unexplained, or as a share of what there was: a site that differs by other things than
+its unit is no case of it. Also what degrees may leave more than any factor does, of units or not."""
+
+COLDEST, WARMEST = -60.0, 60.0
+"""Means in degrees Celsius between which a feature may be a temperature."""
+
+LARGER_BY_NATURE, LARGER_THAN_PREDICTED = 0.35, 0.1
+"""A site whose values are all larger has a larger mean and a larger deviation, as degrees Fahrenheit have. The
+deviation of the log of such a factor, over the feature's deviation by its mean; and where other features predict it.
+Of larger factors, deviations of the other sites say how natural they are."""
+
+UNHEARD_OF = 1e-6
+"""Variance of the log of a natural factor where sites have none: it is as good as zero."""
+
+EACH_MORE = 3.0
+"""Gain beyond which a further feature in the same degrees speaks for those of the site's others."""
+
+LEFT_OUT = 20
+"""Sites up to which each is compared with the others alone; of more, one does not move the median of all."""
+
+MOST_PLACES, MOST_FEATURES = 5_000, 60
+"""Components and features up to which features are predicted from each other: milliseconds."""
+
+RIDGE, FAR = 0.1, 4.0
+"""Of that prediction: variance added to every feature, and where components are cut, in deviations of a feature."""
+
+TRIED, PARTS = np.linspace(0.0, 1.0, 6), (0.33, 0.67, 1.0)
+"""Factors that are tried: between the one that suits deviations and the one that suits means; and parts of these."""
+
+
+class Sites(NamedTuple):
+    """Means and deviations (J, D), NaN where a feature cannot be compared, and their variances by chance (J, 2).
+
+    `places` are means (K_j, D) of each site's components and `share` (K_j,) how much of it each is.
+    """
+
+    mean: Array
+    deviation: Array
+    chance: Array
+    places: list[Array]
+    share: list[Array]
+
+
+class Expected(NamedTuple):
+    """M, S, v_m and v_s for every site and feature: (J, D) each; and how far factors near one are natural."""
+
+    mean: Array
+    deviation: Array
+    of_mean: Array
+    of_deviation: Array
+    by_nature: float
+
+
+class Explained(NamedTuple):
+    """By how much more than enough the best other unit explains each site and feature, its factor and its offset.
+
+    `misfit` is X(1, 0): how badly it fits in the others' unit.
+    """
+
+    gain: Array
+    factor: Array
+    offset: Array
+    misfit: Array
+
+    def better(self, other: Explained) -> Explained:
+        """The better of two, site by site and feature by feature."""
+        mine = self.gain >= other.gain
+        return Explained(*(np.where(mine, a, b) for a, b in zip(self, other, strict=True)))
+
+
+def explain(sites: Sites) -> tuple[Explained, Explained]:
+    """By what others have, and by that or by what they predict, whichever says more."""
+    plain = expect_medians(sites)
+    first = _explain(sites, plain)
+    predicted = expect_predictions(sites, plain)
+    return first, first if predicted is None else first.better(_explain(sites, predicted))
+
+
+def _others(J: int) -> list[Index]:
+    """Numbers of the sites with which each is compared; one list for all where leaving one out makes no difference."""
+    everybody = np.arange(J)
+    return [everybody] if J > LEFT_OUT else [np.delete(everybody, j) for j in range(J)]
+
+
+def _median(x: Array) -> Array:
+    """Over the first axis, of what is known; NaN where nothing is."""
+    return np.asarray(np.nanmedian(x, axis=0) if np.isnan(x).any() else np.median(x, axis=0))
+
+
+def expect_medians(sites: Sites) -> Expected:
+    """What most others have."""
+    rows = []
+    logs = np.log(sites.deviation)
+    for others in _others(len(logs)):
+        m, log_s = sites.mean[others], logs[others]
+        M, log_S = _median(m), _median(log_s)
+        S = np.exp(log_S)
+        rows.append([M, S, _squared(m - M) / S**2, _squared(log_s - log_S)])
+    mean, deviation, of_mean, of_deviation = (
+        np.broadcast_to(np.stack(x), sites.mean.shape) for x in zip(*rows, strict=True)
+    )
+    return Expected(mean, deviation, of_mean, of_deviation, LARGER_BY_NATURE)
+
+
+def _squared(off: Array) -> Array:
+    return (MAD_TO_DEVIATION * _median(np.abs(off))) ** 2
+
+
+def expect_predictions(sites: Sites, plain: Expected) -> Expected | None:
+    """What the others let expect given the site's other features, by ridge regression over components."""
+    J, D = sites.mean.shape
+    if not 2 <= D <= MOST_FEATURES or not sum(map(len, sites.places)) <= MOST_PLACES:
+        return None
+    rows = []
+    for j, others in enumerate(_others(J)):
+        M, S = plain.mean[j], plain.deviation[j]
+        slopes = _slopes(sites, others, M, S)
+        off = np.clip((sites.mean - M) / S, 1 - FAR, FAR - 1)
+        predicted = M + S * (np.nan_to_num(off) @ slopes.T)
+        own = predicted[j] if len(others) < J else predicted
+        rows.append([own, _squared((sites.mean - predicted)[others]) / S**2])
+    mean, of_mean = (x[0] if len(rows) == 1 else x for x in map(np.stack, zip(*rows, strict=True)))
+    return plain._replace(mean=mean, of_mean=of_mean, by_nature=LARGER_THAN_PREDICTED)
+
+
+def _slopes(sites: Sites, others: Index, M: Array, S: Array) -> Array:
+    """Of each feature in all others (D, D), diagonal zero, all in deviations from the middle."""
+    off = np.nan_to_num(np.clip(np.concatenate([(sites.places[i] - M) / S for i in others]), -FAR, FAR))
+    share = np.concatenate([sites.share[i] for i in others])
+    together = (off * share[:, None]).T @ off / share.sum() + RIDGE * np.eye(len(M))
+    precision = np.linalg.inv(together)
+    return np.asarray(np.eye(len(M)) - precision / np.diag(precision)[:, None])
+
+
+def _explain(sites: Sites, at: Expected) -> Explained:
+    """X(1, 0) - X(f, o) of the best f and o, less what is asked of it."""
+    m, log_s = sites.mean, np.log(sites.deviation / at.deviation)
+    anyway = BY_THEMSELVES**2 * (1 + 1 / max(len(m) - 1, 1))  # the site's own, and that of the others' middle
+    v_m, v_s = (v + anyway + sites.chance[:, i : i + 1] for i, v in enumerate((at.of_mean, at.of_deviation)))
+
+    def left(log_f: Array, offset: float) -> Array:
+        off = ((m - offset) * np.exp(-log_f) - at.mean) / at.deviation
+        return np.asarray((log_s - log_f) ** 2 / v_s + off**2 / v_m)
+
+    null = left(np.zeros(m.shape), 0.0)
+    best, least, factor = np.full(m.shape, np.inf), null, np.ones(m.shape)
+    natural, as_others = null, null
+    by_nature = at.by_nature / np.maximum(np.abs(at.mean / at.deviation), 1.0)
+    by_others = np.maximum(at.of_deviation - sites.chance[:, 1:], 0.0) / 2
+    for log_f in _factors(m, at.mean, log_s):
+        for part in PARTS:
+            rest, squared = left(part * log_f, 0.0), (part * log_f) ** 2
+            natural = np.fmin(natural, rest + squared / np.maximum(by_nature**2, UNHEARD_OF))
+            as_others = np.fmin(as_others, rest + squared / np.maximum(by_others, UNHEARD_OF))
+            least = np.fmin(least, rest)
+        rest = np.where(np.abs(log_f) >= np.log(LEAST_FACTOR), rest, np.inf)
+        factor = np.where(rest < best, np.exp(log_f), factor)
+        best = np.fmin(best, rest)
+    gain, offset = as_others - best - LEAST_GAIN, np.zeros(m.shape)
+    f, o = FAHRENHEIT
+    for times, off, celsius in ((f, o, at.mean), (1 / f, -o / f, m)):
+        warm = (celsius > COLDEST) & (celsius < WARMEST)
+        rest = np.where(warm, left(np.full(m.shape, np.log(times)), off), np.inf)
+        closer = (rest < best) & (rest < least + MOST_LEFT)
+        own = np.where(closer, natural - rest, 0.0)
+        further = np.maximum(own - EACH_MORE, 0.0)
+        own = own + np.where(own > EACH_MORE, further.sum(1, keepdims=True) - further, 0.0)
+        gain = np.where(closer, own - LEAST_GAIN_OF_DEGREES, gain)
+        factor, offset, best = np.where(closer, times, factor), np.where(closer, off, offset), np.fmin(best, rest)
+    believable = best < np.maximum(MOST_LEFT, MOST_SHARE_LEFT * null)
+    return Explained(np.where(believable, gain - 2 * np.log(max(m.size, 1)), -np.inf), factor, offset, null)
+
+
+def _factors(m: Array, M: Array, by_deviations: Array) -> Iterator[Array]:
+    """Log factors (J, D) that are tried."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = m / M
+        by_means = np.where((ratio > 0) & np.isfinite(ratio), np.log(np.abs(ratio)), by_deviations)
+    for share in TRIED:
+        yield np.asarray(share * by_means + (1 - share) * by_deviations)

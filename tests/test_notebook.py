@@ -1,0 +1,95 @@
+"""Objects are short in print and tables in notebooks; names of strangers are text there, never markup."""
+
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld import LocalModel
+from modelweld.inputs.notebook import html_table
+from modelweld.posterior.answers import Intervals
+
+EVIL = '<script>alert(1)</script>&"'
+MOST_OF_A_REPR = 250
+
+
+class Tags(HTMLParser):
+    """Tags and text of a page."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text = set(), []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        assert not attrs
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def shown():
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 9, (22, 12))
+    names = [EVIL, *(f"f{d}" for d in range(11))]
+    axes = {"values": (EVIL, "feature")}
+    sites = [
+        LocalModel(
+            {"values": atoms + rng.normal(0, 0.1, atoms.shape)},
+            axes,
+            variance={"values": np.full(atoms.shape, 0.01)},
+            coordinates={"feature": names},
+            site=EVIL + str(j),
+        )
+        for j in range(3)
+    ]
+    fusion = modelweld.fuse(sites)
+    drawn = fusion.sample(draws=4, chains=2, fixed=True)
+    return {
+        "LocalModel": sites[0],
+        "Fusion": fusion,
+        "Matching": fusion.matching,
+        "MergeVerdict": fusion.worth_merging(draws=19),
+        "Posterior": drawn,
+    }
+
+
+@pytest.mark.parametrize("name", ["LocalModel", "Fusion", "Matching", "MergeVerdict", "Posterior"])
+def test_objects_are_short_in_print_and_tables_in_notebooks(shown, name):
+    one = shown[name]
+    assert repr(one).startswith(f"<{name}")
+    assert len(repr(one)) < MOST_OF_A_REPR
+    page = Tags(one._repr_html_())
+    assert page.tags == {"table", "caption", "tr", "th", "td"}
+    assert name in ("MergeVerdict", "Matching", "Posterior") or any(EVIL in text for text in page.text)
+
+
+def test_a_fusions_table_has_its_atoms(shown):
+    fusion = shown["Fusion"]
+    text = Tags(fusion._repr_html_()).text
+    assert f"{fusion.atoms[0, 1]:.4g}" in text
+    assert "... and 2 more" in text  # 22 atoms, 20 rows
+    assert text.count("...") == 21  # twelve columns and two, of which nine are shown
+
+
+def test_intervals_are_spelt():
+    values = np.array([[1.0, 2.0]])
+    found = Intervals(values, values - 1, values + 1, 0.8)
+    assert repr(found) == "<Intervals: 1 values of 2 dimensions, intervals of probability 0.8>"
+    assert "2 (1 to 3)" in Tags(found._repr_html_()).text
+
+
+def test_several_sets_are_listed():
+    rng = np.random.default_rng(1)
+    one = LocalModel(
+        {"W0": rng.normal(0, 1, (2, 3)), "W1": rng.normal(0, 1, (3, 2))}, {"W0": (None, "h0"), "W1": ("h0", "h1")}
+    )
+    fusion = modelweld.fuse([one, one.with_(site="b")], twins="independent")
+    assert {"h0", "h1"} <= set(Tags(fusion._repr_html_()).text)
+
+
+def test_none_is_an_empty_cell():
+    assert "<td></td>" in html_table("x", ["a"], [[None]])
