@@ -4,7 +4,8 @@
     python experiments/verdicts/calibration.py --sets 12  # fewer
     python experiments/verdicts/calibration.py --smoke    # one small cell, seconds
 
-All cells get ten sets, then all ten more, and so on; calibration.json and calibration.md hold what is done so far.
+All cells get ten sets, then all ten more, and so on; calibration.json and calibration.md hold what is done so far, and
+a run goes on where another of the same library and seeds stopped.
 
 Sites hold each of 15 atoms (deviation 2.5) with probability 1/2, values scatter by .5 (D = 10: 1.2); with standard
 errors, uniform in .1 to .6 per value, what is sent differs from the site's true value by that much more. `fuse` is
@@ -141,7 +142,7 @@ def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
         "",
         f"- confidence: {shown}",
         f"- worst bin above .5: {off:+.3f} ± {error:.3f}",
-        f"- K: 90 % interval holds {((low <= K) & (K <= high)).mean():.2f}, width {(high - low).mean():.1f}, mean less "
+        f"- K: 90 % interval holds {((low <= K) & (high >= K)).mean():.2f}, width {(high - low).mean():.1f}, mean less "
         f"truth {(mean - K).mean():+.2f} (fit {(fitted - K).mean():+.2f}), randomised PIT off by {uniform:.2f} (5 % of "
         f"uniform ones: {1.36 / np.sqrt(sets):.2f})",
         f"- atoms: 90 % intervals hold {atoms[0] / atoms[1]:.3f}",
@@ -149,8 +150,8 @@ def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
     if errors:
         held, n, own, atom, pooled = np.sum([run["site"] for run in runs], axis=0)
         lines += [
-            f"- site: 90 % intervals hold {held / n:.3f}; RMSE sent {np.sqrt(own / n):.3f}, atom {np.sqrt(atom / n):.3f}, "
-            f"pooled {np.sqrt(pooled / n):.3f}"
+            f"- site: 90 % intervals hold {held / n:.3f}; RMSE sent {np.sqrt(own / n):.3f}, "
+            f"atom {np.sqrt(atom / n):.3f}, pooled {np.sqrt(pooled / n):.3f}"
         ]
     last = f"- R-hat median {np.median(r_hat):.3f}, largest {max(r_hat):.2f}; CPU {draws:.2f} s, fit {fit:.2f} s"
     return [*lines, last, ""]
@@ -165,12 +166,26 @@ def written(out: Path, about: dict[str, str], first: int, cells: dict[tuple[int,
     for cell, runs in cells.items():
         lines += told(cell, runs) if runs else []
     text = "\n".join(lines)
-    named = {f"D{D} J{J}{' errors' if errors else ''}": runs for (D, J, errors), runs in cells.items()}
+    named = {name_of(cell): runs for cell, runs in cells.items()}
     out.mkdir(parents=True, exist_ok=True)
     record = {"versions": about, "first_seed": first, "cells": named}
     (out / "calibration.json").write_text(json.dumps(record, separators=(",", ":")) + "\n")
     (out / "calibration.md").write_text(text)
     return text
+
+
+def begun(out: Path, about: dict[str, str], first: int) -> dict[tuple[int, int, bool], list[Result]]:
+    """What an earlier run of the same library and seeds left."""
+    file = out / "calibration.json"
+    record = json.loads(file.read_text()) if file.exists() else {}
+    same = (record.get("versions"), record.get("first_seed")) == (about, first)
+    return {cell: record["cells"].get(name_of(cell), []) if same else [] for cell in CELLS}
+
+
+def name_of(cell: tuple[int, int, bool]) -> str:
+    """As the record calls it."""
+    D, J, errors = cell
+    return f"D{D} J{J}{' errors' if errors else ''}"
 
 
 def main() -> None:
@@ -183,15 +198,15 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="one cell, two sets")
     asked, about = parser.parse_args(), versions(modelweld)  # before the run: a checkout can change meanwhile
     warnings.simplefilter("ignore")
-    cells: dict[tuple[int, int, bool], list[Result]] = {cell: [] for cell in (CELLS[-3:-2] if asked.smoke else CELLS)}
-    for begin in range(0, asked.sets, ROUND):
+    cells = {CELLS[-3]: []} if asked.smoke else begun(asked.out, about, asked.first_seed)
+    text = written(asked.out, about, asked.first_seed, cells)
+    for end in range(ROUND, asked.sets + ROUND, ROUND):
         for cell, runs in cells.items():
             most = 2 if asked.smoke else (asked.large or asked.sets) if cell[1] == 20 else asked.sets
-            seeds = range(asked.first_seed + begin, asked.first_seed + min(begin + ROUND, most))
-            runs += [one_set(seed, *cell) for seed in seeds]
-            text = written(asked.out, about, asked.first_seed, cells)
-        if asked.smoke:
-            break
+            new = range(asked.first_seed + len(runs), asked.first_seed + min(end, most))
+            runs += [one_set(seed, *cell) for seed in new]
+            if new:
+                text = written(asked.out, about, asked.first_seed, cells)
     print(text)
 
 
