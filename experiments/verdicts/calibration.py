@@ -131,8 +131,7 @@ def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
     """One cell in words and numbers."""
     D, J, errors = cell
     K, low, high, mean, fitted = np.array([run["K"] for run in runs]).T
-    sets, pit = len(runs), np.sort([run["pit"] for run in runs])
-    uniform = np.abs(pit - (np.arange(sets) + 0.5) / sets).max()
+    sets, uniform = len(runs), uneven([run["pit"] for run in runs])
     fit, draws = np.mean([run["seconds"] for run in runs], axis=0)
     atoms, r_hat = np.sum([run["atoms"] for run in runs], axis=0), [run["r_hat"] for run in runs]
     off, error = worst(runs)
@@ -157,12 +156,49 @@ def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
     return [*lines, last, ""]
 
 
+def claims(cells: dict[tuple[int, int, bool], list[Result]]) -> list[str]:
+    """What must hold, and where it does not."""
+    off: dict[str, list[str]] = {}
+
+    def judge(text: str, cell: tuple[int, int, bool], holds: bool, found: str) -> None:
+        off.setdefault(text, [])
+        if not holds:
+            off[text].append(f"{name_of(cell)}: {found}")
+
+    for cell, runs in cells.items():
+        gap, error = worst(runs)
+        for limit in (0.03, 0.05):
+            text = f"confidence within {limit} of the truth in all bins above .5"
+            judge(text, cell, not abs(gap) > limit, f"{gap:+.3f} ± {error:.3f}")
+        K, low, high, *_ = np.array([run["K"] for run in runs]).T
+        share = float(((low <= K) & (high >= K)).mean())
+        judge("90 % intervals of K hold at least 86 %", cell, share >= 0.86, f"{share:.2f}")
+        gap = uneven([run["pit"] for run in runs])
+        judge("randomised PIT of K uniform (5 %)", cell, gap <= 1.36 / np.sqrt(len(runs)), f"{gap:.2f}")
+        share = float(np.divide(*np.sum([run["atoms"] for run in runs], axis=0)))
+        judge("90 % intervals of atoms hold at least 86 %", cell, share >= 0.86, f"{share:.3f}")
+        if cell[2]:
+            held, n, *squares = np.sum([run["site"] for run in runs], axis=0)
+            judge("90 % intervals of sites hold 87 to 93 %", cell, 0.87 <= held / n <= 0.93, f"{held / n:.3f}")
+            worse = float(np.sqrt(squares[2] / min(squares[:2])) - 1)
+            judge(
+                "a site's answer at most 2 % worse than the better of own and atom", cell, worse <= 0.02, f"{worse:.3f}"
+            )
+    return [f"- {'yes' if not where else 'NO'}: {text}. {'; '.join(where)}" for text, where in off.items()]
+
+
+def uneven(pit: list[float]) -> float:
+    """Largest distance of ranks' distribution from the uniform one."""
+    return float(np.abs(np.sort(pit) - (np.arange(len(pit)) + 0.5) / len(pit)).max())
+
+
 def written(out: Path, about: dict[str, str], first: int, cells: dict[tuple[int, int, bool], list[Result]]) -> str:
     """Record what is done, and tell it."""
     lines = [
         f"# Calibration of draws\n\nSeeds from {first}; stated > true ± standard error (matches), bins of at least"
     ]
     lines[0] += f" {FEWEST}; `fuse` called bare; {', '.join(f'{name} {v}' for name, v in about.items())}.\n"
+    lines += [*claims({cell: runs for cell, runs in cells.items() if runs}), ""]
     for cell, runs in cells.items():
         lines += told(cell, runs) if runs else []
     text = "\n".join(lines)
