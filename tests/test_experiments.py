@@ -65,6 +65,14 @@ def test_verdicts(tmp_path):
     assert len(worth["rows"]) + len(warned["rows"]) == len(record["cells"])
 
 
+def test_verdicts_about_real_data(tmp_path):
+    printed_by(EXPERIMENTS / "verdicts/real.py", "--smoke", "--out", tmp_path)
+    cells = json.loads((tmp_path / "results.json").read_text())["cells"]
+    assert cells["worth/5/10/shared"][0]["worth"]
+    assert not cells["worth/5/10/apart"][0]["worth"]
+    assert len(cells["stations/20/day"][0]["warned"]) <= 1
+
+
 def test_calibration_of_draws(tmp_path):
     printed = printed_by(EXPERIMENTS / "verdicts/calibration.py", "--smoke", "--out", tmp_path)
     assert len(json.loads((tmp_path / "calibration.json").read_text())["cells"]["D10 J3 errors"]) == 2

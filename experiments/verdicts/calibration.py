@@ -4,7 +4,8 @@
     python experiments/verdicts/calibration.py --sets 12  # fewer
     python experiments/verdicts/calibration.py --smoke    # one small cell, seconds
 
-All cells get ten sets, then all ten more, and so on; calibration.json and calibration.md hold what is done so far.
+All cells get ten sets, then all ten more, and so on; calibration.json and calibration.md hold what is done so far, and
+a run goes on where another of the same library and seeds stopped.
 
 Sites hold each of 15 atoms (deviation 2.5) with probability 1/2, values scatter by .5 (D = 10: 1.2); with standard
 errors, uniform in .1 to .6 per value, what is sent differs from the site's true value by that much more. `fuse` is
@@ -130,8 +131,7 @@ def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
     """One cell in words and numbers."""
     D, J, errors = cell
     K, low, high, mean, fitted = np.array([run["K"] for run in runs]).T
-    sets, pit = len(runs), np.sort([run["pit"] for run in runs])
-    uniform = np.abs(pit - (np.arange(sets) + 0.5) / sets).max()
+    sets, uniform = len(runs), uneven([run["pit"] for run in runs])
     fit, draws = np.mean([run["seconds"] for run in runs], axis=0)
     atoms, r_hat = np.sum([run["atoms"] for run in runs], axis=0), [run["r_hat"] for run in runs]
     off, error = worst(runs)
@@ -149,11 +149,47 @@ def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
     if errors:
         held, n, own, atom, pooled = np.sum([run["site"] for run in runs], axis=0)
         lines += [
-            f"- site: 90 % intervals hold {held / n:.3f}; RMSE sent {np.sqrt(own / n):.3f}, atom {np.sqrt(atom / n):.3f}, "
-            f"pooled {np.sqrt(pooled / n):.3f}"
+            f"- site: 90 % intervals hold {held / n:.3f}; RMSE sent {np.sqrt(own / n):.3f}, "
+            f"atom {np.sqrt(atom / n):.3f}, pooled {np.sqrt(pooled / n):.3f}"
         ]
     last = f"- R-hat median {np.median(r_hat):.3f}, largest {max(r_hat):.2f}; CPU {draws:.2f} s, fit {fit:.2f} s"
     return [*lines, last, ""]
+
+
+def claims(cells: dict[tuple[int, int, bool], list[Result]]) -> list[str]:
+    """What must hold, and where it does not."""
+    off: dict[str, list[str]] = {}
+
+    def judge(text: str, cell: tuple[int, int, bool], holds: bool, found: str) -> None:
+        off.setdefault(text, [])
+        if not holds:
+            off[text].append(f"{name_of(cell)}: {found}")
+
+    for cell, runs in cells.items():
+        gap, error = worst(runs)
+        for limit in (0.03, 0.05):
+            text = f"confidence within {limit} of the truth in all bins above .5"
+            judge(text, cell, not abs(gap) > limit, f"{gap:+.3f} ± {error:.3f}")
+        K, low, high, *_ = np.array([run["K"] for run in runs]).T
+        share = float(((low <= K) & (high >= K)).mean())
+        judge("90 % intervals of K hold at least 86 %", cell, share >= 0.86, f"{share:.2f}")
+        gap = uneven([run["pit"] for run in runs])
+        judge("randomised PIT of K uniform (5 %)", cell, gap <= 1.36 / np.sqrt(len(runs)), f"{gap:.2f}")
+        share = float(np.divide(*np.sum([run["atoms"] for run in runs], axis=0)))
+        judge("90 % intervals of atoms hold at least 86 %", cell, share >= 0.86, f"{share:.3f}")
+        if cell[2]:
+            held, n, *squares = np.sum([run["site"] for run in runs], axis=0)
+            judge("90 % intervals of sites hold 87 to 93 %", cell, 0.87 <= held / n <= 0.93, f"{held / n:.3f}")
+            worse = float(np.sqrt(squares[2] / min(squares[:2])) - 1)
+            judge(
+                "a site's answer at most 2 % worse than the better of own and atom", cell, worse <= 0.02, f"{worse:.3f}"
+            )
+    return [f"- {'yes' if not where else 'NO'}: {text}. {'; '.join(where)}" for text, where in off.items()]
+
+
+def uneven(pit: list[float]) -> float:
+    """Largest distance of ranks' distribution from the uniform one."""
+    return float(np.abs(np.sort(pit) - (np.arange(len(pit)) + 0.5) / len(pit)).max())
 
 
 def written(out: Path, about: dict[str, str], first: int, cells: dict[tuple[int, int, bool], list[Result]]) -> str:
@@ -162,15 +198,30 @@ def written(out: Path, about: dict[str, str], first: int, cells: dict[tuple[int,
         f"# Calibration of draws\n\nSeeds from {first}; stated > true ± standard error (matches), bins of at least"
     ]
     lines[0] += f" {FEWEST}; `fuse` called bare; {', '.join(f'{name} {v}' for name, v in about.items())}.\n"
+    lines += [*claims({cell: runs for cell, runs in cells.items() if runs}), ""]
     for cell, runs in cells.items():
         lines += told(cell, runs) if runs else []
     text = "\n".join(lines)
-    named = {f"D{D} J{J}{' errors' if errors else ''}": runs for (D, J, errors), runs in cells.items()}
+    named = {name_of(cell): runs for cell, runs in cells.items()}
     out.mkdir(parents=True, exist_ok=True)
     record = {"versions": about, "first_seed": first, "cells": named}
     (out / "calibration.json").write_text(json.dumps(record, separators=(",", ":")) + "\n")
     (out / "calibration.md").write_text(text)
     return text
+
+
+def begun(out: Path, about: dict[str, str], first: int) -> dict[tuple[int, int, bool], list[Result]]:
+    """What an earlier run of the same library and seeds left."""
+    file = out / "calibration.json"
+    record = json.loads(file.read_text()) if file.exists() else {}
+    same = (record.get("versions"), record.get("first_seed")) == (about, first)
+    return {cell: record["cells"].get(name_of(cell), []) if same else [] for cell in CELLS}
+
+
+def name_of(cell: tuple[int, int, bool]) -> str:
+    """As the record calls it."""
+    D, J, errors = cell
+    return f"D{D} J{J}{' errors' if errors else ''}"
 
 
 def main() -> None:
@@ -183,15 +234,15 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="one cell, two sets")
     asked, about = parser.parse_args(), versions(modelweld)  # before the run: a checkout can change meanwhile
     warnings.simplefilter("ignore")
-    cells: dict[tuple[int, int, bool], list[Result]] = {cell: [] for cell in (CELLS[-3:-2] if asked.smoke else CELLS)}
-    for begin in range(0, asked.sets, ROUND):
+    cells = {CELLS[-3]: []} if asked.smoke else begun(asked.out, about, asked.first_seed)
+    text = written(asked.out, about, asked.first_seed, cells)
+    for end in range(ROUND, asked.sets + ROUND, ROUND):
         for cell, runs in cells.items():
             most = 2 if asked.smoke else (asked.large or asked.sets) if cell[1] == 20 else asked.sets
-            seeds = range(asked.first_seed + begin, asked.first_seed + min(begin + ROUND, most))
-            runs += [one_set(seed, *cell) for seed in seeds]
-            text = written(asked.out, about, asked.first_seed, cells)
-        if asked.smoke:
-            break
+            new = range(asked.first_seed + len(runs), asked.first_seed + min(end, most))
+            runs += [one_set(seed, *cell) for seed in new]
+            if new:
+                text = written(asked.out, about, asked.first_seed, cells)
     print(text)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -36,8 +36,8 @@ class Intervals:
 
     def take(self, rows: Index) -> Self:
         """The same of some rows, in this order."""
-        of_rows = {name: value[rows] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
-        return replace(self, **of_rows)
+        fields = vars(self)
+        return type(self)(**{name: x[rows] if isinstance(x, np.ndarray) else x for name, x in fields.items()})
 
     def __repr__(self) -> str:
         n, D = self.values.shape
