@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
-from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import Pairs, merge, merge_and_split, split
 from modelweld.matching.piece_guard import CERTAIN, believable, certainty
+from modelweld.matching.splits import _partings, _values
 from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
 from modelweld.studies import simulate
@@ -133,6 +134,33 @@ def test_moves_never_lower_the_objective(seed, move):
     done = move(board)
     assert board.objective() >= before - 1e-9
     assert (board.objective() > before + 1e-9) == (done > 0)
+
+
+@pytest.mark.parametrize("copies", [None, Pieces()])
+def test_the_parts_of_all_atoms_are_valued_as_the_objective_values_them(copies):
+    board, _ = doubled_board(4, copies=copies, noise=1.5)
+    board.sweep(np.arange(8))
+    K, before = len(board.counts), board.objective()
+    whole = _values(board, board.labels, K)
+    for part in _partings(board):
+        both = _values(board, np.where(part, K + board.labels, board.labels), 2 * K)
+        for k in np.flatnonzero(np.bincount(board.labels) > 1):
+            other = board.at(np.where(part & (board.labels == k), K, board.labels))
+            assert other.objective() - before == pytest.approx(both[k] + both[K + k] - whole[k])
+
+
+def test_an_atom_of_two_heaps_is_parted_between_them():
+    rng = np.random.default_rng(0)
+    heaps = np.repeat([0, 1], [7, 5])
+    values = rng.normal(0, 0.1, (12, 2)) + 6.0 * heaps[:, None]
+    family = Gaussian(mean=[3.0, 3.0], noise=[0.01, 0.01], spread=[9.0, 9.0])
+    board = Board([stack_arrays(list(values[:, None]))], [family], BetaBernoulli(), labels=np.zeros(12, dtype=np.int64))
+    alone, half = _partings(board)
+    assert alone.sum() == 1
+    assert half.tolist() in ((heaps == 0).tolist(), (heaps == 1).tolist())
+    for _ in range(5):
+        split(board)
+    assert not set(board.labels[heaps == 0]) & set(board.labels[heaps == 1])
 
 
 def test_merging_mends_an_atom_in_two():

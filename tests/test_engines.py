@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, Spectrum
+from modelweld.families.math import predictive
+from modelweld.families.math.random_effects import Hyperparameters
+from modelweld.families.math.standard_errors import VaryingNoise
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.algorithm1 import NEW, alternate, best_assignment
 from modelweld.matching.board import Board
@@ -158,3 +161,30 @@ def test_compiled_is_refused_where_it_cannot_serve():
     model = modelweld.LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}, weight={"v": 2.0})
     with pytest.raises(modelweld.InputError, match="engine 'compiled'"):
         modelweld.fuse([model, model], engine="compiled", twins="independent")
+
+
+@pytest.mark.parametrize("weighed", [False, True])
+def test_values_known_unequally_well_score_the_same_when_compiled(weighed, monkeypatch):
+    rng = np.random.default_rng(1)
+    seen = (rng.random((7, 4)) > 0.2).astype(float) if weighed else np.ones((7, 4))
+    w, y = seen * rng.uniform(1e-3, 1e3, (7, 4)), rng.normal(0, 1e4, (7, 4))
+    atoms = rng.uniform(1e-60, 1e-50, 4), rng.normal(0, 1e4, (5, 4)), rng.uniform(1e-70, 1e60, (5, 4))
+    said = []
+    for threshold in (0, np.inf):
+        monkeypatch.setattr(predictive, "COMPILED_PREDICTIVE_FROM", threshold)
+        said.append(predictive.log_predictive(seen, w, w * y, *atoms))
+    assert said[0] == pytest.approx(said[1], rel=1e-10)
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+def test_the_likelihood_with_standard_errors_is_the_same_when_compiled(shape, monkeypatch):
+    rng = np.random.default_rng(2)
+    y, labels = rng.normal(0, 3, (40, 3)), np.append(np.arange(6), rng.integers(0, 6, 34))
+    stack = Stack(y, offsets_of([40]), rng.uniform(0, 2, (40, 3)), rng.choice([0.0, 1.0, 5.0], (40, 3)))
+    at = Hyperparameters(*(rng.uniform(0.5, 2, 3 if shape == "diagonal" or i == 0 else 1) for i in range(3)))
+    likelihood = VaryingNoise(y, stack, labels)
+    value, slopes, by_trust = likelihood(at, 0.7)
+    quick, quick_slopes, quick_by_trust = likelihood.compiled(at, 0.7)
+    assert (quick, quick_by_trust) == pytest.approx((value, by_trust), rel=1e-10)
+    for one, other in zip(quick_slopes, slopes, strict=True):
+        assert one == pytest.approx(other, rel=1e-9, abs=1e-12)

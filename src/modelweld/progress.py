@@ -23,7 +23,7 @@ Progress = bool | Listener | None
 SHORTEST = 0.05
 """Seconds between two looks at the same step: the eye sees no more, and telling is then almost free."""
 
-COMPILING = "compiling, once on this machine: about half a minute"
+COMPILING = "compiling, once on this machine: up to half a minute"
 """What is told while loops are compiled, the one step that a first call has and later ones have not."""
 
 Thing = TypeVar("Thing")

@@ -4,7 +4,7 @@ Sweeps stop where no single group can do better. Three ways out:
 
 - `merge` joins the two atoms whose union raises the objective most, again and again; with pieces (over-segmentation)
   also atoms that share groups: their values become pieces of one atom;
-- `split` parts an atom in two: its farthest member alone, or two halves about the farthest pair of members;
+- `split` parts an atom in two (`matching.splits`);
 - `rematch` frees a share of the groups and lets the sweeps match them afresh.
 """
 
@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, alternate
 from modelweld.matching.board import Board
-from modelweld.progress import tell, track
+from modelweld.matching.splits import split
+from modelweld.progress import tell
 
 FREED_SHARE = 0.3
 """Share of the groups freed in a round: enough to dissolve an atom, few enough to keep the others in place."""
@@ -33,6 +35,9 @@ rises of a tenth of a nat go on and on. Of 130 simulated sets one needed 600, th
 
 MOST_ROUNDS = 200
 """Rounds after which moves end in any case: a bound, nothing that was tuned."""
+
+PAIRS_BLOCK = 1_000_000
+"""Numbers of the largest table of unions that is made."""
 
 HOPELESS = 100.0
 """Nats: what lowers the objective by more with either of two atoms is not scored again with their union, which is
@@ -102,51 +107,6 @@ def merge(board: Board) -> int:
     return joined
 
 
-def split(board: Board) -> int:
-    """Part atoms in two where that raises the objective; returns how many were parted."""
-    parted = 0
-    next_label = len(board.counts)
-    for k in track(range(len(board.counts)), "splitting atoms", len(board.counts)):
-        members = np.flatnonzero(board.labels == k)
-        if len(members) < 2:
-            continue
-        whole = _value_of(board, members)
-        for part in _partings(board, members):
-            rest = np.setdiff1d(members, part)
-            if _value_of(board, part) + _value_of(board, rest) > whole + SMALLEST_RISE:
-                board.labels[part] = next_label
-                next_label += 1
-                parted += 1
-                break
-    if parted:
-        board.recount()
-    return parted
-
-
-def _value_of(board: Board, members: Index) -> float:
-    """What an atom with these members adds to the objective."""
-    _, pieces = np.unique(board.group[members], return_counts=True)
-    value = float(board.steps[: len(pieces)].sum())
-    for family, rows in zip(board.families, board.rows, strict=True):
-        value += float(family.log_evidence(rows[members].sum(0)))
-    # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
-    return value if board.pieces is None else value + board.pieces.log_prob(pieces) - board.pieces.log_prob(pieces[:0])
-
-
-def _partings(board: Board, members: Index) -> list[Index]:
-    """Which members to part from the rest: the farthest alone; those nearer to one end of the farthest pair."""
-    scores = np.zeros((len(members), len(members)))
-    for family, rows in zip(board.families, board.rows, strict=True):
-        scores += family.gain(rows[members], rows[members])
-    scores -= board.alone[members][:, None]
-    closeness = scores + scores.T
-    farthest = int(np.argmin(closeness.sum(1)))
-    a, b = np.unravel_index(np.argmin(closeness), closeness.shape)
-    half = closeness[:, a] < closeness[:, b]
-    half[[a, b]] = [False, True]
-    return [members[[farthest]], members[half]]
-
-
 class Pairs:
     """By how much joining each two atoms of a board would raise the objective.
 
@@ -176,14 +136,18 @@ class Pairs:
 
     def _all_rises(self, single: bool) -> Array:
         """The rises of all pairs; where every atom is a `single` value, the family's `gain` is the quicker way."""
-        K = len(self.counts)
+        rises = self._prior_of_all()
+        np.fill_diagonal(rises, -np.inf)
         if single:
             union = sum((f.gain(s, s) for f, s in zip(self.families, self.sums, strict=True)), -self.evidence[:, None])
-        else:
-            union = np.stack([self._evidence_with(k, np.arange(K)) for k in track(range(K), "comparing atoms", K)])
-        rises = union + self._prior_of_all()
-        np.fill_diagonal(rises, -np.inf)
-        return np.asarray(rises)
+            return np.asarray(rises + union)
+        a, b = np.nonzero(np.triu(rises > -np.inf))  # where two may be joined at all
+        for part in blocks(len(a), sum(s.shape[1] for s in self.sums), PAIRS_BLOCK):
+            tell("comparing atoms", part.start, len(a))
+            one, other = a[part], b[part]
+            rises[one, other] += self._evidence_with(one, other)
+            rises[other, one] = rises[one, other]
+        return rises
 
     def _prior_of_all(self) -> Array:
         """`_prior_with` of all pairs."""
@@ -199,8 +163,8 @@ class Pairs:
             gain[np.ix_(here, here)] += self.log_ways[r[:, None] + r] - self.log_ways[r][:, None] - self.log_ways[r]
         return np.asarray(gain)
 
-    def _evidence_with(self, k: int, others: Index) -> Array:
-        """What the evidence gains when atom k is joined with `others`."""
+    def _evidence_with(self, k: int | Index, others: Index) -> Array:
+        """What the evidence gains when atom k, or each of several, is joined with `others`."""
         gain = -self.evidence[k] - self.evidence[others]
         for family, sums in zip(self.families, self.sums, strict=True):
             gain += family.log_evidence(sums[k] + sums[others])

@@ -43,12 +43,17 @@ class Pieces:
 
     def log_prob(self, pieces: Index) -> float:
         """Log probability of the numbers of pieces, one per (group, atom) held, with the log prior density of delta."""
-        from scipy.special import betaln, gammaln
+        from scipy.special import betaln
 
         beta = PRIOR_EXTRA * np.log(self.delta) + PRIOR_HELD * np.log1p(-self.delta)
         beta -= betaln(PRIOR_EXTRA + 1, PRIOR_HELD + 1)
-        each = np.log1p(-self.delta) + (pieces - 1) * np.log(self.delta) + gammaln(pieces + 1.0)
-        return float(each.sum() + beta)
+        return float(self.log_prob_each(pieces).sum() + beta)
+
+    def log_prob_each(self, pieces: Index) -> Array:
+        """The same for each (group, atom), without the prior of delta."""
+        from scipy.special import gammaln
+
+        return np.asarray(np.log1p(-self.delta) + (pieces - 1) * np.log(self.delta) + gammaln(pieces + 1.0))
 
     def learned(self, pieces: Index) -> Pieces:
         """The most probable delta given the pieces."""

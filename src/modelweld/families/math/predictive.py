@@ -11,6 +11,11 @@ GAUSSIAN_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that is made."""
 
 
+COMPILED_PREDICTIVE_FROM = 25_000
+"""Values x atoms x dimensions of a call from which it is compiled: 25 values, 40 atoms, 25 dimensions. Below, a job is
+over before the compiler is loaded. By the input alone, so that the same call gives the same bits."""
+
+
 def log_predictive(seen: Array, w: Array, wy: Array, noise: Array, mu: Array, extra: Array) -> Array:
     """Of values y (L, D) of weight w, where `seen`, given atoms at mu, known with variance `extra` (K, D): (L, K).
 
@@ -22,6 +27,10 @@ def log_predictive(seen: Array, w: Array, wy: Array, noise: Array, mu: Array, ex
         return np.asarray(wy @ (mu / v).T - 0.5 * ((wy * wy) @ (1 / v).T + constant.sum(-1)))
     y = wy / np.where(w > 0, w, 1.0)
     own_variance = noise / np.where(w > 0, w, 1.0)
+    if y.size * len(mu) >= COMPILED_PREDICTIVE_FROM:
+        from modelweld.families.math import unequal_compiled
+
+        return np.asarray(unequal_compiled.log_predictive(y, seen, own_variance, mu, extra))
     result = np.empty((len(wy), len(mu)))
     for part in blocks(len(wy), mu.shape[0] * y.shape[1], GAUSSIAN_BLOCK):
         v = own_variance[part, None, :] + extra
