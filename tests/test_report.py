@@ -290,10 +290,19 @@ def test_numbers_have_separators_in_the_verdict():
     assert f" of {found['sets'][0]['N']:,} values are shared" in found["verdict"]["sentence"]
 
 
-def test_a_fusion_that_matched_nothing_has_no_page():
-    table = class_table(np.zeros((2, 2)), np.ones((2, 2)), np.array([9.0, 9.0]), ["a", "b"], facts={"labels": {}})
+def test_a_fusion_that_matched_nothing_has_a_page_of_classes(tmp_path):
+    table = class_table(
+        np.array([[1.25, 2.0], [3.0, 4.0]]), np.ones((2, 2)), np.array([9.0, 9.0]), ["a", "<b>"], facts={"labels": {}}
+    )
+    fusion = modelweld.fuse({"north": table, "south": table})
     with pytest.raises(modelweld.InputError, match="nothing was matched"):
-        numbers_of(modelweld.fuse([table, table]))
+        numbers_of(fusion)
+    with pytest.raises(modelweld.InputError, match="nothing was matched"):
+        fusion.worth_merging()
+    assert "classes by name" in repr(fusion)
+    page = fusion.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<td>&lt;b&gt;</td><td>18</td><td>9</td><td>9</td><td>3</td><td>4</td>" in page
+    assert "<script" not in page
 
 
 def test_the_same_fusion_gives_the_same_page():

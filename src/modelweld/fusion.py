@@ -280,7 +280,7 @@ class Fusion(Questions):
             for name, m in self.matchings.items()
         )
         state = "" if self.converged else ", not converged"
-        return f"<Fusion of {several(len(self.sites), 'site')}: {sets}{state}>"
+        return f"<Fusion of {several(len(self.sites), 'site')}: {sets or 'classes by name'}{state}>"
 
     def _repr_html_(self) -> str:
         from modelweld.inputs.notebook import html_table

@@ -134,6 +134,8 @@ def worth_merging(
     >>> print(modelweld.fuse([rng.normal(0, 5, (8, 3)) for _ in range(4)]).worth_merging().sentence[:60])
     no: values of different sites lie no closer together than ch
     """
+    if not fusion.matchings:
+        raise InputError("nothing was matched: what these sites sent has names, by which it was put together.")
     if not 0 < level < 1 or draws < 1:
         raise InputError(f"level must lie between 0 and 1, and draws be at least 1; found {level} and {draws}.")
     names = list(fusion.matchings) if set_name is None else [set_name]

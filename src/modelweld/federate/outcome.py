@@ -12,7 +12,7 @@ from modelweld.files import save
 from modelweld.files.fusion_file import content_of
 from modelweld.files.new_file import check_free, whole_file
 from modelweld.fusion import Fusion
-from modelweld.report import numbers_of, page_of
+from modelweld.report.page import text_of
 
 FUSION, PAGE, ROUND = "fusion.safetensors", "report.html", "round.json"
 """What the folder holds: the fusion, a page to look at, who took part."""
@@ -53,14 +53,12 @@ class Outcome:
     def check(fusion: Fusion) -> None:
         """Fail if the fusion or its page could not be made."""
         content_of(fusion)
-        if fusion.matchings:
-            page_of(numbers_of(fusion))
+        text_of(fusion, draws=False)
 
     def keep(self, fusion: Fusion) -> None:
         """Write the fusion and the page about it."""
         save(fusion, self.folder / FUSION, force=self.force)
-        if fusion.matchings:
-            fusion.report(self.folder / PAGE, force=self.force)
+        fusion.report(self.folder / PAGE, force=self.force)
 
     def tell(self, answers: Answers) -> None:
         """Write who answered, who is missing or late, and what was refused."""

@@ -62,11 +62,21 @@ def write_report(
     ...     write_report(fusion, folder + "/report.html").read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
+    with whole_file(path, force=force) as part:
+        part.write_text(text_of(fusion, title, draws=draws), encoding="utf-8", newline="\n")
+    return Path(path)
+
+
+def text_of(fusion: Fusion, title: str = "Fusion report", *, draws: bool = True) -> str:
+    """The page of a fusion; where nothing was matched, because classes have names, it is a table of these."""
+    if not fusion.matchings:
+        from modelweld.report.class_page import class_page
+
+        css = _part("page.css")
+        return class_page(fusion, title, css, _hash(css))
     from modelweld.report.numbers import numbers_of
 
-    with whole_file(path, force=force) as part:
-        part.write_text(page_of(numbers_of(fusion, draws=draws), title), encoding="utf-8", newline="\n")
-    return Path(path)
+    return page_of(numbers_of(fusion, draws=draws), title)
 
 
 def page_of(found: Report, title: str = "Fusion report") -> str:
