@@ -61,7 +61,12 @@ def chain(rng, emissions, **names):
 
 
 def by_kind(seed=0):
-    """One model of every kind, built by hand."""
+    """One model of every kind, built by hand; of each seed another site."""
+    found = models_of(seed)
+    return {kind: m.with_(site=f"{m.site} {seed}") if seed and m.site else m for kind, m in found.items()}
+
+
+def models_of(seed):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(3, 2, 2))
     spreads = A @ np.swapaxes(A, 1, 2) + np.eye(2)

@@ -43,8 +43,12 @@ def site_names(given: Sequence[object]) -> list[str]:
 
 
 def _same(one: LocalModel, other: LocalModel) -> bool:
-    """Whether two models hold the same numbers."""
+    """Whether two models hold the same numbers, in whatever order: that of a set means nothing."""
     if one is other:
         return True
     roles = [(getattr(one, role), getattr(other, role)) for role in ("arrays", "variance", "weight")]
-    return all(a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a) for a, b in roles)
+    return all(
+        a.keys() == b.keys()
+        and all(np.array_equal(np.sort(a[name], axis=None), np.sort(b[name], axis=None)) for name in a)
+        for a, b in roles
+    )
