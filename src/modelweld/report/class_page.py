@@ -53,7 +53,7 @@ def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
         css=css,
         css_hash=css_hash,
         headline=f"{len(classes)} classes in the models of {len(fusion.sites):,} sites",
-        lead="Classes have names, so nothing had to be matched, and no verdict is needed: their rows were put together.",
+        lead="Classes have names, so nothing had to be matched, and no verdict is needed: rows were put together.",
         heads="".join(f"<th>{escape(head)}</th>" for head in heads),
         rows="\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows),
         note=escape(note + "Means are those of all sites' rows together; – where a site does not know a class."),
