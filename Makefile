@@ -26,7 +26,7 @@ demo: $(VENV)/.demo   ## four hospitals, one fused model
 	$(BIN)/python -m modelweld.studies.demo
 
 test: lint   ## style, types and the default test suite
-	$(BIN)/pytest -m "not ($(subst $(space), or ,$(MARKERS)))"
+	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "not ($(subst $(space), or ,$(MARKERS)))"
 
 lint: $(VENV)/.dev   ## style and types
 	$(BIN)/ruff check .
