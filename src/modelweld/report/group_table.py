@@ -66,10 +66,10 @@ class GroupTable:
     ...     for site, means in {"north": [[0.0], [9.0]], "south": [[1.0], [9.0]]}.items()
     ... ]
     >>> print(modelweld.fuse(sites).table())
-    group  sites  points  north  south   age
-    ----------------------------------------
-        0      2      60     30     30  0.50
-        1      2      20     10     10  9.00
+    group  sites  points  north  south  age
+    ---------------------------------------
+        0      2      60     30     30  0.5
+        1      2      20     10     10  9.0
     """
 
     word: str
