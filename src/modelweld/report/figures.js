@@ -28,13 +28,13 @@ function matrix() {
     if (S.confidence && S.confidence[row] !== null) sure[bin] = Math.min(sure[bin], S.confidence[row]);
   });
   const room_of = (J / R) * (A / C), gap = M.w > 6 && M.h > 6 ? 1 : 0, bw = M.w * A / C, bh = M.h * J / R;
-  const [accent, muted, soft, ink, doubt] = ["accent", "muted", "soft", "ink", "doubt"].map(colour);
+  const [accent, muted, soft, ink] = ["accent", "muted", "soft", "ink"].map(colour);
   c.fillStyle = soft; c.fillRect(M.left, M.top, M.w * A, M.h * J);
   for (let y = 0; y < R; y++) for (let x = 0; x < C; x++) {
     const n = held[y * C + x];
     if (!n) continue;
     const k = M.atoms[Math.floor(x * A / C)], j = M.sites[Math.floor(y * J / R)];
-    const aside = k >= S.K, off = (state.site !== null && state.site !== j)
+    const off = (state.site !== null && state.site !== j)
       || (state.atom !== null && state.atom !== k);
     c.globalAlpha = Math.min(1, Math.sqrt(n / room_of)) * (off ? 0.3 : 1) * (room_of > 1 ? 1
       : 0.35 + 0.65 * sure[y * C + x]);

@@ -66,10 +66,10 @@ class GroupTable:
     ...     for site, means in {"north": [[0.0], [9.0]], "south": [[1.0], [9.0]]}.items()
     ... ]
     >>> print(modelweld.fuse(sites).table())
-    group  sites  points  north  south   age
-    ----------------------------------------
-        0      2      60     30     30  0.50
-        1      2      20     10     10  9.00
+    group  sites  points  north  south  age
+    ---------------------------------------
+        0      2      60     30     30  0.5
+        1      2      20     10     10  9.0
     """
 
     word: str
@@ -137,7 +137,7 @@ class GroupTable:
         for d, title in enumerate(self.titles()):
             columns |= {title: self.means[:, d], f"{title} ±": self.errors[:, d], f"{title} fused": self.fused[:, d]}
         if self.words:
-            columns["words"] = [" ".join(words) for words in self.words]
+            columns["words"] = [", ".join(words) for words in self.words]
         if self.counts is not None:
             columns |= {f"{what} at {site}": own for site, own in zip(self.sites, self.counts.T, strict=True)}
         return pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name=self.word))
@@ -160,7 +160,8 @@ class GroupTable:
         if self.confidence is not None:
             yield "confidence", [f"{c:.2f}" for c in self.confidence]
         if self.words:
-            yield "words", [" ".join(words[:MOST_WORDS]) for words in self.words]
+            known_by = "words" if self.word == "topic" else "symbols"
+            yield known_by, [", ".join(words[:MOST_WORDS]) for words in self.words]
         differs, decimals = self.differs, self.decimals
         for d, title in list(enumerate(self.titles()))[:MOST_FEATURES]:
             yield (

@@ -1,7 +1,7 @@
 "use strict";
 // Colours, words and numbers of groups: the same in the table, the matrix and the pictures.
 const PALETTE = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"], ALONE = "#8A8A8A";
-const MOST_SITE_COLUMNS = 8, MOST_FEATURES = 6, MOST_STRIPS = 40;
+const MOST_SITE_COLUMNS = 8, MOST_FEATURES = 6;
 const word = () => S.groups.word, Word = () => word()[0].toUpperCase() + word().slice(1);
 function mix(a, b, share) {
   const part = (x, i) => parseInt(x.slice(1 + 2 * i, 3 + 2 * i), 16);
@@ -70,7 +70,7 @@ function atoms() {
   const heads = [{ name: Word() }, { name: "Sites", n: true }, ...(all ? [{ name: cap(G.counted), n: true }] : []),
     ...(listed ? D.sites.map((name) => ({ name, n: true, site: true })) : []),
     ...(S.confidence ? [{ node: el("th", { scope: "col", class: "n" }, term("Confidence", "confidence")) }] : []),
-    ...(S.words ? [{ name: "Most probable words" }] : []), ...shown.map((d) => ({ node: el("th",
+    ...(S.words ? [{ name: `Most probable ${word() === "topic" ? "words" : "symbols"}` }] : []), ...shown.map((d) => ({ node: el("th",
             { scope: "col", class: "n" }, G.features[d], G.units[d] ? el("small", {}, G.units[d]) : null) })),
     ...(rest > 0 && shown.length ? [{ name: `${rest} more` }] : [])];
   const row = (k) => el("tr", { class: state.atom === k ? "chosen" : "" },

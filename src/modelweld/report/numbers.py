@@ -12,7 +12,7 @@ import modelweld
 from modelweld.errors import InputError
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.report.alerts import rank_alerts
-from modelweld.report.contents import Numbers, Report, SetNumbers
+from modelweld.report.contents import Map, Numbers, Report, SetNumbers
 from modelweld.report.coordinates import Values, deviations, gather_values, order_by_likeness, plane
 from modelweld.report.doubts import SURE, list_aside, list_doubtful, stated_confidence
 from modelweld.report.groups import shown_keys
@@ -107,7 +107,6 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
     labels, counts, K = matching.stacked_labels, matching.counts, matching.K
     values = gather_values(fusion, name)
     distance, spread = deviations(values, labels, counts)
-    local, atoms, explained = plane(values, labels, K)
     stated = stated_confidence(fusion, name, notes, draws=draws)
     sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
@@ -135,7 +134,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "doubtful_number": None if sure is None else int((sure[labels < K] < SURE).sum()),
         "doubtful": list_doubtful(fusion, name, stated, distance),
         "order": {"sites": site_order.tolist(), "atoms": atom_order.tolist()},
-        "map": {"explained": short(explained, 3), "members": short(local[order], 4), "atoms": short(atoms, 4)},
+        "map": _map(values, K, order),
         "roots": values.shares,
         **list_aside(fusion, name, matching),
         "diagnostics": diagnostics,
@@ -144,6 +143,12 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "groups": list_groups(fusion, name, stated, order, min(MOST_COLUMNS, max(1, MOST_VALUES // max(K, 1)))),
         "alerts": rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown]),
     }
+
+
+def _map(values: Values, K: int, order: Index) -> Map:
+    """Listed members and all atoms on two principal axes."""
+    local, atoms, explained = plane(values, values.labels, K)
+    return {"explained": short(explained, 3), "members": short(local[order], 4), "atoms": short(atoms, 4)}
 
 
 def _members(values: Values, order: Index, listed: Index, notes: list[str]) -> Numbers:

@@ -122,7 +122,7 @@ function sites() {
   table($("sites"), fields.map(([name, title]) =>
       ({ node: el("th", { scope: "col", class: name === "site" || name === "warning" ? "" : "n",
               "aria-sort": key === name ? (down ? "descending" : "ascending") : "none" },
-    el("button", { type: "button", id: `sort-${name}`, "data-help": name,
+    el("button", { type: "button", id: `sort-${name}`, ...($(`word-${name}`) ? { "data-help": name } : {}),
         onclick: () => { state.sort = { key: name, down: key === name ? !down : name !== "site" }; sites();
           $(`sort-${name}`).focus(); } }, (titles[name] || title) + (key === name ? (down ? " ↓" : " ↑") : ""))) })),
     list.slice(0, state.sites).map(([j, s]) => el("tr", { class: state.site === j ? "chosen" : "" },

@@ -22,23 +22,13 @@ LEVEL = 0.9
 
 
 def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int) -> Groups:
-    """The groups of a set: what sites sent of them, with intervals where matchings were drawn.
+    """The groups of a set, with intervals if draws are behind the stated confidence.
 
-    Parameters
-    ----------
-    fusion, name
-        Whose groups, of which set.
-    stated : Confidence or None
-        How sure matches are; intervals are given if draws are behind it.
-    rows : array of int
-        Local parameters that the page lists, whose points it wants to know.
-    most_columns : int
-        Features to list: those in which groups differ most.
+    Points are told for the local parameters `rows` that the page lists; features are those in which groups differ most.
     """
     table = groups_of(fusion, name)
     noise, spread = _deviations(fusion, name, len(table.features))
-    rank = rank_features(table.means, noise**2 + np.nanmean(table.errors**2, axis=0) if len(table) else noise**2)
-    listed = np.sort(rank[:most_columns])
+    listed = np.sort(rank_features(table.means, noise**2)[:most_columns])
     low, high = _intervals(fusion, name, stated, table)
     points = None if table.counts is None else _points(fusion, name, rows)
     return {

@@ -46,9 +46,9 @@ def _models(found: Report) -> str:
 def lead(found: Report) -> str:
     """What was fused, and how it went."""
     sent = " and ".join(f"{one['N']:,} {_word(one, one['N'])}" for one in found["sets"])
-    points = found["sets"][0]["groups"]["points"]
-    known = not found["sets"][0]["groups"]["shares"] and points is not None
-    behind = f", {sum(n or 0.0 for n in points or []):,.0f} {found['sets'][0]['groups']['counted']}" if known else ""
+    groups = found["sets"][0]["groups"]
+    points = sum(n or 0.0 for n in groups["points"] or []) + (groups["aside"] or 0.0)
+    behind = f", {points:,.0f} {groups['counted']}" if groups["points"] and not groups["shares"] else ""
     end = "The fit converged." if found["converged"] else "The fit did not converge: give it more sweeps (max_sweeps)."
     return (
         f"{_sentence(_models(found))} that were trained apart were fused from their parameters alone: the sites sent "
