@@ -81,7 +81,7 @@ def test_calibration_of_draws(tmp_path):
 
 
 def test_units():
-    printed = printed_by(EXPERIMENTS / "right/units.py", "--smoke")
+    printed = printed_by(EXPERIMENTS / "units/run.py", "--smoke")
     assert "| heart, four hospitals, mixture | 0 of 1 | 6 of 6 |" in printed
 
 

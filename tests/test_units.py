@@ -12,8 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 import modelweld
 from modelweld import UnitsWarning
+from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds.hmm import hmm
-from modelweld.screening.units import Totals, find_other_units
+from modelweld.screening.units import Totals, find_other_units, totals_of_stack, totals_of_values
 
 WINE = load_wine()
 
@@ -177,6 +178,17 @@ def test_sites_that_differ_in_most_dimensions_are_another_matter():
     sites = centres(6)
     sites[-1] = sites[-1] * 10
     assert named(sites) == []
+
+
+@pytest.mark.parametrize(("values", "compared"), [(4, False), (5, True)])
+def test_plain_values_are_compared_from_five_of_a_site_on(values, compared):
+    assert (totals_of_values(centres(1)[0][:values]) is not None) is compared
+
+
+@pytest.mark.parametrize(("J", "compared"), [(200, True), (201, False)])
+def test_plain_values_are_compared_up_to_two_hundred_sites(J, compared):
+    found = totals_of_stack(stack_arrays([centres(1)[0]] * J))
+    assert (found[0] is not None) is compared
 
 
 def test_a_site_that_is_added_is_compared():

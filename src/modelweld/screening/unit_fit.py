@@ -104,11 +104,11 @@ class Explained(NamedTuple):
         return Explained(*(np.where(mine, a, b) for a, b in zip(self, other, strict=True)))
 
 
-def explain(sites: Sites) -> tuple[Explained, Explained]:
-    """By what others have, and by that or by what they predict, whichever says more."""
+def explain(sites: Sites, *, predict: bool = True) -> tuple[Explained, Explained]:
+    """By what others have, and by that or (`predict`) by what they predict, whichever says more."""
     plain = expect_medians(sites)
     first = _explain(sites, plain)
-    predicted = expect_predictions(sites, plain)
+    predicted = expect_predictions(sites, plain) if predict else None
     return first, first if predicted is None else first.better(_explain(sites, predicted))
 
 
@@ -118,9 +118,17 @@ def _others(J: int) -> list[Index]:
     return [everybody] if J > LEFT_OUT else [np.delete(everybody, j) for j in range(J)]
 
 
-def _median(x: Array) -> Array:
-    """Over the first axis, of what is known; NaN where nothing is."""
-    return np.asarray(np.nanmedian(x, axis=0) if np.isnan(x).any() else np.median(x, axis=0))
+def middle(x: Array) -> Array:
+    """Median over the first axis of what is known; NaN where nothing is.
+
+    Examples
+    --------
+    >>> middle(np.array([[1.0, np.nan], [4.0, np.nan], [2.0, np.nan]])).tolist()
+    [2.0, nan]
+    """
+    ordered, last = np.sort(x, axis=0), (~np.isnan(x)).sum(axis=0, keepdims=True) - 1
+    ends = [np.take_along_axis(ordered, np.maximum(at, 0), axis=0)[0] for at in (last // 2, (last + 1) // 2)]
+    return np.asarray((ends[0] + ends[1]) / 2)
 
 
 def expect_medians(sites: Sites) -> Expected:
@@ -129,7 +137,7 @@ def expect_medians(sites: Sites) -> Expected:
     logs = np.log(sites.deviation)
     for others in _others(len(logs)):
         m, log_s = sites.mean[others], logs[others]
-        M, log_S = _median(m), _median(log_s)
+        M, log_S = middle(m), middle(log_s)
         S = np.exp(log_S)
         rows.append([M, S, _squared(m - M) / S**2, _squared(log_s - log_S)])
     mean, deviation, of_mean, of_deviation = (
@@ -139,7 +147,7 @@ def expect_medians(sites: Sites) -> Expected:
 
 
 def _squared(off: Array) -> Array:
-    return (MAD_TO_DEVIATION * _median(np.abs(off))) ** 2
+    return (MAD_TO_DEVIATION * middle(np.abs(off))) ** 2
 
 
 def expect_predictions(sites: Sites, plain: Expected) -> Expected | None:

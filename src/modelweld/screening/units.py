@@ -19,7 +19,7 @@ from modelweld.errors import UnitsWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Stack
 from modelweld.screening.outliers import MAD_TO_DEVIATION
-from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain
+from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, middle
 from modelweld.screening.unit_names import OtherUnit, describe
 
 FEWEST_SITES = 3
@@ -95,19 +95,10 @@ def totals_of_values(values: Array, seen: NDArray[np.bool_] | None = None) -> To
     if len(values) < FEWEST_VALUES or values.ndim != 2:
         return None
     known = values if seen is None or seen.all() else np.where(seen, values, np.nan)
-    mean = _middle(known)
-    deviation = MAD_TO_DEVIATION * _middle(np.abs(known - mean))
+    mean = middle(known)
+    deviation = MAD_TO_DEVIATION * middle(np.abs(known - mean))
     worth = len(values) / OF_MEDIANS
     return Totals(mean, deviation, worth, worth, known, np.full(len(values), 1 / len(values)))
-
-
-def _middle(values: Array) -> Array:
-    """Medians (D,) of what is known of values (L, D); the sort is faster than numpy's median of so few."""
-    half = len(values) // 2
-    if np.isnan(values).any():
-        return np.asarray(np.nanmedian(values, axis=0))
-    inner = np.sort(values, axis=0)[half - (len(values) + 1) % 2 : half + 1]
-    return np.asarray(inner.mean(axis=0))
 
 
 def totals_of_stack(stack: Stack) -> list[Totals | None]:
@@ -164,7 +155,7 @@ def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[O
         return []
     m, s = (np.where(usable, x, np.nan)[:, at] for x in (m, s))
     log_s = np.log(s)
-    if plain and not (np.abs(log_s - np.nanmedian(log_s, axis=0)) > np.log(LEAST_OF_PLAIN)).any():
+    if plain and not (np.abs(log_s - middle(log_s)) > np.log(LEAST_OF_PLAIN)).any():
         return []
     chance = np.array([[1 / max(t.points, 1.0), 1 / max(t.parts - 1, 1.0)] for t in totals])
     places = [t.mean[None, at] if t.places is None else t.places[:, at].copy() for t in totals]
@@ -184,7 +175,7 @@ def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[O
 
 def _worst(sites: Sites, plain: bool) -> list[OtherUnit]:
     """The site and feature that another unit explains best, and what others alone say of that site's features."""
-    by_others, best = explain(sites)
+    by_others, best = explain(sites, predict=not plain)
     if plain:
         misfit = np.nan_to_num(np.sort(by_others.misfit, axis=1), nan=np.inf)
         strange = misfit[:, (misfit.shape[1] - 1) // 2] > MOST_LEFT

@@ -1,6 +1,6 @@
 """Is a site in other units named, and are clean fusions left in peace? README.md has the figures.
 
-    python experiments/right/units.py [--draws 20] [--smoke]
+    python experiments/units/run.py [--draws 20] [--smoke] [--out experiments/units]
 
 Every site fits a mixture (three diagonal components, counted) or k-means behind a scaler. One feature of one site is
 multiplied by a factor or divided by it; or one site has degrees Fahrenheit where others have Celsius, or the reverse.
@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import argparse
 import csv
+import json
+import sys
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
@@ -144,7 +146,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--out", type=Path, default=Path("reproduced"), help="where results.json is written")
     asked = parser.parse_args()
+    here = Path(__file__).parent
+    sys.path.insert(0, str(here.parent))
+    from study import versions
+
     cells: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for draw, rng in draw_sites(1 if asked.smoke else asked.draws, asked.smoke):
         for model in ("mixture", "k-means"):
@@ -154,6 +161,11 @@ def main() -> None:
     for cell, record in cells.items():
         shown = [f"{sum(record[c])} of {len(record[c])}" if record[c] else "" for c in columns]
         print(f"| {cell} | {' | '.join(shown)} |")
+    if not asked.smoke:
+        asked.out.mkdir(parents=True, exist_ok=True)
+        counts = {cell: {c: [sum(x), len(x)] for c, x in record.items()} for cell, record in cells.items()}
+        written = {"versions": versions(modelweld), "draws": asked.draws, "cells": counts}
+        (asked.out / "results.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
