@@ -1,20 +1,30 @@
-"""Speed of `fuse` against the textbook version of the paper's Algorithm 1, side by side in one run.
+"""Speed of `fuse`, side by side in one run with the textbook version of Algorithm 1, plain search and k-means.
 
-Both run on one thread, in turn, and CPU time is measured (machines are shared: only ratios mean something). `fuse` is
+All run on one thread, in turn, and CPU time is measured (machines are shared: only ratios mean something). `fuse` is
 timed end to end, from a list of arrays to a Fusion, after the compiler has warmed up; the textbook does its first
-pass and ten sweeps. Settings are the paper's: L = 50 atoms, D = 50, each site holds each atom with a probability of
-its own.
+pass and ten sweeps; k-means is scikit-learn's, told the number of atoms, with ten starts. Settings are the paper's:
+L = 50 atoms, D = 50, each site holds each atom with a probability of its own.
 
-    python benchmarks/speed.py            # the whole table, about five minutes
+The first table is the call that everybody makes, `fuse(sites)`. It is recorded in `results.json`.
+
+    python benchmarks/speed.py            # all tables, about ten minutes
+    python benchmarks/speed.py --default  # the first one only, about three, and its record
     python benchmarks/speed.py --smoke    # a few seconds: does it run, and do the answers agree?
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import platform
+import subprocess
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -22,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 
 import modelweld
-from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian
+from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian, LocalModel
 from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.textbook import textbook
@@ -40,6 +50,12 @@ MODES = {
     },
     "defaults": {},
 }
+
+
+RESULTS = Path(__file__).parent / "results.json"
+
+TEXTBOOK_UP_TO = 2000
+"""Sites up to which the textbook is run at a deviation of one: twenty seconds. At others up to a hundred."""
 
 
 def cpu_seconds(job: Callable[[], object]) -> float:
@@ -77,6 +93,151 @@ def compare(data: simulate.Simulated, mode: str, repeats: int) -> dict[str, obje
         "ARI": adjusted_rand(data.truth, fusion.labels),
         "sweeps": fusion.sweeps,
     }
+
+
+def kmeans(data: simulate.Simulated) -> object:
+    """What one would do without modelweld, if somebody told the number of atoms."""
+    from sklearn.cluster import KMeans
+
+    return alone(KMeans(data.K, n_init=10, random_state=0).fit, np.concatenate(data.values))
+
+
+def alone(job: Callable[..., object], *arguments: object) -> object:
+    """On one thread."""
+    with blas_threads(1):
+        return job(*arguments)
+
+
+def milliseconds(job: Callable[[], object], repeats: int) -> float:
+    return round(1e3 * median(cpu_seconds(job) for _ in range(repeats)), 2)
+
+
+def default_row(J: int, sd: float, repeats: int) -> dict[str, object]:
+    """The default call beside plain search, the textbook and k-means, in turn."""
+    data = simulate.paper_figure(J, sd, seed=1)
+    plain = MODES["isotropic"]
+    fusion = modelweld.fuse(data.values)
+    modelweld.fuse(data.values, **plain)
+    rival = kmeans(data)
+    with_textbook = J <= 100 or (sd == 1 and J <= TEXTBOOK_UP_TO)
+    row: dict[str, object] = {
+        "job": f"{J} sites, sd {sd:g}",
+        "J": J,
+        "sd": sd,
+        "N": sum(map(len, data.values)),
+        "default_ms": milliseconds(lambda: modelweld.fuse(data.values), repeats),
+        "plain_ms": milliseconds(lambda: modelweld.fuse(data.values, **plain), repeats),
+        "kmeans_ms": milliseconds(lambda: kmeans(data), 1 if J > 500 else min(repeats, 3)),
+        "textbook_ms": milliseconds(lambda: alone(textbook, data.values), 1) if with_textbook else None,
+        "K": fusion.K,
+        "K_true": data.K,
+        "ari": round(adjusted_rand(data.truth, fusion.labels), 4),
+        "kmeans_ari": round(adjusted_rand(data.truth, _by_site(rival, data)), 4),
+    }
+    return row
+
+
+def _by_site(fit: object, data: simulate.Simulated) -> list[np.ndarray]:
+    return np.split(fit.labels_, np.cumsum([len(v) for v in data.values])[:-1])
+
+
+def with_errors(J: int) -> tuple[list[LocalModel], simulate.Simulated]:
+    """The paper's sites, with noise of which they send the variance."""
+    data, rng = simulate.paper_figure(J, 1.0, seed=1), np.random.default_rng(1)
+    sites = []
+    for values in data.values:
+        variance = rng.uniform(0.3, 1.5, values.shape)
+        noisy = values + np.sqrt(variance) * rng.standard_normal(values.shape)
+        sites.append(LocalModel({"v": noisy}, {"v": ("atom", None)}, variance={"v": variance}))
+    return sites, data
+
+
+def mixtures() -> list[LocalModel]:
+    """Five fitted mixtures of eight components, read with their rows."""
+    from sklearn.mixture import GaussianMixture
+
+    rng = np.random.default_rng(0)
+    heaps = rng.normal(0, 6, (12, 4))
+    tables = [np.concatenate([rng.normal(heaps[k], 1, (100, 4)) for k in rng.permutation(12)[:8]]) for _ in range(5)]
+    return [modelweld.read(GaussianMixture(8, random_state=0).fit(X), X=X, site=str(j)) for j, X in enumerate(tables)]
+
+
+def few_shared(J: int, L: int, per_site: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Many atoms, of which two sites share few."""
+    rng = np.random.default_rng(0)
+    atoms = 2 + np.sqrt(50) * rng.standard_normal((L, 50))
+    held = [rng.permutation(L)[:per_site] for _ in range(J)]
+    return [atoms[k] + rng.standard_normal((per_site, 50)) for k in held], held
+
+
+def other_rows() -> list[dict[str, object]]:
+    """Jobs that nobody else does beside us: time alone."""
+    rows: list[dict[str, object]] = []
+
+    def add(job: str, sites: Sequence[object], truth: object, repeats: int) -> None:
+        fusion = modelweld.fuse(sites)
+        found = None if truth is None else round(adjusted_rand(truth, fusion.labels), 4)
+        time_ms = milliseconds(lambda: modelweld.fuse(sites), repeats)
+        rows.append({"job": job, "default_ms": time_ms, "K": fusion.K, "ari": found})
+
+    add("5 mixtures of 8 components, with rows", mixtures(), None, 5)
+    for J in (10, 70, 1000):
+        sites, data = with_errors(J)
+        add(f"{J} sites with standard errors", sites, data.truth, 1 if J > 100 else 3)
+    add("100,000 values, 1,000 atoms, 100 per site", *few_shared(1000, 1000, 100), 1)
+    return rows
+
+
+def record(rows: list[dict[str, object]]) -> None:
+    """Keep a table with what one needs to judge it."""
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=RESULTS.parent)
+    content = {
+        "commit": commit.stdout.strip(),
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("numpy", "scipy", "numba", "scikit-learn")},
+        "load": [round(x, 1) for x in os.getloadavg()],
+        "processors": os.cpu_count(),
+        "what": "CPU milliseconds, one thread; textbook: Algorithm 1, eleven passes; plain: search='plain', one "
+        "variance; kmeans: scikit-learn, told K, ten starts",
+        "rows": rows,
+    }
+    RESULTS.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def defaults(jobs: Sequence[tuple[int, float]], repeats: int, console: Console) -> list[dict[str, object]]:
+    """The first table: the default call."""
+    table = Table(title="CPU time, one thread: fuse(sites), and what else one could do")
+    heads = [
+        "job",
+        "default ms",
+        "plain ms",
+        "k-means ms",
+        "textbook ms",
+        "to plain",
+        "to k-means",
+        "textbook to it",
+        "ARI",
+    ]
+    for head in heads:
+        table.add_column(head, justify="left" if head == "job" else "right")
+    rows = []
+    for J, sd in jobs:
+        row = default_row(J, sd, repeats)
+        rows.append(row)
+        ms = {name: row[f"{name}_ms"] for name in ("default", "plain", "kmeans", "textbook")}
+        slow = ms["textbook"]
+        table.add_row(
+            str(row["job"]),
+            *(f"{ms[name]:.1f}" for name in ("default", "plain", "kmeans")),
+            "" if slow is None else f"{slow:.0f}",
+            f"{ms['default'] / ms['plain']:.1f}",
+            f"{ms['default'] / ms['kmeans']:.2f}",
+            "" if slow is None else f"{slow / ms['default']:.0f}x",
+            f"{row['ari']:.3f}",
+        )
+    console.print(table)
+    return rows
 
 
 def ratios(rows: list[tuple[int, float, str]], repeats: int, console: Console) -> None:
@@ -132,10 +293,16 @@ def exponents(sizes: dict[str, list[tuple[int, int, int]]], console: Console) ->
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="a small version")
-    smoke = parser.parse_args().smoke
+    parser.add_argument("--default", action="store_true", help="the default call only")
+    asked = parser.parse_args()
     console = Console(width=140)
-    if smoke:
+    if asked.smoke:
+        defaults([(10, 1.0)], 1, console)
         ratios([(10, 1.0, "isotropic"), (10, 1.0, "authors")], 1, console)
+        return
+    rows = defaults([(J, sd) for J in (100, 10, 30, 2000) for sd in (1.0, 5.0, 10.0)], 5, console)
+    record(rows + other_rows())
+    if asked.default:
         return
     ratios(
         [

@@ -185,12 +185,22 @@ def test_a_start_is_given_up_if_thirty_sweeps_like_the_last_would_not_do(behind,
 
 @pytest.mark.parametrize(("sites", "rounds"), [(2, 2), (800, 2), (1200, 2), (3000, 1)])
 def test_compiled_jobs_are_rematched_with_less_patience_from_a_hundred_thousand_values_on(sites, rounds):
-    """A hundred values per site, all clear: the sweeps end after the second, and each round comes home after one."""
-    values = [30.0 * np.arange(100)[:, None]] * sites
+    """A hundred values per site, nearly clear: the sweeps end after the second, and each round comes home after one."""
+    assert rounds_of([7.0 * np.arange(100)[:, None]] * sites) == rounds
+
+
+@pytest.mark.parametrize(("apart", "rounds"), [(7.0, 2), (12.0, 0)])
+def test_nothing_is_rematched_where_every_value_is_where_it_is_by_thirty_nats(apart, rounds):
+    """Half the square of the distance is the lead, less what the triangle inequality does not see."""
+    assert rounds_of([apart / np.sqrt(20) * np.arange(100)[:, None] * np.ones(20)] * 50) == rounds
+
+
+def rounds_of(values):
+    """How often groups were matched afresh, each time at home after one sweep."""
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
     fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False, twins="independent")
     assert fusion.K == 100
-    assert len(fusion.matching.changes) == 2 + rounds
+    return len(fusion.matching.changes) - 2
 
 
 # --- values that were sent before (twins.COINCIDE, a millionth; FEWEST_OWN, two) --------------------------------

@@ -31,7 +31,7 @@ from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
 from modelweld.screening.claims import bound_claims
 from modelweld.screening.units import name_other_units, totals_of_stack
-from modelweld.threads import blas_threads, processors
+from modelweld.threads import blas_threads, useful_threads
 
 
 def fuse(
@@ -70,8 +70,8 @@ def fuse(
     seed : int
         Draws the order of groups in each sweep. The order in which sites or rows are given does not matter.
     n_jobs : int, optional
-        Processors to use, here as threads of matrix products; None means 1, -1 all. More than one helps from about 500
-        parameters per site on.
+        Processors to use, here as threads of matrix products; None means 1, -1 all. More than one helps, and is used,
+        where a site sends at least 250,000 numbers.
     copies : bool or "auto"
         Whether a site may hold an atom in several pieces, as estimated models do. ``"auto"``: if sites send standard
         errors (`variance`); without them, pieces cannot be told from neighbours where atoms overlap, and plain values
@@ -128,10 +128,15 @@ def _fuse_received(asked: Request, n_jobs: int | None, given: Sequence[Any], nam
     families, plan = asked.decide()
     rng = np.random.default_rng(asked.seed)
     fuse_given = _fuse_models if any(isinstance(m, LocalModel) for m in given) else _fuse_arrays
-    with blas_threads(processors(n_jobs)):
+    with blas_threads(useful_threads(n_jobs, max(map(_numbers, given)))):
         fusion = fuse_given(given, names, families, plan, rng, asked.spell())
     fusion.recipe = Recipe(given, partial(_fuse_received, asked, n_jobs))
     return fusion
+
+
+def _numbers(model: Any) -> int:
+    """How many numbers a site sent."""
+    return sum(map(np.size, model.arrays.values())) if isinstance(model, LocalModel) else int(np.size(model))
 
 
 def _name_sites(given: Sequence[Any], names: list[str]) -> tuple[list[Any], list[str]]:

@@ -38,6 +38,23 @@ def processors(n_jobs: int | None) -> int:
     return n_jobs if n_jobs > 0 else os.cpu_count() or 1
 
 
+THREADS_FROM = 250_000
+"""Numbers of the largest site from which matrix products are shared among threads: 1,000 values of 250 dimensions.
+Below, products are over before a second thread is awake, and waiting for it takes two to eight times as long."""
+
+
+def useful_threads(n_jobs: int | None, numbers: int) -> int:
+    """How many threads help where the largest site sends so many numbers.
+
+    Examples
+    --------
+    >>> useful_threads(2, 5000), useful_threads(2, 300_000), useful_threads(None, 300_000)
+    (1, 2, 1)
+    """
+    asked = processors(n_jobs)
+    return asked if numbers >= THREADS_FROM else 1
+
+
 class _Pools(Protocol):
     def limit(self, *, limits: int, user_api: str) -> AbstractContextManager[object]: ...
 

@@ -71,6 +71,9 @@ class AnyBoard(Sweepable, Protocol):
     def release(self, groups: Index) -> None:
         """Take these groups out of the matching; the next sweep matches them as if for the first time."""
 
+    def is_clear(self, nats: float) -> bool:
+        """Whether every value is known to be where it is by so many nats."""
+
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet, and no others."""
 
@@ -94,7 +97,7 @@ class State(NamedTuple):
 class Run:
     """How a run went: the objective after every sweep and every update, and whether the last sweep was idle.
 
-    A run that `came_home` was at the matching that it was let out from after its first sweep, and ended there; one that
+    A run that `came_home` was at the matching that it was let out from, and ended there; one that
     was `cut_short` still found better matchings when it had done as much as it may.
     """
 
@@ -130,13 +133,13 @@ def alternate(
 ) -> Run:
     """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters.
 
-    Where groups were freed from the labels `home` and are there again after the first sweep, there is nothing to learn.
+    Where groups were freed from the labels `home` and are there again, there is nothing to learn that was not known.
     A run that will hardly come to an objective `to_beat` is given up.
     """
     progress = Run()
     while progress.sweeps < max_sweeps:
         progress.changes.append(board.sweep(rng.permutation(J)))
-        if home is not None and progress.sweeps == 1 and is_same_partition(board.labels, home):
+        if home is not None and is_same_partition(board.labels, home):
             progress.came_home = progress.converged = True
             break
         progress.history.append(board.objective())

@@ -64,9 +64,9 @@ def rematch(
         board.release(rng.permutation(J)[: max(1, round(FREED_SHARE * J))])
         attempt = alternate(board, J, rng, max_sweeps, home=before.labels)
         changes += attempt.changes
-        if attempt.came_home:
+        if attempt.came_home and attempt.sweeps == 1:  # nothing was learned on the way
             in_vain += HOME_AGAIN
-        elif attempt.history[-1] > history[-1] + SMALLEST_RISE:
+        elif not attempt.came_home and attempt.history[-1] > history[-1] + SMALLEST_RISE:
             # on its way the attempt may have been below what was; the history is that of matchings kept
             history.append(attempt.history[-1])
             converged = attempt.converged

@@ -34,6 +34,9 @@ FEWEST_MATCHED = 20
 """Groups beyond the first of their atoms from which the noise is known well enough to tell pieces by it: among fewer,
 two values that happen to coincide bring it down."""
 
+CLEAR = 30.0
+"""Nats: where every value is where it is by so many, whatever the other atoms are, groups that are freed come home."""
+
 LARGEST_AGGLOMERATED = 2000
 """Values up to which pieces start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
 
@@ -121,7 +124,8 @@ def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effor
         attempt = alternate(other, J, rng, effort.max_sweeps, to_beat=progress.history[-1] if effort.moves else -np.inf)
         if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
             board, progress = other, attempt
-    if effort.patience:
+    thorough = effort.sweeps_afresh == np.inf
+    if effort.patience and (thorough or not board.is_clear(CLEAR)):
         progress = rematch(board, J, rng, progress, effort.max_sweeps, effort.patience, effort.sweeps_afresh)
     return board, progress
 

@@ -200,23 +200,29 @@ class _Profile(NamedTuple):
 
 
 def _profile(
-    effects: Effects, log_ratio: Array, scalar: bool, prior: NoisePrior, noise: Array | None = None
+    effects: Effects,
+    log_ratio: Array,
+    scalar: bool,
+    prior: NoisePrior,
+    noise: Array | None = None,
+    with_value: bool = True,
 ) -> _Profile:
     """What is maximised, with mean and noise (unless given) at their best given the ratio, up to a constant.
 
-    `effects` have the prior's squares in them.
+    `effects` have the prior's squares in them. Its slope takes fewer logarithms without the value.
     """
     rho = np.exp(log_ratio)[:, None, :]
     u = effects.weight / (1 + rho * effects.weight)
     atoms, averages = _over_atoms(u, effects.atoms), _over_atoms(u, effects.averages)
     mean = averages / np.maximum(atoms, np.finfo(float).tiny)
     squares = effects.within + _over_atoms(u, effects.squares) - mean * averages
+    u = u * u
     steep = (
-        _over_atoms(u * u, effects.squares)
-        - 2 * mean * _over_atoms(u * u, effects.averages)
-        + mean * mean * _over_atoms(u * u, effects.atoms)
+        _over_atoms(u, effects.squares)
+        - 2 * mean * _over_atoms(u, effects.averages)
+        + mean * mean * _over_atoms(u, effects.atoms)
     )
-    log_det = (effects.atoms * np.log1p(rho * effects.weight)).sum(1)
+    log_det = (effects.atoms * np.log1p(rho * effects.weight)).sum(1) if with_value else np.zeros_like(rho[:, 0, :])
     seen, pull = effects.seen, atoms
     if scalar:
         D = len(effects.seen)
@@ -250,6 +256,6 @@ def best_log_ratio(effects: Effects, scalar: bool, prior: NoisePrior, noise: Arr
     high = LOG_RATIO_GRID[np.minimum(best + 1, len(LOG_RATIO_GRID) - 1)]
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
-        rising = _profile(effects, middle[None], scalar, prior, noise).slope[0] > 0
+        rising = _profile(effects, middle[None], scalar, prior, noise, with_value=False).slope[0] > 0
         low, high = np.where(rising, middle, low), np.where(rising, high, middle)
     return np.asarray((low + high) / 2)

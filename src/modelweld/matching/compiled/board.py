@@ -15,6 +15,7 @@ from modelweld.matching.algorithm1 import NEW, State
 from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.matching.compiled.order import mean_and_squares, rebuild, sort_rows
+from modelweld.matching.compiled.settle import all_settled
 from modelweld.matching.compiled.sweep import sweep
 from modelweld.priors.beta_bernoulli import AUTHORS_MOST_ATOMS, BetaBernoulli, Prior
 from modelweld.progress import tell
@@ -88,6 +89,12 @@ class CompiledBoard:
         for j in self.stack.group_order[groups]:
             self.labels[self.stack.offsets[j] : self.stack.offsets[j + 1]] = NEW
         self._rebuild()
+
+    def is_clear(self, nats: float) -> bool:
+        """Whether every value is where it is by so many nats, by the triangle inequality."""
+        s = self.stack
+        tables = self._tables()
+        return bool(all_settled(s.values, s.value_order, s.offsets, self.labels, self.atoms, self.used, tables, nats))
 
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""
