@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Self
 
@@ -36,8 +37,11 @@ class Intervals:
 
     def take(self, rows: Index) -> Self:
         """The same of some rows, in this order."""
-        fields = vars(self)
-        return type(self)(**{name: x[rows] if isinstance(x, np.ndarray) else x for name, x in fields.items()})
+        chosen = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(chosen, name, value[rows])
+        return chosen
 
     def __repr__(self) -> str:
         n, D = self.values.shape

@@ -19,7 +19,8 @@ from modelweld.matching.board import Board
 from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
 from modelweld.posterior.draws import Posterior
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
-from modelweld.priors.spectrum import BOUNDS, JUNK_SHARE, LOG_A, LOG_B, Spectrum
+from modelweld.priors.spectrum import JUNK_SHARE, Spectrum
+from modelweld.priors.spectrum_fit import BOUNDS, LOG_A, LOG_B
 from modelweld.progress import track
 
 if TYPE_CHECKING:

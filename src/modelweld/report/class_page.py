@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -43,7 +45,8 @@ def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
     own = [_counts(model.coordinates["class"], model.arrays["counts"]) for model in fusion.models[:MOST_SITES]]
     heads = ["class", "rows", *sites, *(f"{name} ({units[name]})" if name in units else name for name in columns)]
     rows = []
-    for name, total, means in zip(classes, fused.arrays["counts"], fused.arrays["means"], strict=True):
+    totals, averages = np.asarray(fused.arrays["counts"]), np.asarray(fused.arrays["means"])
+    for name, total, means in zip(classes, totals, averages, strict=True):
         held = [f"{counts[name]:,.0f}" if name in counts else "–" for counts in own]
         rows.append([name, f"{total:,.0f}", *held, *(f"{mean:.4g}" for mean in means[:MOST_FEATURES])])
     left = [(len(fusion.sites) - len(sites), "sites"), (len(features) - len(columns), "features")]
@@ -60,7 +63,7 @@ def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
     )
 
 
-def _counts(classes: tuple[str, ...], counts: object) -> dict[str, float]:
+def _counts(classes: Sequence[str], counts: ArrayLike) -> dict[str, float]:
     """Rows by class, of the classes that a site knows."""
     found = np.asarray(counts, dtype=np.float64).tolist()
     return {name: number for name, number in zip(classes, found, strict=True) if number > 0}
