@@ -222,3 +222,15 @@ def test_models_of_draws_are_refused_with_a_reason(name, rng):
     data, models = sites(case, rng, sizes=(3, 3))
     with pytest.raises(InputError, match=UNDRAWN[name]):
         drawn([local(case, m, X) for m, X in zip(models, data, strict=True)]).models(4)
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")
+def test_what_was_sent_twice_counts_once_in_models_of_draws(rng):
+    case = ADAPTED[DRAWN[0]]
+    data, models = sites(case, rng)
+    once = [local(case, m, X, site=str(j)) for j, (m, X) in enumerate(zip(models, data, strict=True))]
+    twice = fuse([*once, once[0].with_(site="again")])
+    assert twice.matching.twins == {4: 0}
+    found, expected = (f.sample(draws=4, chains=1, warm_up=4).models(3) for f in (twice, fuse(once)))
+    for one, other in zip(found, expected, strict=True):  # what is told apart depends on all sites' widths, a little
+        assert np.allclose(one.cluster_centers_, other.cluster_centers_, atol=0.05)

@@ -41,7 +41,8 @@ class Questions(Matched):
         set_name : str, optional
             Which set, if several were matched. The sets matched before it are taken as they are.
         how : {"drawn", "fixed", "conditional"}, optional
-            "drawn" is the above: for one array of `Gaussian` values, compiled at its first use on a machine. "fixed"
+            "drawn" is the above: for one array of `Gaussian` values, compiled at its first use on a machine, or of
+            `Rates`, `Proportions` or `NormalGamma` (in numpy; by default up to 60 values). "fixed"
             draws matchings at the learned hyperparameters (any family; slow, somewhat too sure). "conditional" takes
             all other sites' matches to be right (any family, fast, **overconfident**: to rank matches, not a
             promise). Default: "drawn" where that takes seconds, else "conditional".
@@ -65,6 +66,7 @@ class Questions(Matched):
         """
         from modelweld.posterior.conditional import confidence
         from modelweld.posterior.confidence import CHAINS, DRAWS, Confidence, affordable_draws, shares_right
+        from modelweld.posterior.walks import affordable_walks
 
         name, matching = self.named_set(set_name)
         if how not in (None, "drawn", "fixed", "conditional"):
@@ -76,7 +78,7 @@ class Questions(Matched):
             return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
         board, J = self.board(name), len(self.sites)
         with listen(progress, "computing confidences"):
-            if how == "conditional" or (how is None and affordable_draws(board) == 0):
+            if how == "conditional" or (how is None and not (affordable_draws(board) or affordable_walks(board))):
                 return Confidence(
                     (confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional"
                 )
@@ -87,10 +89,12 @@ class Questions(Matched):
     def drawn(self, set_name: str | None = None) -> Posterior:
         """The draws of matching and hyperparameters that `confidence`, `site` and `new_site` rest on, made once."""
         from modelweld.posterior.confidence import CHAINS, FEWEST_DRAWS, affordable_draws
+        from modelweld.posterior.walks import affordable_walks
 
         name, _ = self.named_set(set_name)
         if name not in self._posteriors:
-            draws = max(affordable_draws(self.once().board(name)), FEWEST_DRAWS)
+            board = self.once().board(name)
+            draws = affordable_draws(board) or affordable_walks(board) or FEWEST_DRAWS
             self._posteriors[name] = self.sample(draws, CHAINS, set_name=name, fixed=False)
         return self._posteriors[name]
 
@@ -157,8 +161,8 @@ class Questions(Matched):
             Sweeps dropped at the beginning of every chain; default half of `draws`, or 1.5 times as many of compiled
             chains.
         fixed : bool, optional
-            Whether hyperparameters stay at what was learned; default only where they cannot be drawn: values that are
-            not one array of `Gaussian`.
+            Whether hyperparameters stay at what was learned; default unless values are one array of `Gaussian`. False
+            is refused where they cannot be drawn: see `confidence`.
         progress : bool or callable, optional
             As in `fuse`.
 
@@ -185,22 +189,25 @@ class Questions(Matched):
         """
         from modelweld.posterior.joint import drawable, sample_jointly
         from modelweld.posterior.sampler import check_lengths, sample
+        from modelweld.posterior.walks import WalkingChain, walked
 
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self.named_set(set_name)
         check_lengths(draws, chains)
         once = self.once()
         if once is not self:
-            posterior = once.sample(draws, chains, seed, name, warm_up, fixed)
-            return replace(posterior, labels=posterior.labels[..., sources_of(self, once, name).values])
+            posterior = once.sample(draws, chains, seed, name, warm_up, fixed, progress=progress)
+            labels = posterior.labels[..., sources_of(self, once, name).values]
+            return replace(posterior, labels=labels, fusion=cast("Fusion", self))
         board, order = self.arranged_board(name)
-        if fixed is False and not drawable(board):
+        if fixed is False and not (drawable(board) or walked(board)):
             raise InputError(
-                f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values."
+                f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values, or of a "
+                "family that is drawn with them (Rates, Proportions, NormalGamma)."
             )
         with listen(progress, "drawing matchings"):
             if fixed or not drawable(board):
-                posterior = sample(board, draws, chains, seed, warm_up)
+                posterior = sample(board, draws, chains, seed, warm_up, WalkingChain if fixed is False else None)
             else:
                 kept = None if matching.kept is None else matching.kept[order]
                 posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)

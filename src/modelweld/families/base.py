@@ -34,6 +34,9 @@ class Family(ABC):
     ----------
     learns : tuple of str
         Of the class: fields that are learned; if there are none here, those that are numbers or arrays of numbers.
+    walked : tuple of str
+        Of the class: fields that are drawn with a matching (`modelweld.posterior.walks`), positive numbers or arrays of
+        such; none where that is not better calibrated than what is learned.
     specificity : int
         Of the class: how special its values are, for the message that proposes families to values which belong to
         another (real values 1, rates 2, ..., covariances 6). Zero: it is not proposed.
@@ -42,6 +45,7 @@ class Family(ABC):
     """
 
     learns: ClassVar[tuple[str, ...]] = ()
+    walked: ClassVar[tuple[str, ...]] = ()
     specificity: ClassVar[int] = 0
     has_places: ClassVar[bool] = False
 

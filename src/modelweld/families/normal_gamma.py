@@ -57,6 +57,7 @@ class NormalGamma(Family):
     """
 
     learns = ("mean", "strength", "shape", "rate")
+    walked = ("strength", "shape", "rate")
 
     mean: ArrayLike | None = None
     strength: ArrayLike | None = None

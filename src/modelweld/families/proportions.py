@@ -65,6 +65,7 @@ class Proportions(Observed):
     """
 
     learns = ("successes", "failures", "between")
+    walked = ("successes", "failures", "between")
     bounds = (beta_binomial.PSEUDO_COUNTS, beta_binomial.PSEUDO_COUNTS, beta_binomial.WORTH)
     specificity = 3
 

@@ -89,6 +89,7 @@ class Rates(Observed):
     """
 
     learns = ("mean", "concentration", "between")
+    walked = ("mean", "concentration", "between")
     specificity = 2
 
     kind: Literal["poisson", "gamma"] = "poisson"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from modelweld.errors import InputError
 from modelweld.families.gaussian import Gaussian
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -62,8 +63,10 @@ class DrawSums:
 def each_draw(board: Board, posterior: Posterior) -> Iterator[DrawSums]:
     """The draws of a posterior, chain after chain; board and posterior have their values in the same order."""
     stack, family = board.stacks[0].blind(), board.families[0]
-    assert isinstance(family, Gaussian)  # `joint.drawable`
-    assert posterior.hyperparameters is not None
+    if not isinstance(family, Gaussian) or posterior.hyperparameters is None:
+        raise InputError(
+            "intervals of values take one array of Gaussian values; fusion.drawn() has what else there is."
+        )
     drawn = posterior.hyperparameters
     seen = np.ones_like(stack.values) if stack.weight is None else (stack.weight > 0).astype(np.float64)
     inverse = np.ones_like(seen) if stack.weight is None else 1.0 / np.where(seen > 0, stack.weight, 1.0)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.board import Board
@@ -40,10 +41,14 @@ MOVES = ("split", "merge", "value")
 SPLIT, MERGE, VALUE = range(len(MOVES))
 
 
-def sample(board: Board, draws: int, chains: int, seed: int, warm_up: int | None = None) -> Posterior:
+def sample(
+    board: Board, draws: int, chains: int, seed: int, warm_up: int | None = None, chain_of: type[Chain] | None = None
+) -> Posterior:
     """Run chains from the board's matching and from dispersed starts; values in the board's order."""
     check_lengths(draws, chains)
-    runs = [Chain(board, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
+    make = Chain if chain_of is None else chain_of
+    runs = [make(board, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
+    drawn: list[list[dict[str, Array]]] = [[] for _ in runs]
     labels = np.empty((chains, draws, len(board.labels)), dtype=np.int64)
     K, objective = np.empty((chains, draws), dtype=np.int64), np.empty((chains, draws))
     for c, chain in enumerate(track(runs, "drawing matchings", chains)):
@@ -54,9 +59,11 @@ def sample(board: Board, draws: int, chains: int, seed: int, warm_up: int | None
         for t in range(draws):
             chain.sweep()
             labels[c, t], K[c, t], objective[c, t] = chain.labels, np.count_nonzero(chain.counts), chain.objective()
+            drawn[c].append(chain.drawn())
     tried, done = np.sum([chain.tried for chain in runs], axis=0), np.sum([chain.done for chain in runs], axis=0)
     shares = done / np.maximum(tried, 1)
-    return Posterior(labels, K, objective, dict(zip(MOVES, shares.tolist(), strict=True)))
+    named = {name: np.stack([[draw[name] for draw in chain] for chain in drawn]) for name in drawn[0][0]}
+    return Posterior(labels, K, objective, dict(zip(MOVES, shares.tolist(), strict=True)), named or None)
 
 
 def check_lengths(draws: int, chains: int) -> None:
@@ -109,6 +116,10 @@ class Chain(Tally):
         if self.pieces is None:
             return value
         return value + self.pieces.log_prob(self.pieces_held())
+
+    def drawn(self) -> dict[str, Array]:
+        """Hyperparameters that move, by name: none."""
+        return {}
 
     def sweep(self) -> None:
         """Every group once, then pairs of atoms; a number of moves that does not depend on the matching."""

@@ -1,0 +1,107 @@
+"""Chains in numpy that draw hyperparameters with the matching: against enumeration and the compiled chains."""
+
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld import BetaBernoulli, InputError, NormalGamma, Proportions, Rates, Spectrum
+from modelweld.families.base import with_fields
+from modelweld.inputs.stack import stack_arrays
+from modelweld.matching.board import Board
+from modelweld.posterior import walks
+from modelweld.posterior.compiled_beliefs import log_prior
+from modelweld.posterior.compiled_state import place
+from modelweld.posterior.joint import _Setting
+from modelweld.posterior.walks import WalkingChain, affordable_walks, walked
+from test_sampler import all_matchings, name
+
+SITES = [np.array([[0.2, 0.9], [0.5, 0.4]]), np.array([[0.3, 0.8]]), np.array([[0.35, 0.6]])]
+FAMILIES = {
+    "proportions": (Proportions(successes=1.0, failures=1.0, between=20.0), "between"),
+    "normal gamma": (NormalGamma(mean=0.5, strength=0.2, shape=2.0, rate=0.05), "rate"),
+}
+
+
+def board_of(family, prior=None, labels=None):
+    stack = stack_arrays(SITES)
+    return Board([stack], [family], prior or BetaBernoulli(), labels=np.arange(4) if labels is None else labels)
+
+
+def factors():
+    """Factors on what was learned that matter, and what each is believed."""
+    logs = np.linspace(-4, 4, 33) * walks.WIDE
+    return np.exp(logs), -0.5 * (logs / walks.WIDE) ** 2
+
+
+@pytest.mark.parametrize("case", FAMILIES)
+def test_matchings_are_visited_as_often_as_they_are_probable_whatever_the_hyperparameter(case):
+    family, field = FAMILIES[case]
+    board = board_of(family)
+    matchings, _, _ = all_matchings(board)
+    tables = []
+    for factor, believed in zip(*factors(), strict=True):
+        at = board_of(with_fields(family, **{field: getattr(family, field) * factor}))
+        tables.append(all_matchings(at)[1] + believed)
+    joint = np.exp(np.array(tables) - np.max(tables))
+    probability = joint.sum(0) / joint.sum()
+    chain = WalkingChain(board, np.random.default_rng(0))
+    chain.walked = [w for w in chain.walked if w.name == field]
+    chain.draws_prior = False
+    found, logs = [], []
+    chain.start(0)
+    for t in range(1000):
+        chain.sweep()
+        if t == 200:
+            chain.forget()
+        if t >= 200:
+            found.append(name(chain.labels))
+            logs.append(float(np.mean(np.log(np.asarray(getattr(chain.families[0], field)) / getattr(family, field)))))
+    frequency = np.array([found.count(m) for m in matchings]) / len(found)
+    assert np.abs(frequency - probability).max() < 0.06
+    expected = (joint.sum(1) * np.log(factors()[0])).sum() / joint.sum()
+    assert np.mean(logs) == pytest.approx(expected, abs=0.15 * walks.WIDE)
+
+
+def test_the_prior_is_that_of_the_compiled_chains():
+    sites = [np.random.default_rng(j).normal(size=(3, 2)) for j in range(5)]
+    fusion = modelweld.fuse(sites, prior=Spectrum(), filter_outliers=False)
+    board = fusion.board()
+    setting = _Setting(board, np.arange(15), False)
+    state, labels = setting.start(0, 0)
+    place(setting.values, state, labels)
+    chain = WalkingChain(board, np.random.default_rng(0))
+    counts = chain.counts[chain.counts > 0].astype(float)
+    apart = []
+    for log_a, log_b, log_atoms, junk in ((0.0, 0.0, 1.0, 0.0), (1.0, -2.0, 2.5, 0.0), (-1.0, 1.0, 2.0, 0.3)):
+        rest = state.rest.copy()
+        rest[2:6] = log_a, log_b, log_atoms, junk
+        at = np.array([log_a, log_b, log_atoms, junk])
+        found = chain.log_prior(at) + chain.spectrum(at).log_rate(counts, 5).sum()
+        apart.append(found - log_prior(state, setting.beliefs, rest, state.R.copy()))
+    assert np.allclose(apart, apart[0])
+
+
+def test_other_families_are_drawn_where_that_takes_seconds(monkeypatch):
+    rng = np.random.default_rng(0)
+    atoms = rng.gamma(3.0, 3.0, (4, 3))
+    sites = [rng.gamma(12.0, atoms / 12) for _ in range(4)]
+    monkeypatch.setattr(walks, "WALKED_DRAWS", 12)
+    fusion = modelweld.fuse(sites, Rates(kind="gamma"))
+    stated = fusion.confidence()
+    assert stated.how == "drawn"
+    posterior = fusion.drawn()
+    assert posterior.hyperparameters["between"].shape == (2, 12, 3)
+    assert (np.ptp(posterior.hyperparameters["between"], axis=1) > 0).all()
+    assert {"a", "b", "expected_atoms"} <= set(posterior.hyperparameters)
+    with pytest.raises(InputError, match="one array of Gaussian values"):
+        fusion.atom_intervals()
+    monkeypatch.setattr(walks, "WALKED_UP_TO", 15)
+    assert affordable_walks(fusion.board()) == 0
+    assert modelweld.fuse(sites, Rates(kind="gamma")).confidence().how == "conditional"
+
+
+def test_what_a_user_fixed_is_not_walked():
+    known = Rates(mean=0.5, concentration=2.0, between=np.inf)
+    assert [w.name for w in walked(board_of(known))] == ["mean", "concentration"]
+    assert walked(board_of(Proportions(1.0, 1.0, between=20.0, learning="nothing"))) == []
+    assert walked(board_of(NormalGamma(0.5, 0.2, 2.0, 0.05)))
