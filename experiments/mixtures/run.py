@@ -16,7 +16,7 @@ import json
 import pickle
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from sets import SETS, Sites, digits, heart
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
 from modelweld.families import NormalWishart, Scatter
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.mixture_components import merge_components, parameters, stack_components
+from modelweld.kinds.mixture_components import Components, merge_components, parameters
 from modelweld.kinds.mixture_density import log_likelihood
 from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.studies.local_fits import fit_mixture
@@ -46,6 +46,12 @@ Rows = dict[str, dict[str, float]]
 
 
 # ---------------------------------------------------------------- matchings
+
+
+def stacked(models: Sequence[LocalModel]) -> Components:
+    """Means, covariances and counts of all sites' components, one site below the other."""
+    means, spreads, counts = (np.concatenate(parts) for parts in zip(*map(parameters, models), strict=True))
+    return means, spreads, counts
 
 
 def with_covariances(model: LocalModel, *, errors: bool) -> LocalModel:
@@ -100,7 +106,7 @@ def score(mixture: Mixture, rows: np.ndarray) -> float:
 
 def at_its_own_size(sites: Sites, seed: int) -> tuple[Rows, dict[str, Fusion]]:
     """Every matching at the K it finds, with rivals of that size; and our fusions."""
-    parts, rows, ours = stack_components(sites.models), {}, {}
+    parts, rows, ours = stacked(sites.models), {}, {}
     for name, call in (SPAHM | OURS).items():
         began = time.process_time()
         fusion = call(sites.models)
@@ -123,7 +129,7 @@ def at_its_own_size(sites: Sites, seed: int) -> tuple[Rows, dict[str, Fusion]]:
 
 def at_equal_size(sites: Sites, ours: dict[str, Fusion], K: int, seed: int, size: str) -> dict[str, float]:
     """Every method, told K; our moments where the matching has at least as many atoms."""
-    parts, out = stack_components(sites.models), sites.held_out
+    parts, out = stacked(sites.models), sites.held_out
     began = time.process_time()
     density = parameters(next(iter(ours.values())).fused("density", K=K))
     seconds = time.process_time() - began
@@ -147,7 +153,7 @@ def at_equal_size(sites: Sites, ours: dict[str, Fusion], K: int, seed: int, size
 def references(sites: Sites) -> dict[str, float]:
     """Local models and their union."""
     local = [score(parameters(m), sites.held_out) for m in sites.models]
-    whole = score(stack_components(sites.models), sites.held_out)
+    whole = score(stacked(sites.models), sites.held_out)
     return {"mean local": float(np.mean(local)), "best local": max(local), "union": whole}
 
 
@@ -175,7 +181,7 @@ def identities(seed: int, J: int) -> Rows:
             "ARI": adjusted_rand(truth, fusion.labels),
             "error in K": fusion.K - found,
             "moments": score(
-                merge_components(*stack_components(models), np.unique(labels, return_inverse=True)[1]),
+                merge_components(*stacked(models), np.unique(labels, return_inverse=True)[1]),
                 np.concatenate(fresh),
             ),
         }

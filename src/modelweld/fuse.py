@@ -136,7 +136,9 @@ def _fuse_received(asked: Request, n_jobs: int | None, given: Sequence[Any], nam
 
 def _numbers(model: Any) -> int:
     """How many numbers a site sent."""
-    return sum(map(np.size, model.arrays.values())) if isinstance(model, LocalModel) else int(np.size(model))
+    if isinstance(model, LocalModel):
+        return sum(map(np.size, model.arrays.values()))
+    return int(np.size(model)) if isinstance(model, np.ndarray) else 0
 
 
 def _name_sites(given: Sequence[Any], names: list[str]) -> tuple[list[Any], list[str]]:
@@ -233,7 +235,7 @@ def _fuse_models(
     kind = kind_of(models)
     sites = bound_claims(kind.arrange(models), names)
     doubts = name_doubts(kind, models, sites)
-    units = name_other_units([kind.totals(model) for model in sites], sites, names)
+    sent = sites
     if families is None:
         sites = kind.weigh(sites)
         families = kind.families(sites)
@@ -243,6 +245,8 @@ def _fuse_models(
         plan = replace(plan, screen=kind.has_outliers)
     matchings: dict[str, Matching] = {}
     by_set = families_by_set(sites, families)
+    in_units = kind.name or all(family.has_places for chosen in by_set.values() for family in chosen.values())
+    units = name_other_units([kind.totals(model) for model in sent], sent, names) if in_units else ()
     plan = replace(plan, by_evidence=not kind.name and len(by_set) == 1)
     for set_name, chosen in by_set.items():
         parts = {key: (stack_of(sites, key, set_name, matchings), family) for key, family in chosen.items()}

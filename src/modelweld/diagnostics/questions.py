@@ -272,8 +272,8 @@ class Questions(Matched):
         >>> import modelweld
         >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [9.0, 9.0]], [[9.1, 9.0], [5.0, -5.0]]]
         >>> found = modelweld.fuse(sites).new_site()
-        >>> [bool(p > 0.5) for p in found.probability]            # an atom of four sites, of two, of one
-        [True, False, False]
+        >>> [bool(p > q) for p, q in zip(found.probability, found.probability[1:])]  # atoms of four sites, two, one
+        [True, True]
         """
         from modelweld.posterior.answers import check_level, new_site
 

@@ -49,6 +49,10 @@ LARGEST_INFLUENCE = 5.0
 this one has nearly all."""
 
 
+INFLUENCE_SCATTER = 5.0
+"""Robust deviations of the sites' log influence as well: sites that are unlike in size are unlike in influence."""
+
+
 @dataclass(frozen=True, eq=False)
 class SiteDiagnostics:
     """How one site gets on with the others.
@@ -295,7 +299,11 @@ def _about_score(scores: Array, score: float, surprise: float) -> str:
 
 def _about_influence(influence: Array, j: int, site: str) -> str:
     typical = float(np.median(influence))
-    if len(influence) < FEWEST_SITES_TO_COMPARE or typical == 0 or influence[j] <= LARGEST_INFLUENCE * typical:
+    if len(influence) < FEWEST_SITES_TO_COMPARE or typical == 0:
+        return ""
+    ratio = np.log(np.maximum(influence, np.finfo(float).tiny) / typical)
+    usual = MAD_TO_DEVIATION * float(np.median(np.abs(ratio)))  # sites that differ in size differ in influence
+    if ratio[j] <= max(np.log(LARGEST_INFLUENCE), INFLUENCE_SCATTER * usual):
         return ""
     return (
         f"moves the fused atoms {influence[j] / typical:.0f} times as much as a typical site: without it they would "

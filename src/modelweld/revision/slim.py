@@ -44,6 +44,7 @@ FORGOTTEN = frozenset(
     {
         "arranged_board",
         "array",
+        "at_draw",
         "atom_intervals",
         "average",
         "before",
@@ -77,6 +78,7 @@ FORGOTTEN = frozenset(
         "sites",
         "slim",
         "sweeps",
+        "table",
         "total",
         "union",
         "with_",

@@ -25,7 +25,7 @@ from modelweld.screening.unit_names import FAHRENHEIT
 BY_THEMSELVES = 0.3
 """Deviation by which sites' log deviations, and means in deviations, differ where few sites happen to agree."""
 
-LEAST_FACTOR = 5.0
+LEAST_FACTOR = 6.0
 """Factors below are not told from sites that differ: of 20 parts of a table that differ in what they hold, one has a
 mean and a deviation three times those of others now and then."""
 

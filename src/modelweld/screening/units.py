@@ -37,7 +37,7 @@ OF_MEDIANS = 2.5
 """Values of which a median absolute difference says as much as one value does of a deviation."""
 
 LEAST_OF_PLAIN = 3.0
-"""Factor between deviations of plain values from which they are looked at: few values blur one of five to that."""
+"""Factor between deviations of plain values from which they are looked at: few values blur one of six to that."""
 
 MOST_ROUNDS = 20
 """Sites that are named at most: with more in other units there is nothing to compare with."""
