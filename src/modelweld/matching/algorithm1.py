@@ -9,7 +9,7 @@ large Gaussian jobs, and `shards.centre.Centre` matches the atoms of shards as i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -128,18 +128,18 @@ def alternate(
     J: int,
     rng: np.random.Generator,
     max_sweeps: int,
-    home: Index | None = None,
+    is_home: Callable[[], bool] | None = None,
     to_beat: float = -np.inf,
 ) -> Run:
     """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters.
 
-    Where groups were freed from the labels `home` and are there again, there is nothing to learn that was not known.
+    Where groups were freed and everything `is_home` again, there is nothing to learn that was not known.
     A run that will hardly come to an objective `to_beat` is given up.
     """
     progress = Run()
     while progress.sweeps < max_sweeps:
         progress.changes.append(board.sweep(rng.permutation(J)))
-        if home is not None and is_same_partition(board.labels, home):
+        if is_home is not None and is_home():
             progress.came_home = progress.converged = True
             break
         progress.history.append(board.objective())

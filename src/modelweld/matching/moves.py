@@ -10,12 +10,14 @@ Sweeps stop where no single group can do better. Three ways out:
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, alternate
+from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, alternate, is_same_partition
 from modelweld.matching.board import Board
 from modelweld.matching.splits import split
 from modelweld.progress import tell
@@ -26,8 +28,9 @@ FREED_SHARE = 0.3
 PATIENCE = 8
 """Rounds in vain after which rematching ends: most of the gain is had in the first four rounds."""
 
-HOME_AGAIN = 4
-"""Rounds in vain that one counts for after whose first sweep every value is where it was."""
+HOME_AGAIN = 2
+"""Rounds in vain that one counts for after whose first sweep every value is where it was. At four, one set in a hundred
+ends 3 nats lower; at one, none does that does not at two, and it takes a third longer."""
 
 MOST_SWEEPS_AFRESH = 400
 """Sweeps after which matching afresh ends, unless the search is thorough: where dimensions are few and atoms overlap,
@@ -62,7 +65,8 @@ def rematch(
             break
         before = board.state()
         board.release(rng.permutation(J)[: max(1, round(FREED_SHARE * J))])
-        attempt = alternate(board, J, rng, max_sweeps, home=before.labels)
+        is_home = partial(_is_at, board, before.labels)
+        attempt = alternate(board, J, rng, max_sweeps, is_home)
         changes += attempt.changes
         if attempt.came_home and attempt.sweeps == 1:  # nothing was learned on the way
             in_vain += HOME_AGAIN
@@ -75,6 +79,11 @@ def rematch(
             board.restore(before)
             in_vain += 1
     return Run(history, changes, converged, cut_short=in_vain < patience)
+
+
+def _is_at(board: AnyBoard, labels: Index) -> bool:
+    """Whether a board's values belong together as these labels say."""
+    return is_same_partition(board.labels, labels)
 
 
 def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
