@@ -148,3 +148,13 @@ def test_values_that_belong_to_no_atom_are_set_aside_and_kept():
     assert fusion.matching.set_aside.tolist() == [7 * j + 6 for j in range(12)]
     assert len(fusion.atoms) == 18
     assert "12 set aside" in repr(fusion)
+
+
+def test_a_climb_along_a_ridge_reaches_the_bound():
+    """Forty atoms, each at half of eighty sites: a and b are large, and steps that leave the bounds must not end it."""
+    counts = np.array([61, 57, 56, *[55] * 7, *[54] * 4, 53, *[52] * 4, 51, 51, *[50] * 4, 48, 47, 46, 46, *[45] * 4])
+    counts = np.append(counts, [44, 43, 43, 43, 42, 41, 39])
+    sizes = np.full(80, counts.sum() // 80) + (np.arange(80) < counts.sum() % 80)
+    found = Spectrum().learned(counts, sizes)
+    assert found.a == pytest.approx(np.exp(BOUNDS[0][1]))
+    assert found.log_prob(counts, sizes) >= Spectrum(a=54.598, b=32.816, c=9.5622e26).log_prob(counts, sizes) - 1e-3

@@ -92,27 +92,26 @@ def climb(s: Supports, junk: bool) -> tuple[float, float]:
 
 
 def _newton_step(here: Point) -> Array:
-    """Newton's step, where the surface is no hill one straight up; within bounds, and zero at a maximum."""
-    x, (up_a, up_b) = here.at.tolist(), here.slope.tolist()
-    (aa, ab), (_, bb) = here.curvature.tolist()
-    held = [
-        (at <= low and up < 0) or (at >= high and up > 0)
-        for at, up, (low, high) in zip(x, (up_a, up_b), BOUNDS, strict=True)
-    ]
-    if held[0]:
-        up_a, ab = 0.0, 0.0
-    if held[1]:
-        up_b, ab = 0.0, 0.0
-    if here.value == -np.inf or up_a == up_b == 0.0:
+    """Newton's step along every axis of the surface, uphill where it bends up; within bounds, and zero at a maximum.
+
+    What would leave the bounds is shortened as a whole, because one of two coordinates alone may lead downhill from a
+    ridge; where a bound is reached already, the other coordinate goes on alone.
+    """
+    if here.value == -np.inf:
         return np.zeros(2)
-    aa, bb = (-max(abs(bend), LEAST_CURVATURE) for bend in (aa, bb))
-    determinant = aa * bb - ab * ab
-    if determinant <= 0:
-        ab, determinant = 0.0, aa * bb
-    step = [(ab * up_b - bb * up_a) / determinant, (ab * up_a - aa * up_b) / determinant]
-    longest = max(map(abs, step))
-    step = [way * min(1.0, LONGEST_STEP / longest) for way in step]
-    return np.array([min(max(at + way, low), high) - at for at, way, (low, high) in zip(x, step, BOUNDS, strict=True)])
+    low, high = np.transpose(BOUNDS)
+    held = ((here.at <= low) & (here.slope < 0)) | ((here.at >= high) & (here.slope > 0))
+    for _ in range(2):
+        bent = np.where(held[:, None] | held, np.diag(np.diagonal(here.curvature)), here.curvature)
+        bends, axes = np.linalg.eigh(bent)
+        step = axes @ ((axes.T @ np.where(held, 0.0, here.slope)) / np.maximum(np.abs(bends), LEAST_CURVATURE))
+        room = np.where(step > 0, high - here.at, here.at - low)
+        room = np.minimum(room, LONGEST_STEP)
+        if (room > 0)[step != 0].all():
+            break
+        held |= room <= 0
+    far = np.abs(step) > room
+    return np.asarray(step * (room[far] / np.abs(step[far])).min(initial=1.0))
 
 
 def trigamma(x: Array) -> Array:
