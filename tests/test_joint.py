@@ -10,11 +10,11 @@ from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
 from modelweld.posterior import compiled_beliefs as hyper
-from modelweld.posterior import confidence
+from modelweld.posterior import confidence, joint
 from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
 from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
 from modelweld.posterior.confidence import affordable_draws
-from modelweld.posterior.convergence import effective_size
+from modelweld.posterior.convergence import DISAGREE, effective_size
 from modelweld.posterior.draw_sums import each_draw
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.joint import _Setting, sample_jointly
@@ -315,3 +315,20 @@ def test_the_share_of_pieces_has_its_law_given_the_pieces():
         found[t] = state.rest[DELTA]
     law = beta(hyper.PIECES[0] + 2, hyper.PIECES[1] + 6)
     compare(found, [(law.mean(), law.std())])
+
+
+def test_chains_that_disagree_go_on():
+    """Twenty sites with standard errors, whose chains have not met after one round."""
+    rng = np.random.default_rng(303)
+    atoms = rng.normal(0, 2.5, (15, 2))
+    sites = []
+    for _ in range(20):
+        held = rng.permutation(np.flatnonzero(rng.random(15) < 0.5))
+        true, se = atoms[held] + rng.normal(0, 0.5, (len(held), 2)), rng.uniform(0.1, 0.6, (len(held), 1)) * np.ones(2)
+        values = true + se * rng.normal(size=true.shape)
+        sites.append(LocalModel({"v": values}, {"v": ("atom", None)}, variance={"v": se**2}))
+    fusion = modelweld.fuse(sites)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(joint, "ROUNDS", 1)
+        assert max(fusion.sample(200, 2, fixed=False).r_hat.values()) > DISAGREE
+    assert max(fusion.sample(200, 2, fixed=False).r_hat.values()) < DISAGREE

@@ -6,6 +6,7 @@ drawn where the fit has some.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
 from modelweld.matching.board import Board
 from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
+from modelweld.posterior.convergence import DISAGREE, FEWEST_DRAWS, split_r_hat
 from modelweld.posterior.draws import Posterior
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import JUNK_SHARE, Spectrum
@@ -24,6 +26,7 @@ from modelweld.priors.spectrum_fit import BOUNDS, LOG_A, LOG_B
 from modelweld.progress import track
 
 if TYPE_CHECKING:
+    from modelweld.posterior.compiled_chain import Kept
     from modelweld.posterior.compiled_hyperparameters import Steps
     from modelweld.posterior.compiled_state import State, Values
 
@@ -32,6 +35,9 @@ EVERY = 5
 
 WARM_UP = 1.5
 """Sweeps of warm-up per draw that is kept: 300 for 200 draws of 5 sweeps each."""
+
+ROUNDS = 3
+"""Times that chains are run at most, twice as long each time, until they agree: seven times the effort of one."""
 
 DISPERSED_SHARE = 0.03
 """Of the total variance that is noise where a chain starts with every value alone."""
@@ -69,22 +75,32 @@ def sample_jointly(
     fitted = np.arange(len(board.labels)) if kept is None else np.flatnonzero(kept)
     setting = _Setting(board, fitted, fixed)
     n, (N, D), H = draws, setting.values.y.shape, len(setting.beliefs.total)
-    parts, tried, done = [], *np.zeros((2, len(MOVES)), dtype=np.int64)
-    unused = np.zeros((2, len(MOVES)), dtype=np.int64)
-    for c in track(range(chains), "drawing matchings", chains):
+    tried, done, *unused = np.zeros((4, len(MOVES)), dtype=np.int64)
+    begun = []
+    for c in range(chains):
         state, labels = setting.start(c, seed)
         place(setting.values, state, labels)
-        steps, room = setting.steps(), room_for(n, N, D, H)
-        early = round(WARM_UP * n) if warm_up is None else warm_up
-        run(setting.values, state, setting.beliefs, steps, TUNING, early, early + 1, room, *unused)
-        run(setting.values, state, setting.beliefs, steps, 0.0, n * EVERY, EVERY, room, tried, done)
-        parts.append(room)
+        steps, early = setting.steps(), round(WARM_UP * n) if warm_up is None else warm_up
+        run(setting.values, state, setting.beliefs, steps, TUNING, early, early + 1, room_for(n, N, D, H), *unused)
+        begun.append((state, steps))
+    for again in range(ROUNDS):
+        every, parts = EVERY * 2**again, [room_for(n, N, D, H) for _ in begun]
+        for c in track(range(chains), "drawing matchings", chains):
+            state, steps = begun[c]
+            run(setting.values, state, setting.beliefs, steps, 0.0, n * every, every, parts[c], tried, done)
+        if not _disagree(parts, n):
+            break
     labels = np.tile(len(board.labels) + np.arange(len(board.labels)), (chains, n, 1))
     labels[..., fitted] = np.stack([part.labels for part in parts])
     K = np.array([[len(np.unique(draw)) for draw in chain] for chain in labels])
     acceptance = dict(zip(MOVES, (done / np.maximum(tried, 1)).tolist(), strict=True))
     drawn = None if fixed else setting.named(*(np.stack(x) for x in list(zip(*parts, strict=True))[1:5]))
     return Posterior(labels, K, np.stack([part.objective for part in parts]), acceptance, drawn)
+
+
+def _disagree(parts: Sequence[Kept], n: int) -> bool:
+    """Whether chains have not met yet: what they have drawn is then warm-up, and they go on twice as long."""
+    return n >= FEWEST_DRAWS and split_r_hat(np.stack([part.objective for part in parts])) > DISAGREE
 
 
 class _Setting:
