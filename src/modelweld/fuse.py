@@ -136,7 +136,9 @@ def _fuse_received(asked: Request, n_jobs: int | None, given: Sequence[Any], nam
 
 def _numbers(model: Any) -> int:
     """How many numbers a site sent."""
-    return sum(map(np.size, model.arrays.values())) if isinstance(model, LocalModel) else int(np.size(model))
+    if isinstance(model, LocalModel):
+        return sum(map(np.size, model.arrays.values()))
+    return int(np.prod(getattr(model, "shape", (0,))))  # lists are small, and may be no array at all
 
 
 def _name_sites(given: Sequence[Any], names: list[str]) -> tuple[list[Any], list[str]]:
