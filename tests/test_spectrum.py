@@ -81,7 +81,12 @@ def random_supports(seed):
     rng = np.random.default_rng(seed)
     J = int(rng.integers(4, 200))
     counts = rng.binomial(J, rng.beta(*np.exp(rng.normal(0, 1, 2)), rng.integers(5, 80)))
+    if seed % 3 == 1:  # all alike: the maximum lies on a ridge, at a bound
+        counts = rng.binomial(J, rng.uniform(0.2, 0.9), rng.integers(5, 80))
+    elif seed % 3 == 2:
+        counts = np.full(rng.integers(5, 80), max(1, J // 3))
     counts = np.concatenate([counts[counts > 0], np.ones(rng.integers(0, J), dtype=np.int64), [1, J]])
+    counts = counts[: -2 if seed % 3 else None]
     return _supports(counts, np.full(J, max(1, counts.sum() // J)))
 
 

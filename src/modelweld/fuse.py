@@ -138,7 +138,7 @@ def _numbers(model: Any) -> int:
     """How many numbers a site sent."""
     if isinstance(model, LocalModel):
         return sum(map(np.size, model.arrays.values()))
-    return int(np.size(model)) if isinstance(model, np.ndarray) else 0
+    return int(np.prod(getattr(model, "shape", (0,))))  # lists are small, and may be no array at all
 
 
 def _name_sites(given: Sequence[Any], names: list[str]) -> tuple[list[Any], list[str]]:
