@@ -36,8 +36,8 @@ STARTS = np.array([[LOG_A[0], LOG_B[0]], [-3.0, 0.0], [2.0, 2.0], [0.0, 3.0], [2
 MOST_STEPS = 60
 """Of a climb: a bound. Six do, thirty where the maximum lies on a long ridge."""
 
-MOST_CUTS = 12
-"""Quarters that are taken of a step: a thousandth of a thousandth."""
+MOST_CUTS = 5
+"""Quarters that are taken of a step."""
 
 SMALLEST_RISE = 1e-10
 """Nats that a step must promise: at less a climb ends."""
@@ -95,25 +95,27 @@ def climb(s: Supports, junk: bool) -> tuple[float, float]:
 
 
 def _newton_step(here: Point) -> Array:
-    """Newton's step, where the surface is no hill as if it bent down; not beyond the bounds, and zero at a maximum."""
-    low, high = np.transpose(BOUNDS)
-    ends = np.where(here.at <= low + AT_BOUND, -1, np.where(here.at >= high - AT_BOUND, 1, 0))
-    free = ends * here.slope <= 0
+    """Newton's step along every axis of the surface, uphill where it bends up; within bounds, and zero at a maximum.
+
+    What would leave the bounds is shortened as a whole, because one of two coordinates alone may lead downhill from a
+    ridge; where a bound is reached already, the other coordinate goes on alone.
+    """
     if here.value == -np.inf:
         return np.zeros(2)
-    for _ in (0, 1):
-        step = np.zeros(2)
-        if free.any():
-            bends, axes = np.linalg.eigh(here.curvature[free][:, free])
-            step[free] = axes @ ((axes.T @ here.slope[free]) / np.maximum(np.abs(bends), LEAST_CURVATURE))
-        outward = free & (ends * step > 0)
-        if not outward.any():
+    low, high = np.transpose(BOUNDS)
+    held = ((here.at <= low) & (here.slope < 0)) | ((here.at >= high) & (here.slope > 0))
+    for _ in range(2):
+        bent = np.where(held[:, None] | held, np.diag(np.diagonal(here.curvature)), here.curvature)
+        bends, axes = np.linalg.eigh(bent)
+        step = axes @ ((axes.T @ np.where(held, 0.0, here.slope)) / np.maximum(np.abs(bends), LEAST_CURVATURE))
+        room = np.where(step > 0, high - here.at, here.at - low)
+        room[room < AT_BOUND] = 0.0
+        room = np.minimum(room, LONGEST_STEP)
+        if (room > 0)[step != 0].all():
             break
-        free &= ~outward  # a coordinate at its end stays there, and the other goes on alone
-    step *= min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), 1e-300))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(step > 0, (high - here.at) / step, np.where(step < 0, (low - here.at) / step, np.inf))
-    return np.asarray(np.clip(here.at + step * min(1.0, float(room.min())), low, high) - here.at)
+        held |= room <= 0
+    far = np.abs(step) > room
+    return np.asarray(step * (room[far] / np.abs(step[far])).min(initial=1.0))
 
 
 def trigamma(x: Array) -> Array:
