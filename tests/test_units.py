@@ -215,3 +215,14 @@ def test_degrees_are_found_by_the_other_features_of_unlike_stations():
     assert find_other_units(clean) == []
     (found,) = find_other_units([*clean, station(20.0, 8.0, 11.0, 8.0, factor=1.8, offset=32.0)])
     assert (found.site, found.feature, found.offset) == (4, 1, 32.0)
+
+
+def test_totals_of_all_sites_at_once_are_those_of_each():
+    rng = np.random.default_rng(0)
+    sites = [rng.normal(size=(n, 4)) for n in (7, 0, 4, 5, 30, 12)]
+    for found, values in zip(totals_of_stack(stack_arrays(sites)), sites, strict=True):
+        alone = totals_of_values(values)
+        assert (found is None) == (alone is None)
+        if found is not None and alone is not None:
+            for one, other in zip(found, alone, strict=True):
+                np.testing.assert_allclose(one, other)

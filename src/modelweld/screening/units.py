@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from modelweld.errors import UnitsWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Stack
+from modelweld.inputs.stack import Index, Stack
 from modelweld.screening.outliers import MAD_TO_DEVIATION
 from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, middle
 from modelweld.screening.unit_names import OtherUnit, describe
@@ -103,9 +103,27 @@ def totals_of_values(values: Array, seen: NDArray[np.bool_] | None = None) -> To
 
 def totals_of_stack(stack: Stack) -> list[Totals | None]:
     """Of plain values, site by site; of too many sites none."""
-    if len(stack.sizes) > MOST_SITES:
+    if len(stack.sizes) > MOST_SITES or not len(stack.values):
         return [None] * len(stack.sizes)
-    return [totals_of_values(stack.values[a:b]) for a, b in zip(stack.offsets, stack.offsets[1:], strict=False)]
+    place = np.arange(len(stack.values)) - np.repeat(stack.offsets[:-1], stack.sizes)
+    site = np.repeat(np.arange(len(stack.sizes)), stack.sizes)
+    table = np.full((len(stack.sizes), stack.sizes.max(), stack.values.shape[1]), np.inf)
+    table[site, place] = stack.values
+    mean = _medians(table, stack.sizes)
+    table[site, place] = np.abs(stack.values - mean[site])
+    deviation = MAD_TO_DEVIATION * _medians(table, stack.sizes)
+    return [
+        None
+        if n < FEWEST_VALUES
+        else Totals(mean[j], deviation[j], n / OF_MEDIANS, n / OF_MEDIANS, stack.values[a : a + n], np.full(n, 1 / n))
+        for j, (a, n) in enumerate(zip(stack.offsets.tolist(), stack.sizes.tolist(), strict=False))
+    ]
+
+
+def _medians(table: Array, sizes: Index) -> Array:
+    """Of each site's values (J, D), from a table (J, L, D) filled up with infinities."""
+    ordered, rows = np.sort(table, axis=1), np.arange(len(table))
+    return np.asarray((ordered[rows, np.maximum(sizes - 1, 0) // 2] + ordered[rows, sizes // 2 - (sizes == 0)]) / 2)
 
 
 def name_other_units(
