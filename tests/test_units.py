@@ -117,8 +117,8 @@ ALIKE = [(20.0, 8.0), (17.0, 7.0), (22.0, 8.5), (19.0, 9.0)]
         ((20 * 1.8 + 32, 8 * 1.8), 1.8),
         ((20.0, 8 * 7.0), None),  # a long tail: wider, and no larger
         ((60.0, 2.0), None),  # another place, as tropical stations have
-        ((20 * 4.5, 8 * 4.5), None),  # least factor 5
-        ((20 * 5.6, 8 * 5.6), 5.6),
+        ((20 * 5.4, 8 * 5.4), None),  # least factor 6
+        ((20 * 6.6, 8 * 6.6), 6.6),
     ],
 )
 def test_mean_and_deviation_must_agree(site, factor):
