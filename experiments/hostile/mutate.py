@@ -183,6 +183,8 @@ def rewritten(data: bytes, draw: random.Random) -> bytes:
         case _:
             name = draw.choice([k for k in header if k != "__metadata__"])
             begin, end = header[name]["data_offsets"]
+            if not 0 <= begin <= end <= len(tensors):
+                raise ValueError("damaged already")
             for at in range(begin, end - 7, 8):
                 if draw.random() < 0.4:
                     odd = draw.choice((0.0, -1.0, np.nan, np.inf, 1e119, 1e-320, 3.0))
