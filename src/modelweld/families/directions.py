@@ -60,6 +60,7 @@ class Directions(Family):
     """
 
     specificity = 5
+    walked = ("concentration", "base_concentration")
 
     mean: ArrayLike | None = None
     concentration: float | None = None

@@ -57,13 +57,13 @@ class Walked(NamedTuple):
 
 
 def walked(board: Board) -> list[Walked]:
-    """What is walked: of one array's family, where it learns, all that is finite."""
+    """What is walked: of one array's family, where it learns, all that is finite and positive."""
     if len(board.families) != 1:
         return []
     family = board.families[0]
     fields = {name: getattr(family, name) for name in family.walked} if learns(family) else {}
     found = [Walked(name, np.asarray(value, dtype=np.float64)) for name, value in fields.items()]
-    return [w for w in found if np.isfinite(w.learned).all()]
+    return [w for w in found if np.isfinite(w.learned).all() and (w.learned > 0).all()]
 
 
 def affordable_walks(board: Board) -> int:

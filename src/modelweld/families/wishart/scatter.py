@@ -69,6 +69,7 @@ class Scatter(InverseWishart):
     """
 
     learns = ("freedom", "scale", "between")
+    walked = ("between",)
     specificity = 6
 
     freedom: float | None = None
