@@ -17,7 +17,7 @@ space := $() $()
 MARKERS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint hooks test-all bench picture chromium clean
+.PHONY: help demo test lint fuzz hooks test-all bench picture chromium clean
 
 help:   ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ lint: $(VENV)/.dev   ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+fuzz: $(VENV)/.dev   ## every reader against damaged files, half a minute
+	$(BIN)/python experiments/hostile/fuzz.py --smoke
 
 hooks: $(VENV)/.dev   ## make lint before every commit
 	$(BIN)/python $(PIP_INSTALL) pre-commit

@@ -80,6 +80,16 @@ def test_calibration_of_draws(tmp_path):
     assert "pooled" in printed
 
 
+def test_confidences_of_families(tmp_path):
+    assert "brier_drawn" in printed_by(EXPERIMENTS / "verdicts/families.py", "--smoke", "--out", tmp_path)
+
+
+def test_mutated_files(tmp_path):
+    """A few of each; `make fuzz` has more."""
+    printed = printed_by(EXPERIMENTS / "hostile/fuzz.py", "--number", "60", "--out", tmp_path / "record.json")
+    assert "540 inputs, 0 faults" in printed
+
+
 def test_units():
     printed = printed_by(EXPERIMENTS / "units/run.py", "--smoke")
     assert "| heart, four hospitals, mixture | 0 of 1 | 6 of 6 |" in printed

@@ -139,7 +139,7 @@ def put_to_use(thing: object) -> None:
         str(thing)
         thing.diagnose()
         thing.confidence(how="conditional")
-        thing.report(Path(tempfile.gettempdir(), "modelweld-fuzz.html"), force=True)
+        thing.report(Path(tempfile.gettempdir(), "modelweld-fuzz.html"), force=True, draws=False)
         thing.remove(0)
         return
     str(thing)

@@ -2,8 +2,8 @@
 
     python experiments/verdicts/families.py [--sets 16] [--out reproduced/verdicts]
 
-Five sites hold about half of twelve groups that overlap. How wide hyperparameters are believed to be was chosen on seeds
-0 to 11.
+Five sites hold about half of twelve groups that overlap. How wide hyperparameters are believed to be was chosen on
+seeds 0 to 11.
 """
 
 from __future__ import annotations
