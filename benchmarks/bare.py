@@ -93,6 +93,15 @@ def table(record: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def ratio(times: float) -> str:
+    """A ratio with two digits.
+
+    >>> ratio(148.3)
+    '150 x'
+    """
+    return f"{float(format(times, '.2g')):g} x"
+
+
 def spell(seconds: float) -> str:
     """With two digits, in a unit that suits."""
     return f"{1e3 * seconds:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
