@@ -434,6 +434,7 @@ def with_array(model, name, values, axes):
         ("mixture", "covariances", -np.ones((3, 2, 2)), ("component", "feature", "feature"), "must be covariances"),
         ("mixture", "covariances", np.triu(np.ones((3, 2, 2))), ("component", "feature", "feature"), "symmetric"),
         ("mixture", "counts", [1.0, -1.0, 3.0], ("component",), "must not be negative; found -1"),
+        ("mixture", "counts", [1.0, 5e-324, 3.0], ("component",), "zero or at least 1e-200"),
         ("mixture", "extra", np.ones(5), ("person",), "has the set 'person'"),
         ("mixture, diagonal", "variances", np.ones((3, 7)), ("component", None), "has 7 features, but array 'means'"),
         ("hmm", "moves", np.ones((3, 2)), ("state", None), "has the axes (state, state)"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import SMALLEST_BESIDE, Array, LocalModel
 
 COVARIANCE_ROUNDING = 1e-8
 """Relative to the largest variance: by how much covariances may fall short of being symmetric and not negative."""
@@ -95,6 +95,12 @@ class Layout:
             raise InputError(f"array {name!r} of a {kind} must be positive; found {values.min():g}. {REMEDY}")
         if name in self.not_negative and values.min() < 0:
             raise InputError(f"array {name!r} of a {kind} must not be negative; found {values.min():g}. {REMEDY}")
+        if name in self.positive + self.not_negative and ((values > 0) & (values < SMALLEST_BESIDE)).any():
+            least = values[values > 0].min()
+            raise InputError(
+                f"array {name!r} of a {kind} must be zero or at least {SMALLEST_BESIDE:g}, to be divided by; found "
+                f"{least:g}. {REMEDY}"
+            )
         if name in self.spreads and not _are_covariances(values):
             raise InputError(
                 f"array {name!r} of a {kind} must be covariances: symmetric, no variance negative. {REMEDY}"
