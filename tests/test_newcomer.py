@@ -2,7 +2,6 @@
 
 import csv
 import json
-import sys
 import warnings
 
 import numpy as np
@@ -14,12 +13,12 @@ from sklearn.neural_network import MLPClassifier
 
 import modelweld
 from modelweld import InputError, LocalModel, NamesWarning, TwinWarning, fuse, read
-from modelweld.cli import main
 from modelweld.files import load, save
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import merge_components
 from modelweld.kinds.mixture_lacking import complete
+from test_cli import run as run
 
 FEATURES = ["age", "mass", "height"]
 ROOT = np.array([[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.3, 0.4, 0.9]])
@@ -299,24 +298,6 @@ def test_one_sentence_about_files_that_are_there(tmp_path):
 
 
 # --- the command line ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder: exit code, what it says, what it complains of."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*words):
-        monkeypatch.setattr(sys, "argv", ["modelweld", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return command
 
 
 @pytest.fixture

@@ -30,12 +30,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 
 import numpy as np
+from cells import measure
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
-from study import Claim, Result, Table, Task, asdict, done, shown, versions, write_record
+from study import Claim, Result, Table, Task, versions
 
 import modelweld
 from modelweld import LocalModel
@@ -154,14 +155,6 @@ def tasks(options: argparse.Namespace) -> Iterator[Task]:
             yield from (Task(f"stations/{J}/{what}/{s}", quietly, (warn, J, what, s)) for s in few)
 
 
-def by_cell(results: dict[str, Result]) -> dict[str, list[Result]]:
-    """Cell -> results of all seeds."""
-    cells: dict[str, list[Result]] = {}
-    for name, found in results.items():
-        cells.setdefault(name.rsplit("/", 1)[0], []).append(found)
-    return cells
-
-
 def binned(found: Sequence[Result]) -> str:
     """Stated > true (matches) by bins, of confidences."""
     stated = np.concatenate([one["stated"] for one in found])
@@ -223,21 +216,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("reproduced", "verdicts", "real"))
     options, about = parser.parse_args(), versions(modelweld)
     options.sets = options.sets or (1 if options.smoke else SETS)
-    chosen = list(tasks(options))
-    results = dict(shown(done(chosen, 1), len(chosen)))
-    cpu = sum(result.pop("cpu") for result in results.values())
-    cells = by_cell({task.name: results[task.name] for task in chosen})
-    tables, found = summary(cells)
-    record = {
-        "title": "Verdicts about real data with planted truth",
-        "versions": about,
-        "seeds": [options.first, options.first + options.sets - 1],
-        "cpu": cpu,
-        "tables": [asdict(table) for table in tables],
-        "claims": [asdict(claim) for claim in found],
-        "cells": cells,
-    }
-    print(write_record(options.out, record, f"Seeds {options.first} to {options.first + options.sets - 1}", "."))
+    measure("Verdicts about real data with planted truth", list(tasks(options)), options, about, summary)
 
 
 if __name__ == "__main__":

@@ -26,8 +26,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from cells import measure
 from draws import DISTRIBUTIONS, mixtures, shifted, values
-from study import Claim, Result, Table, Task, asdict, done, shown, versions, write_record
+from study import Claim, Result, Table, Task, versions
 
 import modelweld
 
@@ -91,14 +92,6 @@ def quietly(function, *given) -> Result:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return function(*given)
-
-
-def by_cell(results: dict[str, Result]) -> dict[str, list[Result]]:
-    """Cell -> results of all seeds."""
-    cells: dict[str, list[Result]] = {}
-    for name, found in results.items():
-        cells.setdefault(name.rsplit("/", 1)[0], []).append(found)
-    return cells
 
 
 def summary(cells: dict[str, list[Result]]) -> tuple[list[Table], list[Claim]]:
@@ -174,21 +167,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     """Measure, and write what came out."""
     options, about = arguments(), versions(modelweld)  # before the run: a checkout can change meanwhile
-    chosen = list(tasks(options))
-    results = dict(shown(done(chosen, options.jobs), len(chosen)))
-    cpu = sum(result.pop("cpu") for result in results.values())
-    cells = by_cell({task.name: results[task.name] for task in chosen})
-    tables, found = summary(cells)
-    record = {
-        "title": "Verdicts that can say no",
-        "versions": about,
-        "seeds": [options.first, options.first + options.sets - 1],
-        "cpu": cpu,
-        "tables": [asdict(table) for table in tables],
-        "claims": [asdict(claim) for claim in found],
-        "cells": cells,
-    }
-    print(write_record(options.out, record, f"Seeds {options.first} to {options.first + options.sets - 1}", "."))
+    measure("Verdicts that can say no", list(tasks(options)), options, about, summary, options.jobs)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,6 +16,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.plain_tables import is_plain, take_names
+from modelweld.inputs.repeated import first_repeated
 from modelweld.inputs.site_names import site_names
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds import kind_of, name_doubts
@@ -179,8 +179,7 @@ def check_several(models: object) -> None:
 
 def check_files(models: Sequence[object]) -> None:
     """Refuse a file that is named twice."""
-    files = Counter(os.path.normpath(os.fspath(m)) for m in models if isinstance(m, (str, os.PathLike)))
-    twice = next((name for name, number in files.items() if number > 1), None)
+    twice = first_repeated(os.path.normpath(os.fspath(m)) for m in models if isinstance(m, (str, os.PathLike)))
     if twice is not None:
         raise InputError(f"{twice!r}: is named more than once: each site sends one file. Name it once.")
 

@@ -13,7 +13,7 @@ from modelweld.files.file_errors import first_line
 from modelweld.files.limits import check_name
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import LocalModel, is_count
 from modelweld.inputs.stack import arrays_of
 
 FEWEST_SITES_OF_A_ROUND = 2
@@ -242,7 +242,7 @@ def _plain(fusion: Fusion) -> LocalModel:
     """The fused arrays of models without a kind: global values of what was matched, and sums of counts."""
     first = fusion.models[0]
     matched = {name for m in fusion.matchings.values() for key in m.families for name in arrays_of(key)}
-    names = [name for name in first.arrays if name in matched or name == "counts" or name.endswith("_counts")]
+    names = [name for name in first.arrays if name in matched or is_count(name)]
     return LocalModel(
         arrays={name: fusion.array(name) if name in matched else fusion.total(name) for name in names},
         axes={name: tuple(c or a for c, a in zip(first.along[name], first.axes[name], strict=True)) for name in names},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import Array, LocalModel, is_count
 
 
 def counts_behind(model: LocalModel) -> dict[str, Array]:
@@ -24,7 +24,7 @@ def counts_behind(model: LocalModel) -> dict[str, Array]:
         return {}
     found = {}
     for name, values in model.arrays.items():
-        if not (name == "counts" or name.endswith("_counts")) or np.ndim(values) == 0:
+        if not is_count(name) or np.ndim(values) == 0:
             continue
         counts, first = np.asarray(values, dtype=np.float64), model.axes[name][0]
         seen = counts > 0 if first is None else _seen(model, first)

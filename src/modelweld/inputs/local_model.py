@@ -206,6 +206,11 @@ def _check_names(
     return result
 
 
+def is_count(name: str) -> bool:
+    """Whether an array counts points: it is called `counts`, or something that ends so."""
+    return name == "counts" or name.endswith("_counts")
+
+
 def check_values(values: Any, where: str) -> Array:
     """A float64 array of finite values, or an `InputError` that says where and what was found."""
     try:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.inputs.local_model import LocalModel
+
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
@@ -40,7 +42,7 @@ def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
     """One row per class: its rows at each site and in all, and the mean of each feature over all of them."""
     fused = fusion.fused()
     classes = [str(name) for name in fused.coordinates["class"]]
-    features, units = _features(fusion)
+    features, units = _features(fusion, fused)
     sites, columns = fusion.sites[:MOST_SITES], features[:MOST_FEATURES]
     own = [_counts(model.coordinates["class"], model.arrays["counts"]) for model in fusion.models[:MOST_SITES]]
     heads = ["class", "rows", *sites, *(f"{name} ({units[name]})" if name in units else name for name in columns)]
@@ -69,9 +71,8 @@ def _counts(classes: Sequence[str], counts: ArrayLike) -> dict[str, float]:
     return {name: number for name, number in zip(classes, found, strict=True) if number > 0}
 
 
-def _features(fusion: Fusion) -> tuple[list[str], dict[str, str]]:
+def _features(fusion: Fusion, fused: LocalModel) -> tuple[list[str], dict[str, str]]:
     """Names of features, or their numbers, and units that sites state."""
-    fused = fusion.fused()
     width = np.shape(fused.arrays["means"])[1]
     named = fused.coordinates.get("feature", [f"feature {d}" for d in range(width)])
     units = fusion.models[0].facts.get("units", {})

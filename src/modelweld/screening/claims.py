@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import OutlierWarning, warn_user
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import LocalModel, is_count
 
 HEAVIEST = 1_000.0
 """Times the largest weight, or count, of a typical site. A value a thousand times as precise as those it is matched
@@ -34,16 +34,12 @@ def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> list[Loca
         for j, most in _bounds([site.weight.get(array) for site in sites], f"weights of {array!r}", names).items():
             bounded = np.minimum(result[j].weight[array], most)
             result[j] = result[j].with_(weight={**result[j].weight, array: bounded})
-    for array in dict.fromkeys(name for site in sites for name in site.riding if _counts(name)):
+    for array in dict.fromkeys(name for site in sites for name in site.riding if is_count(name)):
         counted = [site.arrays.get(array) if site.facts.get("counted", True) else None for site in sites]
         for j, most in _bounds(counted, f"{array!r}", names).items():
             scale = most / np.max(result[j].arrays[array])
             result[j] = result[j].with_(arrays={**result[j].arrays, array: scale * result[j].arrays[array]})
     return result
-
-
-def _counts(name: str) -> bool:
-    return name == "counts" or name.endswith("_counts")
 
 
 def _bounds(claims: Sequence[ArrayLike | None], what: str, names: Sequence[str]) -> dict[int, float]:
