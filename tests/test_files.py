@@ -461,6 +461,24 @@ def test_wrong_arrays_of_a_kind_are_refused_by_name(path, kind, name, values, ax
         save(model, path, force=True)
 
 
+TINY = {"hmm": ("starts", "moves", "counts"), "hmm, symbols": ("symbols",), "topics": ("words", "counts")}
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, names in TINY.items() for name in names])
+def test_what_em_has_given_up_travels_and_fuses(path, kind, name):
+    """Probabilities of 1e-250 come out of honest fits."""
+    models = [by_kind(seed)[kind].with_(site=str(seed)) for seed in range(3)]
+    values = np.array(models[0].arrays[name], float)
+    values.reshape(len(values), -1)[:, 0] = [5e-324, *[1e-250] * (len(values) - 1)]
+    honest = models[0].with_(arrays={**models[0].arrays, name: values})
+    save(honest, path)
+    np.testing.assert_array_equal(load(path).arrays[name], values)
+    fused = modelweld.fuse([load(path), *models[1:]])
+    assert np.isfinite(fused.atoms).all()
+    assert np.isfinite(fused.objective)
+
+
 @pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
 @pytest.mark.parametrize("kind", [kind for kind, model in by_kind().items() if model.kind])
 def test_strange_models_of_a_kind_are_refused_or_fused(path, kind):

@@ -73,6 +73,7 @@ class ClassTable(Kind):
             arrays={"means": ("class", "feature"), "variances": ("class", "feature"), "counts": ("class",)},
             needed=("means", "variances", "counts"),
             not_negative=("variances", "counts"),
+            divisors=("variances", "counts"),
             facts={"labels": mapping},
         )
 

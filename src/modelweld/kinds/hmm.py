@@ -133,6 +133,7 @@ class HMM(Kind):
                 *("variances", "part_variances", "part_counts"),
             ),
             spreads=("covariances", "part_covariances"),
+            divisors=("variances", "part_variances"),
             facts={"counted": truth},
         )
 

@@ -30,6 +30,9 @@ class Layout:
         Those that must be there; between bars, one of them.
     positive, not_negative, spreads : tuples of str
         Arrays of numbers above zero, of zero or more, and of covariances.
+    divisors : tuple of str
+        Arrays that are divided by number by number, so that none may be tiny. Probabilities are not among them: what
+        EM has given up is 1e-250 as often as zero.
     facts : mapping of str to function
         What must be stated, and how to tell whether it makes sense.
     """
@@ -40,6 +43,7 @@ class Layout:
     positive: tuple[str, ...] = ()
     not_negative: tuple[str, ...] = ()
     spreads: tuple[str, ...] = ()
+    divisors: tuple[str, ...] = ()
     facts: Mapping[str, Callable[[object], bool]] = field(default_factory=dict)
 
     def check(self, model: LocalModel) -> None:
@@ -95,7 +99,7 @@ class Layout:
             raise InputError(f"array {name!r} of a {kind} must be positive; found {values.min():g}. {REMEDY}")
         if name in self.not_negative and values.min() < 0:
             raise InputError(f"array {name!r} of a {kind} must not be negative; found {values.min():g}. {REMEDY}")
-        if name in self.positive + self.not_negative and ((values > 0) & (values < SMALLEST_BESIDE)).any():
+        if name in self.divisors and ((values > 0) & (values < SMALLEST_BESIDE)).any():
             least = values[values > 0].min()
             raise InputError(
                 f"array {name!r} of a {kind} must be zero or at least {SMALLEST_BESIDE:g}, to be divided by; found "

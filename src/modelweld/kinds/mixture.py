@@ -133,6 +133,7 @@ class Mixture(Kind):
             },
             needed=("means", "covariances|variances", "counts"),
             not_negative=("variances", "counts"),
+            divisors=("variances", "counts"),
             spreads=("covariances",),
             facts={"counted": truth},
         )

@@ -161,6 +161,7 @@ class SparseProcess(Kind):
             ),
             positive=("lengthscales", "outputscale"),
             not_negative=("noise",),
+            divisors=("lengthscales", "outputscale"),
             spreads=("covariance",),
             facts=committee_facts(model) if one else {"kernel": lambda fact: fact in NAMES},
         )
