@@ -26,8 +26,11 @@ from test_sampler import PROBLEMS, all_matchings, name, tiny_board
     ("problem", "copies"),
     [("two, one, two", None), ("three of two", None), ("four of one", None), ("two, one, two", Pieces(0.3))],
 )
-def test_chains_visit_matchings_as_often_as_they_are_probable(problem, copies):
+@pytest.mark.parametrize("heated", [False, True])
+def test_chains_visit_matchings_as_often_as_they_are_probable(problem, copies, heated, monkeypatch):
     board = tiny_board(PROBLEMS[problem], seed=3, copies=copies)
+    if heated:
+        monkeypatch.setattr(joint, "ROUNDS", 0)
     matchings, objective, probability = all_matchings(board)
     posterior = sample_jointly(board, draws=5000, chains=2, seed=0, fixed=True)
     names = [name(labels) for labels in posterior.labels.reshape(-1, len(board.labels))]
@@ -317,7 +320,7 @@ def test_the_share_of_pieces_has_its_law_given_the_pieces():
     compare(found, [(law.mean(), law.std())])
 
 
-def test_chains_that_disagree_go_on():
+def slow_sites():
     """Twenty sites with standard errors, whose chains have not met after one round."""
     rng = np.random.default_rng(303)
     atoms = rng.normal(0, 2.5, (15, 2))
@@ -327,8 +330,19 @@ def test_chains_that_disagree_go_on():
         true, se = atoms[held] + rng.normal(0, 0.5, (len(held), 2)), rng.uniform(0.1, 0.6, (len(held), 1)) * np.ones(2)
         values = true + se * rng.normal(size=true.shape)
         sites.append(LocalModel({"v": values}, {"v": ("atom", None)}, variance={"v": se**2}))
-    fusion = modelweld.fuse(sites)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(joint, "ROUNDS", 1)
-        assert max(fusion.sample(200, 2, fixed=False).r_hat.values()) > DISAGREE
-    assert max(fusion.sample(200, 2, fixed=False).r_hat.values()) < DISAGREE
+    return sites
+
+
+@pytest.mark.parametrize("rounds", [0, 3])
+def test_chains_that_disagree_go_on_or_are_heated(rounds, monkeypatch):
+    """One round is too short, three of them or heated chains are not; both have the same mean K."""
+    fusion = modelweld.fuse(slow_sites())
+    board, _ = fusion.arranged_board("atom")
+    ladders = [_Setting(board, np.arange(len(board.labels)), False).ladder(c, 0) for c in range(2)]
+    for ladder in ladders:
+        ladder.warm(0, 300)
+    assert not joint.agree([ladder.draw(200, joint.EVERY) for ladder in ladders])
+    monkeypatch.setattr(joint, "ROUNDS", rounds)
+    posterior = fusion.sample(200, 2, fixed=False)
+    assert max(posterior.r_hat.values()) < DISAGREE
+    assert abs(posterior.K.mean() - 14.8) < 0.4

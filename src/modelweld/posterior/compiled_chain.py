@@ -36,7 +36,7 @@ class Kept(NamedTuple):
     noise: Array  # (n, H)
     spread: Array  # (n, H)
     mean: Array  # (n, D)
-    rest: Array  # (n, 7)
+    rest: Array  # (n, 8)
     objective: Array  # (n,)
 
 
@@ -102,3 +102,12 @@ def run(values, state, beliefs, steps, rate, sweeps, every, kept, tried, done):
             kept.noise[n, :], kept.spread[n, :], kept.mean[n, :] = state.noise, state.spread, state.mean
             kept.rest[n, :] = state.rest
             kept.objective[n] = objective(values, state, beliefs, at_p, at_s, R)
+
+
+@exact
+def evidence(values, state, at_p, at_s):
+    """Log evidence of the values at this matching and these hyperparameters: what a heated chain takes a power of."""
+    total = 0.0
+    for h in range(len(state.noise)):
+        total += likelihood_of(values, state, h, state.noise[h], state.rest[TRUST], at_p, at_s)
+    return total
