@@ -10,7 +10,8 @@ a run goes on where another of the same library and seeds stopped.
 Sites hold each of 15 atoms (deviation 2.5) with probability 1/2, values scatter by .5 (D = 10: 1.2); with standard
 errors, uniform in .1 to .6 per value, what is sent differs from the site's true value by that much more. `fuse` is
 called bare. A match is right if its atom is the partner, one to one by values in common, of its true atom. Matches of
-a set are right or wrong together: standard errors of bins are those of sums over sets.
+a set are right or wrong together: standard errors of bins are those of sums over sets. At three sites, where
+hyperparameters are hardly learned, draws that are told those of the generator stand beside.
 """
 
 from __future__ import annotations
@@ -33,11 +34,14 @@ import numpy as np
 from study import Result, versions
 
 import modelweld
-from modelweld import LocalModel, fuse
+from modelweld import Fusion, Gaussian, LocalModel, Spectrum, fuse
+from modelweld.matching.board import Board
+from modelweld.posterior.confidence import CHAINS, DRAWS, shares_right
+from modelweld.posterior.joint import sample_jointly
 from modelweld.posterior.overlap import NOBODY, is_right, partners
 
 HERE = Path(__file__).parent
-ATOMS, HELD, SPREAD = 15, 0.5, 2.5
+ATOMS, HELD, SPREAD, ALIKE = 15, 0.5, 2.5, 300.0
 CELLS = [(D, J, errors) for errors in (False, True) for D in (2, 3, 10) for J in (3, 8, 20)]
 EDGES = np.array([0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0])
 FEWEST, ROUND, FIRST_SEED = 100, 10, 9_000
@@ -95,6 +99,8 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> Result:
         "r_hat": round(max(stated.r_hat.values()), 4),
         "seconds": [round(fitted, 3), round(spent, 3)],
     }
+    if J == 3 and not errors:
+        found["told"] = told_everything(fusion, D, J)
     if errors:
         answers = [fusion.site(j) for j in range(J)]
         true, sent, own = (np.concatenate(x) for x in (data["true"], data["sent"], [a.values for a in answers]))
@@ -103,6 +109,17 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> Result:
         squares = [float(np.square(x - true).sum()) for x in (sent, fusion.atoms[labels], own)]
         found["site"] = [int(held.sum()), held.size, *squares]
     return found
+
+
+def told_everything(fusion: Fusion, D: int, J: int) -> list[float]:
+    """What draws state that are told the generator's own hyperparameters, so that the matching alone is unknown."""
+    given = fusion.board("atom")
+    deviation = np.full(D, 0.5 if D < 10 else 1.2)
+    family = Gaussian(np.zeros(D), deviation**2, np.full(D, SPREAD**2), learning="nothing").starts(given.stacks[0])[0]
+    prior = Spectrum.expecting(ALIKE * HELD, ALIKE * (1 - HELD), ATOMS * (1 - (1 - HELD) ** J), J, 0.0)
+    labels = fusion.matching.stacked_labels
+    draws = sample_jointly(Board(given.stacks, [family], prior).at(labels), DRAWS, CHAINS, seed=0, fixed=True)
+    return np.round(shares_right(draws, labels), 4).tolist()
 
 
 def bins(runs: list[Result]) -> list[tuple[float, float, float, int]]:
@@ -152,6 +169,12 @@ def told(cell: tuple[int, int, bool], runs: list[Result]) -> list[str]:
             f"- site: 90 % intervals hold {held / n:.3f}; RMSE sent {np.sqrt(own / n):.3f}, "
             f"atom {np.sqrt(atom / n):.3f}, pooled {np.sqrt(pooled / n):.3f}"
         ]
+    if all("told" in run for run in runs):
+        shown = ", ".join(
+            f"{s:.3f} > {t:.3f} ± {e:.3f} ({n:,})"
+            for s, t, e, n in bins([run | {"stated": run["told"]} for run in runs])
+        )
+        lines += [f"- told the generator's hyperparameters: {shown}"]
     last = f"- R-hat median {np.median(r_hat):.3f}, largest {max(r_hat):.2f}; CPU {draws:.2f} s, fit {fit:.2f} s"
     return [*lines, last, ""]
 

@@ -39,7 +39,7 @@ WARM_UP = 1.5
 
 ROUNDS = 3
 """Times that chains are run, twice as long each time, until they agree; then they are heated. Seven times the effort of
-one round, and nine times for six rungs: of 1,080 simulated fusions XXX were heated."""
+one round, and nine times for six rungs."""
 
 DISPERSED_SHARE = 0.03
 """Of the total variance that is noise where a chain starts with every value alone."""

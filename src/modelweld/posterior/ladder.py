@@ -1,4 +1,4 @@
-"""A compiled chain and, where it sticks, heated copies of it that trade places with it: parallel tempering (Geyer 1991).
+"""A compiled chain and, where it sticks, heated copies that trade places with it: parallel tempering (Geyer, 1991).
 
 A copy at power p draws from prior x evidence^p: the lower its power, the easier it goes from one matching to another.
 Neighbours p > q with log evidences E and F trade with probability min(1, exp((p - q) (F - E))), which leaves the law of
