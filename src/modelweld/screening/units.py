@@ -29,9 +29,10 @@ right, and both are."""
 TYPICAL_POINTS = 100.0
 """Points of a site that does not say how many it has: beyond, their number makes no difference here."""
 
-FEWEST_VALUES, MOST_SITES = 5, 200
-"""Plain values of a site from which a deviation follows, and sites up to which plain values are compared: medians of
-more take longer than fusing them."""
+FEWEST_VALUES, MOST_SITES = 4, 200
+"""Plain values of a site from which a deviation follows that one of them does not make (of three, medians of clean
+sites were warned of in 3 %), and sites up to which plain values are compared: medians of more take longer than fusing
+them."""
 
 OF_MEDIANS = 2.5
 """Values of which a median absolute difference says as much as one value does of a deviation."""
