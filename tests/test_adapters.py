@@ -140,7 +140,7 @@ def test_adapters_are_listed():
 
 
 def test_unknown_models_say_what_to_do():
-    says = r"builtins.dict cannot be read. Give its parameters.*write an adapter.* modelweld.adapters\(\) lists"
+    says = r"dict cannot be read. Give its parameters.*write an adapter.* modelweld.adapters\(\) lists"
     with pytest.raises(InputError, match=says):
         read({})
 

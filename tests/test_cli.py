@@ -134,8 +134,8 @@ def test_a_verdict_says_how_many_and_how_sure(run):
     said = run("verdict", "fusion.safetensors")[1]
     low, high = found["K_interval"]
     assert f"with a probability of 90 % their true number is {low} to {high}, counting those of single sites" in said
-    assert f"{found['unsure']} of the 24 matches are less than 80 % sure. The least sure: parameter" in said
-    assert f"parameter {worst['row']} of site '{worst['site']}' in group {worst['atom']} (" in said
+    assert f"{found['unsure']} of the 24 matches are less than 80 % sure. The least sure: value" in said
+    assert f"value {worst['row']} of site '{worst['site']}' in group {worst['atom']} (" in said
     assert "do not agree" not in said
 
 

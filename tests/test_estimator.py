@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from modelweld import SPAHM, BetaBernoulli, Gaussian, Spectrum, fuse
+from modelweld import SPAHM, BetaBernoulli, Gaussian, NamesWarning, Spectrum, fuse
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.board import Board
 from modelweld.studies.simulate import sparse
@@ -128,6 +128,13 @@ def test_a_grid_search_over_held_out_sites_finds_the_noise_that_was_drawn(table)
     assert search.best_params_["family"] is not families[0]
     assert search.best_params_["family"].noise == families[1].noise
     assert scores.mean() > search.best_score_ - 0.5  # learned, and not far from the truth
+
+
+def test_a_search_that_does_not_hand_sites_on_is_told(table):
+    X, groups, _ = table
+    search = GridSearchCV(SPAHM(random_state=0), {"search": ["plain"]}, cv=GroupKFold(3))
+    with pytest.warns(NamesWarning, match=r"every row is taken for a site of its own.*enable_metadata_routing=True"):
+        search.fit(X, groups=groups)  # they reach the splits alone
 
 
 @pytest.mark.dask  # the extra that brings pandas

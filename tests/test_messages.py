@@ -69,16 +69,25 @@ def test_vocabularies_without_names():
 
 
 @pytest.mark.parametrize(
-    "model",
-    [LogisticRegression(), RandomForestClassifier(2), PCA(1)],
-    ids=lambda model: type(model).__name__,
+    ("model", "instead"),
+    [
+        (LogisticRegression(), "average coefficients by their precision, or let the sites' predictions vote"),
+        (RandomForestClassifier(2), "let the sites' predictions vote"),
+        (PCA(1), "add up the sites' covariances"),
+    ],
+    ids=lambda given: type(given).__name__,
 )
-def test_models_in_which_nothing_can_be_matched(model):
+def test_models_in_which_nothing_can_be_matched(model, instead):
     model.fit(X, X[:, 0] > 4)
-    with pytest.raises(InputError, match=r"nothing to match: average coefficients by their precision"):
+    with pytest.raises(InputError, match=rf"^sklearn.\w+ cannot be read\. .*nothing to match: {instead}"):
         modelweld.read(model)
     with pytest.raises(InputError, match=r"nothing to match"):
         modelweld.read(clone(model))  # nor would a fit help
+
+
+def test_classes_are_no_models():
+    with pytest.raises(InputError, match=r"^site 1: GaussianMixture cannot be read\. It is a class: give models of it"):
+        modelweld.fuse([FITTED, GaussianMixture])
 
 
 @pytest.mark.torch

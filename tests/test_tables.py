@@ -93,3 +93,23 @@ def test_masked_entries_were_not_seen():
     assert fusion.K == 3
     assert fusion.models[0].weight["values"].tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 1]]
     assert np.allclose(fusion.atoms.max(0), ATOMS.max(0), rtol=0.05)
+
+
+def test_columns_of_words_are_named():
+    words = np.column_stack([centres(0).astype(object), ["Adelie", "Gentoo", "Chinstrap"]])
+    with pytest.raises(InputError, match=r"^site 1: column 'kind' is not of numbers: found 'Adelie'. Leave it out"):
+        modelweld.fuse([Table(centres(1), NAMES), Table(words, [*NAMES, "kind"])])
+    numbers = Table(centres(0).astype(object), NAMES)
+    assert np.array_equal(modelweld.read(numbers).arrays["values"], centres(0))
+
+
+def test_columns_of_the_data_are_names_for_models_that_have_none():
+    X = np.concatenate([np.random.default_rng(k).normal(m, 1.0, (40, 3)) for k, m in enumerate(ATOMS)])
+    model = GaussianMixture(3, random_state=0).fit(X)
+    local = modelweld.read(model, X=Table(X, NAMES), units={"mass": "g"})
+    assert local.coordinates["feature"] == tuple(NAMES)
+    assert local.facts["units"] == {"mass": "g"}
+    assert "feature" not in modelweld.read(model, X=X).coordinates
+    assert modelweld.read(model, X=Table(X, NAMES), features=["a", "b", "c"]).coordinates["feature"] == ("a", "b", "c")
+    with pytest.raises(InputError, match="there is no feature 'age'"):
+        modelweld.read(model, X=Table(X, NAMES), units={"age": "years"})

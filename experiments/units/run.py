@@ -5,7 +5,8 @@
 Every site fits a mixture (three diagonal components, counted) or k-means behind a scaler. One feature of one site is
 multiplied by a factor or divided by it; or one site has degrees Fahrenheit where others have Celsius, or the reverse.
 Named is whether this site and feature are found (`screening.units`, which `fuse` asks about the same models), innocent
-whether another one is. Clean draws are warned if anything is found.
+whether another one is. Or two columns of one site are exchanged: whether these are named, or anything else is
+(`screening.swapped`). Clean draws are warned if anything is found.
 """
 
 from __future__ import annotations
@@ -30,12 +31,17 @@ from sklearn.preprocessing import StandardScaler
 
 import modelweld
 from modelweld.kinds import kind_of
-from modelweld.screening.units import Totals, find_other_units
+from modelweld.screening.swapped import Swapped, find_swapped
+from modelweld.screening.unit_fit import Sites
+from modelweld.screening.units import Totals, chance_of, find_other_units
 from modelweld.studies.hospitals import HOSPITALS, load_hospital
 
 Table = NDArray[np.float64]
 FACTORS = (7.0, 10.0, 12.0, 25.4, 30.4, 1000.0)
 SITES = (3, 5, 10, 20)
+SWAPS = 3
+"""Pairs of columns that are exchanged at one site, of every draw."""
+
 FEWEST_ROWS = 8
 """Rows that a site needs to fit three components."""
 
@@ -122,10 +128,25 @@ def plant(draw: Draw, rng: np.random.Generator) -> Iterator[tuple[str, int, int,
         yield name, site, int(rng.choice(draw.celsius)), 1.8, 32.0, others
 
 
+def swapped_among(sites: list[Totals]) -> list[Swapped]:
+    """Sites whose columns seem to be in another order."""
+    m, s = (np.stack([getattr(t, name) for t in sites]) for name in ("mean", "deviation"))
+    return find_swapped(Sites(m, np.where(s > 0, s, np.nan), chance_of(sites), [], []))
+
+
 def measure(draw: Draw, model: str, rng: np.random.Generator, record: dict[str, list[bool]]) -> None:
-    """Look for other units in clean sites and in spoilt ones."""
+    """Look for other units and another order of columns in clean sites and in spoilt ones."""
+    own = np.random.default_rng([19, len(record["clean warned"])])
     clean = [totals(X, model) for X in draw.sites]
-    record["clean warned"].append(bool(find_other_units(clean)))
+    record["clean warned"].append(bool(find_other_units(clean) or swapped_among(clean)))
+    for _ in range(SWAPS):
+        site, (d, e) = int(own.integers(len(clean))), own.choice(len(clean[0].mean), 2, False)
+        order = np.arange(len(clean[0].mean))
+        order[[d, e]] = e, d
+        mixed = clean[site]._replace(mean=clean[site].mean[order], deviation=clean[site].deviation[order])
+        found_swaps = swapped_among([mixed if j == site else t for j, t in enumerate(clean)])
+        record["swapped"].append(any(one == Swapped(site, tuple(order.tolist())) for one in found_swaps))
+        record["wrongly so"].append(any(one != Swapped(site, tuple(order.tolist())) for one in found_swaps))
     for name, site, feature, factor, offset, others in plant(draw, rng):
         spoilt = []
         for j, t in enumerate(clean):  # models behind scalers change as their features do
@@ -156,7 +177,7 @@ def main() -> None:
     for draw, rng in draw_sites(1 if asked.smoke else asked.draws, asked.smoke):
         for model in ("mixture", "k-means"):
             measure(draw, model, rng, cells[f"{draw.cell}, {model}"])
-    columns = ("clean warned", "factor", "F among C", "C among F", "innocent")
+    columns = ("clean warned", "factor", "F among C", "C among F", "innocent", "swapped", "wrongly so")
     print(f"| | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for cell, record in cells.items():
         shown = [f"{sum(record[c])} of {len(record[c])}" if record[c] else "" for c in columns]

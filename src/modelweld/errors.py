@@ -57,7 +57,7 @@ class DisclosureWarning(ModelweldWarning):
 
 
 class NamesWarning(ModelweldWarning):
-    """Names leave something open: a site lacks features of the others, or codes have no names."""
+    """Names leave something open: a site lacks features of the others, codes have no names, or rows no sites."""
 
 
 class OutlierWarning(ModelweldWarning):

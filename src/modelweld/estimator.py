@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from modelweld.errors import NamesWarning, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
 from modelweld.inputs.local_model import Array, LocalModel
@@ -18,6 +19,12 @@ from modelweld.inputs.stack import Index, offsets_of
 from modelweld.priors.beta_bernoulli import Prior
 
 LARGEST_SEED = 2**31 - 1
+
+NO_GROUPS = (
+    "groups= was not given, so every row is taken for a site of its own. Say the site of each row; in searches and "
+    "cross-validation scikit-learn hands it on with sklearn.set_config(enable_metadata_routing=True) alone."
+)
+"""What is said then: a search that splits by groups without handing them on looks as if it had."""
 
 
 class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -201,6 +208,8 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 def _by_site(groups: ArrayLike | None, rows: int) -> tuple[Index, Index]:
     """Rows sorted by site, and where the sites begin."""
     if groups is None:
+        if rows > 1:
+            warn_user(NO_GROUPS, NamesWarning)
         return np.arange(rows), np.arange(rows + 1)
     names = np.asarray(groups)
     if names.shape != (rows,):

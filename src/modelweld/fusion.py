@@ -7,12 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from modelweld.diagnostics.questions import Questions
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.matching.result import Matching
-from modelweld.matching.sets import columns_of
 
 if TYPE_CHECKING:
     from modelweld.kinds.mixture_reduction import Reduction
@@ -285,11 +282,7 @@ class Fusion(Questions):
     def _repr_html_(self) -> str:
         from modelweld.inputs.notebook import html_table
 
-        if len(self.matchings) > 1:
-            rows = [[name, m.K, len(m.stacked_labels), len(m.set_aside)] for name, m in self.matchings.items()]
-            return html_table(repr(self), ["set", "atoms", "of", "set aside"], rows)
-        ((name, matching),) = self.matchings.items()
-        columns = [c for key in matching.values for c in columns_of(self.models[0], key, name, self.matchings)]
-        values = np.hstack(list(matching.values.values()))[: matching.K].tolist()
-        rows = [[k, int(matching.counts[k]), *row] for k, row in enumerate(values)]
-        return html_table(repr(self), [name, "sites", *columns], rows)
+        if len(self.matchings) == 1:
+            return self.table().html(repr(self))
+        rows = [[name, m.K, len(m.stacked_labels), len(m.set_aside)] for name, m in self.matchings.items()]
+        return html_table(repr(self), ["set", "atoms", "of", "set aside"] if rows else [], rows)

@@ -21,7 +21,7 @@ OPTIONS = (
     (r"\b\w+=True \((--[\w-]+)\)", r"\1"),
     (r"\bn=, counts= or X=", "--n or --X"),
     (r"\bread\(model, n=\.\.\.\), counts=\.\.\. or X=\.\.\.", "modelweld export --n or --X."),
-    (r"\bread\(model, (features|lacks)=(\[\.\.\.\]|\.\.\.)\)", r"modelweld export --\1"),
+    (r"\bread\(model, (features|lacks|units)=(\[\.\.\.\]|\.\.\.)\)", r"modelweld export --\1"),
     (r"\bfusion\.model\(how='(\w+)'\)", r"--how \1"),
     (r"\bfusion\.model\(K=(\d+)\)", r"modelweld model --K \1"),
     (r"\bcopies=False", "--copies no"),

@@ -252,5 +252,5 @@ def _overall_sentence(parameters: int, shared: int, gain: float, found: Sharing,
         return f"{first} The fit takes {shared:,} of {parameters:,} for shared: do not rely on that."
     text = f"{part}: fusing explains the values better than keeping the sites apart, by {gain:,.1f} nats"
     if worth is None:
-        return f"{text}; gains cannot say no."
+        return f"{text}; that alone is no proof, as chance gives gains too."
     return f"yes: {text}; values of different sites lie closer together than chance explains {p}."

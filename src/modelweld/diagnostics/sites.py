@@ -96,6 +96,11 @@ class SiteDiagnostics:
     warning: str
     judged: bool
 
+    def __repr__(self) -> str:
+        said = self.warning or ("nothing stands out" if self.judged else "too few sites to judge")
+        shared = f"{self.parameters - self.unshared} of {self.parameters} shared"
+        return f"<SiteDiagnostics of {self.site!r}: {shared}; {said}>"
+
     def named(self, site: str) -> SiteDiagnostics:
         """The same of a site that repeats this one."""
         return replace(self, site=site, warning=self.warning.replace(repr(self.site), repr(site), 1))

@@ -199,7 +199,10 @@ class Gaussian(Family):
         if stack.variance is None or self.learning == "nothing" or len(labels) == 0:
             return self.update(sums)
         if self.learning == "moments":
-            raise InputError("Gaussian: the closed forms know no variance; use learning='likelihood'.")
+            raise InputError(
+                "Gaussian: the paper's closed forms know no standard errors, and sites sent some. Leave the preset (or "
+                "learning='moments') out, or fuse models that were sent without numbers of points."
+            )
         y = self._measure(stack.values)
         at, trust = maximise_with_variance(y, stack, labels, self.hyperparameters, self.trust, *self._limits)
         return replace(self.with_hyperparameters(at), trust=trust)

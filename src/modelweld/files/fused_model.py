@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
 ENDINGS = {
-    ".skops": "safe to load (extra 'safe')",
+    ".skops": "safe to load, with the extra 'safe'",
     ".joblib": "a pickle, which runs code when it is loaded",
     ".safetensors": "weights of a torch network",
 }

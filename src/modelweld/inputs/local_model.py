@@ -235,7 +235,8 @@ def check_finite(array: Array, where: str) -> None:
     index = tuple(int(i) for i in np.unravel_index(bad[0], array.shape))
     raise OutOfRangeError(
         f"{where}: values must be finite and at most {LARGEST_VALUE:g} in size; found {flat[bad[0]]} at {index}"
-        f" ({bad.size} such in all). Drop the parameter, mark it as not seen with weight 0, or change the units."
+        f" ({bad.size} such in all). Drop the parameter, mark it as not seen (numpy.ma.masked_invalid, or weight 0), "
+        "or change the units."
     )
 
 

@@ -12,6 +12,7 @@ from typing import Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel, check_values
 
 
@@ -31,13 +32,16 @@ def take_names(given: Sequence[object]) -> list[object]:
     """
     if not any(_names(site) is not None or isinstance(site, np.ma.MaskedArray) for site in given):
         return [site.to_numpy() if _is_table(site) else site for site in given]
-    return [site if isinstance(site, LocalModel) or not is_plain(site) else as_model(site) for site in given]
+    return [
+        site if isinstance(site, LocalModel) or not is_plain(site) else as_model(site, where=f"site {j}")
+        for j, site in enumerate(given)
+    ]
 
 
-def as_model(given: object, features: Sequence[str] | None = None) -> LocalModel:
+def as_model(given: object, features: Sequence[str] | None = None, *, where: str = "local model") -> LocalModel:
     """Plain values of one site as a LocalModel; their columns are called as the table does, or `features`."""
     names = _names(given) if features is None else list(map(str, features))
-    values = given.to_numpy() if _is_table(given) else given
+    values = _numbers(given, where) if _is_table(given) else given
     weight = {}
     if isinstance(values, np.ma.MaskedArray):
         weight["values"] = 1.0 - np.ma.getmaskarray(values)
@@ -45,11 +49,24 @@ def as_model(given: object, features: Sequence[str] | None = None) -> LocalModel
     feature = None if names is None else "feature"
     coordinates = {} if names is None else {"feature": names}
     return LocalModel(
-        {"values": check_values(values, "local model, array 'values'")},
+        {"values": check_values(values, f"{where}, array 'values'")},
         {"values": ("atom", feature)},
         weight=weight,
         coordinates=coordinates,
     )
+
+
+def take_columns(model: object, facts: dict[str, object]) -> tuple[list[str] | None, dict[str, object]]:
+    """Names of features of a model that was fitted without: those of its data `X`, if that is a table with as many.
+
+    The data are then handed on without them, as they were to the fit.
+    """
+    X = facts.get("X")
+    names = _names(X)
+    if not _is_table(X) or names is None:
+        return None, facts
+    fits = getattr(model, "n_features_in_", getattr(model, "n_features", None)) == len(names)
+    return names if fits else None, {**facts, "X": X.to_numpy()}
 
 
 class _Table(Protocol):
@@ -58,6 +75,18 @@ class _Table(Protocol):
     columns: Iterable[object]
 
     def to_numpy(self) -> NDArray[np.generic]: ...
+
+
+def _numbers(given: _Table, where: str) -> NDArray[np.generic]:
+    """A table's values, or an error that names a column which has others than numbers."""
+    values = given.to_numpy()
+    if values.dtype.kind == "O":
+        for name, column in zip(given.columns, values.T, strict=True):
+            odd = next((value for value in column if not isinstance(value, (int, float, np.number))), None)
+            if odd is not None:
+                raise InputError(f"{where}: column {name!r} is not of numbers: found {odd!r}. Leave it out.")
+        values = values.astype(np.float64)
+    return values
 
 
 def _is_table(given: object) -> TypeGuard[_Table]:

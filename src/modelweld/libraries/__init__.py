@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,9 +22,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from modelweld.errors import InputError
+from modelweld.inputs.alignment import with_units
 from modelweld.inputs.lacking import with_lacking
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_tables import as_model, is_plain
+from modelweld.inputs.plain_tables import as_model, is_plain, take_columns
 from modelweld.kinds import kind_of
 from modelweld.libraries.scaling import unscale
 from modelweld.libraries.unknown import remedy
@@ -153,6 +154,7 @@ def read(
     site: str = "",
     features: Sequence[str] | None = None,
     lacks: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
     **facts: object,
 ) -> LocalModel:
     """What leaves a site: a fitted model's parameters, and nothing else.
@@ -165,10 +167,12 @@ def read(
     site : str, optional
         A name for messages and tables.
     features : sequence of str, optional
-        Names of the features; by default those the model was fitted with, if it was.
+        Names of the features; by default those the model was fitted with, or those of the columns of `X`.
     lacks : sequence of str, optional
         Features of the other sites that this one never measured: it has no say in them (weight zero). For mixtures,
         k-means and hidden Markov models with Gaussian states.
+    units : mapping of str to str, optional
+        Units of features, ``{"weight": "kg"}``: they rule, and sites that state different ones are not fused.
     **facts
         What the model object forgot, such as ``n=`` or ``counts=`` (numbers of points), ``X=`` (the site's data, from
         which they are computed here; it does not travel), ``lengths=`` of sequences. Each adapter says which it takes.
@@ -183,11 +187,11 @@ def read(
     {'means': (1, 2), 'covariances': (1, 2, 2), 'counts': (1,)}
     """
     if isinstance(model, LocalModel):
-        return _told(model.with_(site=site) if site else model, lacks)
+        return _told(model.with_(site=site) if site else model, lacks, units)
     if is_plain(model):
-        return _told(as_model(model, features).with_(site=site), lacks)
+        return _told(as_model(model, features).with_(site=site), lacks, units)
     try:
-        return _told(_read_fitted(model, site, features, facts), lacks)
+        return _told(_read_fitted(model, site, features, facts), lacks, units)
     except AttributeError as missing:  # what a fit learns ends in an underscore, by scikit-learn's convention
         if not (type(missing).__name__ == "NotFittedError" or (missing.name or "").endswith("_")):
             raise
@@ -195,9 +199,10 @@ def read(
         raise InputError(f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first.") from None
 
 
-def _told(local: LocalModel, lacks: Sequence[str]) -> LocalModel:
-    """The model, told what its site lacks."""
+def _told(local: LocalModel, lacks: Sequence[str], units: Mapping[str, str] | None) -> LocalModel:
+    """The model, told in which units its features are and what its site lacks."""
     lacks = [lacks] if isinstance(lacks, str) else lacks
+    local = with_units(local, units) if units else local
     if not lacks:
         return local
     if "feature" not in kind_of([local]).may_lack([local]):
@@ -210,6 +215,9 @@ def _told(local: LocalModel, lacks: Sequence[str]) -> LocalModel:
 
 def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts: dict[str, object]) -> LocalModel:
     """What leaves a site, by the adapter of its class."""
+    if not hasattr(model, "feature_names_in_"):
+        columns, facts = take_columns(model, facts)
+        features = columns if features is None else features
     if _is_pipeline(model):
         return unscale(model, lambda last, **more: read(last, site=site, **more), features, facts)
     adapter = adapter_of(model)
@@ -236,9 +244,11 @@ def adapter_of(model: object) -> Adapter:
         for adapter in adapters():
             if (adapter.library, adapter.name.split(".")[-1]) == (cls.__module__.split(".")[0], cls.__name__):
                 return adapter
+    cls = model if isinstance(model, type) else type(model)
+    name = cls.__name__ if isinstance(model, type) else f"{cls.__module__.split('.')[0]}.{cls.__name__}"
     raise InputError(
-        f"a {type(model).__module__}.{type(model).__name__} cannot be read. {remedy(model)} modelweld.adapters() lists "
-        "the classes that are known."
+        f"{name.removeprefix('builtins.')} cannot be read. {remedy(model)} modelweld.adapters() lists the classes that "
+        "are known."
     )
 
 

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-SINGLE = ("ClassifierMixin", "RegressorMixin", "PCA", "IncrementalPCA", "TruncatedSVD", "LinearModel")
-"""Classes of scikit-learn whose models are no sets of interchangeable parts: coefficients, trees, axes in an order."""
+NO_PARTS = "It has no interchangeable parts, so there is nothing to match: "
+INSTEAD = {
+    ("PCA", "IncrementalPCA", "TruncatedSVD"): "add up the sites' covariances, by numbers of points, and decompose "
+    "their sum.",
+    ("LinearModel", "LinearClassifierMixin"): "average coefficients by their precision, or let the sites' predictions "
+    "vote (an ensemble).",
+    ("ClassifierMixin", "RegressorMixin"): "let the sites' predictions vote, or average them (an ensemble).",
+}
+"""Classes of scikit-learn whose models are no sets of interchangeable parts (axes in an order, coefficients, trees),
+and what to do with them instead; the first that suits."""
 
 
 def remedy(model: object) -> str:
@@ -27,11 +35,12 @@ def remedy(model: object) -> str:
         return (
             "A state_dict does not say which activations lie between its layers: give the torch.nn.Sequential itself."
         )
-    if any(cls.__module__.startswith("sklearn.") and cls.__name__ in SINGLE for cls in type(model).__mro__):
-        return (
-            "It has no interchangeable parts, so there is nothing to match: average coefficients by their precision, "
-            "or let the sites' predictions vote (an ensemble)."
-        )
+    if isinstance(model, type):
+        return "It is a class: give models of it that are fitted."
+    known = {cls.__name__ for cls in type(model).__mro__ if cls.__module__.startswith("sklearn.")}
+    for classes, instead in INSTEAD.items():
+        if known.intersection(classes):
+            return NO_PARTS + instead
     return (
         "Give its parameters as a LocalModel (named arrays and their axes), or write an adapter: two functions, see "
         "modelweld.libraries."

@@ -197,11 +197,16 @@ class GroupTable:
         return str(self)
 
     def _repr_html_(self) -> str:
+        return self.html()
+
+    def html(self, caption: str = "") -> str:
+        """The printed table for notebooks, under a caption."""
         heads, rows = self.cells()
         head = "".join(f"<th>{escape(cell)}</th>" for cell in heads)
         body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        above = f"<caption>{escape(caption)}</caption>" if caption else ""
+        return f"<table>{above}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
 def whole_numbers(counts: Array) -> Array:

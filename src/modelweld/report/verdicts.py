@@ -92,7 +92,7 @@ def _about_number(found: Certainty) -> str:
     """How many groups there are, and what an interval of their number means."""
     K, share = several(found["K"], "group"), f"{100 * found['level']:g} %"
     if found["K_interval"] is None:
-        return f"{K}; how sure that number is was not drawn."
+        return f"{K}; how sure that number is was not computed."
     low, high = found["K_interval"]
     counted = "counting those of single sites, without what is set aside"
     if low == high == found["K"]:
@@ -107,7 +107,7 @@ def _about_matches(found: Certainty) -> str:
     if not found["unsure"]:
         return f"none of the {found['matches']:,} matches is {sure}."
     least = [(one["row"], one["site"], one["atom"], 100 * (one["confidence"] or 0.0)) for one in found["least"]]
-    listed = "; ".join(f"parameter {i} of site {site!r} in group {k} ({p:.0f} %)" for i, site, k, p in least)
+    listed = "; ".join(f"value {i} of site {site!r} in group {k} ({p:.0f} %)" for i, site, k, p in least)
     are = "is" if found["unsure"] == 1 else "are"
     return f"{found['unsure']:,} of the {found['matches']:,} matches {are} {sure}. The least sure: {listed}."
 

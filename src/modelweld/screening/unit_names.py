@@ -86,5 +86,5 @@ def describe(found: Sequence[OtherUnit], features: Sequence[str], site: str, oth
         what = what.replace("than elsewhere", f"at {site!r} than at {other!r}") if not one.offset else what
     return (
         f"{who}: {named} {verb} {what}, mean and deviation alike: {one.why}? Convert it there and fuse again; if "
-        "it is right, let sites state their units (export(..., units=...))."
+        "it is right, let sites state their units: read(model, units=...)."
     )

@@ -15,10 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.errors import UnitsWarning, warn_user
+from modelweld.errors import NamesWarning, UnitsWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Stack
 from modelweld.screening.outliers import MAD_TO_DEVIATION
+from modelweld.screening.swapped import describe_swapped, find_swapped
 from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, middle
 from modelweld.screening.unit_names import OtherUnit, describe
 
@@ -29,9 +30,10 @@ right, and both are."""
 TYPICAL_POINTS = 100.0
 """Points of a site that does not say how many it has: beyond, their number makes no difference here."""
 
-FEWEST_VALUES, MOST_SITES = 5, 200
-"""Plain values of a site from which a deviation follows, and sites up to which plain values are compared: medians of
-more take longer than fusing them."""
+FEWEST_VALUES, MOST_SITES = 4, 200
+"""Plain values of a site from which a deviation follows that one of them does not make (of three, medians of clean
+sites were warned of in 3 %), and sites up to which plain values are compared: medians of more take longer than fusing
+them."""
 
 OF_MEDIANS = 2.5
 """Values of which a median absolute difference says as much as one value does of a deviation."""
@@ -132,9 +134,16 @@ def name_other_units(
     sites: Sequence[str],
     only: int | None = None,
 ) -> tuple[str, ...]:
-    """Warn of sites (or `only` of one) that measure a feature in another unit, unless units are stated; the reasons."""
+    """Warn of sites (or `only` of one) with columns in another order or, unless stated, another unit; the reasons."""
     known = [(j, t) for j, t in enumerate(totals) if t is not None]
     names = models[0].coordinates.get("feature") if models else None
+    known, mixed = _in_order(known)
+    called = (lambda d: f"dimension {d}") if names is None else (lambda d: repr(names[d]))
+    reasons = []
+    for site, moved in mixed.items():
+        if only is None or site == only:
+            reasons.append(describe_swapped([called(d) for d in moved], sites[site]))
+            warn_user(reasons[-1], NamesWarning)
     alike: dict[tuple[int, str], list[OtherUnit]] = defaultdict(list)
     for found in find_other_units([t for _, t in known], plain=not (models and models[0].kind)):
         site = known[found.site][0]
@@ -142,13 +151,33 @@ def name_other_units(
         said = [name in model.facts.get("units", {}) for model in models or ()]
         if (only is None or site == only or len(known) == 2) and not (any(said) and said[site] and sum(said) > 1):
             alike[site, found.why].append(found)
-    reasons = []
     for (site, _), together in alike.items():
-        features = [f"dimension {one.feature}" if names is None else repr(names[one.feature]) for one in together]
+        features = [called(one.feature) for one in together]
         other = next(sites[j] for j, _ in known if j != site) if len(known) == 2 else ""
         reasons.append(describe(together, features, sites[site], other))
         warn_user(reasons[-1], UnitsWarning)
     return tuple(reasons)
+
+
+def _in_order(known: list[tuple[int, Totals]]) -> tuple[list[tuple[int, Totals]], dict[int, list[int]]]:
+    """Totals with the columns of all sites in one order, and which features of which site are elsewhere."""
+    if len({t.mean.shape for _, t in known}) != 1:
+        return known, {}
+    m, s = (np.stack(x) for x in zip(*((t.mean, t.deviation) for _, t in known), strict=True))
+    usable = np.isfinite(m) & (s > np.finfo(float).eps * np.abs(m))
+    m, s = (np.where(usable, x, np.nan) for x in (m, s))
+    found = find_swapped(Sites(m, s, chance_of([t for _, t in known]), [], []))
+    mixed = {known[one.site][0]: one.moved for one in found}
+    for one in found:
+        (j, t), order = known[one.site], list(one.order)
+        places = None if t.places is None else t.places[:, order]
+        known[one.site] = j, t._replace(mean=t.mean[order], deviation=t.deviation[order], places=places)
+    return known, mixed
+
+
+def chance_of(totals: Sequence[Totals]) -> Array:
+    """Variances (J, 2) by chance of means, in deviations, and of log deviations."""
+    return np.array([[1 / max(t.points, 1.0), 1 / max(t.parts - 1, 1.0)] for t in totals])
 
 
 def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[OtherUnit]:
@@ -175,7 +204,7 @@ def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[O
     log_s = np.log(s)
     if plain and not (np.abs(log_s - middle(log_s)) > np.log(LEAST_OF_PLAIN)).any():
         return []
-    chance = np.array([[1 / max(t.points, 1.0), 1 / max(t.parts - 1, 1.0)] for t in totals])
+    chance = chance_of(totals)
     places = [t.mean[None, at] if t.places is None else t.places[:, at].copy() for t in totals]
     share = [np.ones(1) if t.share is None else t.share for t in totals]
     sites, found = Sites(m, s, chance, places, share), []

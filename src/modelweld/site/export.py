@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import DisclosureWarning, InputError, warn_user
 from modelweld.files import save
 from modelweld.files.small_counts import counts_behind
+from modelweld.inputs.alignment import with_units
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds import kind_of
 from modelweld.libraries import asked_by_adapter, read
@@ -106,7 +107,7 @@ def export(
     model = _load(model)
     local = _read(model, site, features, {**facts, "counts": counts, "X": X})
     if units is not None:
-        local = local.with_(facts={**local.facts, "units": _check_units(units, local)})
+        local = with_units(local, units)
     scales = _scales(noise, local)
     if scales:
         local = _noisy(local, scales, np.random.default_rng(seed))
@@ -158,14 +159,6 @@ def _read(model: object, site: str, features: Sequence[str] | None, facts: Mappi
     if "X" not in asked_by_adapter(model):
         told.pop("X", None)
     return read(model, site=site, features=features, **told)
-
-
-def _check_units(units: Mapping[str, str], local: LocalModel) -> dict[str, str]:
-    known = local.coordinates.get("feature", ())
-    unknown = [name for name in units if name not in known]
-    if unknown:
-        raise InputError(f"units are given by feature, but there is no feature {unknown[0]!r}; name them: features=...")
-    return {str(name): str(unit) for name, unit in units.items()}
 
 
 def _scales(noise: float | Mapping[str, ArrayLike] | None, local: LocalModel) -> dict[str, Array]:

@@ -105,7 +105,7 @@ class Report:
     @property
     def _sentences(self) -> list[str]:
         found = [f"names of {number} {coordinate}s" for coordinate, number in self.names.items()]
-        points = "not said" if self.smallest is None else f"{self.smallest:g}"
+        points = "not said" if self.smallest is None else f"{self.smallest:.0f}"
         return [
             f"Beside them: {'; '.join([*found, *(FACTS.get(fact, fact) for fact in self.facts)]) or 'nothing'}.",
             f"Points behind the smallest component: {points}.",

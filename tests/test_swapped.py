@@ -1,0 +1,67 @@
+"""A site whose columns are in another order than the others' is named; sites that merely differ are not."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.mixture import GaussianMixture
+
+import modelweld
+from modelweld import NamesWarning
+from modelweld.screening.swapped import find_swapped
+from modelweld.screening.unit_fit import Sites
+from test_units import ALIKE
+
+X = load_wine().data[:, [0, 3, 4, 9]]
+
+
+def said(order, J=4, fit=lambda rows: GaussianMixture(3, covariance_type="diag", random_state=0).fit(rows)):
+    """What is said of J parts of the wine table, the last of which has its columns in this order."""
+    parts = np.array_split(X[np.random.default_rng(0).permutation(len(X))], J)
+    models = [fit(part[:, order] if j == J - 1 else part) for j, part in enumerate(parts)]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        reasons = modelweld.fuse(models).matching.reasons
+    found = [str(w.message) for w in caught if w.category in (NamesWarning, modelweld.UnitsWarning)]
+    assert set(found) <= set(reasons)
+    return found
+
+
+@pytest.mark.parametrize("fit", [lambda rows: GaussianMixture(2, random_state=0).fit(rows), lambda rows: rows[:12]])
+@pytest.mark.parametrize("J", [3, 4])
+def test_two_columns_that_are_exchanged_are_named(J, fit):
+    (only,) = said([2, 1, 0, 3], J, fit)
+    assert only.startswith(f"site '{J - 1}': its columns for dimension 0, dimension 2 seem to be mixed up")
+    assert "features=[...]" in only
+
+
+def test_so_is_any_order():
+    (only,) = said([3, 2, 1, 0])
+    assert "dimension 0, dimension 1, dimension 2, dimension 3" in only
+
+
+@pytest.mark.parametrize("J", [3, 8])
+def test_columns_in_order_are_left_in_peace(J):
+    assert said([0, 1, 2, 3], J) == []
+
+
+def columns(*sites):
+    """Sites of two features, the second twice as large and as wide as the first."""
+    m, s = np.array(sites).T
+    return Sites(np.column_stack([m, 2 * m]), np.column_stack([s, 2 * s]), np.zeros((len(m), 2)), [], [])
+
+
+@pytest.mark.parametrize(("apart", "found"), [(1.5, False), (4.0, True)])
+def test_columns_must_be_unlike_each_other(apart, found):
+    sites = columns(*ALIKE)
+    sites.mean[:, 1], sites.deviation[:, 1] = apart * sites.mean[:, 0], sites.deviation[:, 0]
+    sites.mean[3] = sites.mean[3, ::-1].copy()
+    assert bool(find_swapped(sites)) is found
+
+
+def test_of_two_sites_nobody_knows_which():
+    sites = columns(*ALIKE[:2])
+    sites.mean[:, 1] += 1_000
+    sites.mean[1] = sites.mean[1, ::-1].copy()
+    assert find_swapped(sites) == []
