@@ -45,6 +45,8 @@ class Board(Tally):
     """
 
     engine = "numpy"
+    margin = 0.0
+    """By how much values are where they are is not known here."""
 
     def __init__(
         self,
@@ -119,10 +121,6 @@ class Board(Tally):
         if changed:
             self.recount()
         return changed
-
-    def is_clear(self, nats: float) -> bool:
-        """Whether every value is known to be where it is by so many nats: not known here."""
-        return False
 
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""

@@ -136,11 +136,12 @@ def _scan(products, constants, curvature, length, best, second, column):
 def best_atoms(Y, used, atoms, tables, work, best, column, new):
     """Best score and atom of each value of a group by float32 products; False if rounding could change the answer.
 
-    Also by how much rounding may have changed a score of the last block.
+    Also by how much rounding may have changed a score of the last block, and the least by which the best of any value
+    is better than its second best, a new atom among them.
     """
     L, P = len(Y), atoms.weights.shape[1]
     clear = used > 0
-    doubt = np.inf
+    doubt, margin = np.inf, np.inf
     for b in range(0, L, BLOCK_ROWS):
         rows = min(BLOCK_ROWS, L - b)
         padded = (rows + LANES - 1) // LANES * LANES
@@ -158,9 +159,10 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
         for i in range(rows):
             score = first[i] - new[b + i]
             clear = clear and first[i] - second[i] > doubt and not (lowest <= score <= doubt)
+            margin = min(margin, lowest - score if score < 0.0 else min(score, first[i] - second[i]))
             best[b + i] = score
             column[b + i] = at[i]
-    return clear, doubt
+    return clear, doubt, margin if clear else 0.0
 
 
 @loose
