@@ -114,9 +114,7 @@ def totals_of_stack(stack: Stack) -> list[Totals | None]:
     table[site, :, place] = np.abs(stack.values - mean[site])
     deviation = MAD_TO_DEVIATION * _medians(table, sizes)
     return [
-        None
-        if n < FEWEST_VALUES
-        else Totals(mean[j], deviation[j], n / OF_MEDIANS, n / OF_MEDIANS)
+        None if n < FEWEST_VALUES else Totals(mean[j], deviation[j], n / OF_MEDIANS, n / OF_MEDIANS)
         for j, n in enumerate(sizes.tolist())
     ]
 
