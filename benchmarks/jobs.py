@@ -1,4 +1,4 @@
-"""Jobs that people have, each beside the CPU time it is meant to take at most: one thread, the quickest of some repeats.
+"""Jobs that people have, each beside the CPU time it is meant to take at most: one thread, the quickest of repeats.
 
 Fitted mixtures, hidden Markov models and networks of five sites; sites with standard errors; many atoms of which sites
 share few; a million values, with what is asked of them afterwards and the memory it takes (copies of the data, them
@@ -178,8 +178,8 @@ def main() -> None:
             f"{row['job']}: {row['s']:.3f} s of {row['most']:.3f} s{copies}{'' if row['held'] else ': MISSED'}",
             flush=True,
         )
-    if not smoke:
-        record(RECORD, "CPU seconds, one thread, beside the most that they are meant to be", found)
+        if not smoke:  # a run that is stopped leaves what it has measured
+            record(RECORD, "CPU seconds, one thread, beside the most that they are meant to be", found)
 
 
 if __name__ == "__main__":
