@@ -104,7 +104,7 @@ class Tally:
     def pieces_held(self) -> Index:
         """In how many pieces each (atom, group) is held, one number per pair."""
         groups = int(self.group.max(initial=0)) + 1
-        return np.unique(self.labels * groups + self.group, return_counts=True)[1]
+        return np.asarray(np.unique(self.labels * groups + self.group, return_counts=True)[1])
 
     def copy(self) -> Self:
         """Another tally of the same values, to be moved apart from this one."""

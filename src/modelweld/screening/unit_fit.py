@@ -186,27 +186,17 @@ def _explain(sites: Sites, at: Expected) -> Explained:
     by_others = np.maximum(at.of_deviation - sites.chance[:, 1:], 0.0) / 2
     site, feature = np.nonzero(null > EACH_MORE)  # nothing gains more than it misfits
     asked = (m, at.mean, at.deviation, log_s, v_m, v_s, null, by_nature, by_others)
-    found = _explain_each(*(x[site, feature] for x in asked), site, 2 * np.log(max(m.size, 1)))
+    each = [np.asarray(x)[site, feature] for x in asked]
+    found = _explain_each(each, site, 2 * float(np.log(max(m.size, 1))))
     gain, factor, offset = np.full(m.shape, -np.inf), np.ones(m.shape), np.zeros(m.shape)
     for whole, part in zip((gain, factor, offset), found, strict=True):
         whole[site, feature] = part
     return Explained(gain, factor, offset, null)
 
 
-def _explain_each(
-    m: Array,
-    M: Array,
-    S: Array,
-    log_s: Array,
-    v_m: Array,
-    v_s: Array,
-    null: Array,
-    by_nature: Array,
-    by_others: Array,
-    site: Index,
-    by_chance: float,
-) -> tuple[Array, Array, Array]:
+def _explain_each(each: list[Array], site: Index, by_chance: float) -> tuple[Array, Array, Array]:
     """Gain, factor and offset (n,) of the best other unit of each of n features of some sites."""
+    m, M, S, log_s, v_m, v_s, null, by_nature, by_others = each
 
     def left(log_f: Array, offset: float) -> Array:
         off = ((m - offset) * np.exp(-log_f) - M) / S

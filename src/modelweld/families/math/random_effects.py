@@ -252,7 +252,7 @@ def best_log_ratio(effects: Effects, scalar: bool, prior: NoisePrior, noise: Arr
     """The maximum of the profile: the best decade, then the slope's zero beside it by Ridders' method."""
 
     def slopes(log_ratio: Array) -> Array:
-        return _profile(effects, log_ratio[None], scalar, prior, noise, with_value=False).slope[0]
+        return np.asarray(_profile(effects, log_ratio[None], scalar, prior, noise, with_value=False).slope[0])
 
     grid = _profile(effects, LOG_RATIO_GRID[:, None], scalar, prior, noise)
     best, columns = np.argmax(grid.value, axis=0), np.arange(grid.value.shape[1])
