@@ -51,6 +51,9 @@ bench: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/bench
 bench: $(VENV)/.dev   ## speed against the textbook version, side by side, and scale (minutes)
 	rm -rf $(NUMBA_CACHE_DIR)
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/bare.py
+	$(BIN)/python benchmarks/jobs.py
+	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/scale.py half
 	$(BIN)/python benchmarks/scale.py million
 

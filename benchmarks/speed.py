@@ -15,15 +15,9 @@ The first table is the call that everybody makes, `fuse(sites)`. It is recorded 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import platform
-import subprocess
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 
@@ -32,11 +26,12 @@ from rich.console import Console
 from rich.table import Table
 
 import modelweld
-from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian, LocalModel
+from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian
 from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.textbook import textbook
 from modelweld.threads import blas_threads
+from recorded import record
 
 MODES = {
     "isotropic": {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli(), "search": "plain"},
@@ -141,70 +136,6 @@ def _by_site(fit: object, data: simulate.Simulated) -> list[np.ndarray]:
     return np.split(fit.labels_, np.cumsum([len(v) for v in data.values])[:-1])
 
 
-def with_errors(J: int) -> tuple[list[LocalModel], simulate.Simulated]:
-    """The paper's sites, with noise of which they send the variance."""
-    data, rng = simulate.paper_figure(J, 1.0, seed=1), np.random.default_rng(1)
-    sites = []
-    for values in data.values:
-        variance = rng.uniform(0.3, 1.5, values.shape)
-        noisy = values + np.sqrt(variance) * rng.standard_normal(values.shape)
-        sites.append(LocalModel({"v": noisy}, {"v": ("atom", None)}, variance={"v": variance}))
-    return sites, data
-
-
-def mixtures() -> list[LocalModel]:
-    """Five fitted mixtures of eight components, read with their rows."""
-    from sklearn.mixture import GaussianMixture
-
-    rng = np.random.default_rng(0)
-    heaps = rng.normal(0, 6, (12, 4))
-    tables = [np.concatenate([rng.normal(heaps[k], 1, (100, 4)) for k in rng.permutation(12)[:8]]) for _ in range(5)]
-    return [modelweld.read(GaussianMixture(8, random_state=0).fit(X), X=X, site=str(j)) for j, X in enumerate(tables)]
-
-
-def few_shared(J: int, L: int, per_site: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Many atoms, of which two sites share few."""
-    rng = np.random.default_rng(0)
-    atoms = 2 + np.sqrt(50) * rng.standard_normal((L, 50))
-    held = [rng.permutation(L)[:per_site] for _ in range(J)]
-    return [atoms[k] + rng.standard_normal((per_site, 50)) for k in held], held
-
-
-def other_rows() -> list[dict[str, object]]:
-    """Jobs that nobody else does beside us: time alone."""
-    rows: list[dict[str, object]] = []
-
-    def add(job: str, sites: Sequence[object], truth: object, repeats: int) -> None:
-        fusion = modelweld.fuse(sites)
-        found = None if truth is None else round(adjusted_rand(truth, fusion.labels), 4)
-        time_ms = milliseconds(lambda: modelweld.fuse(sites), repeats)
-        rows.append({"job": job, "default_ms": time_ms, "K": fusion.K, "ari": found})
-
-    add("5 mixtures of 8 components, with rows", mixtures(), None, 5)
-    for J in (10, 70, 1000):
-        sites, data = with_errors(J)
-        add(f"{J} sites with standard errors", sites, data.truth, 1 if J > 100 else 3)
-    add("100,000 values, 1,000 atoms, 100 per site", *few_shared(1000, 1000, 100), 1)
-    return rows
-
-
-def record(rows: list[dict[str, object]]) -> None:
-    """Keep a table with what one needs to judge it."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=RESULTS.parent)
-    content = {
-        "commit": commit.stdout.strip(),
-        "date": datetime.now(UTC).date().isoformat(),
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("numpy", "scipy", "numba", "scikit-learn")},
-        "load": [round(x, 1) for x in os.getloadavg()],
-        "processors": os.cpu_count(),
-        "what": "CPU milliseconds, one thread; textbook: Algorithm 1, eleven passes; plain: search='plain', one "
-        "variance; kmeans: scikit-learn, told K, ten starts",
-        "rows": rows,
-    }
-    RESULTS.write_text(json.dumps(content, indent=1) + "\n")
-
-
 def defaults(jobs: Sequence[tuple[int, float]], repeats: int, console: Console) -> list[dict[str, object]]:
     """The first table: the default call."""
     table = Table(title="CPU time, one thread: fuse(sites), and what else one could do")
@@ -301,7 +232,12 @@ def main() -> None:
         ratios([(10, 1.0, "isotropic"), (10, 1.0, "authors")], 1, console)
         return
     rows = defaults([(J, sd) for J in (100, 10, 30, 2000) for sd in (1.0, 5.0, 10.0)], 5, console)
-    record(rows + other_rows())
+    record(
+        RESULTS,
+        "CPU milliseconds, one thread; textbook: Algorithm 1, eleven passes; plain: search='plain', one variance; "
+        "kmeans: scikit-learn, told K, ten starts",
+        rows,
+    )
     if asked.default:
         return
     ratios(

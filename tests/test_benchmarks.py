@@ -16,6 +16,8 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("scale.py", "smoke", "ARI 1.0000"),
         ("families.py", "--smoke", "ratio"),
         ("startup.py", "--smoke", "ratio"),
+        ("jobs.py", "--smoke", "5 sites with standard errors"),
+        ("growth.py", "--smoke", "reduction: exponent"),
         ("bare.py", "--smoke", "| 10 sites, 261 parameters |"),
         ("crossed.py", "--smoke", "fuse(6 mixtures)"),
     ],

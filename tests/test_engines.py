@@ -11,7 +11,7 @@ from modelweld.families.math import predictive
 from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.families.math.standard_errors import VaryingNoise
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import NEW, alternate, best_assignment
+from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
@@ -124,6 +124,41 @@ def test_settled_groups_are_settled(shape, form):
                         settled += 1
                         assert not reference(board).step(j)
     assert settled > 20
+
+
+def least_margin(board):
+    """Nats by which values are where they are given all other groups, at least."""
+    plain, least = reference(board), np.inf
+    for j in np.flatnonzero(plain.sizes):
+        group = plain.values_of(j)
+        held = plain.labels[group].copy()
+        kept = plain.remember(group)
+        plain.take(group)
+        atoms = np.flatnonzero(plain.counts)
+        scores = np.hstack([plain.scores(group, atoms), np.zeros((len(held), 1))])
+        first, second = np.sort(scores, axis=1)[:, [-1, -2]].T
+        wanted = np.append(atoms, NEW)[scores.argmax(1)]
+        assert np.array_equal(wanted, np.where(plain.counts[held] == 0, NEW, held))
+        least = min(least, float((first - second).min()))
+        plain.put_back(kept)
+    return least
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+def test_a_sweep_says_by_how_much_values_are_where_they_are(shape):
+    found = []
+    for noise in (0.4, 1.0, 1.5, 2.0):
+        sites = simulate.sparse(12, 10, 12, noise, 6.0, 1, 1, seed=3).values
+        board = boards(sites, Gaussian(shape=shape), BetaBernoulli())
+        progress = alternate(board, len(sites), np.random.default_rng(0), 100)
+        assert progress.converged
+        found.append(board.margin)
+        if board.margin > 0:
+            assert board.margin == pytest.approx(min(least_margin(board), CLEAR), abs=1e-3)
+        board.release(np.arange(2))
+        assert board.margin == 0
+    assert found[0] == CLEAR
+    assert 0 < min(found) < CLEAR
 
 
 @settings(max_examples=300, deadline=None)

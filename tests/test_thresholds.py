@@ -183,16 +183,16 @@ def test_a_start_is_given_up_if_thirty_sweeps_like_the_last_would_not_do(behind,
     assert Run([0.0, 4.0, 5.0, 5.0], [9, 9]).is_hopeless(5.0 + behind) is given_up
 
 
-@pytest.mark.parametrize(("sites", "rounds"), [(2, 4), (800, 4), (1200, 4), (3000, 2)])
-def test_compiled_jobs_are_rematched_with_less_patience_from_a_hundred_thousand_values_on(sites, rounds):
+@pytest.mark.parametrize(("sites", "apart", "rounds"), [(2, 7.0, 4), (800, 2.9, 4), (1200, 2.9, 4), (3000, 2.9, 2)])
+def test_compiled_jobs_are_rematched_with_less_patience_from_a_hundred_thousand_values_on(sites, apart, rounds):
     """A hundred values per site, nearly clear: the sweeps end after the second, and each round comes home after one."""
-    assert rounds_of([7.0 * np.arange(100)[:, None]] * sites) == rounds
+    assert rounds_of([apart * np.arange(100)[:, None]] * sites) == rounds
 
 
-@pytest.mark.parametrize(("apart", "rounds"), [(7.0, 4), (12.0, 0)])
-def test_nothing_is_rematched_where_every_value_is_where_it_is_by_thirty_nats(apart, rounds):
-    """Half the square of the distance is the lead, less what the triangle inequality does not see."""
-    assert rounds_of([apart / np.sqrt(20) * np.arange(100)[:, None] * np.ones(20)] * 50) == rounds
+@pytest.mark.parametrize(("apart", "rounds"), [(3.0, 4), (3.4, 0)])
+def test_nothing_is_rematched_where_every_value_is_where_it_is_by_five_nats(apart, rounds):
+    """Half the square of the distance is the lead, all but a fiftieth."""
+    assert rounds_of([apart / np.sqrt(2) * np.eye(100)] * 50) == rounds
 
 
 def rounds_of(values):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -138,7 +139,7 @@ def _numbers(model: Any) -> int:
     """How many numbers a site sent."""
     if isinstance(model, LocalModel):
         return sum(map(np.size, model.arrays.values()))
-    return int(np.prod(getattr(model, "shape", (0,))))  # lists are small, and may be no array at all
+    return math.prod(getattr(model, "shape", (0,)))  # lists are small, and may be no array at all
 
 
 def _name_sites(given: Sequence[Any], names: list[str]) -> tuple[list[Any], list[str]]:

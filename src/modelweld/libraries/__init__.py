@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
@@ -34,6 +35,17 @@ if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
     from modelweld.fusion import Fusion
+
+
+@cache
+def _version(library: str) -> str:
+    """Looked up once: the files of all installed packages are read for it."""
+    from importlib import metadata
+
+    try:
+        return metadata.version({"sklearn": "scikit-learn"}.get(library, library))
+    except metadata.PackageNotFoundError:
+        return str(getattr(sys.modules.get(library), "__version__", ""))
 
 
 @dataclass(frozen=True)
@@ -73,12 +85,7 @@ class Adapter:
     @property
     def version(self) -> str:
         """Version of the installed package, or nothing."""
-        from importlib import metadata
-
-        try:
-            return metadata.version({"sklearn": "scikit-learn"}.get(self.library, self.library))
-        except metadata.PackageNotFoundError:
-            return str(getattr(sys.modules.get(self.library), "__version__", ""))
+        return _version(self.library)
 
     def functions(self) -> ModuleType:
         """The module with `read` and `write`."""

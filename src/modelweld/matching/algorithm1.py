@@ -29,6 +29,10 @@ SMALLEST_RISE = 1e-7
 """Nats by which a new assignment must beat the present one: ties and rounding are not improvements."""
 
 
+CLEAR = 5.0
+"""Nats: where every value is where it is by so many, groups that are freed come home. Of 95 simulated sets that were
+clear by five, and of 18 clear by two or three, matching afresh raised none; of 25 that were not, three."""
+
 HOPELESS_SWEEPS = 30
 """Sweeps, each rising as the last one did, that a run may be short of another before it is given up."""
 
@@ -62,6 +66,10 @@ class AnyBoard(Sweepable, Protocol):
         """The families with their present hyperparameters."""
 
     @property
+    def margin(self) -> float:
+        """Nats by which every value is known to be where it is, given the other groups; zero if that is not known."""
+
+    @property
     def delta(self) -> float:
         """Learned share of pieces beyond the first; zero where every group holds an atom once."""
 
@@ -70,9 +78,6 @@ class AnyBoard(Sweepable, Protocol):
 
     def release(self, groups: Index) -> None:
         """Take these groups out of the matching; the next sweep matches them as if for the first time."""
-
-    def is_clear(self, nats: float) -> bool:
-        """Whether every value is known to be where it is by so many nats."""
 
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet, and no others."""

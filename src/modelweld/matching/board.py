@@ -45,6 +45,8 @@ class Board(Tally):
     """
 
     engine = "numpy"
+    margin = 0.0
+    """By how much values are where they are is not known here."""
 
     def __init__(
         self,
@@ -120,10 +122,6 @@ class Board(Tally):
             self.recount()
         return changed
 
-    def is_clear(self, nats: float) -> bool:
-        """Whether every value is known to be where it is by so many nats: not known here."""
-        return False
-
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""
         self.sweep(np.unique(self.group[self.labels == NEW]))
@@ -133,16 +131,20 @@ class Board(Tally):
         group = self.values_of(j)
         if group.start == group.stop:
             return False
-        if self.labels[group.start] == NEW:
-            self.put(group, self.open(self._best_atoms(group)))
+        first_time = self.labels[group.start] == NEW
+        held = None if first_time else self.remember(group)
+        if held is not None:
+            self.take(group)
+        there = np.flatnonzero(self.counts)
+        scores = self.scores(group, there)
+        atoms = self._best_atoms(scores, there)
+        if held is None:
+            self.put(group, self.open(atoms))
             return True
-        held = self.remember(group)
-        self.take(group)
         old, vacated = held.atoms, self.counts[held.atoms] == 0
-        atoms = self._best_atoms(group)
         pieces_apart = self.pieces is not None and len(np.unique(old[vacated])) < vacated.sum()
         same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not pieces_apart
-        if same or self.worth(group, atoms) - self.worth(group, old) <= SMALLEST_RISE:
+        if same or self._rise(group, old, atoms, scores, there) <= SMALLEST_RISE:
             self.put_back(held)
             return False
         # a value that was alone and is new again keeps its own slot: that is no change
@@ -151,10 +153,8 @@ class Board(Tally):
         self.put(group, self.open(np.where((atoms == NEW) & vacated & first_there, old, atoms)))
         return True
 
-    def _best_atoms(self, group: slice) -> Index:
-        """Where the values of a group that is in no atom belong: the best of all assignments."""
-        atoms = np.flatnonzero(self.counts)
-        scores = self.scores(group, atoms)
+    def _best_atoms(self, scores: Array, atoms: Index) -> Index:
+        """Where values that are in no atom belong, by their scores at these atoms: the best of all assignments."""
         L, K = scores.shape
         if self.pieces is not None:
             joining = self.steps[self.counts[atoms]]
@@ -163,6 +163,22 @@ class Board(Tally):
         best = np.full(L, NEW)
         best[choice != NEW] = atoms[choice[choice != NEW] % max(K, 1)]
         return best
+
+    def _rise(self, group: slice, old: Index, new: Index, scores: Array, there: Index) -> float:
+        """What the objective gains when a group that is in no atom is put into `new` and not into `old` ones.
+
+        Without pieces that is a sum of its `scores` at the atoms that are `there`; as a new atom a value scores zero.
+        """
+        if self.pieces is not None:
+            return self.worth(group, new) - self.worth(group, old)
+        column, rows = np.full(len(self.counts), NEW), np.arange(len(old))
+        column[there] = np.arange(len(there))
+        padded = np.hstack([scores, np.zeros((len(old), 1))])  # the last column is a new atom
+        surcharge, value = self.prior.surcharge(len(old)), []
+        for atoms in (new, old):
+            at = np.where(atoms == NEW, NEW, column[atoms])
+            value.append(float(padded[rows, at].sum() - surcharge[: int((at == NEW).sum())].sum()))
+        return value[0] - value[1]
 
     def scores(self, group: slice, atoms: Index) -> Array:
         """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""

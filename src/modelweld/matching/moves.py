@@ -166,6 +166,8 @@ class Pairs:
         if self.pieces is None:
             return np.asarray(np.where(shared > 0, -np.inf, gain))
         gain += shared * np.log(self.pieces.delta / (1 - self.pieces.delta))
+        if self.held_pieces.max() == 1:
+            return np.asarray(gain + shared * self.log_ways[2])
         for r in self.held_pieces.T:
             here = np.flatnonzero(r)
             r = r[here]

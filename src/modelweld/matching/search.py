@@ -13,7 +13,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.stack import Index, Stack, arrange
-from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, State, alternate
+from modelweld.matching.algorithm1 import CLEAR, SMALLEST_RISE, AnyBoard, Run, State, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import MOST_SWEEPS_AFRESH, PATIENCE, merge, merge_and_split, rematch
 from modelweld.matching.piece_guard import believable
@@ -33,9 +33,6 @@ GIANT = 2.0
 FEWEST_MATCHED = 20
 """Groups beyond the first of their atoms from which the noise is known well enough to tell pieces by it: among fewer,
 two values that happen to coincide bring it down."""
-
-CLEAR = 30.0
-"""Nats: where every value is where it is by so many, whatever the other atoms are, groups that are freed come home."""
 
 LARGEST_AGGLOMERATED = 2000
 """Values up to which pieces start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
@@ -125,7 +122,7 @@ def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effor
         if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
             board, progress = other, attempt
     thorough = effort.sweeps_afresh == np.inf
-    if effort.patience and (thorough or not board.is_clear(CLEAR)):
+    if effort.patience and (thorough or board.margin < CLEAR):
         progress = rematch(board, J, rng, progress, effort.max_sweeps, effort.patience, effort.sweeps_afresh)
     return board, progress
 

@@ -103,7 +103,8 @@ class Tally:
 
     def pieces_held(self) -> Index:
         """In how many pieces each (atom, group) is held, one number per pair."""
-        return np.unique(np.stack([self.labels, self.group]), axis=1, return_counts=True)[1]
+        groups = int(self.group.max(initial=0)) + 1
+        return np.asarray(np.unique(self.labels * groups + self.group, return_counts=True)[1])
 
     def copy(self) -> Self:
         """Another tally of the same values, to be moved apart from this one."""

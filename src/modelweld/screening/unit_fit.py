@@ -177,21 +177,34 @@ def _slopes(sites: Sites, others: Index, M: Array, S: Array) -> Array:
 
 
 def _explain(sites: Sites, at: Expected) -> Explained:
-    """X(1, 0) - X(f, o) of the best f and o, less what is asked of it."""
+    """X(1, 0) - X(f, o) of the best f and o, less what is asked of it; of what fits as it is, not even asked."""
     m, log_s = sites.mean, np.log(sites.deviation / at.deviation)
     anyway = BY_THEMSELVES**2 * (1 + 1 / max(len(m) - 1, 1))  # the site's own, and that of the others' middle
     v_m, v_s = (v + anyway + sites.chance[:, i : i + 1] for i, v in enumerate((at.of_mean, at.of_deviation)))
-
-    def left(log_f: Array, offset: float) -> Array:
-        off = ((m - offset) * np.exp(-log_f) - at.mean) / at.deviation
-        return np.asarray((log_s - log_f) ** 2 / v_s + off**2 / v_m)
-
-    null = left(np.zeros(m.shape), 0.0)
-    best, least, factor = np.full(m.shape, np.inf), null, np.ones(m.shape)
-    natural, as_others = null, null
+    null = log_s**2 / v_s + ((m - at.mean) / at.deviation) ** 2 / v_m
     by_nature = at.by_nature / np.maximum(np.abs(at.mean / at.deviation), 1.0)
     by_others = np.maximum(at.of_deviation - sites.chance[:, 1:], 0.0) / 2
-    for log_f in _factors(m, at.mean, log_s):
+    site, feature = np.nonzero(null > EACH_MORE)  # nothing gains more than it misfits
+    asked = (m, at.mean, at.deviation, log_s, v_m, v_s, null, by_nature, by_others)
+    each = [np.asarray(x)[site, feature] for x in asked]
+    found = _explain_each(each, site, 2 * float(np.log(max(m.size, 1))))
+    gain, factor, offset = np.full(m.shape, -np.inf), np.ones(m.shape), np.zeros(m.shape)
+    for whole, part in zip((gain, factor, offset), found, strict=True):
+        whole[site, feature] = part
+    return Explained(gain, factor, offset, null)
+
+
+def _explain_each(each: list[Array], site: Index, by_chance: float) -> tuple[Array, Array, Array]:
+    """Gain, factor and offset (n,) of the best other unit of each of n features of some sites."""
+    m, M, S, log_s, v_m, v_s, null, by_nature, by_others = each
+
+    def left(log_f: Array, offset: float) -> Array:
+        off = ((m - offset) * np.exp(-log_f) - M) / S
+        return np.asarray((log_s - log_f) ** 2 / v_s + off**2 / v_m)
+
+    best, least, factor = np.full(m.shape, np.inf), null, np.ones(m.shape)
+    natural, as_others = null, null
+    for log_f in _factors(m, M, log_s):
         for part in PARTS:
             rest, squared = left(part * log_f, 0.0), (part * log_f) ** 2
             natural = np.fmin(natural, rest + squared / np.maximum(by_nature**2, UNHEARD_OF))
@@ -202,17 +215,17 @@ def _explain(sites: Sites, at: Expected) -> Explained:
         best = np.fmin(best, rest)
     gain, offset = as_others - best - LEAST_GAIN, np.zeros(m.shape)
     f, o = FAHRENHEIT
-    for times, off, celsius in ((f, o, at.mean), (1 / f, -o / f, m)):
+    for times, off, celsius in ((f, o, M), (1 / f, -o / f, m)):
         warm = (celsius > COLDEST) & (celsius < WARMEST)
         rest = np.where(warm, left(np.full(m.shape, np.log(times)), off), np.inf)
         closer = (rest < best) & (rest < least + MOST_LEFT)
         own = np.where(closer, natural - rest, 0.0)
         further = np.maximum(own - EACH_MORE, 0.0)
-        own = own + np.where(own > EACH_MORE, further.sum(1, keepdims=True) - further, 0.0)
+        own = own + np.where(own > EACH_MORE, np.bincount(site, further)[site] - further, 0.0)
         gain = np.where(closer, own - LEAST_GAIN_OF_DEGREES, gain)
         factor, offset, best = np.where(closer, times, factor), np.where(closer, off, offset), np.fmin(best, rest)
     believable = best < np.maximum(MOST_LEFT, MOST_SHARE_LEFT * null)
-    return Explained(np.where(believable, gain - 2 * np.log(max(m.size, 1)), -np.inf), factor, offset, null)
+    return np.where(believable, gain - by_chance, -np.inf), factor, offset
 
 
 def _factors(m: Array, M: Array, by_deviations: Array) -> Iterator[Array]:

@@ -107,25 +107,26 @@ def totals_of_stack(stack: Stack) -> list[Totals | None]:
     """Of plain values, site by site; of too many sites none."""
     if len(stack.sizes) > MOST_SITES or not len(stack.values):
         return [None] * len(stack.sizes)
-    place = np.arange(len(stack.values)) - np.repeat(stack.offsets[:-1], stack.sizes)
-    site = np.repeat(np.arange(len(stack.sizes)), stack.sizes)
-    table = np.full((len(stack.sizes), stack.sizes.max(), stack.values.shape[1]), np.inf)
-    table[site, place] = stack.values
-    mean = _medians(table, stack.sizes)
-    table[site, place] = np.abs(stack.values - mean[site])
-    deviation = MAD_TO_DEVIATION * _medians(table, stack.sizes)
+    sizes = stack.sizes
+    place = np.arange(len(stack.values)) - np.repeat(stack.offsets[:-1], sizes)
+    site = np.repeat(np.arange(len(sizes)), sizes)
+    table = np.full((len(sizes), stack.values.shape[1], sizes.max()), np.inf)
+    table[site, :, place] = stack.values
+    mean = _medians(table, sizes)
+    table[site, :, place] = np.abs(stack.values - mean[site])
+    deviation = MAD_TO_DEVIATION * _medians(table, sizes)
     return [
-        None
-        if n < FEWEST_VALUES
-        else Totals(mean[j], deviation[j], n / OF_MEDIANS, n / OF_MEDIANS, stack.values[a : a + n], np.full(n, 1 / n))
-        for j, (a, n) in enumerate(zip(stack.offsets.tolist(), stack.sizes.tolist(), strict=False))
+        None if n < FEWEST_VALUES else Totals(mean[j], deviation[j], n / OF_MEDIANS, n / OF_MEDIANS)
+        for j, n in enumerate(sizes.tolist())
     ]
 
 
 def _medians(table: Array, sizes: Index) -> Array:
-    """Of each site's values (J, D), from a table (J, L, D) filled up with infinities."""
-    ordered, rows = np.sort(table, axis=1), np.arange(len(table))
-    return np.asarray((ordered[rows, np.maximum(sizes - 1, 0) // 2] + ordered[rows, sizes // 2 - (sizes == 0)]) / 2)
+    """Of each site's values (J, D), from a table (J, D, L) filled up with infinities; the table is sorted."""
+    table.sort(axis=2)
+    rows = np.arange(len(table))
+    lower, upper = np.maximum(sizes - 1, 0) // 2, sizes // 2 - (sizes == 0)
+    return np.asarray((table[rows, :, lower] + table[rows, :, upper]) / 2)
 
 
 def name_other_units(
@@ -205,8 +206,9 @@ def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[O
     if plain and not (np.abs(log_s - middle(log_s)) > np.log(LEAST_OF_PLAIN)).any():
         return []
     chance = chance_of(totals)
-    places = [t.mean[None, at] if t.places is None else t.places[:, at].copy() for t in totals]
-    share = [np.ones(1) if t.share is None else t.share for t in totals]
+    asked = () if plain else totals  # plain values are not predicted from each other
+    places = [t.mean[None, at] if t.places is None else t.places[:, at].copy() for t in asked]
+    share = [np.ones(1) if t.share is None else t.share for t in asked]
     sites, found = Sites(m, s, chance, places, share), []
     for _ in range(MOST_ROUNDS):
         named = _worst(sites, plain)
@@ -216,7 +218,8 @@ def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[O
         for j, d, factor, offset in named:
             m[j, d] = (m[j, d] - offset) / factor
             s[j, d] /= factor
-            places[j][:, d] = (places[j][:, d] - offset) / factor
+            if not plain:
+                places[j][:, d] = (places[j][:, d] - offset) / factor
     return sorted(set(found))
 
 

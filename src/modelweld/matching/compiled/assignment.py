@@ -42,12 +42,14 @@ def distinct_best(best, column, surcharge, most_new, choice, claimed):
 def shortest_augmenting_paths(scores, surcharge, most_new, choice):
     """The best of all assignments of rows to columns of `scores` (L, K) or NEW: see `assignment.best_assignment`.
 
-    Columns K, K + 1, ... stand for the first, second, ... new atom. Rows start at their best column, which is
-    optimal as long as nobody else wants it (column prices zero); every row left over is placed by one shortest
-    augmenting path in the reduced costs (Jonker and Volgenant; Crouse 2016).
+    Columns K, K + 1, ... stand for the first, second, ... new atom; where every row may become one free of charge,
+    column K for all of them, which nobody ever holds. Rows start at their best column, which is optimal as long as
+    nobody else wants it (column prices zero); every row left over is placed by one shortest augmenting path in the
+    reduced costs (Jonker and Volgenant; Crouse 2016).
     """
     L, K = scores.shape
-    C = K + max(min(most_new, L), L - K)
+    all_free = most_new >= L and surcharge[L - 1] == 0.0
+    C = K + 1 if all_free else K + max(min(most_new, L), L - K)
     row_price, column_price = np.empty(L), np.zeros(C)
     holder = np.full(C, -1, dtype=np.int64)
     place = np.full(L, -1, dtype=np.int64)
@@ -60,6 +62,9 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
         for k in range(K):
             if -scores[i, k] < cheapest:
                 cheapest, at = -scores[i, k], k
+        if cheapest > 0.0 and all_free:
+            row_price[i], place[i] = 0.0, K
+            continue
         if cheapest > 0.0:
             cheapest, at = 0.0, K + opened
             if free_of_charge and K + opened + 1 < C:
@@ -107,7 +112,8 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
         at = end
         while True:
             i = parent[at]
-            holder[at] = i
+            if not (all_free and at == K):
+                holder[at] = i
             place[i], at = at, place[i]
             if i == start:
                 break

@@ -15,7 +15,6 @@ from modelweld.matching.algorithm1 import NEW, State
 from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.matching.compiled.order import mean_and_squares, rebuild, sort_rows
-from modelweld.matching.compiled.settle import all_settled
 from modelweld.matching.compiled.sweep import sweep
 from modelweld.priors.beta_bernoulli import AUTHORS_MOST_ATOMS, BetaBernoulli, Prior
 from modelweld.progress import tell
@@ -37,6 +36,8 @@ class CompiledBoard:
     engine = "compiled"
     delta = 0.0
     """Every group holds an atom once."""
+    margin = 0.0
+    """Nats by which every value was where it is in the last sweep; zero if something changed since."""
 
     def __init__(self, stack: Stack, family: Gaussian, prior: Prior) -> None:
         assert stack.moments is not None
@@ -65,14 +66,15 @@ class CompiledBoard:
         groups = self.stack.group_order[order]
         tell("matching sites", 0)
         s = self.stack
-        self.used = int(
-            sweep(s.values, s.value_order, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), done)
+        self.used, margin = sweep(
+            s.values, s.value_order, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), done
         )
         changes = int(done[0])
         if changes:
             self._forget()
             if started:  # taking out and adding back leaves rounding behind
                 self._rebuild()
+        self.margin = float(margin)
         return changes
 
     def _rebuild(self) -> None:
@@ -89,12 +91,6 @@ class CompiledBoard:
         for j in self.stack.group_order[groups]:
             self.labels[self.stack.offsets[j] : self.stack.offsets[j + 1]] = NEW
         self._rebuild()
-
-    def is_clear(self, nats: float) -> bool:
-        """Whether every value is where it is by so many nats, by the triangle inequality."""
-        s = self.stack
-        tables = self._tables()
-        return bool(all_settled(s.values, s.value_order, s.offsets, self.labels, self.atoms, self.used, tables, nats))
 
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""
@@ -121,6 +117,7 @@ class CompiledBoard:
 
     def _forget(self) -> None:
         """What was computed from a matching that is no more."""
+        self.margin = 0.0
         self._lines: Lines | None = None
         self._log_prior = None
         self._log_evidence: float | None = None

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.compilers import exact, loose
-from modelweld.families.math.random_effects import BISECTIONS, LOG_RATIO_GRID, SMALLEST_RATIO
+from modelweld.families.math.random_effects import CLOSE_ENOUGH, LOG_RATIO_GRID, MOST_HALVINGS, SMALLEST_RATIO
 from modelweld.inputs.local_model import Array
 
 
@@ -134,20 +134,34 @@ def _log_prior(noise, spread, squares, near, degrees, each):
 
 @loose
 def _best_log_ratio(lines, a, b, squares, near, degrees, noise):
-    """The maximum of the profile over dimensions a .. b-1, at this noise (0: the best): best decade, then bisection."""
+    """The maximum of the profile over dimensions a .. b-1, at this noise (0: the best), as in random_effects."""
     top, best = -np.inf, 0
+    slopes = np.empty(len(LOG_RATIO_GRID))
     for g in range(len(LOG_RATIO_GRID)):
-        value, _ = _profile(lines, a, b, np.exp(LOG_RATIO_GRID[g]), squares, near, degrees, noise, True)
+        value, slopes[g] = _profile(lines, a, b, np.exp(LOG_RATIO_GRID[g]), squares, near, degrees, noise, True)
         if value > top:
             top, best = value, g
-    low, high = LOG_RATIO_GRID[max(best - 1, 0)], LOG_RATIO_GRID[min(best + 1, len(LOG_RATIO_GRID) - 1)]
-    for _ in range(BISECTIONS):
+    below, above = max(best - 1, 0), min(best + 1, len(LOG_RATIO_GRID) - 1)
+    low, high, rise, fall = LOG_RATIO_GRID[below], LOG_RATIO_GRID[above], slopes[below], slopes[above]
+    if rise <= 0 or fall > 0:  # no zero between: an end is best
+        return low if rise <= 0 else high
+    for _ in range(MOST_HALVINGS):
+        if high - low < CLOSE_ENOUGH:
+            break
         middle = (low + high) / 2
-        _, slope = _profile(lines, a, b, np.exp(middle), squares, near, degrees, noise, False)
-        if slope > 0:
-            low = middle
+        _, at = _profile(lines, a, b, np.exp(middle), squares, near, degrees, noise, False)
+        guess = middle + (middle - low) * at / np.sqrt(max(at * at - rise * fall, 1e-300))
+        guess = min(max(guess, low), high)
+        _, there = _profile(lines, a, b, np.exp(guess), squares, near, degrees, noise, False)
+        if at > 0:
+            low, rise = middle, at
         else:
-            high = middle
+            high, fall = middle, at
+        if low <= guess <= high:
+            if there > 0:
+                low, rise = guess, there
+            else:
+                high, fall = guess, there
     return (low + high) / 2
 
 

@@ -19,6 +19,9 @@ from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT
 
 FLOAT32_ROUNDING = 2.0**-23
 
+FEW_ATOMS = 4
+"""Atoms per value up to which scoring one by one is quicker than products with all of them."""
+
 
 @exact
 def weigh(slots, atoms, tables):
@@ -44,7 +47,7 @@ def weigh(slots, atoms, tables):
         else:
             for d in range(D):
                 inverse = tables.inverse[n, d]
-                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
+                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] * tables.unit[d])
                 atoms.weights[k, d] = mu * inverse
                 atoms.weights[k, D + d] = -0.5 * inverse
                 square += mu * mu * inverse
@@ -131,9 +134,14 @@ def _scan(products, constants, curvature, length, best, second, column):
 
 @exact
 def best_atoms(Y, used, atoms, tables, work, best, column, new):
-    """Best score and atom of each value of a group by float32 products; False if rounding could change the answer."""
+    """Best score and atom of each value of a group by float32 products; False if rounding could change the answer.
+
+    Also by how much rounding may have changed a score of the last block, and the least by which the best of any value
+    is better than its second best, a new atom among them.
+    """
     L, P = len(Y), atoms.weights.shape[1]
     clear = used > 0
+    doubt, margin = np.inf, np.inf
     for b in range(0, L, BLOCK_ROWS):
         rows = min(BLOCK_ROWS, L - b)
         padded = (rows + LANES - 1) // LANES * LANES
@@ -151,9 +159,44 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
         for i in range(rows):
             score = first[i] - new[b + i]
             clear = clear and first[i] - second[i] > doubt and not (lowest <= score <= doubt)
+            margin = min(margin, lowest - score if score < 0.0 else min(score, first[i] - second[i]))
             best[b + i] = score
             column[b + i] = at[i]
-    return clear
+    return clear, doubt, margin if clear else 0.0
+
+
+@loose
+def _above(products, constants, curvature, length, new, lowest, found):
+    """Where scores are above `lowest`, as atom times values plus value; how many there are."""
+    L, number = len(new), 0
+    for k in range(products.shape[0]):
+        constant, bend = constants[k], curvature[k]
+        for i in range(L):
+            found[number] = k * L + i
+            number += products[k, i] + (constant + length[i] * bend) - new[i] > lowest
+    return number
+
+
+@exact
+def worthwhile_scores(Y, used, atoms, tables, new, work, doubt):
+    """Scores (L, used) in float64 of what may be in the best assignment by the float32 products; else VACANT.
+
+    A value that scores less than the highest surcharge takes away does better as a new atom, whatever others do; so
+    every group may open as many as it has values. The products are those of `best_atoms`, all in one block.
+    """
+    L = len(Y)
+    padded = (L + LANES - 1) // LANES * LANES
+    products = work.products[: used * padded].reshape(used, padded)
+    lowest = -tables.surcharge[L - 1] - doubt
+    found = np.empty(used * L + 1, np.int64)
+    number = _above(products, atoms.constants[:used], atoms.curvature[:used], work.length, new[:L], lowest, found)
+    if number > FEW_ATOMS * L:
+        return exact_scores(Y, used, atoms, tables, new)
+    scores = np.full((L, used), VACANT)
+    for t in range(number):
+        k, i = found[t] // L, found[t] % L
+        scores[i, k] = exact_score(Y[i], k, atoms, tables, new[i])
+    return scores
 
 
 @exact
@@ -167,7 +210,7 @@ def exact_score(y, k, atoms, tables, new):
     for d in range(len(y)):
         h = d if H > 1 else 0
         mu = (tables.mean[d] * tables.ratio[h] + atoms.sums[k, d]) * tables.shrink[n, h]
-        off = (y[d] - mu) / tables.deviation[h]
+        off = (y[d] - mu) * tables.unit[d]
         square += off * off * tables.inverse[n, h]
     return tables.constant[n] - 0.5 * square - new
 

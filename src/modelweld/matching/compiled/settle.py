@@ -8,13 +8,11 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.inputs.local_model import Array
+from modelweld.matching.algorithm1 import CLEAR
 from modelweld.matching.compiled.layout import BLOCK_ROWS
 
 FEWEST_PER_ATOM = 4
 """Values per atom from which comparing all pairs of atoms is cheap beside scoring all values."""
-
-MARGIN = 1e-6
-"""Nats by which a settled group must be settled."""
 
 
 class Bounds(NamedTuple):
@@ -61,8 +59,8 @@ def _atom_distances(atoms, used, tables):
 
 
 @exact
-def settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away, margin=MARGIN):
-    """Whether no value of a group comes near doing better elsewhere, shown without looking at other atoms.
+def settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
+    """Whether every value of a group is clearly where it is (by CLEAR nats), shown without looking at other atoms.
 
     Taking value y out of its atom moves the atom from mu by (y - mu) / (n - 1 + ratio), and leaves y at
     (y - mu) (n + ratio) / (n - 1 + ratio) from it. Any other atom is at least `nearest` - |y - mu| - (the largest
@@ -114,25 +112,8 @@ def settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away, margin
         if distance <= 0.0:
             return False
         if atoms.counts[labels[a + i]] == 1:
-            if elsewhere > bar - margin:
+            if elsewhere > bar - CLEAR:
                 return False
-        elif own[i] < bar + margin or own[i] < elsewhere + margin:
-            return False
-    return True
-
-
-@exact
-def all_settled(X, rows, offsets, labels, atoms, used, tables, margin):
-    """Whether every group is settled by so many nats."""
-    bounds = find_bounds(atoms, used, tables, len(X))
-    if len(bounds.nearest) == 0:
-        return False
-    largest = 1
-    for j in range(len(offsets) - 1):
-        largest = max(largest, offsets[j + 1] - offsets[j])
-    own, new, away = np.empty(largest), np.empty(largest), np.empty(largest)
-    for j in range(len(offsets) - 1):
-        a, L = offsets[j], offsets[j + 1] - offsets[j]
-        if L > 0 and not settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away, margin):
+        elif own[i] < bar + CLEAR or own[i] < elsewhere + CLEAR:
             return False
     return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from modelweld.compilers import exact
-from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE
+from modelweld.matching.algorithm1 import CLEAR, NEW, SMALLEST_RISE
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
 from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, workspace
-from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh
+from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh, worthwhile_scores
 from modelweld.matching.compiled.settle import find_bounds, settled
 
 TRIALS = 8
@@ -35,6 +35,8 @@ def _rise(Y, atoms, tables, old, choice, new):
 def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
     """Give each group in `order` its best assignment given the others; returns how many slots are in use.
 
+    And by how many nats, CLEAR at most, every value was where it is; zero if anything changed.
+
     `done` receives the number of groups that changed, were settled without products, were scored again in
     float64, needed augmenting paths, and were tried in vain to be settled.
     """
@@ -46,6 +48,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
     column, choice = np.empty(largest, np.int64), np.empty(largest, np.int64)
     old = np.empty(largest, np.int64)
     values, kept = np.empty((largest, D)), np.empty((largest, D))
+    kept_weights, kept_constants = np.empty((largest, P), np.float32), np.empty((largest, 2), np.float32)
     claimed = np.zeros(len(atoms.counts), np.bool_)
     padded = (min(largest, BLOCK_ROWS) + LANES - 1) // LANES * LANES
     work = workspace(P, padded, 2 * used + 64)
@@ -54,6 +57,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
         if atoms.counts[k] == 0:
             vacant[vacancies] = k
             vacancies += 1
+    margin = CLEAR
     weigh(np.arange(used), atoms, tables)
     bounds = find_bounds(atoms, used, tables, len(X))
     for j in order:
@@ -79,6 +83,9 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
                 for d in range(D):
                     kept[i, d] = atoms.sums[k, d]
                     atoms.sums[k, d] -= Y[i, d]
+                kept_constants[i, 0], kept_constants[i, 1] = atoms.constants[k], atoms.curvature[k]
+                for p in range(P):
+                    kept_weights[i, p] = atoms.weights[k, p]
             weigh(old[:L], atoms, tables)
 
         if len(work.products) < padded * used:
@@ -86,10 +93,14 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
         most_new = L
         if tables.most_atoms > 0:
             most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
-        clear = best_atoms(Y, used, atoms, tables, work, best, column, new)
+        clear, doubt, by = best_atoms(Y, used, atoms, tables, work, best, column, new)
         if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
             done[2] += 1
-            scores = exact_scores(Y, used, atoms, tables, new)
+            by = 0.0
+            if doubt < np.inf and most_new >= L and L <= BLOCK_ROWS:
+                scores = worthwhile_scores(Y, used, atoms, tables, new, work, doubt)
+            else:
+                scores = exact_scores(Y, used, atoms, tables, new)
             for i in range(L):
                 best[i], column[i] = VACANT, 0
                 for k in range(used):
@@ -105,9 +116,13 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
                 atoms.counts[k] += 1
                 for d in range(D):
                     atoms.sums[k, d] = kept[i, d]
-            weigh(old[:L], atoms, tables)
+                atoms.constants[k], atoms.curvature[k] = kept_constants[i, 0], kept_constants[i, 1]
+                for p in range(P):
+                    atoms.weights[k, p] = kept_weights[i, p]
+            margin = min(margin, by)
             continue
         done[0] += 1
+        margin = 0.0
         for i in range(L):
             k = choice[i]
             if k == NEW:
@@ -132,4 +147,4 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
                         vacant = np.concatenate((vacant, np.empty(len(vacant), np.int64)))
                     vacant[vacancies] = old[i]
                     vacancies += 1
-    return used
+    return used, margin

@@ -1,0 +1,180 @@
+"""How CPU time grows with the number of values N, stage by stage and family by family: exponents, from one command.
+
+Atoms and sites stay as they are (twenty atoms in ten dimensions, about ten values per site); the number of sites
+doubles until one call takes `LONGEST` seconds. The exponent is the slope of log time in log N over the last three
+sizes: one is linear. Stages are called by themselves on the true matching.
+
+    python benchmarks/growth.py            # some minutes; writes growth.json
+    python benchmarks/growth.py --smoke    # seconds: does it run?
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import modelweld
+from families import Sites
+from modelweld import Gaussian, LocalModel
+from modelweld.families.counts import Counts
+from modelweld.families.directions import Directions
+from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
+from modelweld.kinds.mixture import mixture
+from modelweld.matching.board import Board
+from modelweld.matching.moves import merge
+from modelweld.matching.plan import default_prior
+from modelweld.matching.search import LARGEST_AGGLOMERATED, agglomerate
+from modelweld.matching.splits import split
+from modelweld.priors.pieces import Pieces
+from modelweld.screening.artefacts import artefacts
+from modelweld.screening.quarantine import find_shifted
+from modelweld.studies import simulate
+from recorded import least_seconds, record
+
+RECORD = Path(__file__).parent / "growth.json"
+
+ATOMS, DIMENSIONS, NOISE, SPREAD = 20, 10, 1.0, 7.0
+
+LONGEST = 3.0
+"""Seconds of a call beyond which sites are not doubled again."""
+
+MOST_SITES = 12_800
+
+Job = Callable[[], object]
+
+
+def plain(J: int) -> list[np.ndarray]:
+    return simulate.sparse(ATOMS, J, DIMENSIONS, NOISE, SPREAD, 1, 1, seed=1).values
+
+
+def with_errors(J: int) -> list[LocalModel]:
+    return [LocalModel({"v": v}, {"v": ("atom", None)}, variance={"v": np.full(v.shape, 0.5)}) for v in plain(J)]
+
+
+def mixtures(J: int) -> list[LocalModel]:
+    return [mixture(v, np.ones(v.shape), np.full(len(v), 50.0), counted=True) for v in plain(J) if len(v)]
+
+
+def board(J: int) -> Board:
+    """At the true matching; one site in ten holds an atom in two pieces."""
+    data, rng = simulate.sparse(ATOMS, J, DIMENSIONS, NOISE, SPREAD, 1, 1, seed=1), np.random.default_rng(0)
+    values, labels = [], []
+    for j, (v, held) in enumerate(zip(data.values, data.truth, strict=True)):
+        twice = len(v) > 0 and j % 10 == 0
+        values.append(np.concatenate([v, v[:1] + rng.normal(0, NOISE, (1, DIMENSIONS))]) if twice else v)
+        labels.append(np.append(held, held[:1]) if twice else held)
+    stacked = np.concatenate(values)
+    stack = Stack(stacked, offsets_of([len(v) for v in values]), np.full(stacked.shape, 0.5))
+    family = Gaussian().starts(stack)[0]
+    made = Board([stack], [family], default_prior("auto", J), Pieces(), np.concatenate(labels))
+    made.learn()
+    return made
+
+
+def asked(sites: Callable[[int], Any], question: Callable[[modelweld.Fusion], object]) -> Callable[[int], Job]:
+    """What is asked of a fusion, which is made before."""
+
+    def prepare(J: int) -> Job:
+        fusion = modelweld.fuse(sites(J))
+        return lambda: question(fusion)
+
+    return prepare
+
+
+def fusing(sites: Callable[[int], Any], family: modelweld.Family | None = None) -> Callable[[int], Job]:
+    """The default call."""
+
+    def prepare(J: int) -> Job:
+        values = sites(J)
+        return lambda: modelweld.fuse(values, family)
+
+    return prepare
+
+
+def on_board(stage: Callable[[Board], object]) -> Callable[[int], Job]:
+    """A stage of the search, on a board of its own each time."""
+
+    def prepare(J: int) -> Job:
+        made = board(J)
+        return lambda: stage(made.at(made.labels.copy()))
+
+    return prepare
+
+
+def conditional(fusion: modelweld.Fusion) -> object:
+    """How sure matches are, taking the others to be right: how large fusions are asked."""
+    return fusion.confidence(how="conditional")
+
+
+def page(fusion: modelweld.Fusion) -> object:
+    with tempfile.TemporaryDirectory() as folder:
+        return fusion.report(Path(folder) / "page.html", draws=False)
+
+
+def shifts(J: int) -> Job:
+    fusion, stack = modelweld.fuse(plain(J)), stack_arrays(plain(J))
+    return lambda: find_shifted(fusion.matching, [stack])
+
+
+STAGES: dict[str, tuple[Callable[[int], Job], int]] = {
+    "fuse, plain values": (fusing(plain), 100),
+    "fuse, standard errors": (fusing(with_errors), 50),
+    "fuse, mixtures": (fusing(mixtures), 50),
+    "fuse, Directions": (fusing(lambda J: Sites(ATOMS, DIMENSIONS, J, 1).unit(), Directions()), 50),
+    "fuse, Counts": (fusing(lambda J: Sites(ATOMS, 50, J, 1).counts(1.0), Counts()), 50),
+    "split": (on_board(split), 50),
+    "agglomeration (to 2,000 values)": (on_board(agglomerate), 25),
+    "merge": (on_board(merge), 50),
+    "artefacts": (on_board(artefacts), 50),
+    "shifts": (shifts, 50),
+    "confidence, others taken for right": (asked(plain, conditional), 50),
+    "diagnose": (asked(plain, lambda fusion: fusion.diagnose()), 50),
+    "diagnose, standard errors": (asked(with_errors, lambda fusion: fusion.diagnose()), 50),
+    "report": (asked(plain, page), 50),
+    "sampler, ten draws": (asked(plain, lambda fusion: fusion.sample(10, chains=1, warm_up=0)), 50),
+    "reduction": (asked(mixtures, lambda fusion: fusion.reduction()), 10),
+}
+"""What grows: how a call for J sites is prepared, and with how many sites to begin."""
+
+
+def grow(name: str, largest: int) -> dict[str, Any]:
+    """Seconds at each N, and the exponent at the end."""
+    prepare, J = STAGES[name]
+    N, seconds = [], []
+    while largest >= J and not (seconds and seconds[-1] > LONGEST):
+        number = sum(map(len, plain(J)))
+        if name.startswith("agglomeration") and number > LARGEST_AGGLOMERATED:
+            break
+        job = prepare(J)
+        job()
+        N.append(number)
+        seconds.append(round(least_seconds(job, 3 if not seconds or seconds[-1] < 0.3 else 1), 5))
+        J *= 2
+    exponent = float(np.polyfit(np.log(N[-3:]), np.log(seconds[-3:]), 1)[0]) if len(N) > 1 else None
+    return {"stage": name, "N": N, "seconds": seconds, "exponent": None if exponent is None else round(exponent, 2)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--smoke", action="store_true", help="a small version that writes nothing")
+    parser.add_argument("stages", nargs="*", help="only these")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore", modelweld.ModelweldWarning)
+    rows = []
+    for name in ["split", "reduction"] if given.smoke else given.stages or STAGES:
+        row = grow(name, 50 if given.smoke else MOST_SITES)
+        rows.append(row)
+        at = f"{row['seconds'][-1]:.3f} s at N = {row['N'][-1]:,}"
+        print(f"{name}: exponent {row['exponent']}, {at}", flush=True)
+        if not (given.smoke or given.stages):  # a run that is stopped leaves what it has measured
+            record(RECORD, "CPU seconds, one thread; slope of log time in log N over the last three sizes", rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""What one needs to judge a table of times: commit, date, versions and the machine's load, kept beside its rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from time import process_time
+
+LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
+
+
+def record(path: Path, what: str, rows: Sequence[object]) -> None:
+    """Keep a table."""
+    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=path.parent)
+    content = {
+        "commit": git.stdout.strip() or "unknown",
+        "date": datetime.now(UTC).date().isoformat(),
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
+        "load": [round(x, 1) for x in os.getloadavg()],
+        "processors": os.cpu_count(),
+        "what": what,
+        "rows": rows,
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def least_seconds(job: Callable[[], object], repeats: int) -> float:
+    """CPU time of the quickest of some repeats: others use the machine, too."""
+    times = []
+    for _ in range(repeats):
+        begin = process_time()
+        job()
+        times.append(process_time() - begin)
+    return min(times)
