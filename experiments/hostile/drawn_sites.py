@@ -1,4 +1,4 @@
-"""Sites drawn at random: every family, kinds of models, weights, cells that were not seen, standard errors, copies, junk."""
+"""Sites drawn at random: every family, kinds of models, weights, cells not seen, standard errors, copies, junk."""
 
 from __future__ import annotations
 
@@ -89,7 +89,8 @@ def _plain(name: str, values: list[Array], rng: np.random.Generator, options: di
         case "proportions":
             return Drawn(name, [1 / (1 + np.exp(-v / 10)) for v in values], Proportions(), options)
         case "counts":
-            return Drawn(name, [rng.poisson(20 * _shares(v)).astype(float) for v in values], Counts(), options)
+            counts = [np.unique(rng.poisson(20 * _shares(v)).astype(float), axis=0) for v in values]
+            return Drawn(name, counts, Counts(), options)
         case _:
             return Drawn(name, [v / np.linalg.norm(v, axis=1, keepdims=True) for v in values], Directions(), options)
 
@@ -122,7 +123,7 @@ def _kind(name: str, values: list[Array], rng: np.random.Generator, options: dic
             models.append(hmm(moves, counts, moves.sum(1), own, counted=True).with_(site=f"s{j}"))
         elif name == "topics":
             words = [f"w{i}" for i in range(D)]
-            models.append(topics(rng.poisson(30 * _shares(v)).astype(float), words, site=f"s{j}"))
+            models.append(topics(np.unique(rng.poisson(30 * _shares(v)).astype(float), axis=0), words, site=f"s{j}"))
         else:
             roots = rng.normal(0, 1, (L, D, D)) + np.eye(D) * np.exp(v / 20)[:, None, :]
             squares = roots @ roots.transpose(0, 2, 1)

@@ -10,7 +10,6 @@ from modelweld.federate.culprits import fuse_others
 from modelweld.federate.payload import packed, unpacked
 from modelweld.files.file_errors import first_line
 from modelweld.files.limits import check_name
-from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel, is_count
 from modelweld.inputs.stack import arrays_of

@@ -70,7 +70,7 @@ class Stack:
         return replace(self, values=np.where(seen, self.values, 0.0), variance=variance)
 
     def filled(self) -> Array:
-        """Values (N, D) with the least of what was seen in a column where nothing was: in any units, from any origin."""
+        """Values (N, D), with the least that was seen in a column where nothing was: alike in all units."""
         if self.weight is None:
             return self.values
         seen = self.weight > 0
