@@ -108,7 +108,7 @@ def _close(fusion: Fusion, other: Fusion) -> bool:
 
 
 def _difference(fusion: Fusion, other: Fusion) -> str:
-    return f"differs: K {fusion.K} and {other.K}, objective {fusion.objective:.9g} and {other.objective:.9g}"
+    return f"differs in K {fusion.K} and {other.K}, and objective {fusion.objective:.9g} and {other.objective:.9g}"
 
 
 def _reordered(site: Any, rows: np.ndarray) -> Any:

@@ -92,7 +92,7 @@ def soaked(seed: int) -> Counter[str]:
         except Exception:
             outcome = f"failed {traceback.format_exc(limit=-3)}"
         if outcome:
-            found[f"{law}: {outcome.split()[0].rstrip(':')}"] += 1
+            found[f"{law}: {outcome.split()[0]}"] += 1
         if outcome.startswith(("differs", "failed")):
             _tell(seed, sites, law, outcome)
     return found
