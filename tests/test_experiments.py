@@ -126,3 +126,27 @@ def test_log_likelihood_is_that_of_scipy(mixtures):
 def test_calibration():
     printed = printed_by(EXPERIMENTS / "calibration/run.py", "--smoke")
     assert printed.count("| bin | stated | true | n |") == 4
+
+
+def test_hostile_files_of_a_megabyte():
+    """Ten seconds where one is asked for: what is quadratic takes minutes."""
+    assert "25 files, 0 slow" in printed_by(EXPERIMENTS / "hostile/megabyte.py", "--limit", 10)
+
+
+def test_soak(tmp_path):
+    printed_by(EXPERIMENTS / "hostile/soak.py", "--smoke", "--out", tmp_path / "soak.json")
+    record = json.loads((tmp_path / "soak.json").read_text())
+    assert record["fused"] == 24 == sum(record["fused by family"].values())
+    assert [row["law"] for row in record["rows"]][:3] == ["fuse", "engines", "order"]
+    assert record["faults"] == 0
+
+
+def test_kills(tmp_path):
+    printed_apart(EXPERIMENTS / "hostile/kills.py", "--smoke", "--out", tmp_path / "kills.json")
+    record = json.loads((tmp_path / "kills.json").read_text())
+    assert sum(row["times"] for row in record["rows"]) == 8
+    assert record["broken"] == 0
+
+
+def test_full_disks():
+    assert "32 full disks, 0 broken files" in printed_apart(EXPERIMENTS / "hostile/kills.py", "--disk")

@@ -259,6 +259,29 @@ def test_all_groups_are_asked_where_the_largest_differ_by_less_than_a_hundredth(
         assert 0.1 < shares[1] < 0.4
 
 
+@pytest.mark.parametrize(("apart", "between"), [(800.0, False), (1250.0, True)])
+def test_starts_a_thousand_times_apart_have_one_between(apart, between):
+    """Eight dimensions, in which the two largest groups nearly coincide and all others vote for a noise of .2."""
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, np.sqrt(0.8), (10, 8))
+    small = [atoms + rng.normal(0, np.sqrt(0.2), (10, 8)) for _ in range(30)]
+    large = rng.normal(size=(40, 8))
+    _, voted, *_ = noise_shares(stack_arrays([large, large + 1e-3, *small]), np.ones(8))
+    near = large + rng.choice([-1, 1], large.shape) * np.sqrt(2 * voted / apart)
+    shares = noise_shares(stack_arrays([large, near, *small]), np.ones(8))
+    assert len(shares) == 2 + between
+    assert shares[-1] == pytest.approx(voted / np.sqrt(apart) if between else voted, rel=0.1)
+
+
+def test_a_thousand_sites_of_one_value_have_three_atoms():
+    """Next to each other in an order by content, they are neighbours: the first noise was a millionth of the total."""
+    rng = np.random.default_rng(3)
+    held = rng.integers(3, size=1000)
+    fusion = fuse([[[40.0 * k + rng.normal()]] for k in held])
+    assert fusion.K == 3
+    assert adjusted_rand(held, np.concatenate(fusion.labels)) == 1.0
+
+
 # --- verdicts (places.VALUES_PER_AXIS, 4; sites.LARGEST_SCATTER, 1.3, FEWEST_TO_SCALE, 6;
 # sharing.MOST_VALUES, 1,000, MOST_OF_SITE, 200, FEWEST_VALUES, 10, FEWEST_OF_SITE, 5) ---------------------------
 

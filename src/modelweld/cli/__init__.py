@@ -3,7 +3,7 @@
 One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, verdict, report, add,
 remove, compare), `use` (model, apply), `trials` (simulate, demo, adapters) and `studies` (reproduce). Everything they
 do is the library's; here are arguments, messages (`messages`, `words`) and exit codes: 0 done, 1 bad input (one line
-that says what, where and what to do), 2 wrong usage.
+that says what, where and what to do), 2 wrong usage, 3 done but for what was left out (`keep_going`).
 
 Internal: docs/public.md says what is not.
 """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modelweld.cli.messages import result, result_json
+from modelweld.cli.messages import result, result_json, say
 from modelweld.cli.site import Force, Json
 from modelweld.cli.use import FusionFile
 from modelweld.cli.words import FAMILIES, PRIORS
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from modelweld.revision.slim import SlimFusion
 
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
-TwinRule: TypeAlias = Literal["once", "independent"]
-Search: TypeAlias = Literal["auto", "plain", "thorough"]
-Preset: TypeAlias = Literal["paper", "authors"]
-"""What `fuse` takes; it says so itself if it is given something else."""
-
 Seed = Annotated[int, typer.Option(help="Draws the order of sites in each sweep.")]
 
 
@@ -44,41 +39,60 @@ def fuse(
     copies: Annotated[str, typer.Option(help="auto, yes or no: may a site hold an atom in pieces?")] = "auto",
     search: Annotated[str, typer.Option(help="auto, plain or thorough.")] = "auto",
     twins: Annotated[str, typer.Option(help="once or independent: what are sites that sent the same values?")] = "once",
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Leave out what cannot be used, name it, and end with exit code 3.")
+    ] = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
-    from modelweld.cli.paths import expand_patterns, sites_of
-    from modelweld.cli.words import family_in, prior_in
-    from modelweld.errors import InputError
+    from modelweld.cli.keep_going import LEFT_OUT
+    from modelweld.cli.paths import expand_patterns
+    from modelweld.cli.words import copies_in, family_in, prior_in
     from modelweld.files import save
     from modelweld.files.new_file import check_free
-    from modelweld.fuse import fuse as fuse_models
 
-    chosen: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
-    if copies not in chosen:
-        raise InputError(f"--copies is auto, yes or no; found {copies!r}.")
-    families, prior_of = family_in(family), prior_in(prior)
+    options = {
+        "families": family_in(family),
+        "prior": prior_in(prior),
+        "preset": preset,
+        "seed": seed,
+        "copies": copies_in(copies),
+        "search": search,
+        "twins": twins,
+    }
     for path in (out, page):
         if path is not None:
             check_free(path, force=force)
-    files = expand_patterns(paths)
     with show_progress("fusing"):
-        sites = sites_of(files)
-        fusion = fuse_models(
-            sites,
-            families,
-            prior_of,
-            preset=cast("Preset | None", preset),
-            seed=seed,
-            copies=chosen[copies],
-            search=cast(Search, search),
-            twins=cast(TwinRule, twins),
-        )
+        fusion, refused = _fuse_files(expand_patterns(paths), keep_going, page is not None, options)
     save(fusion, out, force=force)
     if page is not None:
         _write_page(fusion, page, force)
-    _tell_written(fusion, out, json, f", page {page}" if page else "")
+    _tell_written(fusion, out, json, f", page {page}" if page else "", refused)
+    if refused:
+        raise typer.Exit(LEFT_OUT)
+
+
+def _fuse_files(
+    files: Sequence[Path], keep_going: bool, paged: bool, options: dict[str, Any]
+) -> tuple[Fusion, dict[str, str]]:
+    """The fusion of what files hold and, if it is to keep going, what was left out and why."""
+    from modelweld.cli.keep_going import fuse_files
+    from modelweld.cli.paths import sites_of
+    from modelweld.files.fusion_file import content_of
+    from modelweld.fuse import fuse as fuse_models
+    from modelweld.report.page import text_of
+
+    if not keep_going:
+        return fuse_models(sites_of(files), **options), {}
+
+    def use(fusion: Fusion) -> None:
+        content_of(fusion)
+        if paged:
+            text_of(fusion, draws=False)
+
+    return fuse_files(files, use, **options)
 
 
 def verdict(
@@ -181,13 +195,17 @@ def _revise(revised: Callable[[], Fusion | SlimFusion], target: Path, force: boo
     _tell_written(found, target, json)
 
 
-def _tell_written(fusion: Fusion | SlimFusion, path: Path, json: bool, more: str = "") -> None:
-    """What a fusion that was written has found, for people or for machines."""
+def _tell_written(
+    fusion: Fusion | SlimFusion, path: Path, json: bool, more: str = "", refused: Mapping[str, str] | None = None
+) -> None:
+    """What a fusion that was written has found and what was left out, for people or for machines."""
     from modelweld.cli.tables import describe, spell_content
 
     content = describe(fusion)
+    for source, why in (refused or {}).items():
+        say(f"left out: {source}: {why}")
     if json:
-        result_json({**content, "file": str(path)})
+        result_json({**content, "file": str(path), **({"refused": refused} if refused else {})})
     else:
         result(f"{spell_content(content)}\nwritten to {path}{more}")
 

@@ -92,6 +92,14 @@ def prior_in(text: str) -> Prior | Literal["auto"]:
     return {"BetaBernoulli": BetaBernoulli, "Spectrum": Spectrum}[name]() if name != "auto" else "auto"
 
 
+def copies_in(text: str) -> bool | Literal["auto"]:
+    """Whether sites may hold atoms in pieces."""
+    chosen: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
+    if text not in chosen:
+        raise InputError(f"--copies is auto, yes or no; found {text!r}.")
+    return chosen[text]
+
+
 def _one_of(text: str, known: str, option: str) -> str:
     """The name that is meant, whatever its capitals."""
     if not text:

@@ -12,6 +12,9 @@ from modelweld.families.base import Family
 
 Known = TypeVar("Known")
 
+SMALLEST_POSITIVE = float(np.finfo(np.float64).tiny)
+"""Below it numbers lose their digits, and one over them is infinite."""
+
 LEARNING = ("likelihood", "nothing")
 """Hyperparameters are the most likely ones, or stay as they are."""
 
@@ -29,7 +32,7 @@ def freeze_number(family: Family, field: str, what: str = "a positive number", z
     given = getattr(family, field)
     if given is None:
         return
-    if np.ndim(given) or not (0 < given < np.inf or (zero and given == 0)):
+    if np.ndim(given) or not (SMALLEST_POSITIVE <= given < np.inf or (zero and given == 0)):
         raise InputError(f"{type(family).__name__}: {field} is {what}; found {given!r}.")
     object.__setattr__(family, field, float(given))
 
@@ -45,7 +48,7 @@ def freeze_vectors(family: Family, *names: str, positive: bool = False, infinite
             continue
         value = np.atleast_1d(np.array(given, dtype=np.float64))
         finite = np.isfinite(value).all() or (infinite and (value == np.inf).all())
-        if value.ndim > 1 or not finite or (positive and not (value > 0).all()):
+        if value.ndim > 1 or not finite or (positive and not (value >= SMALLEST_POSITIVE).all()):
             what = "positive" if positive else "finite"
             also = " (or infinite for all of them)" if infinite else ""
             raise InputError(

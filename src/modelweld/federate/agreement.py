@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from modelweld.errors import InputError
+from modelweld.files.file_errors import first_line
 from modelweld.inputs.alignment import check_units
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_of
@@ -49,4 +50,6 @@ def difference(models: Sequence[LocalModel]) -> str | None:
         kind_of(models).arrange(models)
     except InputError as wrong:
         return str(wrong)
+    except Exception as wrong:  # whatever one site sends, the others go on
+        return f"it cannot be compared with the others ({type(wrong).__name__}: {first_line(wrong)})."
     return None

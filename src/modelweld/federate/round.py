@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from modelweld.errors import InputError
-from modelweld.federate.agreement import find_disagreeing
-from modelweld.federate.culprits import largest_working
+from modelweld.federate.culprits import fuse_others
 from modelweld.federate.payload import packed, unpacked
 from modelweld.files.file_errors import first_line
 from modelweld.files.limits import check_name
-from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel, is_count
 from modelweld.inputs.stack import arrays_of
@@ -152,42 +150,12 @@ site to send it again.)
         InputError
             If fewer did; the message says who is missing, and whose answers were refused and why.
         """
-        if len(self._sent) > 1:
-            self._leave_out(find_disagreeing(list(self.models.values())))
         self._check_enough(minimum)
-
-        def fuse_and_use(models: Sequence[LocalModel]) -> Fusion:
-            fusion = fuse(models, **options)
-            use(fusion)
-            return fusion
-
-        models = list(self.models.values())
-        try:
-            fusion = fuse_and_use(models)
-        except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
-            fusion = self._without_culprits(models, fuse_and_use, wrong)
-            self._check_enough(minimum)
+        fusion, refused = fuse_others(list(self.models.values()), use, **options)
+        self._leave_out(refused)
+        self._check_enough(minimum)
         self._closed = True
         return fusion
-
-    def _without_culprits(
-        self, models: list[LocalModel], attempt: Callable[[Sequence[LocalModel]], Fusion], wrong: Exception
-    ) -> Fusion:
-        """What the largest group comes to that can be fused, if it is more than half of all; the others are refused."""
-
-        def works(some: Sequence[LocalModel]) -> bool:
-            try:
-                attempt(some)
-            except Exception:
-                return False
-            return True
-
-        kept = largest_working(models, works)
-        if 2 * len(kept) <= len(models):
-            raise wrong
-        why = f"with it nothing can be fused ({type(wrong).__name__}: {first_line(wrong)})"
-        self._leave_out({model.site: why for model in models if model.site not in {m.site for m in kept}})
-        return attempt(kept)
 
     def _leave_out(self, refused: Mapping[str, str]) -> None:
         """Sites whose answers do not count, and why."""

@@ -31,6 +31,9 @@ MOST_TENSORS = 65_536
 MOST_AXES = 32
 """Of a tensor; numpy's own limit was 32 for long."""
 
+MOST_SITES = 5_000
+"""Sites of one table: each becomes a model of its own, which takes a hundred times as long as its row."""
+
 DEEPEST = 32
 """Levels of JSON within each other; a manifest needs about six."""
 

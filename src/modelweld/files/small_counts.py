@@ -59,5 +59,5 @@ def _seen(model: LocalModel, set_name: str) -> NDArray[np.bool_]:
     weighted = [name for name in model.weight if set_name in model.axes[name]]
     for name in weighted:
         rows = np.moveaxis(np.asarray(model.weight[name]), model.axes[name].index(set_name), 0)
-        seen |= (rows.reshape(len(rows), -1) > 0).any(axis=1)
+        seen |= (rows > 0).any(axis=tuple(range(1, rows.ndim)))
     return seen if weighted else ~seen

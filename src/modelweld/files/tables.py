@@ -19,7 +19,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays
 from modelweld.files.file_errors import first_line, size_of
-from modelweld.files.limits import LARGEST_TABLE, MiB, most_expanded, spell_bytes
+from modelweld.files.limits import LARGEST_TABLE, MOST_SITES, MiB, most_expanded, spell_bytes
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.repeated import first_repeated
 
@@ -149,6 +149,9 @@ def _rows_of(sites: list[str] | None, total: int) -> dict[str, list[int] | slice
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for i, site in enumerate(sites):
         rows[site].append(i)
+    if len(rows) > MOST_SITES:
+        most = f"at most {MOST_SITES:,} are read of one table"
+        raise InputError(f"it has {len(rows):,} sites, but {most}. Cut it in parts.")
     return {**rows}
 
 

@@ -69,6 +69,14 @@ class Stack:
         variance = None if self.variance is None else np.where(seen, self.variance, 0.0)
         return replace(self, values=np.where(seen, self.values, 0.0), variance=variance)
 
+    def filled(self) -> Array:
+        """Values (N, D), with the least that was seen in a column where nothing was: alike in all units."""
+        if self.weight is None:
+            return self.values
+        seen = self.weight > 0
+        least = np.where(seen, self.values, np.inf).min(0, initial=np.inf)
+        return np.where(seen, self.values, np.where(np.isfinite(least), least, 0.0))
+
     def largest(self, number: int) -> Index:
         """The largest groups, the first by content among equals."""
         order = np.arange(len(self.sizes)) if self.group_order is None else self.group_order
@@ -102,12 +110,11 @@ def group_of_values(offsets: Index) -> Index:
 
 def canonical_values(stacks: Sequence[Stack]) -> Index:
     """Order of the values by content within their group (lexicographically over all stacks side by side)."""
-    group, first = group_of_values(stacks[0].offsets), stacks[0].values[:, 0]
+    group, first = group_of_values(stacks[0].offsets), _sortable(stacks[0])[:, 0]
     order = np.lexsort((first, group))
-    if not ((np.diff(group[order]) == 0) & (np.diff(first[order]) == 0)).any():
+    if not _repeats(group[order], first[order]):
         return order  # the first number almost always decides
-    columns = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
-    keys = [column for a in columns for column in a.T]
+    keys = [column for array in _contents(stacks) for column in array.T]
     return np.lexsort((*keys[::-1], group))
 
 
@@ -116,15 +123,30 @@ def canonical_groups(stacks: Sequence[Stack]) -> Index:
     offsets, sizes = stacks[0].offsets, stacks[0].sizes
     first = np.zeros(len(sizes))
     begin = offsets[:-1][sizes > 0]
-    first[sizes > 0] = stacks[0].values[begin if stacks[0].value_order is None else stacks[0].value_order[begin], 0]
+    begin = begin if stacks[0].value_order is None else stacks[0].value_order[begin]
+    first[sizes > 0] = _sortable(stacks[0])[begin, 0]
     order = np.lexsort((first, sizes))
-    tied = (np.diff(sizes[order]) == 0) & (np.diff(first[order]) == 0)
-    if not tied.any():
+    if not _repeats(sizes[order], first[order]):
         return order
     # size and first number almost always decide; if not, whole groups are compared
-    arrays = [a for s in stacks for a in (s.values, s.variance, s.weight) if a is not None]
-    keys = [tuple(a[stacks[0].group(j)].tobytes() for a in arrays) for j in range(len(sizes))]
+    arrays = _contents(stacks)
+    keys = [tuple(a[stacks[0].group(j)].ravel().tolist() for a in arrays) for j in range(len(sizes))]
     return np.array(sorted(range(len(sizes)), key=lambda j: (sizes[j], first[j], keys[j])), dtype=np.int64)
+
+
+def _sortable(stack: Stack) -> Array:
+    """Values that sort alike in all units and from every origin: what was not seen comes first."""
+    return stack.values if stack.weight is None else np.where(stack.weight > 0, stack.values, -np.inf)
+
+
+def _contents(stacks: Sequence[Stack]) -> list[Array]:
+    """All that values are sorted by."""
+    return [a for s in stacks for a in (_sortable(s), s.variance, s.weight) if a is not None]
+
+
+def _repeats(*keys: Array | Index) -> bool:
+    """Whether some two neighbours have all keys in common."""
+    return bool(np.logical_and.reduce([key[1:] == key[:-1] for key in keys]).any())
 
 
 def arrange(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.families import Family
 from modelweld.families.base import sum_by_atom
@@ -36,15 +37,16 @@ def number_near(matching: Matching, stacks: Sequence[Stack], families: Sequence[
     if len(stacks[0].sizes) < FEWEST_SITES or not all(family.has_places for family in families):
         return numbers
     labels = matching.stacked_labels
-    columns = [stack.blind().values for stack in stacks]
-    values = columns[0] if len(columns) == 1 else np.hstack(columns)
-    deviation = _deviation(values, labels)
+    values, seen = np.hstack([stack.filled() for stack in stacks]), np.hstack([_seen(stack) for stack in stacks])
+    deviation = _deviation(values, seen, labels)
     line = values @ (np.random.default_rng(0).normal(size=len(deviation)) / deviation)
     alike = [np.zeros((2, 0), dtype=np.int64)]
     for one, other in _neighbours(line, labels, matching.offsets):
-        off = (values[one] - values[other]) / deviation
-        known = np.array_equal(numbers[one], numbers[other])
-        if not known and off.size >= FEWEST_NUMBERS and np.mean(off * off) / 2 < NEARLY**2:
+        both = seen[one]
+        if np.array_equal(numbers[one], numbers[other]) or not np.array_equal(both, seen[other]):
+            continue
+        off = ((values[one] - values[other]) / deviation)[both]
+        if off.size >= FEWEST_NUMBERS and np.mean(off * off) / 2 < NEARLY**2:
             alike.append(np.stack([numbers[one], numbers[other]]))
     pairs = np.hstack(alike)
     return components(pairs, int(numbers.max()) + 1)[numbers] if pairs.size else numbers
@@ -72,10 +74,15 @@ def _neighbours(line: Array, labels: Index, offsets: Index) -> Iterator[tuple[In
                 yield spans[0], spans[1]
 
 
-def _deviation(values: Array, labels: Index) -> Array:
-    """Of values about the mean of their atom, column by column; infinite where they do not differ."""
-    count = np.bincount(labels)
-    about = values - (sum_by_atom(values, labels) / np.maximum(count, 1)[:, None])[labels]
-    free = max(int((count - (count > 0)).sum()), 1)
+def _seen(stack: Stack) -> NDArray[np.bool_]:
+    return np.ones(stack.values.shape, dtype=bool) if stack.weight is None else stack.weight > 0
+
+
+def _deviation(values: Array, seen: NDArray[np.bool_], labels: Index) -> Array:
+    """Of values that were seen about the mean of their atom, column by column; infinite where they do not differ."""
+    count = sum_by_atom(seen.astype(np.float64), labels)
+    means = sum_by_atom(np.where(seen, values, 0.0), labels) / np.maximum(count, 1)
+    about = np.where(seen, values - means[labels], 0.0)
+    free = np.maximum((count - (count > 0)).sum(0), 1)
     deviation = np.sqrt(np.einsum("nd,nd->d", about, about) / free)
     return np.where(deviation > 0, deviation, np.inf)

@@ -98,8 +98,8 @@ def _within_reach(pairs: Index, table: Array, near: Array, stack: Stack) -> Inde
 def _side_by_side(stacks: Sequence[Stack], families: Sequence[Family]) -> tuple[Array, Array]:
     """All arrays and what was seen of them, and the columns in which a little may be off (one, else zero)."""
     columns, near = [], []
-    for stack, family in zip((s.blind() for s in stacks), families, strict=True):
-        columns.append(stack.values)
+    for stack, family in zip(stacks, families, strict=True):
+        columns.append(stack.filled())
         near.append(np.full(stack.values.shape[1], float(family.has_places)))
         if stack.weight is not None:
             columns.append((stack.weight > 0).astype(np.float64))

@@ -138,8 +138,8 @@ class Compositions:
         return Interpolated(exactly, NODES_APART)
 
     def _add_terms(self, terms: Callable[[Array, Array], tuple[Array, ...]], n: Array) -> Array:
-        """Sums over the positive entries of each value of one or more functions of p and n: (functions, L)."""
-        sizes, number = np.diff(self.first), 1
+        """Sums over the positive entries of each value of one or two functions of p and n: (2, L)."""
+        sizes = np.diff(self.first)
         found = np.zeros((2, len(sizes)))
         begin = 0
         while begin < len(sizes):
@@ -149,12 +149,11 @@ class Compositions:
             if len(there):
                 p = self.positive[self.first[begin] : self.first[end]]
                 of_block = terms(p, np.repeat(n[part], sizes[part]))
-                number = len(of_block)
                 starts = self.first[part][there] - self.first[begin]
                 for k, term in enumerate(of_block):
                     found[k, begin + there] = np.add.reduceat(term, starts)
             begin = end
-        return found[:number]
+        return found
 
 
 def are_counted(values: Array, weight: Array | None) -> bool:

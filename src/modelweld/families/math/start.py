@@ -50,8 +50,9 @@ SUSPICIOUS_SHARE = 0.01
 FEWEST_VOTERS = 3
 """With two groups a vote says what their matching says."""
 
-ANOTHER_VIEW = 4.0
-"""Factor by which the vote must differ from all other starts to be one more."""
+ANOTHER_VIEW, FAR_APART = 4.0, 1000.0
+"""Factor by which the vote must differ from all other starts to be one more, and that from which on what lies between
+them is one more, too: sites of one value each, many of them, are compared with neighbours and vote with strangers."""
 
 LEAP, FEWEST_COPIES = 4.0, 3
 """Factor between squared distances, next to each other among the closest quarter of matched pairs, that parts copies
@@ -200,8 +201,11 @@ def _with_vote(shares: list[float], pairs: int, stack: Stack, total: Array) -> l
     if voted is None:
         return shares
     share = float(np.clip(voted, *NOISE_SHARES))
-    other = all(max(share / known, known / share) >= ANOTHER_VIEW for known in shares)
-    return [*shares, share] if other else shares
+    nearest = min(shares, key=lambda known: max(share / known, known / share))
+    apart = max(share / nearest, nearest / share)
+    if apart < ANOTHER_VIEW:
+        return shares
+    return [*shares, share] if apart < FAR_APART else [*shares, share, float(np.sqrt(share * nearest))]
 
 
 def voted_share(stack: Stack, total: Array) -> float | None:

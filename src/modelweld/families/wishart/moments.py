@@ -131,7 +131,7 @@ class Moments(NormalInverseWishart):
         means, covariances = parts(values)
         means = np.where(n > 0, means - np.asarray(self.origin), 0.0)
         second = not_negative(covariances) + means[:, :, None] * means[:, None, :]
-        return np.concatenate([n, n * means, n * second.reshape(len(values), -1)], axis=1)
+        return np.concatenate([n, n * means, n * second.reshape(len(values), second.shape[1] ** 2)], axis=1)
 
     def estimate(self, rows: Array) -> Array:
         """Mean of the points, and the covariance, flattened, beside it."""

@@ -151,7 +151,9 @@ class NormalWishart(NormalInverseWishart):
         """[power, weight, carrier, first, second] side by side, (L, 3 + D + D D)."""
         points = self.points(values, weight)
         of = points.statistics(points.worth(known(self.between))[0] if self.pair else points.count)
-        return np.column_stack([of.power, of.weight, of.carrier, of.first, of.second.reshape(len(values), -1)])
+        return np.column_stack(
+            [of.power, of.weight, of.carrier, of.first, of.second.reshape(len(values), of.second.shape[1] ** 2)]
+        )
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of theta; for pairs with the covariance, flattened, beside it."""

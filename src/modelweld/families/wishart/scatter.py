@@ -114,12 +114,12 @@ class Scatter(InverseWishart):
         """[n, carrier, n S] side by side, (L, 2 + D D)."""
         points = self.points(values, weight)
         of = points.statistics(points.worth(known(self.between))[0])
-        return np.column_stack([of.power, of.carrier, of.second.reshape(len(values), -1)])
+        return np.column_stack([of.power, of.carrier, of.second.reshape(len(values), of.second.shape[1] ** 2)])
 
     def estimate(self, rows: Array) -> Array:
         """(scale + sum n S) / (freedom + sum n), flattened."""
         covariance = posterior(self.sums(rows), self.belief).covariance
-        return covariance.reshape(*rows.shape[:-1], -1)
+        return covariance.reshape(*rows.shape[:-1], covariance.shape[-1] ** 2)
 
     def update(self, sums: Array) -> Self:
         """Freedom and scale by maximum likelihood; `between` stays."""

@@ -1,0 +1,91 @@
+"""`modelweld fuse --keep-going`: whatever a file holds, the others are fused, and who was left out is named."""
+
+import json
+
+import numpy as np
+import pytest
+
+from modelweld import LocalModel, load
+from modelweld.files import save
+from test_cli import run, sites
+
+__all__ = ["run", "sites"]  # fixtures
+
+AXES = {"v": ("atom", None)}
+
+
+def odd(path, **fields):
+    """A site that describes something else than simulated ones do."""
+    save(LocalModel(axes=AXES, **{"arrays": {"v": [[1.0, 2.0]]}, **fields}), path)
+    return path
+
+
+def damaged(path):
+    path.write_bytes(b"\x08" + b"\x00" * 40)
+    return path
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(damaged, id="no file of ours"),
+        pytest.param(lambda path: path, id="not there"),
+        pytest.param(lambda path: odd(path, site="odd"), id="another model"),
+    ],
+)
+def test_the_others_are_fused_and_the_culprit_is_named(run, sites, tmp_path, make):
+    bad = make(tmp_path / "bad.safetensors")
+    code, _, complained = run("fuse", *sites, bad)
+    assert (code, complained.count("\n")) == (1, 1)
+    code, said, complained = run("fuse", *sites, bad, "--keep-going", "--json", "--report", "page.html")
+    assert code == 3
+    assert f"left out: {bad}: " in complained
+    content = json.loads(said)
+    assert list(content["refused"]) == [str(bad)]
+    run("fuse", *sites, "--out", "alone.safetensors")
+    fused, alone = load("fusion.safetensors"), load("alone.safetensors")
+    assert fused.sites == alone.sites == content["sites"]
+    assert fused.objective == alone.objective
+
+
+def test_a_culprit_that_fails_only_with_others_is_found(run, tmp_path):
+    """A weight of its own among sites that send none: each file is fine alone."""
+    rng = np.random.default_rng(0)
+    for j in range(5):
+        weight = {"v": 7.0} if j == 3 else {}
+        model = LocalModel({"v": rng.normal(0, 9, (3, 2))}, AXES, site=f"s{j}", weight=weight)
+        save(model, tmp_path / f"{j}.safetensors")
+    assert run("fuse", "*.safetensors")[0] == 1
+    code, said, _ = run("fuse", "*.safetensors", "--keep-going", "--json")
+    assert code == 3
+    content = json.loads(said)
+    assert list(content["refused"]) == ["3.safetensors"]
+    assert content["sites"] == ["s0", "s1", "s2", "s4"]
+
+
+def test_a_name_that_two_files_claim_counts_for_neither(run, sites, tmp_path):
+    other = load(sites[0]).with_(arrays={name: a + 1.0 for name, a in load(sites[0]).arrays.items()})
+    save(other, tmp_path / "again.safetensors")
+    code, said, _ = run("fuse", *sites, "again.safetensors", "--keep-going", "--json")
+    assert code == 3
+    assert set(json.loads(said)["refused"]) == {sites[0], "again.safetensors"}
+
+
+def test_without_a_culprit_nothing_changes(run, sites):
+    assert run("fuse", *sites, "--keep-going") == run("fuse", *sites, "--force")
+
+
+def test_where_nothing_can_be_used_there_is_no_fusion(run, tmp_path):
+    damaged(tmp_path / "a.safetensors")
+    code, _, complained = run("fuse", "a.safetensors", "--keep-going")
+    assert (code, complained.count("\n")) == (1, 1)
+    assert "a.safetensors" in complained
+    assert not (tmp_path / "fusion.safetensors").exists()
+
+
+def test_one_site_of_a_table_is_left_out_by_its_name(run, tmp_path):
+    (tmp_path / "a.csv").write_text("age,site\n1,n\n9,n\n2,s\n8,s\n1.5,e\n")
+    (tmp_path / "b.csv").write_text("age,site\n3,n\n7,w\n")
+    code, said, _ = run("fuse", "a.csv", "b.csv", "--keep-going", "--json")
+    assert code == 3
+    assert set(json.loads(said)["refused"]) == {"a.csv, site 'n'", "b.csv, site 'n'"}
