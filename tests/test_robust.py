@@ -110,8 +110,8 @@ def test_when_too_many_would_go_it_says_so():
     rng = np.random.default_rng(0)  # three of eleven are far off in one array, three others in the other
     arrays = [[rng.normal(0, 1, (10, 2)) for _ in range(11)] for _ in range(2)]
     for j in range(3):
-        arrays[0][5 + j] += 1e6
-        arrays[1][8 + j] += 1e6
+        arrays[0][5 + j] += 10.0 ** (4 + j)
+        arrays[1][8 + j] += 10.0 ** (4 + j)
     report = find_outliers([stack_arrays(array) for array in arrays], list("abcdefghijk"))
     assert report.clean
     assert report.reasons == [
