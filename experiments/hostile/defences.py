@@ -159,4 +159,4 @@ def judged(answer: Answer | str, draw: Draw, cpu: float) -> dict[str, Any]:
 def measured(draw: Draw) -> dict[str, dict[str, Any]]:
     """Every method's row."""
     found = answers(draw)
-    return {name: judged(*found[name][:1], draw, found[name][1]) for name in METHODS}
+    return {name: judged(found[name][0], draw, found[name][1]) for name in METHODS}
