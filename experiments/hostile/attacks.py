@@ -1,7 +1,7 @@
 """Honest sites, and sites that mean harm: what each of them sends.
 
-Honest sites hold 60 % of twelve atoms, N(0, 4^2) in eight dimensions, with noise of deviation .5. Bad ones know the atoms
-and hold all of them; what they make of them is the attack.
+Honest sites hold 60 % of twelve atoms, N(0, 4^2) in eight dimensions, with noise of deviation .5. Bad ones know the
+atoms and hold all of them; what they make of them is the attack.
 """
 
 from __future__ import annotations

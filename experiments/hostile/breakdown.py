@@ -68,8 +68,8 @@ def tables(cells: Cells) -> Iterator[Table]:
             f"{J} sites: who {BARE} names",
             ["attack", *(f"{share:.0%} bad" for share in shares)],
             [[name, *(_named(cells, (name, J, share)) for share in shares)] for name in attacks],
-            "Of all bad sites, of all honest ones: shares that a warning, a reason or diagnose() names. Then atoms that "
-            "bad sites alone hold and that are not set aside.",
+            "Of all bad sites, of all honest ones: shares that a warning, a reason or diagnose() names. Then atoms "
+            "that bad sites alone hold and that are not set aside.",
         )
     yield _paired(cells, attacks, shares)
 
@@ -95,7 +95,9 @@ def _paired(cells: Cells, attacks: Sequence[str], shares: Sequence[float]) -> Ta
                         off += [min(a, 10.0) - min(b, 10.0) for a, b in zip(*pair, strict=True)]
                 row.append(interval(off))
             rows.append(row)
-    note = f"± Student's {LEVEL:.0%} interval over draws of all shares; errors above 10 count as 10. Above zero: {BARE} is nearer."
+    note = (
+        f"± Student's {LEVEL:.0%} interval over draws of all shares; errors above 10 are 10. Above 0: {BARE} is nearer."
+    )
     head = ["attack", OWN_MEDIAN, OWN_KRUM, MEDIAN, KRUM, TRIMMED]
     return Table(f"Error of honest atoms less that of {BARE}, paired by draw", head, rows, note)
 

@@ -1,6 +1,6 @@
 """What bad sites do to the others' fusion: breakdown curves of `fuse(sites)` beside other defences.
 
-    python experiments/hostile/poison.py                                 # all attacks, ten seeds; about an hour of one core
+    python experiments/hostile/poison.py                             # all attacks, ten seeds; half an hour of one core
     python experiments/hostile/poison.py --attacks sybils --sites 20 --seeds 3000 3001 --out /tmp/x
     python experiments/hostile/poison.py --smoke                         # three attacks, one seed; seconds
 

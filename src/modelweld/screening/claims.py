@@ -16,9 +16,9 @@ from modelweld.errors import OutlierWarning, warn_user
 from modelweld.inputs.local_model import LocalModel, is_count
 
 HEAVIEST = 100.0
-"""Times the largest weight of a typical site. A value a hundred times as precise as those it is matched with is its atom
-already, to a tenth of their noise. Were it a thousand, two fifths of the sites could claim it falsely and with it make
-the noise so wide that all atoms fall together; with a hundred they drag atoms along, no farther than they lie
+"""Times the largest weight of a typical site. A value a hundred times as precise as those it is matched with is its
+atom already, to a tenth of their noise. Were it a thousand, two fifths of the sites could claim it falsely and
+make the noise so wide that all atoms fall together; with a hundred they drag atoms along, no farther than they lie
 themselves (experiments/hostile/poison.py)."""
 
 MOST_COUNTED = 1_000.0

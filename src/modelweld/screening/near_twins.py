@@ -48,7 +48,7 @@ NEIGHBOURS = 4
 
 
 def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: Index) -> Index:
-    """Numbers of values (`twins.number_values`), before any fit: those of a minority that may be copies made the same."""
+    """Numbers of values (`twins.number_values`), before any fit: a minority that may be copies has the same ones."""
     sizes, offsets = stacks[0].sizes, stacks[0].offsets
     filled = np.flatnonzero(sizes)
     if len(filled) <= FEWEST_SITES or not all(family.has_places for family in families):
