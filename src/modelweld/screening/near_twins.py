@@ -95,7 +95,7 @@ def number_near(
     if not np.isfinite(deviation).any():
         return numbers
     line = values @ (np.random.default_rng(0).normal(size=len(deviation)) / deviation)
-    alike, similar = [np.zeros((2, 0), dtype=np.int64)], []
+    alike, similar = [np.zeros((2, 0), dtype=np.int64)], list[Index]()
     for one, other in _neighbours(line, labels, matching.offsets):
         off = (values[one] - values[other]) / deviation
         known = np.array_equal(numbers[one], numbers[other])
