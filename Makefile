@@ -17,7 +17,7 @@ space := $() $()
 MARKERS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fuzz hooks test-all bench picture chromium clean
+.PHONY: help demo test lint fuzz audit sbom wheel hooks test-all bench picture chromium clean
 
 help:   ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,6 +36,21 @@ lint: $(VENV)/.dev   ## style and types
 
 fuzz: $(VENV)/.dev   ## every reader against damaged files, half a minute
 	$(BIN)/python experiments/hostile/fuzz.py --smoke
+
+audit: $(VENV)/.dev   ## known vulnerabilities in the code and in what it needs
+	$(BIN)/python .ci/audit.py
+
+sbom: $(VENV)/.dev   ## the list of what is installed with modelweld, CycloneDX, into sbom.json
+	$(BIN)/python .ci/audit.py --sbom > sbom.json
+
+# the time of the last commit stands in the archive instead of the clock's
+wheel: export SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct 2>/dev/null || echo 315532800)
+wheel: $(VENV)/.dev   ## build the wheel twice: the same bytes
+	rm -rf dist
+	$(BIN)/python -m hatchling build -t wheel -d dist/first
+	sleep 2
+	$(BIN)/python -m hatchling build -t wheel -d dist
+	cmp dist/first/*.whl dist/*.whl && sha256sum dist/*.whl
 
 hooks: $(VENV)/.dev   ## make lint before every commit
 	$(BIN)/python $(PIP_INSTALL) pre-commit

@@ -8,7 +8,7 @@ import pytest
 import modelweld
 from modelweld import LocalModel
 from modelweld.kinds.mixture import mixture
-from modelweld.screening.claims import HEAVIEST, bound_claims
+from modelweld.screening.claims import HEAVIEST, MOST_COUNTED, bound_claims
 
 
 def _site(values, weight):
@@ -49,6 +49,26 @@ def test_weights_up_to_the_bound_stay(places, times, bounded):
         warnings.simplefilter("ignore" if bounded else "error")
         found = bound_claims(sites, list(map(str, range(10))))[-1].weight["v"].max()
     assert found == pytest.approx(3.0 * min(times, HEAVIEST))
+
+
+@pytest.mark.parametrize("bad", [2, 6])
+def test_false_weights_do_not_make_atoms_fall_together(bad):
+    """Two fifths of the sites may claim a million times the weight: the others' atoms stay apart."""
+    rng = np.random.default_rng(bad)
+    atoms = rng.normal(0, 4, (12, 8))
+    sites = [_site(atoms + rng.normal(0, 0.5, atoms.shape), 1.0 if j < 15 - bad else 1e6) for j in range(15)]
+    with pytest.warns(modelweld.OutlierWarning):
+        fusion = modelweld.fuse(sites)
+    assert all(len(set(labels.tolist())) == 12 for labels in fusion.labels)
+
+
+@pytest.mark.parametrize(("times", "bounded"), [(0.9 * MOST_COUNTED, False), (1.1 * MOST_COUNTED, True)])
+def test_counts_up_to_the_bound_stay(times, bounded):
+    sites = [mixture([[0.0], [9.0]], [[1.0], [1.0]], [n, n], counted=True) for n in [50.0] * 9 + [50.0 * times]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if bounded else "error")
+        found = bound_claims(sites, list(map(str, range(10))))[-1].arrays["counts"].max()
+    assert found == pytest.approx(50.0 * min(times, MOST_COUNTED))
 
 
 def test_a_boundless_count_leaves_the_others_a_voice():

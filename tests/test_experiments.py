@@ -90,6 +90,27 @@ def test_mutated_files(tmp_path):
     assert "540 inputs, 0 faults" in printed
 
 
+def test_poisoning(tmp_path):
+    printed_by(EXPERIMENTS / "hostile/poison.py", "--smoke", "--out", tmp_path)
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert record["versions"]["commit"]
+    assert all(methods["fuse(sites)"]["ari"] == [1.0] for methods in record["cells"].values())
+    assert all(next(iter(methods)) == "fuse(sites)" for methods in record["cells"].values())
+    assert all(claim["holds"] for claim in record["claims"])
+    assert "| 100%, 0.0%, 0 |" in (tmp_path / "tables.md").read_text()
+
+
+def test_membership(tmp_path):
+    printed = printed_by(EXPERIMENTS / "hostile/membership.py", "--smoke", "--out", tmp_path)
+    cells = json.loads((tmp_path / "results.json").read_text())["cells"]
+    small, allowed = (np.mean(cells[f"wine / {name}"]["auc"]) for name in SMALL_AND_ALLOWED)
+    assert small > allowed + 0.03
+    assert "private centres" in printed or "opendp is not installed" in printed
+
+
+SMALL_AND_ALLOWED = ("mixture, a component for 6 rows", "the same, as export allows it")
+
+
 def test_units():
     printed = printed_by(EXPERIMENTS / "units/run.py", "--smoke")
     assert "| heart, four hospitals, mixture | 0 of 1 | 6 of 6 |" in printed

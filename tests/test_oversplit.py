@@ -29,7 +29,7 @@ def sites_with(pieces, J=9, K=8, D=4, seed=0):
     return honest, atoms[split] + rng.normal(0, 1, (len(split), D)), np.concatenate(held), split
 
 
-@pytest.mark.parametrize("pieces", [2, 3, 8, 30])
+@pytest.mark.parametrize("pieces", [2, 3, 8, 20])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_others_are_matched_as_without_it(pieces, seed):
     honest, splitter, truth, split = sites_with(pieces, seed=seed)
@@ -39,6 +39,18 @@ def test_the_others_are_matched_as_without_it(pieces, seed):
     assert fusion.K == alone.K == 8
     assert adjusted_rand(np.concatenate(fusion.labels[:-1]), np.concatenate(alone.labels)) == 1
     assert adjusted_rand(np.concatenate(fusion.labels), np.append(truth, split)) == 1
+
+
+@pytest.mark.parametrize("splitters", [2, 4])
+def test_a_minority_that_splits_is_named_and_changes_nothing_for_the_others(splitters):
+    honest, _, truth, _ = sites_with(1)
+    atoms = sites_with(1)[1]
+    bad = [np.repeat(atoms, 6, axis=0) + np.random.default_rng(seed).normal(0, 1, (48, 4)) for seed in range(splitters)]
+    with pytest.warns(OversplitWarning) as caught:
+        fusion = fuse([*honest, *bad])
+    assert {f"'{9 + j}'" for j in range(splitters)} == {str(w.message).split()[1] for w in caught}
+    assert fusion.K == 8
+    assert adjusted_rand(np.concatenate(fusion.labels[:9]), truth) == 1
 
 
 def test_it_is_named_by_its_name_wherever_it_stands():
@@ -149,6 +161,21 @@ def test_the_share_elsewhere_leaves_out_the_worst_group():
     board = Board([stack_arrays(sites)], [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])], BetaBernoulli(), Pieces())
     board.restore((np.array([0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1]), *board.state()[1:]))
     assert share_elsewhere(board) == pytest.approx(1 / 5)
+
+
+@pytest.mark.parametrize(("J", "split"), [(5, 2), (5, 3), (6, 2), (6, 3)])
+def test_the_share_elsewhere_leaves_out_a_minority(J, split):
+    """So many of J groups of three values have them in two atoms; what is left has at most one of them."""
+    labels = [[0, 0, 1] if j < split else [0, 1, 2] for j in range(J)]
+    board = Board(
+        [stack_arrays([np.zeros((3, 1))] * J)],
+        [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])],
+        BetaBernoulli(),
+        Pieces(),
+    )
+    board.restore((np.concatenate(labels), *board.state()[1:]))
+    left = J - max((J - 1) // 2, 1)
+    assert share_elsewhere(board) == pytest.approx((split > (J - 1) // 2) / (3 * left))
 
 
 @pytest.mark.parametrize(("largest", "giant"), [(7, False), (8, True)])

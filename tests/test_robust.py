@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from modelweld import OutlierWarning, fuse
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
+from modelweld.screening.crowds import CROWD, FEWEST_OF_CROWD, find_crowds
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
 from modelweld.studies.simulate import SETS, sparse
 
@@ -98,21 +100,32 @@ def test_up_to_the_breakdown_bad_sites_go_beyond_it_nothing_does(bad):
     rng = np.random.default_rng(bad)
     sites = [*honest_sites(rng, 10 - bad, 10), *(rng.normal(0, 1000, (10, 10)) for _ in range(bad))]
     report = find_outliers([stack_arrays(sites)])
-    if bad <= BREAKDOWN * 10:
+    if bad < BREAKDOWN * 10:
         assert report.sites == tuple(range(10 - bad, 10))
     else:
         assert report.clean
 
 
 def test_when_too_many_would_go_it_says_so():
-    rng = np.random.default_rng(0)  # both halves are tight, and the median is in one of them
-    sites = [rng.normal(0, 1, (10, 2)) for _ in range(6)] + [rng.normal(0, 1, (10, 2)) + 10.0**j for j in range(3, 8)]
-    report = find_outliers([stack_arrays(sites)], list("abcdefghijk"))
+    rng = np.random.default_rng(0)  # three of eleven are far off in one array, three others in the other
+    arrays = [[rng.normal(0, 1, (10, 2)) for _ in range(11)] for _ in range(2)]
+    for j in range(3):
+        arrays[0][5 + j] += 10.0 ** (4 + j)
+        arrays[1][8 + j] += 10.0 ** (4 + j)
+    report = find_outliers([stack_arrays(array) for array in arrays], list("abcdefghijk"))
     assert report.clean
     assert report.reasons == [
-        "5 of 11 sites ('g', 'h', 'i', 'j', 'k') lie far from the others: which of them are honest cannot be told, so "
-        "nothing was set aside."
+        "6 of 11 sites ('f', 'g', 'h', 'i', 'j', 'k') lie far from the others: which of them are honest cannot be "
+        "told, so nothing was set aside."
     ]
+
+
+@pytest.mark.parametrize("J", [5, 7, 11, 20])
+def test_any_minority_may_go(J):
+    rng = np.random.default_rng(J)
+    bad = (J - 1) // 2
+    sites = [*honest_sites(rng, J - bad, 10), *(rng.normal(0, 1000, (10, 10)) for _ in range(bad))]
+    assert find_outliers([stack_arrays(sites)]).sites == tuple(range(J - bad, J))
 
 
 def test_fewer_than_four_sites_are_left_alone():
@@ -219,3 +232,33 @@ def test_sites_may_be_empty():
     drawn = sparse(20, 8, 4, 0.1, 2.0, 1.0, 1.0, seed=0)
     sites = [np.zeros((0, 4)), *drawn.values, np.zeros((0, 4)), np.random.default_rng(0).normal(0, 1e4, (3, 4))]
     assert find_outliers([stack_arrays(sites)]).sites == (10,)
+
+
+def crowd(honest, number, seed=0):
+    """Honest sites, and one that sends so many values from among theirs."""
+    rng = np.random.default_rng(seed)
+    everything = np.concatenate(honest)
+    return [*honest, everything[rng.integers(len(everything), size=number)] + rng.normal(0, 0.5, (number, 3))]
+
+
+def test_a_crowd_is_set_aside_and_named():
+    honest = honest_sites(np.random.default_rng(0))
+    alone = fuse(honest)
+    with pytest.warns(OutlierWarning, match=r"site '9' sent 10,000 values, a typical site \d+"):
+        fusion = fuse(crowd(honest, 10_000))
+    assert fusion.K == alone.K
+    assert all(np.array_equal(a, b) for a, b in zip(fusion.labels, alone.labels, strict=False))
+    assert fusion.labels[9].min() >= fusion.K
+
+
+@pytest.mark.parametrize("times", [0.9, 1.1])
+@pytest.mark.parametrize("typical", [2, 20])
+def test_a_crowd_is_thirty_times_the_typical_site_and_two_hundred(times, typical):
+    limit = max(CROWD * typical, FEWEST_OF_CROWD)
+    sizes = np.array([typical] * 5 + [round(times * limit)] * 4)
+    assert find_crowds(sizes).tolist() == ([5, 6, 7, 8] if times > 1 else [])
+
+
+def test_half_of_the_sites_are_no_crowd():
+    assert find_crowds(np.array([7] * 4 + [1000] * 4)).tolist() == []
+    assert find_crowds(np.array([7, 7, 1000])).tolist() == []

@@ -286,10 +286,14 @@ def test_a_network_sent_twice_is_one_network() -> None:
     assert np.allclose(outputs(fusion.fused("mean"), X), outputs(alone.fused("mean"), X))
 
 
-@pytest.mark.parametrize(("jitter", "named"), [(0.001, True), (0.01, True), (0.05, False), (0.2, False)])
-@pytest.mark.parametrize("J", [3, 20])
+@pytest.mark.parametrize(
+    ("J", "jitter", "named"),
+    [(J, jitter, True) for J in (3, 20) for jitter in (0.001, 0.01)]
+    + [(J, 0.2, False) for J in (3, 20)]
+    + [(3, 0.05, False), (20, 0.05, True), (20, 0.09, True)],
+)
 def test_a_near_copy_is_counted_once_and_named(jitter, named, J):
-    """NEARLY is a fiftieth of what lies between sites."""
+    """Within a fiftieth of what lies between sites, or an eighth where many others show that it has gone astray."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         atoms = rng.normal(0, 4, (10, 5))
@@ -302,6 +306,32 @@ def test_a_near_copy_is_counted_once_and_named(jitter, named, J):
             honest = fuse(sites)
             assert fusion.K == honest.K
             assert adjusted_rand(fusion.labels[:-1], honest.labels) == 1
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.03, 0.1])
+@pytest.mark.parametrize("shift", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("bad", [2, 9])
+@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # what is shifted by three deviations is set aside
+def test_a_minority_of_noisy_copies_counts_once(jitter, shift, bad):
+    """They neither bring the noise down to theirs nor drag atoms along: the others are matched as with one of them."""
+    rng = np.random.default_rng(int(100 * jitter) + bad)
+    atoms = rng.normal(0, 4, (12, 8))
+    held = [atoms[rng.random(12) < 0.6] for _ in range(20 - bad)]
+    sites = [places + rng.normal(0, 0.5, places.shape) for places in held]
+    one = atoms + shift * 0.5 + rng.normal(0, 0.5, atoms.shape)
+    fusion = quietly([*sites, *(one + rng.normal(0, 0.5 * jitter, one.shape) for _ in range(bad))])
+    assert len(fusion.matching.twins or {}) == bad - 1
+    alone = quietly([*sites, one])
+    assert adjusted_rand(np.concatenate(fusion.labels[: 20 - bad]), np.concatenate(alone.labels[: 20 - bad])) == 1
+
+
+def test_sites_that_know_their_values_well_are_no_copies():
+    """Three of twenty sites lie within a twentieth of the others' deviation of every atom: so does the others' mean."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        atoms = rng.normal(0, 4, (10, 5))
+        noise = [0.4] * 17 + [0.02] * 3
+        assert fuse([atoms + rng.normal(0, x, atoms.shape) for x in noise]).matching.twins == {}
 
 
 def test_sites_that_all_agree_well_are_no_copies():

@@ -4,7 +4,7 @@
 |---|---|---|
 | check | values that no family takes are refused | `families.suggest` |
 | count once | what was not seen, or sent before, stays out | `screening.twins`, `screening.quarantine` |
-| screen | gross outliers stay out of the fit | `screening.outliers`, `screening.quarantine` |
+| screen | gross outliers and sites of far too many values stay out | `screening.outliers`, `screening.crowds` |
 | run | start, Algorithm 1 and the search round it | `matching.search` |
 | finish | far pieces join atoms; atoms by count, mixtures of them last | `screening.artefacts`, `matching.result` |
 | take back | matches that a site's own values contradict, for kinds that ask for it | `screening.own_neighbours` |
@@ -34,10 +34,11 @@ from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
 from modelweld.progress import tell
 from modelweld.screening.artefacts import artefacts, join_shadows
-from modelweld.screening.near_twins import number_near
+from modelweld.screening.near_twins import number_likely, number_near
 from modelweld.screening.own_neighbours import take_back
 from modelweld.screening.quarantine import (
     put_outliers_back,
+    set_crowds_aside,
     set_idle_aside,
     set_outliers_aside,
     set_shifted_aside,
@@ -77,6 +78,10 @@ def fit_once(
     rows, names = np.flatnonzero(report.keep), staying(sites, report)
     numbers = numbers[rows]
     if once:
+        likely = number_likely(stacks, families, numbers)
+        if likely is not numbers:
+            judged = fit_distinct(stacks, likely, names, rows, fit, warn=False)
+            numbers = number_near(judged, stacks, families, numbers, likely)
         matching = fit_distinct(stacks, numbers, names, rows, fit)
         near = number_near(matching, stacks, families, numbers)
         matching = matching if near is numbers else fit_distinct(stacks, near, names, rows, fit)
@@ -97,6 +102,11 @@ def fit_independent(
     """The matching of sites that are taken for independent."""
     stacks, report = given, None
     if plan.screen:
+        stacks, crowds = set_crowds_aside(given, sites)
+        if not crowds.clean:
+            others = staying(sites, crowds)
+            matching = fit_independent(stacks, families, names, others, plan, rng, columns)
+            return put_outliers_back(matching, crowds, given)
         tell("looking for outliers", 0)
         stacks, report = set_outliers_aside(given, families, sites, names, columns)
     board, progress, order = run(stacks, families, default_prior(plan.prior, len(sites)), plan, rng)

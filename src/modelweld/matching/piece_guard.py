@@ -23,14 +23,14 @@ unequal weights that are told too many components come near to that (experiments
 .4, .756 at .42)."""
 
 OVERSPLIT, FEWEST_SECOND = 1.5, 4
-"""Pieces per atom, on average, and pieces beyond the first of their atom from which a site is named, if no other is
-like it. A mixture of eight components that is told two too many has 1.25 and 2: every site has some."""
+"""Pieces per atom, on average, and pieces beyond the first of their atom from which a site is named, if most others are
+not like it. A mixture of eight components that is told two too many has 1.25 and 2: every site has some."""
 
 
 def believable(board: Board) -> bool:
     """Whether the pieces found are few, or at least unmistakable; if not, a warning says so.
 
-    One site may split as it likes: its pieces say nothing of how the others are split.
+    A minority of sites may split as they like: their pieces say nothing of how the others are split.
     """
     delta = board.delta
     if delta <= LARGEST_SHARE:
@@ -47,10 +47,9 @@ def believable(board: Board) -> bool:
 
 
 def share_elsewhere(board: Board) -> float:
-    """Share of second pieces among the values of all groups but the one that has most of them."""
-    second, sizes = _second_pieces(board.labels, board.group, len(board.sizes)), board.sizes
-    others = np.arange(len(sizes)) != np.argmax(second)
-    return float(second[others].sum() / max(sizes[others].sum(), 1))
+    """Share of second pieces among the values of all groups but the minority that splits most."""
+    second = _second_pieces(board.labels, board.group, len(board.sizes))
+    return _share(second, board.sizes, _splitting_least(second, board.sizes))
 
 
 def _second_pieces(labels: Index, group: Index, J: int) -> Index:
@@ -59,22 +58,34 @@ def _second_pieces(labels: Index, group: Index, J: int) -> Index:
     return np.asarray(np.bincount(group, minlength=J) - np.bincount(held, minlength=J))
 
 
+def _splitting_least(second: Index, sizes: Index) -> Index:
+    """The groups but for the minority with the largest numbers of second pieces; of two groups, the other one."""
+    filled = np.flatnonzero(sizes)
+    minority = max((len(filled) - 1) // 2, 1)
+    return filled[np.argsort(second[filled], kind="stable")][: len(filled) - minority]
+
+
+def _share(second: Index, sizes: Index, groups: Index) -> float:
+    """Share of second pieces among the values of some groups."""
+    return float(second[groups].sum() / max(sizes[groups].sum(), 1))
+
+
 def name_oversplit(matching: Matching, sites: Sequence[str]) -> None:
-    """Warn of the one site that sent its atoms in pieces, if there is one."""
+    """Warn of sites that sent their atoms in pieces, if they are a minority and the others did not."""
     sizes = np.diff(matching.offsets)
     second = _second_pieces(matching.stacked_labels, group_of_values(matching.offsets), len(sizes))
-    worst = int(np.argmax(second))
-    atoms = sizes - second
-    others = np.arange(len(sizes)) != worst
-    alone = second[others].sum() <= LARGEST_SHARE * sizes[others].sum()
-    if not alone or second[worst] < FEWEST_SECOND or sizes[worst] < OVERSPLIT * atoms[worst]:
+    whole, atoms = _splitting_least(second, sizes), sizes - second
+    if _share(second, sizes, whole) > LARGEST_SHARE:
         return
-    warn_user(
-        f"site {sites[worst]!r} sent about {sizes[worst] / atoms[worst]:.2g} pieces of every atom it holds "
-        f"({sizes[worst]} values, {atoms[worst]} atoms); the others hold theirs whole. Its pieces are taken together. "
-        "Fewer components there, or more restarts, would help; with copies=False each would be an atom of its own.",
-        OversplitWarning,
-    )
+    split = (second >= FEWEST_SECOND) & (sizes >= OVERSPLIT * atoms)
+    split[whole] = False
+    for j in np.flatnonzero(split).tolist():
+        warn_user(
+            f"site {sites[j]!r} sent about {sizes[j] / atoms[j]:.2g} pieces of every atom it holds "
+            f"({sizes[j]} values, {atoms[j]} atoms); most others hold theirs whole. Its pieces are taken together. "
+            "Fewer components there, or more restarts, would help; with copies=False each would be an atom of its own.",
+            OversplitWarning,
+        )
 
 
 def certainty(board: Board) -> float:

@@ -2,6 +2,9 @@
 
 What coincides is found before the fit (`screening.twins`). What nearly does is found after it, because nearly is a
 matter of how far sites lie from each other that are not copies: values of two copies differ by next to nothing of that.
+Copies with more noise agree with each other far better than with anybody else, which two sites that know their values
+well do not: those agree with all the others' mean. Many copies could bring the noise down to their own, and nothing
+else would match, so `number_likely` counts suspects once in a first fit, by which they are then judged.
 """
 
 from __future__ import annotations
@@ -13,14 +16,26 @@ from numpy.typing import NDArray
 
 from modelweld.families import Family
 from modelweld.families.base import sum_by_atom
+from modelweld.families.math.start import voted_share
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.result import Matching
 from modelweld.screening.twins import components
 
 NEARLY = 0.02
-"""Of the deviation between sites within which a copy lies. A site of 20,000 points lies within .055 of that of one of
-60 points, and two such agree by that much without being copies."""
+"""Of the deviation between sites within which a copy lies, whatever the others say. A site of 20,000 points lies within
+.055 of that of one of 60 points, and two such agree by that much without being copies."""
+
+SIMILAR, ASTRAY = 0.12, 5.0
+"""Of that deviation within which copies lie that have gone astray together: the mean square of their distance from the
+others' mean is that many times what two independent sites as close would have. Branches of one house may be a third of
+the deviation apart, and each says something of its own."""
+
+BY_CHANCE = 1e-4
+"""Probability that any two sites come as close as `SIMILAR` copies by chance."""
+
+MOST_OF_SITES = 0.75
+"""Quantile over sites of what they say noise is, from which suspects are told: three quarters may be copies."""
 
 FEWEST_NUMBERS = 6
 """Numbers that must agree: fewer agree that well by chance once in 10,000 pairs of sites."""
@@ -32,24 +47,114 @@ NEIGHBOURS = 4
 """How many sites a site is compared with, those whose means are next to its own on a line."""
 
 
-def number_near(matching: Matching, stacks: Sequence[Stack], families: Sequence[Family], numbers: Index) -> Index:
-    """Numbers of values (`twins.number_values`), those of a near copy made the same, if any; `matching` is of them."""
+def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: Index) -> Index:
+    """Numbers of values (`twins.number_values`), before any fit: a minority that may be copies has the same ones."""
+    sizes, offsets = stacks[0].sizes, stacks[0].offsets
+    filled = np.flatnonzero(sizes)
+    if len(filled) <= FEWEST_SITES or not all(family.has_places for family in families):
+        return numbers
+    values = _side_by_side(stacks)
+    total = values.var(axis=0)
+    total = np.where(total > 0, total, np.inf)
+    means = np.add.reduceat(values, offsets[filled]) / sizes[filled, None] / np.sqrt(total)
+    order = np.argsort(means @ np.random.default_rng(0).normal(size=len(total)), kind="stable")
+    noise = voted_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES)
+    pairs, suspects = [np.zeros((2, 0), dtype=np.int64)], set()
+    for lag in range(1, NEIGHBOURS + 1):
+        one, other = order[:-lag], order[lag:]
+        apart = np.square(means[one] - means[other]).mean(axis=1) * sizes[filled[one]] / 2
+        close = (sizes[filled[one]] == sizes[filled[other]]) & (apart < 4 * SIMILAR**2 * (noise or 0.0))
+        for i, j in zip(filled[one[close]].tolist(), filled[other[close]].tolist(), strict=True):
+            spans = [np.arange(offsets[k], offsets[k + 1]) for k in (i, j)]
+            a, b = (values[span] / np.sqrt(total) for span in spans)
+            squares = np.square(a[:, None] - b).mean(axis=2)
+            nearest = squares.argmin(axis=1)
+            pair = np.stack([numbers[spans[0]], numbers[spans[1][nearest]]])
+            new = len(set(nearest.tolist())) == len(nearest) and not np.array_equal(*pair)
+            if new and squares.min(axis=1).mean() / 2 < 2 * SIMILAR**2 * (noise or 0.0):
+                pairs.append(pair)
+                suspects |= {i, j}
+    return _joined(numbers, pairs) if 2 * len(suspects) < len(filled) else numbers  # a majority is no copy
+
+
+def number_near(
+    matching: Matching, stacks: Sequence[Stack], families: Sequence[Family], numbers: Index, fitted: Index | None = None
+) -> Index:
+    """Numbers of values (`twins.number_values`), those of near copies made the same, if any; `matching` is of them.
+
+    Or of others, `fitted` (`number_likely`): what was counted once there and is no copy has numbers of its own.
+    """
     if len(stacks[0].sizes) < FEWEST_SITES or not all(family.has_places for family in families):
         return numbers
     labels = matching.stacked_labels
-    values, seen = np.hstack([stack.filled() for stack in stacks]), np.hstack([_seen(stack) for stack in stacks])
-    deviation = _deviation(values, seen, labels)
+    if fitted is not None and matching.kept is not None:  # what was set aside of one was of its copies
+        labels = np.where(matching.kept, labels, len(matching.counts) + fitted)
+    values, seen = _side_by_side(stacks), np.hstack([_seen(stack) for stack in stacks])
+    once = ~np.isin(group_of_values(matching.offsets), list(matching.twins or ()))
+    deviation = _deviation(values[once], seen[once], labels[once])
+    if not np.isfinite(deviation).any():
+        return numbers
     line = values @ (np.random.default_rng(0).normal(size=len(deviation)) / deviation)
-    alike = [np.zeros((2, 0), dtype=np.int64)]
+    alike, similar = [np.zeros((2, 0), dtype=np.int64)], list[Index]()
     for one, other in _neighbours(line, labels, matching.offsets):
         both = seen[one]
         if np.array_equal(numbers[one], numbers[other]) or not np.array_equal(both, seen[other]):
             continue
         off = ((values[one] - values[other]) / deviation)[both]
-        if off.size >= FEWEST_NUMBERS and np.mean(off * off) / 2 < NEARLY**2:
-            alike.append(np.stack([numbers[one], numbers[other]]))
-    pairs = np.hstack(alike)
-    return components(pairs, int(numbers.max()) + 1)[numbers] if pairs.size else numbers
+        apart = float(np.mean(off * off)) / 2 if off.size >= FEWEST_NUMBERS else np.inf
+        if apart < SIMILAR**2:
+            (alike if apart < NEARLY**2 else similar).append(np.stack([one, other]))
+    near = [numbers[pair] for pair in alike]
+    if similar:
+        near += [numbers[pair] for pair in _astray(similar, alike, values / deviation, labels, matching.offsets)]
+    return _joined(numbers, near)
+
+
+def _joined(numbers: Index, pairs: Sequence[Index]) -> Index:
+    """The numbers with those of each pair made the same; the very same if there is none."""
+    all_pairs = np.hstack(pairs)
+    return components(all_pairs, int(numbers.max()) + 1)[numbers] if all_pairs.size else numbers
+
+
+def _side_by_side(stacks: Sequence[Stack]) -> Array:
+    """All arrays, columns side by side."""
+    columns = [stack.filled() for stack in stacks]
+    return columns[0] if len(columns) == 1 else np.hstack(columns)
+
+
+def _astray(
+    similar: Sequence[Index], alike: Sequence[Index], values: Array, labels: Index, offsets: Index
+) -> Iterator[Index]:
+    """Those pairs of similar sites that, with all that are similar to them, lie where nobody else does."""
+    site = group_of_values(offsets)
+    J = len(offsets) - 1
+    edges = np.array([[site[pair[0, 0]], site[pair[1, 0]]] for pair in [*similar, *alike] if pair.size]).T
+    part = components(edges, J)
+    verdicts = {p: _gone_astray(part[site] == p, values, labels, J) for p in np.unique(part[edges[0]]).tolist()}
+    yield from (pair for pair in similar if verdicts[int(part[site[pair[0, 0]]])])
+
+
+def _gone_astray(members: NDArray[np.bool_], values: Array, labels: Index, J: int) -> bool:
+    """Whether sites agree better than chance allows, and with each other only; `values` in deviations between sites."""
+    from scipy.special import chdtr
+
+    number, others = (np.bincount(labels[which], minlength=int(labels.max()) + 1) for which in (members, ~members))
+    held, shared = number > 1, (number > 1) & (others > 0)
+    centre, elsewhere = (
+        sum_by_atom(np.where(which[:, None], values, 0.0), labels) / np.maximum(n, 1)[:, None]
+        for which, n in ((members, number), (~members, others))
+    )
+    copies = members & held[labels]
+    free = number[held].sum() - held.sum()
+    apart = np.square(values - centre[labels])[copies].mean(axis=1).sum() / free
+    # columns may all say the same: no more numbers are taken for independent than there are columns, or atoms
+    independent = free * max(values.shape[1] / held.sum(), 1.0)
+    if chdtr(independent, independent * apart) > BY_CHANCE / J**2:
+        return False
+    if shared.sum() < held.sum() / 2:
+        return True
+    off = np.square(centre - elsewhere)[shared].mean()
+    return bool(off > ASTRAY * (apart * np.mean(1 / number[shared]) + np.mean(1 / others[shared])))
 
 
 def _neighbours(line: Array, labels: Index, offsets: Index) -> Iterator[tuple[Index, Index]]:

@@ -20,9 +20,8 @@ from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.screening.site_medians import FEWEST_SITES_TO_COMPARE as FEWEST_SITES_TO_COMPARE
 from modelweld.screening.site_medians import any_seen, blocks_of_sites, centre_and_scale, median_over_sites, site_means
 
-BREAKDOWN = 0.4
-"""Largest share of sites that may be set aside. Medians bear any share below one half; this is the largest that is
-still below it in every number of sites from four to ten."""
+BREAKDOWN = 0.5
+"""Share of sites that all must stay below which may be set aside: medians bear a minority, and no more."""
 
 FALSE_ALARM = 1e-6
 """Probability that any of N Gaussian values exceeds the limit before generosity."""
@@ -104,7 +103,7 @@ def find_outliers(
     -------
     OutlierReport
         Which values to keep, and why not the others. A site most of whose values are outliers is set aside whole. With
-        fewer than four sites, or when more than 40 % of them would go, nothing is set aside.
+        fewer than four sites, or when half of them or more would go, nothing is set aside.
 
     Notes
     -----
@@ -140,7 +139,7 @@ def find_outliers(
     number = np.bincount(site[far], minlength=J)
     whole = np.flatnonzero(2 * number > sizes)
     names = [str(j) for j in range(J)] if sites is None else list(sites)
-    if len(whole) > BREAKDOWN * np.count_nonzero(sizes):
+    if len(whole) >= BREAKDOWN * np.count_nonzero(sizes):
         reason = (
             f"{len(whole)} of {np.count_nonzero(sizes)} sites ({', '.join(repr(names[j]) for j in whole)}) lie far "
             "from the others: which of them are honest cannot be told, so nothing was set aside."

@@ -1,7 +1,8 @@
 """What stays out of the fit and in the result: each value an atom of its own, set aside, named with the reason.
 
 Values of which nothing was seen, and those that repeat another of their site (dead units), have nothing to say. Gross
-outliers are set aside before the fit (`screening.outliers` finds them). A site that is off by a constant is set aside
+outliers and sites of far too many values are set aside before the fit (`screening.outliers` and `screening.crowds` find
+them). A site that is off by a constant is set aside
 after it: its values lie among honest ones, so nothing is wrong with any of them alone, but hardly any is shared, and
 after one common shift most would be (`screening.shift_estimate`).
 """
@@ -15,11 +16,12 @@ import numpy as np
 
 from modelweld.errors import OutlierWarning, warn_user
 from modelweld.families import Family
-from modelweld.inputs.stack import Index, Key, Stack, arrays_of, offsets_of
+from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values, offsets_of
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.result import Matching, by_count, ranks
 from modelweld.progress import track
+from modelweld.screening.crowds import find_crowds
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, Flags, OutlierReport, find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 from modelweld.screening.site_medians import any_seen
@@ -72,6 +74,22 @@ def _keep(stacks: Sequence[Stack], report: OutlierReport) -> list[Stack]:
     sizes = np.delete(_number(report.keep, stacks[0].offsets), report.sites)
     rows = np.flatnonzero(report.keep)
     return [stack.take(rows, offsets_of(sizes)) for stack in stacks]
+
+
+def set_crowds_aside(stacks: Sequence[Stack], sites: Sequence[str]) -> tuple[list[Stack], OutlierReport]:
+    """Stacks without sites that send far more values than others, and what was found."""
+    sizes, offsets = stacks[0].sizes, stacks[0].offsets
+    crowds = find_crowds(sizes)
+    typical = float(np.median(sizes[sizes > 0])) if crowds.size else 0.0
+    reasons = [
+        f"site {sites[j]!r} sent {sizes[j]:,} values, a typical site {typical:g}: the whole site is set aside, so that "
+        "its number decides nothing. Ask its owner for a model with fewer components; filter_outliers=False takes it."
+        for j in crowds.tolist()
+    ]
+    for reason in reasons:
+        warn_user(reason, OutlierWarning)
+    report = _report(~np.isin(group_of_values(offsets), crowds), offsets, reasons)
+    return _keep(stacks, report), report
 
 
 def set_outliers_aside(
@@ -151,7 +169,7 @@ def find_shifted(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     sizes, number = _number(kept, matching.offsets), _number(shared & kept, matching.offsets)
     suspects = np.flatnonzero((sizes > 0) & (number < MOST_SHARED * sizes))
     most = BREAKDOWN * np.count_nonzero(sizes)
-    if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE or not 0 < len(suspects) <= most:
+    if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE or not 0 < len(suspects) < most:
         return {}
     families = list(matching.families.values())
     board = Board(stacks, families, matching.prior, matching.copies, matching.stacked_labels)

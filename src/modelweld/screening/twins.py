@@ -166,7 +166,9 @@ def _first_by_content(stacks: Sequence[Stack], group: Sequence[int]) -> int:
     return group[int(canonical_groups([stack.take(within, stack.offsets) for stack in some])[0])]
 
 
-def fit_distinct(stacks: Sequence[Stack], numbers: Index, sites: Sequence[str], rows: Index, fit: Fit) -> Matching:
+def fit_distinct(
+    stacks: Sequence[Stack], numbers: Index, sites: Sequence[str], rows: Index, fit: Fit, *, warn: bool = True
+) -> Matching:
     """The matching of all sites, of which `fit` sees those that coincide once; a warning names them.
 
     Where all coincide there is nobody whose answer they could spoil: all are fitted, and copies give back the model.
@@ -175,7 +177,7 @@ def fit_distinct(stacks: Sequence[Stack], numbers: Index, sites: Sequence[str], 
     reasons = [_describe([sites[j] for j in sorted(group)]) for group in twins.groups]
     if twins.groups and len(twins.groups[0]) == np.count_nonzero(stacks[0].sizes):
         twins, reasons = Twins([], np.arange(len(numbers))), [ALL_ALIKE]
-    for reason in reasons:
+    for reason in reasons if warn else ():
         warn_user(reason, TwinWarning)
     stay = np.setdiff1d(np.arange(len(sites)), [j for group in twins.groups for j in group[1:]])
     own = np.flatnonzero(np.isin(group_of_values(stacks[0].offsets), stay))

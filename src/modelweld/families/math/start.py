@@ -208,11 +208,12 @@ def _with_vote(shares: list[float], pairs: int, stack: Stack, total: Array) -> l
     return [*shares, share] if apart < FAR_APART else [*shares, share, float(np.sqrt(share * nearest))]
 
 
-def voted_share(stack: Stack, total: Array) -> float | None:
+def voted_share(stack: Stack, total: Array, groups: float = 0.5) -> float | None:
     """Share of noise by a vote: how far values are from the nearest of a group that probably has a copy.
 
     Each value votes for the quarter quantile, over the other groups, of its squared distance to their nearest value;
-    a group for the median of its values' votes, all for the median of the groups'. None where too few groups vote.
+    a group for the median of its values' votes, all for the median of the groups' (or another quantile, `groups`). None
+    where too few groups vote.
     """
     order = np.arange(len(stack.sizes)) if stack.group_order is None else stack.group_order
     filled = order[stack.sizes[order] > 0]
@@ -226,7 +227,7 @@ def voted_share(stack: Stack, total: Array) -> float | None:
     own = group_of_values(offsets)
     others = nearest[np.arange(len(voters)) != own[:, None]].reshape(len(values), len(voters) - 1)
     votes = np.quantile(others, CLOSEST, axis=1)
-    return float(np.median([np.median(votes[own == g]) for g in range(len(voters))]) / 2)
+    return float(np.quantile([np.median(votes[own == g]) for g in range(len(voters))], groups) / 2)
 
 
 def _evenly(n: int, most: int) -> Index:
