@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 from modelweld.posterior.compiled_beliefs import Beliefs
 from modelweld.posterior.compiled_chain import MOVES, Kept, evidence, room_for, run
 from modelweld.posterior.compiled_hyperparameters import Steps
@@ -52,11 +53,11 @@ class Ladder:
         """Put copies beside the chain, and let all trade places so many times."""
         self.powers = np.geomspace(1.0, LEAST_POWER, RUNGS)
         for rung, power in enumerate(self.powers[1:], start=1):
-            state = State(*(array.copy() for array in self.states[0]))
+            state = State._make(array.copy() for array in self.states[0])
             state.rest[BETA] = power
             state.random[:] = np.random.SeedSequence([*self.seed, rung]).generate_state(1, np.uint64)
             self.states.append(state)
-            self.steps.append(Steps(*(array.copy() for array in self.steps[0])))
+            self.steps.append(Steps._make(array.copy() for array in self.steps[0]))
             self.warm(rung, WARM_UP)
         self.draw(trades, every=1)
 
@@ -70,7 +71,7 @@ class Ladder:
             for t in range(n):
                 for rung in range(1, len(self.states)):
                     self._run(rung, 0.0, every, every + 1, nowhere, unused)
-                self._run(0, 0.0, every, every, Kept(*(array[t : t + 1] for array in kept)), counted)
+                self._run(0, 0.0, every, every, Kept._make(array[t : t + 1] for array in kept), counted)
                 self.trade()
         self.tried, self.done = counted
         return kept
@@ -94,5 +95,5 @@ class Ladder:
         N, D = self.values.y.shape
         return room_for(n, N, D, len(self.beliefs.total))
 
-    def _run(self, rung: int, rate: float, sweeps: int, every: int, kept: Kept, counted: Array) -> None:
+    def _run(self, rung: int, rate: float, sweeps: int, every: int, kept: Kept, counted: Index) -> None:
         run(self.values, self.states[rung], self.beliefs, self.steps[rung], rate, sweeps, every, kept, *counted)

@@ -139,8 +139,11 @@ def name_other_units(
     known = [(j, t) for j, t in enumerate(totals) if t is not None]
     names = models[0].coordinates.get("feature") if models else None
     known, mixed = _in_order(known)
-    called = (lambda d: f"dimension {d}") if names is None else (lambda d: repr(names[d]))
     reasons = []
+
+    def called(feature: int) -> str:
+        return f"dimension {feature}" if names is None else repr(names[feature])
+
     for site, moved in mixed.items():
         if only is None or site == only:
             reasons.append(describe_swapped([called(d) for d in moved], sites[site]))
