@@ -84,6 +84,12 @@ def test_confidences_of_families(tmp_path):
     assert "brier_drawn" in printed_by(EXPERIMENTS / "verdicts/families.py", "--smoke", "--out", tmp_path)
 
 
+def test_confidences_about_estimated_mixtures_smoke(tmp_path):
+    printed = printed_by(EXPERIMENTS / "verdicts/mixtures.py", "--smoke", "--out", tmp_path)
+    assert "3 sites, with X" in printed
+    assert "versions" in json.loads((tmp_path / "mixtures.json").read_text())
+
+
 def test_mutated_files(tmp_path):
     """A few of each; `make fuzz` has more."""
     printed = printed_by(EXPERIMENTS / "hostile/fuzz.py", "--number", "60", "--out", tmp_path / "record.json")
