@@ -199,6 +199,7 @@ def returned(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
 
     Examples
     --------
+    >>> from modelweld import fuse
     >>> sites = [LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", None)}, site=site) for site in ("north", "south")]
     >>> unpacked(returned(fuse(sites)), "server").arrays["v"].round(3).tolist()
     [[1.0, 2.0]]

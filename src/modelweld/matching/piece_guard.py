@@ -74,15 +74,14 @@ def name_oversplit(matching: Matching, sites: Sequence[str]) -> None:
     """Warn of sites that sent their atoms in pieces, if they are a minority and the others did not."""
     sizes = np.diff(matching.offsets)
     second = _second_pieces(matching.stacked_labels, group_of_values(matching.offsets), len(sizes))
-    whole, atoms = _splitting_least(second, sizes), sizes - second
-    if _share(second, sizes, whole) > LARGEST_SHARE:
+    split = (second >= FEWEST_SECOND) & (sizes >= OVERSPLIT * (sizes - second))
+    whole = np.flatnonzero(~split & (sizes > 0))
+    if 2 * split.sum() > np.count_nonzero(sizes) or _share(second, sizes, whole) > LARGEST_SHARE:
         return
-    split = (second >= FEWEST_SECOND) & (sizes >= OVERSPLIT * atoms)
-    split[whole] = False
     for j in np.flatnonzero(split).tolist():
         warn_user(
-            f"site {sites[j]!r} sent about {sizes[j] / atoms[j]:.2g} pieces of every atom it holds "
-            f"({sizes[j]} values, {atoms[j]} atoms); most others hold theirs whole. Its pieces are taken together. "
+            f"site {sites[j]!r} sent about {sizes[j] / (sizes[j] - second[j]):.2g} pieces of every atom it holds "
+            f"({sizes[j]} values, {sizes[j] - second[j]} atoms); most others hold theirs whole. Its pieces are taken together. "
             "Fewer components there, or more restarts, would help; with copies=False each would be an atom of its own.",
             OversplitWarning,
         )
