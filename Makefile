@@ -34,8 +34,10 @@ lint: $(VENV)/.dev   ## style and types
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-fuzz: $(VENV)/.dev   ## every reader against damaged files, half a minute
+fuzz: $(VENV)/.dev   ## readers against damaged files, writers against kills and full disks: a minute
 	$(BIN)/python experiments/hostile/fuzz.py --smoke
+	$(BIN)/python experiments/hostile/kills.py --smoke
+	$(BIN)/python experiments/hostile/kills.py --disk
 
 audit: $(VENV)/.dev   ## known vulnerabilities in the code and in what it needs
 	$(BIN)/python .ci/audit.py

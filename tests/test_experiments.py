@@ -166,14 +166,3 @@ def test_soak(tmp_path):
     assert record["fused"] == 24 == sum(record["fused by family"].values())
     assert [row["law"] for row in record["rows"]][:3] == ["fuse", "engines", "order"]
     assert record["faults"] == 0
-
-
-def test_kills(tmp_path):
-    printed_apart(EXPERIMENTS / "hostile/kills.py", "--smoke", "--out", tmp_path / "kills.json")
-    record = json.loads((tmp_path / "kills.json").read_text())
-    assert sum(row["times"] for row in record["rows"]) == 8
-    assert record["broken"] == 0
-
-
-def test_full_disks():
-    assert "32 full disks, 0 broken files" in printed_apart(EXPERIMENTS / "hostile/kills.py", "--disk")

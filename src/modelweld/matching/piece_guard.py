@@ -79,9 +79,10 @@ def name_oversplit(matching: Matching, sites: Sequence[str]) -> None:
     if 2 * split.sum() > np.count_nonzero(sizes) or _share(second, sizes, whole) > LARGEST_SHARE:
         return
     for j in np.flatnonzero(split).tolist():
+        atoms = sizes[j] - second[j]
         warn_user(
-            f"site {sites[j]!r} sent about {sizes[j] / (sizes[j] - second[j]):.2g} pieces of every atom it holds "
-            f"({sizes[j]} values, {sizes[j] - second[j]} atoms); most others hold theirs whole. Its pieces are taken together. "
+            f"site {sites[j]!r} sent about {sizes[j] / atoms:.2g} pieces of every atom it holds "
+            f"({sizes[j]} values, {atoms} atoms); most others hold theirs whole. Its pieces are taken together. "
             "Fewer components there, or more restarts, would help; with copies=False each would be an atom of its own.",
             OversplitWarning,
         )
