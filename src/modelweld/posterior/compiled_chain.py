@@ -53,16 +53,24 @@ def room_for(n: int, N: int, D: int, H: int) -> Kept:
 
 
 @exact
-def objective(values, state, beliefs, at_p, at_s, R):
-    """Log density of matching and values; of hyperparameters as well, up to a constant, where they are drawn."""
+def evidence(values, state, at_p, at_s):
+    """Log evidence of the values at this matching and these hyperparameters: what a heated chain takes a power of."""
     total = 0.0
     for h in range(len(state.noise)):
         total += likelihood_of(values, state, h, state.noise[h], state.rest[TRUST], at_p, at_s)
-        if beliefs.draws_values:
+    return total
+
+
+@exact
+def objective(values, state, beliefs, at_p, at_s, R):
+    """Log density of matching and values; of hyperparameters as well, up to a constant, where they are drawn."""
+    total = evidence(values, state, at_p, at_s)
+    if beliefs.draws_values:
+        for h in range(len(state.noise)):
             total += believed_noise(state, beliefs, h, state.noise[h], state.rest[SHARE])
             total += believed_spread(state.spread[h] / beliefs.total[h])
-    if beliefs.draws_values and beliefs.errors:
-        total += believed_trust(state.rest[TRUST])
+        if beliefs.errors:
+            total += believed_trust(state.rest[TRUST])
     if beliefs.draws_prior:
         return total + log_prior(state, beliefs, state.rest, R)
     for c in range(state.held[0]):
@@ -102,12 +110,3 @@ def run(values, state, beliefs, steps, rate, sweeps, every, kept, tried, done):
             kept.noise[n, :], kept.spread[n, :], kept.mean[n, :] = state.noise, state.spread, state.mean
             kept.rest[n, :] = state.rest
             kept.objective[n] = objective(values, state, beliefs, at_p, at_s, R)
-
-
-@exact
-def evidence(values, state, at_p, at_s):
-    """Log evidence of the values at this matching and these hyperparameters: what a heated chain takes a power of."""
-    total = 0.0
-    for h in range(len(state.noise)):
-        total += likelihood_of(values, state, h, state.noise[h], state.rest[TRUST], at_p, at_s)
-    return total

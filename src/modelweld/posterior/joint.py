@@ -44,6 +44,9 @@ one round, and nine times for six rungs."""
 DISPERSED_SHARE = 0.03
 """Of the total variance that is noise where a chain starts with every value alone."""
 
+TUNING = 0.1
+"""How fast the walks' steps are tuned in warm-up, in their logarithm: a factor of e in some twenty sweeps."""
+
 PAIRS_PER_SITE, FEWEST_NEAR, TWINS = 1.5, 8, 3
 """Values of other groups that are near: half as many again as there are sites, which an atom's copies are among; and
 values of the own group."""
@@ -145,7 +148,7 @@ class _Setting:
 
         state, labels = self.start(number, seed)
         place(self.values, state, labels)
-        return Ladder(self.values, self.beliefs, state, self.steps(), (seed, number, 1))
+        return Ladder(self.values, self.beliefs, state, self.steps(), TUNING, (seed, number, 1))
 
     def start(self, number: int, seed: int) -> tuple[State, Index]:
         """Where a chain starts: as fitted, or with every value alone and little noise."""

@@ -20,9 +20,6 @@ LEAST_POWER, RUNGS = 0.6, 6
 """Of the hottest copy, and copies with the chain itself. Below .6 atoms of twenty sites in two features fall apart all
 at once, and no copy comes back from there; neighbours among six trade in .1 to .7 of all tries."""
 
-TUNING = 0.1
-"""How fast the walks' steps are tuned in warm-up, in their logarithm: a factor of e in some twenty sweeps."""
-
 WARM_UP = 100
 """Sweeps in which the steps of a copy are tuned to its power."""
 
@@ -38,8 +35,10 @@ class Ladder:
         How many of each move the chain itself tried, and did, since warm-up.
     """
 
-    def __init__(self, values: Values, beliefs: Beliefs, state: State, steps: Steps, seed: tuple[int, ...]) -> None:
-        self.values, self.beliefs, self.seed = values, beliefs, seed
+    def __init__(
+        self, values: Values, beliefs: Beliefs, state: State, steps: Steps, tuning: float, seed: tuple[int, ...]
+    ) -> None:
+        self.values, self.beliefs, self.tuning, self.seed = values, beliefs, tuning, seed
         self.states, self.steps, self.powers = [state], [steps], np.ones(1)
         self.rng = np.random.default_rng(seed)
         self.tried, self.done = np.zeros((2, len(MOVES)), dtype=np.int64)
@@ -47,7 +46,7 @@ class Ladder:
     def warm(self, rung: int, sweeps: int) -> None:
         """Tune the steps of one rung, and keep nothing."""
         unused = np.zeros((2, len(MOVES)), dtype=np.int64)
-        self._run(rung, TUNING, sweeps, sweeps + 1, self.room(1), unused)
+        self._run(rung, self.tuning, sweeps, sweeps + 1, self.room(1), unused)
 
     def heat(self, trades: int) -> None:
         """Put copies beside the chain, and let all trade places so many times."""

@@ -14,7 +14,7 @@ import numpy as np
 from modelweld.families.base import Family, sum_by_atom, with_fields
 from modelweld.inputs.local_model import Array
 from modelweld.matching.board import Board
-from modelweld.posterior.joint import is_drawn
+from modelweld.posterior.joint import TUNING, is_drawn
 from modelweld.posterior.sampler import Chain
 from modelweld.priors.spectrum import JUNK_SHARE, Spectrum
 from modelweld.priors.spectrum_fit import BOUNDS, LOG_A, LOG_B
@@ -26,8 +26,8 @@ proportions want less, rates more (seeds 0 to 11)."""
 ENTRIES = 2
 """Entries of an array that are walked by themselves in a sweep."""
 
-FIRST_STEP, ACCEPTED, TUNING = 0.3, 0.44, 0.1
-"""Deviation of a walk's first steps, the share of them that warm-up tunes to be accepted, and how fast."""
+FIRST_STEP, ACCEPTED = 0.3, 0.44
+"""Deviation of a walk's first steps, and the share of them that warm-up tunes to be accepted."""
 
 
 WALKED_UP_TO, WALKED_DRAWS = 60, 100
