@@ -11,13 +11,20 @@ EXTRAS_light := hmm,topics,dask,dp,studies,browser,plot
 EXTRAS_rounds := flower,nvflare
 EXTRAS_jax := jax,dynamax
 EXTRAS_torch := torch,gp
+EXTRAS_docs := docs
+# packages that are installed there without what they require, and the marks of their tests: BERTopic brings torch by way
+# of programs that its topics do without
+ALONE_light := bertopic tqdm
+MARKS_light := bertopic
 ENVIRONMENTS := light rounds jax torch
 comma := ,
 space := $() $()
-MARKERS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
+EXTRAS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
+MARKERS := $(EXTRAS) $(strip $(foreach name,$(ENVIRONMENTS),$(MARKS_$(name)))) slow
+OLDEST_TESTS := $(patsubst %,tests/test_%.py,fuse families matching gaussian engines files cli estimator posterior report)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fuzz audit sbom wheel hooks test-all bench picture chromium clean
+.PHONY: help demo test lint compiled fuzz audit sbom wheel package oldest hooks test-all bench picture docs chromium clean
 
 help:   ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,7 +32,8 @@ help:   ## this list
 demo: $(VENV)/.demo   ## four hospitals, one fused model
 	$(BIN)/python -m modelweld.studies.demo
 
-test: lint   ## style, types and the default test suite
+test: $(VENV)/.dev   ## style, types and the default test suite
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
 	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "not ($(subst $(space), or ,$(MARKERS)))"
 
 lint: $(VENV)/.dev   ## style and types
@@ -33,6 +41,10 @@ lint: $(VENV)/.dev   ## style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/codespell
+
+compiled: $(VENV)/.dev
+	$(BIN)/python tests/compile_first.py
 
 fuzz: $(VENV)/.dev   ## readers against damaged files, writers against kills and full disks: a minute
 	$(BIN)/python experiments/hostile/fuzz.py --smoke
@@ -54,14 +66,32 @@ wheel: $(VENV)/.dev   ## build the wheel twice: the same bytes
 	$(BIN)/python -m hatchling build -t wheel -d dist
 	cmp dist/first/*.whl dist/*.whl && sha256sum dist/*.whl
 
+package: $(VENV)/.dev   ## wheel and source archive: checked, installed into an empty environment, tests run from the archive
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python .ci/package.py dist
+
+oldest: .venv-oldest/.ready   ## tests with the oldest versions that pyproject.toml allows
+	.venv-oldest/bin/pytest -p no:cacheprovider -m "not ($(subst $(space), or ,$(MARKERS)))" $(OLDEST_TESTS)
+
+.venv-oldest/.ready: pyproject.toml .ci/oldest.py
+	$(or $(PYTHON),$(error $(NO_PYTHON))) -m venv .venv-oldest
+	.venv-oldest/bin/python .ci/oldest.py > .venv-oldest/oldest.txt
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -r .venv-oldest/oldest.txt -e . "pytest<9" hypothesis jsonschema skops
+	touch $@
+
 hooks: $(VENV)/.dev   ## make lint before every commit
 	$(BIN)/python $(PIP_INSTALL) pre-commit
 	$(BIN)/pre-commit install
 
-test-all: $(ENVIRONMENTS:%=test-%)   ## the tests that need extras, in environments that have them
+test-all: $(ENVIRONMENTS:%=test-%) test-slow   ## tests that need extras, in environments that have them, and slow ones
+
+test-slow: $(VENV)/.dev
+	$(BIN)/pytest -m "slow and not ($(subst $(space), or ,$(filter-out slow,$(MARKERS))))"
 
 test-%: .venv-%/.ready
-	.venv-$*/bin/pytest -m "$(subst $(comma), or ,$(EXTRAS_$*))"
+	.venv-$*/bin/pytest -m "$(subst $(comma), or ,$(EXTRAS_$*))$(if $(MARKS_$*), or $(MARKS_$*))"
 
 # numba does not notice changes in the other files a compiled function calls: so all is compiled anew
 bench: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/bench
@@ -71,14 +101,19 @@ bench: $(VENV)/.dev   ## speed against the textbook version, side by side, and s
 	$(BIN)/python benchmarks/bare.py
 	$(BIN)/python benchmarks/jobs.py
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/tables.py
 	$(BIN)/python benchmarks/scale.py half
 	$(BIN)/python benchmarks/scale.py million
+
+docs: .venv-docs/.ready   ## the site, with its gallery run, into build/docs; links inside are checked
+	.venv-docs/bin/sphinx-build --fail-on-warning --keep-going --quiet --jobs 2 -d build/doctrees docs build/docs
+	.venv-docs/bin/python docs/tools/check_site.py build/docs
 
 picture: $(VENV)/.plot   ## redraw the README's picture
 	$(BIN)/python docs/picture.py
 
 clean:   ## remove environments and caches
-	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-* .pytest_cache .mypy_cache .ruff_cache .hypothesis build docs/gallery docs/reference
 
 $(BIN)/python:
 	$(or $(PYTHON),$(error $(NO_PYTHON))) -m venv $(VENV)
@@ -99,6 +134,7 @@ $(VENV)/.plot: pyproject.toml | $(BIN)/python
 .venv-%/.ready: pyproject.toml
 	$(or $(PYTHON),$(error $(NO_PYTHON))) -m venv .venv-$*
 	.venv-$*/bin/python $(PIP_INSTALL) -e .[dev,$(EXTRAS_$*)]
+	$(if $(ALONE_$*),.venv-$*/bin/python $(PIP_INSTALL) --no-deps $(ALONE_$*))
 	touch $@
 
 test-light: chromium

@@ -4,6 +4,7 @@ import hashlib
 import os
 import re
 import shutil
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -81,3 +82,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for part, extra in NEEDS.items():
                 if part in item.name:
                     item.add_marker(getattr(pytest.mark, extra))
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command in an empty folder: exit code, what it says, what it complains of."""
+    from modelweld.cli import main
+
+    monkeypatch.chdir(tmp_path)
+
+    def command(*words):
+        monkeypatch.setattr(sys, "argv", ["modelweld", *map(str, words)])
+        code = 0
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code or 0
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return command

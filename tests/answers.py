@@ -278,7 +278,7 @@ def families():
     fusions = {
         "counts": modelweld.fuse([rng.poisson(3, (4, 12)) + 1.0 for _ in range(5)], modelweld.Counts()),
         "rates": modelweld.fuse(list(rng.gamma(3, 1, (5, 4, 5))), modelweld.Rates()),
-        "directions": modelweld.fuse(directions, modelweld.Directions()),
+        "directions": modelweld.fuse(directions, modelweld.Directions(own=False)),
         "proportions": modelweld.fuse(shares, modelweld.Proportions()),
         "normal gamma": modelweld.fuse([X[::12] for X in places()], modelweld.NormalGamma()),
         "scatter": modelweld.fuse(wishart, modelweld.Scatter(freedom=29.0)),

@@ -1,11 +1,15 @@
 """What the sites of tests/test_nvflare.py run: each does what its name says."""
 
 import sys
+import time
 
 import numpy as np
 from sklearn.mixture import GaussianMixture
 
 import modelweld
+
+SILENCE = 30
+"""Seconds in which a silent site says nothing."""
 
 MEANS = {"north": [0, 9], "south": [9, -9], "east": [0, -9]}
 
@@ -18,6 +22,8 @@ def rows(site):
 def train(site):
     if site == "failing":
         raise RuntimeError("row 17 of /home/alice/patients.csv is Bob's")
+    if site == "silent":
+        time.sleep(SILENCE)
     X = rows(site if site in MEANS else "north")
     model = modelweld.read(GaussianMixture(2, random_state=0).fit(X), X=X)
     if site == "hostile":
@@ -34,6 +40,10 @@ def main():
         raise RuntimeError("the script itself is broken, in /home/alice")
     if site == "hostile":
         nvflare.read = lambda model, site: model
+    if site == "impostor":
+        nvflare.read = lambda model, site: model.with_(site="north")
+    if site == "babbling":
+        nvflare.packed = lambda model: np.random.default_rng(0).bytes(100_000)
     fused = nvflare.take_part(train)
     if fused is not None:
         modelweld.files.save(fused, f"{sys.argv[1]}/{site}.safetensors")

@@ -109,7 +109,7 @@ def test_features_in_another_order_are_put_right(case, rng):
     names = [f"f{i}" for i in range(case.features)]
     a = local(case, models[0], data[0], features=names)
     b = local(case, models[1], data[1], features=names)
-    order = [2, 0, 1][: case.features]
+    order = [*[2, 0, 1][: case.features], *range(3, case.features)]
     turned = local(case, case.fit(data[1][:, order]), data[1][:, order], features=[names[i] for i in order])
     expected, found = fuse([a, b]), fuse([a, turned])
     assert found.objective == pytest.approx(expected.objective, rel=1e-3)

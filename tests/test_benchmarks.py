@@ -6,6 +6,7 @@ import pytest
 
 from programs import printed_by
 
+pytestmark = pytest.mark.slow
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -19,6 +20,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("jobs.py", "--smoke", "5 sites with standard errors"),
         ("growth.py", "--smoke", "reduction: exponent"),
         ("bare.py", "--smoke", "| 10 sites, 261 parameters |"),
+        ("against.py", "--smoke", "1 sets: 1 same"),
         ("crossed.py", "--smoke", "fuse(6 mixtures)"),
     ],
 )

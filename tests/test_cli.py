@@ -13,29 +13,10 @@ import pytest
 from sklearn.cluster import KMeans
 
 from modelweld import InputError, LocalModel, fuse
-from modelweld.cli import main
 from modelweld.files import load, save
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
 from test_files import unchecked
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command in an empty folder: exit code, what it says, what it complains of."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*words):
-        monkeypatch.setattr(sys, "argv", ["modelweld", *map(str, words)])
-        code = 0
-        try:
-            main()
-        except SystemExit as end:
-            code = end.code or 0
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return command
 
 
 @pytest.fixture
@@ -96,6 +77,10 @@ def test_json_is_what_the_fusion_has(run, sites):
         "site3",
         "site4",
     ]
+    shared = json.loads(run("inspect", "fusion.safetensors", "--json", "--confidence")[1])["sharing"]["atom"]
+    assert shared["sites"] == fusion.counts.tolist()
+    assert np.allclose(shared["expected"], fusion.sharing().expected)
+    assert "sites expected" in run("inspect", "fusion.safetensors", "--confidence")[1]
     assert json.loads(run("inspect", sites[0], "--json")[1])["arrays"]["values"]["axes"] == ["atom", None]
     assert {row["model"] for row in json.loads(run("adapters", "--json")[1])} >= {"sklearn.KMeans"}
 
@@ -219,7 +204,7 @@ MIXED_UP = [
     (("fuse", "good.safetensors", "chain.safetensors"), "different kinds"),
     (("fuse", "good.safetensors", "./good.safetensors"), "is named more than once"),
     (("fuse", "good.safetensors", "twin.safetensors"), "comes more than once, with different values"),
-    (("fuse", "good.safetensors", "--family", "normal"), "--family is one of Gaussian, Directions"),
+    (("fuse", "good.safetensors", "--family", "normal"), "--family is one of Gaussian, Factors, Directions"),
     (("fuse", "good.safetensors", "--prior", "flat"), "--prior is one of auto, BetaBernoulli, Spectrum"),
     (("fuse", "good.safetensors", "--preset", "ours"), "preset"),
     (("fuse", "good.safetensors", "--copies", "perhaps"), "auto, yes or no"),
@@ -227,7 +212,9 @@ MIXED_UP = [
     (("fuse", "good.safetensors", "--twins", "twice"), "'once' or 'independent'"),
     (("fuse", "good.safetensors", "--out", "no/such/folder.safetensors"), "no folder"),
     (("fuse", "good.safetensors", "--out", "fusion.txt"), "something.safetensors"),
-    (("fuse", "good.safetensors", "--report", "fused.safetensors", "--out", "new.safetensors"), "is there already"),
+    (("fuse", "good.safetensors", "--report", "old.html", "--out", "new.safetensors"), "is there already"),
+    (("fuse", "good.safetensors", "--report", "fused.safetensors", "--out", "new.safetensors", "--force"), "HTML page"),
+    (("report", "fused.safetensors", "--out", "page.png"), "Call it 'page.html'"),
     (("validate", "good.safetensors", "other.safetensors"), "lacks 'x'"),
     (("validate", "good.safetensors", "twin.safetensors"), "comes more than once"),
     (("validate", "fused.safetensors"), "it is a fusion"),
@@ -306,6 +293,7 @@ def fill(folder):
         "torn.skops": b"PK\x03\x04" + bytes(50),
         "model.pkl": b"\x80\x04.",
         "notes.txt": b"hello",
+        "old.html": b"<p>old</p>",
         "short.csv": b"x,y\n",
         "other.csv": b"a,y\n1,2\n",
         "twice.csv": b"x,y,x\n1,2,3\n",

@@ -12,7 +12,7 @@ from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import Pairs, merge, merge_and_split, split
 from modelweld.matching.piece_guard import CERTAIN, believable, certainty
-from modelweld.matching.splits import _partings, _values
+from modelweld.matching.splits import partings
 from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
 from modelweld.studies import simulate
@@ -141,9 +141,9 @@ def test_the_parts_of_all_atoms_are_valued_as_the_objective_values_them(copies):
     board, _ = doubled_board(4, copies=copies, noise=1.5)
     board.sweep(np.arange(8))
     K, before = len(board.counts), board.objective()
-    whole = _values(board, board.labels, K)
-    for part in _partings(board):
-        both = _values(board, np.where(part, K + board.labels, board.labels), 2 * K)
+    whole = board.worth_at(board.labels, K)
+    for part in partings(board):
+        both = board.worth_at(np.where(part, K + board.labels, board.labels), 2 * K)
         for k in np.flatnonzero(np.bincount(board.labels) > 1):
             other = board.at(np.where(part & (board.labels == k), K, board.labels))
             assert other.objective() - before == pytest.approx(both[k] + both[K + k] - whole[k])
@@ -155,7 +155,7 @@ def test_an_atom_of_two_heaps_is_parted_between_them():
     values = rng.normal(0, 0.1, (12, 2)) + 6.0 * heaps[:, None]
     family = Gaussian(mean=[3.0, 3.0], noise=[0.01, 0.01], spread=[9.0, 9.0])
     board = Board([stack_arrays(list(values[:, None]))], [family], BetaBernoulli(), labels=np.zeros(12, dtype=np.int64))
-    alone, half = _partings(board)
+    alone, half = partings(board)
     assert alone.sum() == 1
     assert half.tolist() in ((heaps == 0).tolist(), (heaps == 1).tolist())
     for _ in range(5):
@@ -265,3 +265,17 @@ def test_an_agglomeration_does_not_depend_on_the_order_of_sites():
     assert one.objective == pytest.approx(other.objective)
     for a, b in zip(one.labels, other.labels[::-1], strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_best_with_pieces_allowed_and_none_held_is_best_without(seed):
+    """No sweep, union or split raises it: `find_matching` needs no second search."""
+    board, _ = doubled_board(seed, share=0.0, copies=Pieces(), noise=(0.3, 0.6, 1.0, 0.5)[seed])
+    rng = np.random.default_rng(seed)
+    progress = merge_and_split(board, 8, rng, alternate(board, 8, rng, 50), 50)
+    whole = board.without_pieces()
+    assert progress.converged
+    assert (board.pieces_held() == 1).all()
+    assert whole.objective() == pytest.approx(board.objective() - board.pieces.log_prob(board.pieces_held()))
+    assert whole.sweep(np.arange(8)) == 0
+    assert merge(whole) + split(whole) == 0

@@ -15,8 +15,9 @@ from modelweld import BetaBernoulli
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.board import Board
 from modelweld.shards.dask import OnDask, fuse_on_dask
+from modelweld.shards.fit import propose
 from modelweld.shards.fuse import fuse_shards, grouped, run
-from modelweld.shards.shard import load, propose
+from modelweld.shards.shard import load
 from modelweld.studies import simulate
 
 pytestmark = [
@@ -150,7 +151,7 @@ class Killing(OnDask):
 def test_a_worker_that_is_killed_in_mid_run_is_survived(client, here, stored):
     sources, log = stored
     engine = Killing(client, sources)
-    fused = run(engine, None, "auto", seed=0, sweeps=3)
+    fused = run(engine)
     assert engine.killed not in client.run(os.getpid).values()
     read = [line.split()[0] for line in log.read_text().splitlines()]
     assert len(read) > len(sources)  # what was lost has been read again
@@ -206,7 +207,7 @@ def test_workers_that_join_late_get_their_share(here, stored, keep):
     sources, log = stored
     with cluster_of(2) as client:
         engine = Growing(client, sources, keep)
-        fused = run(engine, None, "auto", seed=0, sweeps=3)
+        fused = run(engine)
         assert fused.trace == here.trace
         assert np.array_equal(fused.atoms, here.atoms)
         assert len(client.nthreads()) == 4
@@ -237,6 +238,6 @@ def test_functions_for_map_in_pandas_give_the_merge_of_shards(shards):
     board.restore((np.concatenate(labels), [merged.family], merged.prior, None))
     assert board.objective() == pytest.approx(merged.trace[-1][1], abs=1e-6)
     assert merged.trace[-1][1] > merged.trace[0][1]
-    here = fuse_shards(shards, prior=BetaBernoulli(), sweeps=0)
+    here = fuse_shards(shards, prior=BetaBernoulli(), search="plain", sweeps=0)
     assert merged.trace[-1][1] == pytest.approx(here.objective, rel=1e-3)
     assert np.array_equal(np.sort(merged.counts), np.sort(here.counts))

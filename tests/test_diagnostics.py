@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, OutlierWarning, fuse
-from modelweld.diagnostics.merge_value import gain_of_site, gain_over_apart
+from modelweld.diagnostics.merge_value import gain_over_apart, gains_of_sites
 from modelweld.diagnostics.sites import diagnose, worth_merging
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
@@ -88,8 +88,8 @@ def test_gains_with_atoms_in_pieces_are_differences_too():
     fresh = 1000 + np.arange(len(truth))
     together, apart = objective(truth), objective(fresh)
     objective(truth)
-    assert gain_over_apart(board) == pytest.approx(together - apart)
-    gain = gain_of_site(board, leave_out(board, 3))
+    assert gain_over_apart(board, board.alone.sum()) == pytest.approx(together - apart)
+    gain = gains_of_sites(board, leave_out(board, 3))[3]
     alone = truth.copy()
     alone[board.group == 3] = fresh[board.group == 3]
     assert gain == pytest.approx(together - objective(alone))

@@ -13,6 +13,7 @@ from modelweld import InputError, LocalModel
 from modelweld.families.base import sum_by_atom
 from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import log_normaliser, slope, tilt
+from modelweld.families.math.own_concentration import even_tilts, value_and_slopes
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS
 from modelweld.inputs.stack import stack_arrays
 from modelweld.studies.metrics import adjusted_rand
@@ -242,3 +243,145 @@ def test_hyperparameters_are_checked(fields, says):
 def test_mean_of_another_dimension_is_refused():
     with pytest.raises(InputError, match="mean has 2 entries but the values have 3"):
         modelweld.fuse([np.eye(3)], Directions(mean=[1.0, 0.0]))
+
+
+def at_own_concentrations(rng, J=10, D=30):
+    """Atoms half of which sites agree on a hundred times as closely as on the others."""
+    atoms, kappa = unit(rng.normal(size=(12, D))), np.where(np.arange(12) % 2, 100.0, 10_000.0)
+    truth = [np.sort(rng.permutation(12)[:8]) for _ in range(J)]
+    return truth, [about(atoms[held], kappa[held], rng) for held in truth]
+
+
+def test_atoms_of_different_concentrations_are_found():
+    truth, sites = at_own_concentrations(np.random.default_rng(0))
+    shared, own = modelweld.fuse(sites, Directions(own=False)), modelweld.fuse(sites, Directions())
+    assert adjusted_rand(truth, own.labels) == 1.0 > adjusted_rand(truth, shared.labels)
+    assert own.family.diversity > 1.0
+    assert own.objective > shared.objective + 100
+
+
+def test_atoms_that_are_alike_have_one_concentration():
+    rng = np.random.default_rng(1)
+    atoms = unit(rng.normal(size=(10, 20)))
+    truth = [np.sort(rng.permutation(10)[:6]) for _ in range(8)]
+    fusion = modelweld.fuse([about(atoms[held], 100.0, rng) for held in truth], Directions())
+    assert adjusted_rand(truth, fusion.labels) == 1.0
+    assert fusion.family.diversity == 0.0
+    assert 70 < fusion.family.concentration < 140
+
+
+def test_a_mixture_of_equal_concentrations_is_one():
+    case, rng = CASES["sphere"], np.random.default_rng(2)
+    drawn = case.draw([3, 2, 1], rng)
+    own = replace(case.family, own=True, diversity=1e-9)
+    assert np.allclose(own.log_evidence(drawn.sums(own)), case.family.log_evidence(drawn.sums(case.family)))
+    none = replace(own, diversity=0.0)
+    assert np.allclose(none.gain(drawn.rows(none), drawn.sums(none)), own.gain(drawn.rows(own), drawn.sums(own)))
+
+
+def test_slopes_of_the_mixed_likelihood_are_its_derivatives():
+    case = CASES["own"]
+    drawn = case.draw([3, 1, 4, 2, 5], np.random.default_rng(3))
+    at = case.family.law
+    n, _, S = at.parts(drawn.sums(case.family))
+    across, D = np.einsum("kd,kd->k", S, S), S.shape[1]
+
+    def value(x):
+        there = at._replace(kappa=float(np.exp(x[0])), base=float(x[1]), diversity=float(x[2]))
+        return value_and_slopes(S @ at.mean, across, D, even_tilts(n, D), there)
+
+    x = np.array([np.log(at.kappa), at.base, at.diversity])
+    numeric = [(value(x + h)[0] - value(x - h)[0]) / 2e-5 for h in 1e-5 * np.eye(3)]
+    assert np.allclose(value(x)[1], numeric, rtol=1e-5)
+
+
+def test_few_sites_that_overlap_do_not_make_the_concentration_many_times_too_high():
+    shared, own = [], []
+    for seed in range(2):
+        rng = np.random.default_rng([21, seed])
+        atoms = unit(rng.normal(size=(12, 4)))
+        sites = [about(atoms[rng.random(12) < 0.5], 11.0, rng) for _ in range(5)]
+        for found, family in ((shared, Directions(own=False)), (own, Directions())):
+            found.append(modelweld.fuse(sites, family, search="plain").family.concentration / 11)
+    assert max(own) < 3.5
+    assert np.log(own).mean() < np.log(shared).mean()
+
+
+def signed(sites, rng):
+    """The sites' values with signs of no meaning, and these."""
+    signs = [rng.choice([-1.0, 1.0], len(site)) for site in sites]
+    return [s[:, None] * site for s, site in zip(signs, sites, strict=True)], signs
+
+
+def axes_and_sites(seed, kappa=120.0, D=12):
+    rng = np.random.default_rng(seed)
+    atoms = unit(rng.normal(size=(10, D)))
+    truth = [np.sort(rng.permutation(10)[:6]) for _ in range(8)]
+    sites, signs = signed([about(atoms[held], kappa, rng) for held in truth], rng)
+    return atoms, truth, sites, signs
+
+
+def test_values_without_signs_are_matched_and_turned():
+    atoms, truth, sites, signs = axes_and_sites(4)
+    fusion = modelweld.fuse(sites, Directions(axial=True))
+    assert adjusted_rand(truth, fusion.labels) == 1.0
+    assert adjusted_rand(truth, modelweld.fuse(sites, Directions()).labels) < 0.8
+    for held, given, found, labels in zip(truth, signs, fusion.signs, fusion.labels, strict=True):
+        turned = np.sign(np.einsum("ld,ld->l", atoms[held], fusion.atoms[labels]))
+        assert (found * given == turned).all()
+    largest = np.abs(fusion.atoms).argmax(1)
+    assert (fusion.atoms[np.arange(len(largest)), largest] > 0).all()
+
+
+def test_answers_do_not_depend_on_signs():
+    _, _, sites, _ = axes_and_sites(5, kappa=25.0)
+    fusion = modelweld.fuse(sites, Directions(axial=True))
+    other = modelweld.fuse(signed(sites, np.random.default_rng(0))[0], Directions(axial=True))
+    assert [x.tolist() for x in fusion.labels] == [x.tolist() for x in other.labels]
+    assert np.array_equal(fusion.atoms, other.atoms)
+    assert fusion.objective == other.objective
+
+
+def test_objective_of_axial_values_rises_step_by_step():
+    _, _, sites, _ = axes_and_sites(6, kappa=15.0)
+    fusion = modelweld.fuse(sites, Directions(axial=True))
+    assert (np.diff(fusion.history) > -1e-6).all()
+
+
+def test_signs_of_values_that_have_them_are_ones():
+    _, _, sites, _ = axes_and_sites(7)
+    assert all((s == 1).all() for s in modelweld.fuse(sites, Directions()).signs)
+
+
+def test_axial_sites_are_added_removed_and_saved(tmp_path):
+    _, truth, sites, _ = axes_and_sites(8)
+    fusion = modelweld.fuse(sites[:7], Directions(axial=True)).add(sites[7])
+    assert adjusted_rand(truth, fusion.labels) == 1.0
+    fusion.save(tmp_path / "axial.safetensors")
+    loaded = modelweld.load(tmp_path / "axial.safetensors")
+    assert all(map(np.array_equal, loaded.signs, fusion.signs))
+    assert min(c.min() for c in fusion.confidence(how="conditional")) > 0.9
+    fewer = fusion.remove(0)
+    assert adjusted_rand(truth[1:], fewer.labels) == 1.0
+    slim = fusion.slim()
+    assert np.allclose(np.abs(slim.atoms), np.abs(fusion.atoms))
+
+
+@pytest.mark.slow
+def test_axial_atoms_are_drawn_one_way_round():
+    fusion = modelweld.fuse(axes_and_sites(8)[2][:4], Directions(axial=True))
+    where = fusion.atom_intervals()
+    assert ((where.low <= fusion.atoms) & (fusion.atoms <= where.high)).mean() > 0.98
+    assert (where.high - where.low).max() < 0.5  # no atom is one way round here and the other there
+    assert abs(np.median(fusion.drawn().K) - fusion.K) <= 1
+
+
+def test_three_sites_do_not_tell_whether_atoms_differ():
+    rng = np.random.default_rng(7)
+    atoms = unit(rng.normal(size=(15, 16)))
+    sites = [about(np.concatenate([atoms, unit(rng.normal(size=(15, 16)))]), 200.0, rng) for _ in range(4)]
+    assert modelweld.fuse(sites[:3], Directions()).family.diversity == 0.0
+    case = CASES["own"]
+    few, enough = (case.draw([n] * 40, np.random.default_rng(1)) for n in (3, 4))
+    taught = [replace(case.family, diversity=0.5).update(drawn.sums(case.family)) for drawn in (few, enough)]
+    assert taught[0].diversity == 0.5 != taught[1].diversity

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import modelweld
+from modelweld import fuse
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"^# needs the extra (\w+)$", re.MULTILINE)
@@ -60,6 +61,23 @@ def test_blocks_without_extras_run():
 def test_blocks_that_need_an_extra_run(i):
     pytest.importorskip(needed(BLOCKS[i]))
     ran(i)
+
+
+def test_the_guide_to_directions_runs():
+    text = (Path(__file__).parents[1] / "docs" / "directions.md").read_text(encoding="utf-8")
+    names = {}
+    for i, block in enumerate(BLOCK.findall(text)):
+        exec(compile(block, f"docs/directions.md, block {i}", "exec"), names)
+    assert names["fusion"].K == 3
+    assert names["features_of_all"].K == 5
+    subject = type(
+        "ModKMeans", (), {"cluster_centers_": names["loadings"], "info": {"ch_names": [f"E{i}" for i in range(12)]}}
+    )
+    maps = fuse([names["microstates"](subject, "a"), names["microstates"](subject, "b")], twins="independent")
+    assert maps.K == 3
+    assert maps.models[0].coordinates["feature"][0] == "E0"
+    one, other = (names["aligned"][j][names["fusion"].labels[j].argsort()] for j in (0, 1))
+    assert ((one * other).sum(1) > 0.9).all()
 
 
 def test_the_guide_to_models_runs():

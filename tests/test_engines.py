@@ -11,10 +11,14 @@ from modelweld.families.math import predictive
 from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.families.math.standard_errors import VaryingNoise
 from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.matching import search
 from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
+from modelweld.matching.compiled.layout import workspace
+from modelweld.matching.compiled.pairs import paths_of_pairs, worthwhile_pairs
+from modelweld.matching.compiled.scores import exact_scores, weigh
 from modelweld.matching.compiled.settle import find_bounds
 from modelweld.matching.compiled.settle import settled as is_settled
 from modelweld.matching.moves import rematch
@@ -57,6 +61,49 @@ def test_same_answer_with_groups_longer_than_a_block():
     plain, compiled = (modelweld.fuse(data.values, engine=e, search="plain") for e in ("numpy", "compiled"))
     assert np.array_equal(plain.matching.stacked_labels, compiled.matching.stacked_labels)
     assert plain.objective == pytest.approx(compiled.objective)
+
+
+@pytest.mark.parametrize(("D", "noise"), [(2, 0.01), (6, 0.5)])
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+def test_same_answer_where_thousands_of_pairs_are_worth_a_look(D, noise, shape):
+    # atoms overlap: values want the same ones, and groups longer than a block are assigned by pairs
+    rng = np.random.default_rng(D)
+    atoms = rng.normal(size=(450, D))
+    held = [rng.permutation(450)[:300] for _ in range(3)]
+    sites = [atoms[own] + noise * rng.normal(size=(300, D)) for own in held]
+    plain, compiled = (
+        modelweld.fuse(sites, Gaussian(shape=shape), engine=e, search="plain") for e in ("numpy", "compiled")
+    )
+    assert np.array_equal(plain.matching.stacked_labels, compiled.matching.stacked_labels)
+    assert plain.objective == pytest.approx(compiled.objective)
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.3])
+def test_pairs_are_those_above_zero_unless_they_are_many(noise):
+    # few where atoms lie apart, a whole table where all overlap
+    rng = np.random.default_rng(1)
+    atoms = rng.normal(size=(300, 2))
+    sites = [atoms + noise * rng.normal(size=(300, 2)) for _ in range(3)]
+    board = boards(sites, Gaussian(mean=0.0, noise=noise**2, spread=1.0), BetaBernoulli())
+    board.sweep(np.arange(2))
+    tables, used, Y = board._tables(), board.used, sites[2] - board.origin
+    weigh(np.arange(used), board.atoms, tables)
+    work = workspace(board.atoms.weights.shape[1], 256, used)
+    first, columns, scores = worthwhile_pairs(Y, used, board.atoms, tables, work)
+    table = exact_scores(Y, used, board.atoms, tables, new_scores(Y, tables))
+    if (table > 0).mean() > 0.125:
+        assert first[0] == -1
+    else:
+        i, k = np.nonzero(table > 0)
+        assert np.array_equal(np.repeat(np.arange(300), np.diff(first)), i)
+        assert np.array_equal(columns, k)
+        assert np.allclose(scores, table[i, k])
+    assert ((table > 0).mean() > 0.125) == (noise > 0.1)
+
+
+def new_scores(Y, tables):
+    off = (Y - tables.mean) * tables.unit
+    return tables.constant[0] - 0.5 * (off * off * tables.inverse[0]).sum(1)
 
 
 def boards(sites, family, prior):
@@ -179,6 +226,20 @@ def test_augmenting_paths_are_optimal(L, K, seed, charge):
 
 
 @settings(max_examples=300, deadline=None)
+@given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 2**32 - 1))
+def test_paths_along_pairs_are_optimal(L, K, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-3, 4, (L, K)).astype(float) if seed % 2 else rng.normal(0, 2, (L, K))
+    rows, columns = np.nonzero(scores > 0)
+    first, choice = np.searchsorted(rows, np.arange(L + 1)), np.empty(L, dtype=np.int64)
+    paths_of_pairs(first, columns, scores[rows, columns], K, choice)
+    taken = choice[choice != NEW]
+    assert len(set(taken.tolist())) == len(taken)
+    best, free = best_assignment(scores, np.zeros(L), L), np.zeros(L)
+    assert assignment_score(scores, choice, free) == pytest.approx(assignment_score(scores, best, free))
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 7), st.integers(0, 2**32 - 1), st.sampled_from(["none", "log"]))
 def test_distinct_best_is_optimal_where_it_says_so(L, K, seed, charge):
     rng = np.random.default_rng(seed)
@@ -223,3 +284,34 @@ def test_the_likelihood_with_standard_errors_is_the_same_when_compiled(shape, mo
     assert (quick, quick_by_trust) == pytest.approx((value, by_trust), rel=1e-10)
     for one, other in zip(quick_slopes, slopes, strict=True):
         assert one == pytest.approx(other, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("noise", [0.5, 1.5, 3.0])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_one_site_more_changes_the_engine_and_not_the_answer(noise, seed, monkeypatch):
+    """Either side of the size from which jobs are compiled: noise up to half the deviation of atoms."""
+    sites = simulate.sparse(15, 14, 8, noise, 7.0, 1, 1, seed=seed).values
+    found = []
+    for limit in (1, 10**12):
+        monkeypatch.setattr(search, "COMPILED_FROM", limit)
+        found.append(modelweld.fuse(sites))
+    assert [fusion.matching.engine for fusion in found] == ["compiled", "numpy"]
+    assert np.array_equal(found[0].matching.stacked_labels, found[1].matching.stacked_labels)
+    assert found[0].objective == pytest.approx(found[1].objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("D", [1, 2])
+@pytest.mark.parametrize("shape", ["scalar", "diagonal"])
+def test_sweeps_read_no_memory_that_nobody_wrote(D, shape):
+    """What stands in slots before they are used makes no difference, not even if it is no number."""
+    rng = np.random.default_rng(0)
+    atoms = 7 * rng.standard_normal((12, D))
+    values = [atoms[rng.permutation(12)[:8]] + rng.standard_normal((8, D)) for _ in range(6)]
+    stack, _ = pack(Stack(np.concatenate(values), offsets_of([8] * 6)))
+    found = []
+    for garbage in (0.0, np.nan):
+        board = CompiledBoard(stack, Gaussian(shape=shape).starts(stack)[0], BetaBernoulli())
+        for slots in (board.atoms.sums, board.atoms.weights, board.atoms.constants, board.atoms.curvature):
+            slots[:] = garbage
+        found.append([board.sweep(np.arange(6)), board.sweep(np.arange(6)), board.labels.tolist()])
+    assert found[0] == found[1]

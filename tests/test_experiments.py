@@ -9,12 +9,14 @@ import pytest
 
 from programs import printed_apart, printed_by
 
+pytestmark = pytest.mark.slow
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
 def test_strength(tmp_path):
     printed_apart(EXPERIMENTS / "strength/run.py", "--smoke", "--out", tmp_path)
     results = json.loads((tmp_path / "results.json").read_text())
+    assert results.pop("provenance").keys() == {"commit", "date", "versions", "settings"}
     assert list(results) == ["tiny_sparse", "tiny_mixtures"]
     assert results["tiny_sparse"]["ours"]["ari"] == [1.0, None]
     tables = (tmp_path / "tables.md").read_text()
@@ -27,7 +29,7 @@ def test_strength(tmp_path):
 
 def test_real_sets(tmp_path):
     printed_by(EXPERIMENTS / "strength/real.py", "--smoke", "--out", tmp_path)
-    (methods,) = json.loads((tmp_path / "real.json").read_text()).values()
+    _, methods = json.loads((tmp_path / "real.json").read_text()).values()
     assert all(np.isfinite(row["ours"]) for rows in methods.values() for row in rows)
     assert all(f"| digits | {method} |" in (tmp_path / "real.md").read_text() for method in methods)
 
@@ -40,6 +42,17 @@ def test_guard():
 def test_mixtures(tmp_path):
     printed = printed_by(EXPERIMENTS / "mixtures/run.py", "--smoke", folder=tmp_path)
     assert "density" in printed
+
+
+def test_directions(tmp_path):
+    printed_by(EXPERIMENTS / "directions/run.py", "--smoke", "--out", tmp_path)
+    studies = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
+    assert sorted(studies) == ["concentrations", "huge", "large", "maps", "signatures", "topics"]
+    assert all(record["rows"][0]["method"].startswith("fuse(sites, Directions(") for record in studies.values())
+    assert all(record["versions"]["commit"] for record in studies.values())
+    assert all(row["same"] for row in studies["large"]["rows"] if "same" in row)
+    maps = {row["method"]: row["ari"] for row in studies["maps"]["rows"]}
+    assert maps["fuse(sites, Directions(axial=True))"] > maps["one concentration, as before"]
 
 
 def test_right(tmp_path):
@@ -96,6 +109,33 @@ def test_mutated_files(tmp_path):
     assert "540 inputs, 0 faults" in printed
 
 
+@pytest.mark.parametrize(
+    ("commit", "first_seed", "tried"),
+    [("abc", 5, 70), ("abd", 5, None), ("abc", 6, None), ("abc with changes", 5, None)],
+)
+def test_records_are_taken_up_by_the_same_library_alone(monkeypatch, tmp_path, commit, first_seed, tried):
+    monkeypatch.syspath_prepend(EXPERIMENTS)
+    monkeypatch.syspath_prepend(EXPERIMENTS / "hostile")
+    import kept
+
+    path = tmp_path / "record.json"
+    monkeypatch.setattr(kept, "versions", lambda package: {"commit": commit})
+    kept.keep(path, {"versions": {"commit": "abc"}, "first_seed": 5, "tried": 70})
+    assert kept.begun(path, first_seed=first_seed).get("tried") == tried
+    assert [path] == list(tmp_path.iterdir())
+
+
+def test_what_docs_say_of_bad_sites_is_in_the_record():
+    folders = ("hostile/poisoning", "hostile/poisoning50")
+    record = [
+        line for name in folders for line in (EXPERIMENTS / name / "tables.md").read_text(encoding="utf-8").splitlines()
+    ]
+    doc = (EXPERIMENTS.parent / "docs/poisoning.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in doc if "| 1.000 0." in line]
+    assert len(rows) == 32
+    assert set(rows) <= set(record)
+
+
 def test_poisoning(tmp_path):
     printed_by(EXPERIMENTS / "hostile/poison.py", "--smoke", "--out", tmp_path)
     record = json.loads((tmp_path / "results.json").read_text())
@@ -115,6 +155,35 @@ def test_membership(tmp_path):
 
 
 SMALL_AND_ALLOWED = ("mixture, a component for 6 rows", "the same, as export allows it")
+
+
+def test_time(tmp_path):
+    printed_by(EXPERIMENTS / "time/run.py", "--smoke", "--out", tmp_path)
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert record["versions"]["commit"]
+    for rows in record["cells"].values():
+        assert rows[0]["fuse(groups, times=times)"]["ari"] == 1.0
+        assert rows[0]["fuse(groups, times=times)"]["rise"] > -0.01
+    assert all(len(table["rows"]) for table in record["tables"])
+
+
+def test_clusters_of_countries(tmp_path):
+    printed_by(EXPERIMENTS / "time/countries.py", "--smoke", "--out", tmp_path)
+    [[found]] = json.loads((tmp_path / "results.json").read_text())["cells"].values()
+    best = found["by members (ceiling)"]["kept"]
+    assert all(0.5 < row["kept"] <= best + 1e-9 for row in found.values())
+
+
+def test_many_weeks(tmp_path):
+    printed_by(EXPERIMENTS / "time/large.py", "--smoke", "--out", tmp_path)
+    cells = json.loads((tmp_path / "results.json").read_text())["cells"]
+    assert all(cell["fuse(groups, times=times)"]["ari"] > 0.99 for cell in cells.values())
+
+
+def test_planned_topics(tmp_path):
+    printed = printed_by(EXPERIMENTS / "planned_topics/run.py", "--smoke", "--out", tmp_path)
+    assert "| fuse(models) |" in printed
+    assert json.loads((tmp_path / "results.json").read_text())["provenance"]["settings"]["seeds"] == [0, 1]
 
 
 def test_units():
@@ -163,6 +232,6 @@ def test_hostile_files_of_a_megabyte():
 def test_soak(tmp_path):
     printed_by(EXPERIMENTS / "hostile/soak.py", "--smoke", "--out", tmp_path / "soak.json")
     record = json.loads((tmp_path / "soak.json").read_text())
-    assert record["fused"] == 24 == sum(record["fused by family"].values())
-    assert [row["law"] for row in record["rows"]][:3] == ["fuse", "engines", "order"]
-    assert record["faults"] == 0
+    assert record["fused"] == 24 == sum(record["families"].values())
+    assert list(record["laws"])[:3] == ["fuse", "engines", "order"]
+    assert record["faults"] == []

@@ -291,3 +291,15 @@ def test_a_number_beyond_all_numbers_is_refused():
     fresh = answered(plain("south"), plain("east"))
     assert not fresh.accept("north", changed)
     assert "too large" in fresh.refused["north"]
+
+
+def test_whatever_a_sender_calls_himself_logs_stay_readable():
+    answers = answered(*map(site, NAMES))
+    for name in ("a\x1b[2J\nb", "x" * 100_000):
+        assert not answers.accept(name, b"what is this")
+    answers.fused()
+    answers.accept("c\x07", b"late")
+    text = str(answers) + "".join(json.dumps(answers.told(), ensure_ascii=False))
+    assert text.isprintable()
+    assert len(text) < 2_000
+    assert "a\\x1b[2J\\nb (it is no safetensors file" in text

@@ -19,7 +19,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import adapted
 import modelweld
 from cases import collected
-from modelweld import BetaBernoulli, InputError, LocalModel, Spectrum, fuse
+from modelweld import BetaBernoulli, InputError, Lives, LocalModel, Spectrum, fuse
 from modelweld.files import load, read_any, read_sites, save
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.schema import check, schema, violation
@@ -27,10 +27,12 @@ from modelweld.inputs.alignment import check_units
 from modelweld.inputs.local_model import OutOfRangeError
 from modelweld.kinds import hows, kind_of
 from modelweld.kinds.class_table import class_table
+from modelweld.kinds.components import components
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network
 from modelweld.kinds.sparse_gp import sparse_gp
+from modelweld.kinds.topic_vectors import topic_vectors
 from modelweld.kinds.topics import topics
 from modelweld.studies.baselines import kmeans_matching
 
@@ -93,6 +95,17 @@ def models_of(seed):
         ),
         "class-table": class_table(
             means[:2], means[:2] ** 2, np.array([9.0, 7.0]), ["x", "y"], facts={"labels": {"x": 1, "y": 2}}
+        ),
+        "components": components(
+            np.diag([9.0, 3.0]) @ np.array([[1.0, 1e-3 * seed], [-1e-3 * seed, 1.0]]),
+            mean=means[0],
+            noise=[0.5, 0.5],
+            features=features,
+            rows=40,
+            orthogonal=True,
+        ),
+        "topic-vectors": topic_vectors(
+            rng.normal(size=(3, 4)), [9, 8, 7], rng.gamma(1.0, 3.0, (3, 2)), ["a", "naïve"], labels=["x", "y", "z"]
         ),
         "none": LocalModel({"v": np.zeros((0, 3))}, {"v": ("atom", None)}, variance={"v": 0.25}, weight={"v": 2.0}),
         "odd": LocalModel(
@@ -161,7 +174,7 @@ def test_models_of_every_library_travel(case, path):
     assert np.array_equal(case.answers(write(load(path)), X), case.answers(write(local), X))
 
 
-@pytest.mark.parametrize("kind", ["mixture", "hmm", "network", "topics", "sparse-gp"])
+@pytest.mark.parametrize("kind", ["mixture", "hmm", "network", "topics", "sparse-gp", "components", "topic-vectors"])
 def test_fused_models_travel(kind, path):
     fusion = fuse([by_kind(seed)[kind] for seed in range(3)])
     for how in hows()[kind]:
@@ -1226,7 +1239,7 @@ def test_every_family_of_the_package_is_in_the_table():
     public = {name: getattr(modelweld, name) for name in modelweld.__all__}
     families = {name: x for name, x in public.items() if isinstance(x, type) and issubclass(x, modelweld.Family)}
     assert {**FAMILIES, "Family": modelweld.Family} == families
-    assert set(PRIORS) == {type(p).__name__ for p in (BetaBernoulli(), Spectrum())}
+    assert set(PRIORS) == {type(p).__name__ for p in (BetaBernoulli(), Spectrum(), Lives())}
 
 
 def test_families_of_ones_own_cannot_be_saved(path):

@@ -1,9 +1,11 @@
 """Fusions that load can answer: what their families do not take, or cannot divide by, is refused by name."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, InputError, Rates, fuse
+from modelweld import Gaussian, InputError, NormalGamma, Rates, fuse, load
 from modelweld.files.fusion_checks import check_answers
 
 
@@ -25,3 +27,26 @@ def test_what_cannot_be_divided_by_is_no_hyperparameter(number):
     with pytest.raises(InputError, match="noise"):
         Gaussian(noise=number)
     assert Gaussian(noise=1e-300).noise == 1e-300
+
+
+@pytest.mark.parametrize(("frame", "fine"), [([[1.0, 0.5], [0.0, 2.0]], True), ([[1.0, 2.0], [2.0, 4.0]], False)])
+def test_a_frame_without_inverse_is_no_frame(frame, fine):
+    """It was refused by the last net alone, as a fault of ours."""
+    sites = [np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)]
+    fusion = fuse(sites, Gaussian(shape="full"))
+    matching = fusion.matching
+    families = {key: replace(family, frame=np.array(frame)) for key, family in matching.families.items()}
+    turned = {"atom": replace(matching, families=families)}
+    if fine:
+        check_answers(sites, turned)
+    else:
+        with pytest.raises(InputError, match="is not one of what the sites sent"):
+            check_answers(sites, turned)
+
+
+def test_a_slim_fusion_of_values_of_another_width_does_not_fit_together(tmp_path):
+    slim = fuse([np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)], NormalGamma()).slim()
+    wider = {name: np.zeros((0, 7)) for name in slim.pattern.arrays}
+    path = replace(slim, pattern=slim.pattern.with_(arrays=wider)).save(tmp_path / "slim.safetensors")
+    with pytest.raises(InputError, match="its parts do not fit together"):
+        load(path)

@@ -10,7 +10,7 @@ from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
 from modelweld.posterior import compiled_beliefs as hyper
-from modelweld.posterior import confidence, joint
+from modelweld.posterior import confidence, joint, walks
 from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
 from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
 from modelweld.posterior.confidence import affordable_draws
@@ -67,6 +67,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_geweke_of_the_moves_of_values(case):
     """Draws of (hyperparameters, values) by alternating moves with fresh values have the prior's law.
@@ -128,6 +129,7 @@ def believed_shape():
     return list(zip(log.mean(1), log.std(1), strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("junk", [0.0, 0.4])
 def test_geweke_of_the_moves_of_the_prior(junk):
     """Supports drawn from the spectrum, its parameters from their moves: the parameters have their prior's law."""
@@ -233,15 +235,16 @@ def test_how_confidences_are_computed_is_said():
         fusion.confidence(how="guessed")
 
 
-def test_other_families_have_conditional_confidences():
+def test_what_is_fixed_has_conditional_confidences():
     rng = np.random.default_rng(0)
     atoms = rng.dirichlet(np.ones(6), 3)
-    fusion = modelweld.fuse([rng.multinomial(200, atoms).astype(float) for _ in range(4)], modelweld.Counts())
+    sites = [rng.multinomial(200, atoms).astype(float) for _ in range(4)]
+    fusion = modelweld.fuse(sites, modelweld.Counts(between=500.0, base=1.0, learning="nothing"))
     assert fusion.confidence().how == "conditional"
-    with pytest.raises(InputError, match="one array of Gaussian values"):
+    with pytest.raises(InputError, match="they are fixed, or no family"):
         fusion.confidence(how="drawn")
     with pytest.raises(InputError, match="one array of Gaussian values"):
-        fusion.new_site()
+        modelweld.fuse(sites, modelweld.Counts()).new_site()
 
 
 def test_more_work_than_seconds_is_conditional(monkeypatch):
@@ -253,6 +256,7 @@ def test_more_work_than_seconds_is_conditional(monkeypatch):
     assert affordable_draws(board) in (59, 60)
     monkeypatch.setattr(confidence, "MOST_WORK", 40 * sweeps)
     assert affordable_draws(board) == 0
+    monkeypatch.setattr(walks, "MOST_WALKED", 0)
     assert fusion.confidence().how == "conditional"
 
 
@@ -338,6 +342,7 @@ def slow_sites():
     return sites
 
 
+@pytest.mark.slow
 def test_chains_that_disagree_go_on_and_those_that_stick_are_heated(monkeypatch):
     """From the fit and from all values alone chains disagree at first; run longer or heated they draw from one law."""
     fusion = modelweld.fuse(slow_sites())

@@ -7,9 +7,9 @@ import pytest
 
 from modelweld import LocalModel, load
 from modelweld.files import save
-from test_cli import run, sites
+from test_cli import sites
 
-__all__ = ["run", "sites"]  # fixtures
+__all__ = ["sites"]  # a fixture
 
 AXES = {"v": ("atom", None)}
 

@@ -39,6 +39,30 @@ def test_the_border_names_rule_and_fact(arguments, says):
         LocalModel(*arguments, site="north")
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"weight": 3}, r"weight must be a dict of .*weight=\{'means': 3\}; found 3"),
+        ({"variance": 0.5}, "variance must be a dict.*found 0.5"),
+        ({"weight": [1.0, 2.0]}, "weight must be a dict.*found a list"),
+        ({"riding": "counts"}, r"riding must be a list of .*\['counts'\]; found 'counts'"),
+        ({"partial": 2}, "partial must be a list.*found 2"),
+        ({"coordinates": ["age"]}, "coordinates must be a dict.*found a list"),
+        ({"coordinates": {"feature": 3}}, "coordinates of 'feature' must be a list.*found 3"),
+        ({"facts": 3}, "facts must be a dict.*found 3"),
+        ({"site": 5}, "site must be a word; found 5"),
+        ({"kind": None}, "kind must be a word; found None"),
+        ({"arrays": [[1.0, 2.0]]}, "arrays must be a dict.*found a list"),
+        ({"arrays": {1: [[1.0]]}}, "keys of arrays must be words.*found 1"),
+        ({"axes": ("atom", None)}, "axes must be a dict.*found a tuple"),
+        ({"axes": {"v": "atom"}}, "axes of 'v' must be a list.*found 'atom'"),
+    ],
+)
+def test_a_field_of_another_type_is_refused_with_how_it_is_written(given, says):
+    with pytest.raises(InputError, match=says):
+        LocalModel(**{"arrays": {"v": np.eye(2)}, "axes": AXES, **given})
+
+
 def test_local_models_give_what_plain_arrays_give():
     rng = np.random.default_rng(0)
     arrays = [rng.normal(0, 5, (4, 3)) for _ in range(5)]

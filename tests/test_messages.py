@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.cluster import KMeans
-from sklearn.decomposition import PCA, LatentDirichletAllocation
+from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.mixture import GaussianMixture
@@ -73,7 +73,6 @@ def test_vocabularies_without_names():
     [
         (LogisticRegression(), "average coefficients by their precision, or let the sites' predictions vote"),
         (RandomForestClassifier(2), "let the sites' predictions vote"),
-        (PCA(1), "add up the sites' covariances"),
     ],
     ids=lambda given: type(given).__name__,
 )

@@ -202,6 +202,7 @@ def digits():
     return [(X[site == j], y[site == j]) for j in range(5)], (X[1300:], y[1300:])
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("how", ["refit", "polish"])
 @pytest.mark.parametrize("hidden", [(20,), (20, 15)])
@@ -355,10 +356,13 @@ def test_networks_of_two_libraries_fuse_in_one_call(rng):
     assert type(fusion.model(like="Sequential")).__name__ == "Sequential"
 
 
+@pytest.mark.slow
 def test_the_experiment_runs(tmp_path):
     script = Path(__file__).parents[1] / "experiments" / "networks" / "run.py"
     printed_by(script, "--smoke", "--out", tmp_path)
-    for entry in json.loads((tmp_path / "results.json").read_text()).values():
+    record = json.loads((tmp_path / "results.json").read_text())
+    assert record.pop("provenance")["settings"]["seeds"]
+    for entry in record.values():
         methods = entry["methods"]
         assert methods["ours, refit"]["units"] <= methods["class-weighted logit ensemble"]["units"]
         assert all(0 <= row["accuracy"] <= 1 for row in methods.values())

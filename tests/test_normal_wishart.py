@@ -8,7 +8,7 @@ import modelweld
 from cases.normal_wishart import CASES
 from cases.scatter import inverse_wishart, scattered
 from modelweld import LocalModel
-from modelweld.errors import InputError
+from modelweld.errors import InputError, TwinWarning
 from modelweld.families.wishart.normal_wishart import NormalWishart
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.studies.metrics import adjusted_rand
@@ -77,6 +77,17 @@ def test_values_in_one_direction_do_not_make_it_unbounded():
     fusion = modelweld.fuse([line, line, line], NormalWishart(), twins="independent")
     assert np.isfinite(fusion.objective)
     assert fusion.K == 5
+
+
+def test_a_scale_whose_determinant_is_rounding_is_not_learned():
+    """Three values in four dimensions: the search found 24,000 nats of rounding, and a scale of no definite sign."""
+    north, south = np.array([[-2.0, 2, 5, -2], [4, -5, -3, -1]]), np.array([[0.0, 3, 4, 0]])
+    fusion = modelweld.fuse([north, south], NormalWishart())
+    with pytest.warns(TwinWarning):
+        larger = fusion.add(north, site="guest")
+    assert np.isfinite(larger.objective)
+    (family,) = larger.matching.families.values()
+    assert np.linalg.matrix_rank(family.scale, hermitian=True) == 4
 
 
 def test_covariance_of_an_atom_is_its_values(rng):

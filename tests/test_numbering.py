@@ -16,7 +16,6 @@ from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import densest
 from modelweld.kinds.mixture_components import merge_components
 from modelweld.kinds.mixture_numbering import warn_of_moved
-from test_cli import run as run
 
 RNG = np.random.default_rng(5)
 CENTRES = RNG.normal(0, 15, (5, 3))

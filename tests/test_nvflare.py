@@ -11,7 +11,7 @@ import pytest
 import modelweld
 from modelweld.errors import InputError
 from modelweld.federate import Answers, packed
-from nvflare_site import MEANS, train
+from nvflare_site import MEANS, SILENCE, train
 
 pytestmark = pytest.mark.nvflare
 
@@ -36,10 +36,10 @@ def run(nvflare, tmp_path):
     """Runs a round in the simulator; gives the server's folder."""
     from nvflare.recipe import SimEnv
 
-    def ran(clients, **options):
+    def ran(clients, timeout=TIMEOUT, **options):
         for _ in range(ATTEMPTS):
             shutil.rmtree(tmp_path / "fuse", ignore_errors=True)
-            recipe = nvflare.FuseRecipe(train_script=str(SCRIPT), train_args=str(tmp_path), timeout=TIMEOUT, **options)
+            recipe = nvflare.FuseRecipe(train_script=str(SCRIPT), train_args=str(tmp_path), timeout=timeout, **options)
             failed = None
             try:
                 recipe.execute(SimEnv(clients=clients, workspace_root=str(tmp_path)))
@@ -55,7 +55,7 @@ def run(nvflare, tmp_path):
 
 
 def test_a_round_gives_the_bits_of_fuse_and_names_who_is_not_in_it(nvflare, run, tmp_path):
-    clients = [*MEANS, "failing", "hostile", "broken"]
+    clients = [*MEANS, "failing", "hostile", "impostor", "babbling", "broken"]
     server = run(clients, sites=[*MEANS, "absent"], minimum=3, seed=4)
     expected = modelweld.fuse([train(site).with_(site=site) for site in sorted(MEANS)], seed=4)
     fusion = modelweld.load(server / nvflare.FUSION)
@@ -67,9 +67,11 @@ def test_a_round_gives_the_bits_of_fuse_and_names_who_is_not_in_it(nvflare, run,
     told = json.loads((server / nvflare.ROUND).read_text())
     assert told["answered"] == fusion.sites
     assert told["missing"] == ["absent"]
-    assert sorted(told["refused"]) == ["broken", "failing", "hostile"]
+    assert sorted(told["refused"]) == ["babbling", "broken", "failing", "hostile", "impostor"]
     assert "RuntimeError" in told["refused"]["failing"]
     assert "finite" in told["refused"]["hostile"]
+    assert "calls itself 'north'" in told["refused"]["impostor"]
+    assert "safetensors" in told["refused"]["babbling"]
     assert "<html" in (server / nvflare.REPORT).read_text()
 
     # every site that waits for it gets the fused model, and nothing of any one site's
@@ -84,6 +86,14 @@ def test_a_round_gives_the_bits_of_fuse_and_names_who_is_not_in_it(nvflare, run,
     assert "alice" in own
     kept = [path for path in (tmp_path / "fuse" / "server").rglob("*") if path.is_file()]
     assert not [path for path in kept if path.suffix != ".py" and b"alice" in path.read_bytes()]
+
+
+def test_a_site_that_says_nothing_is_not_waited_for(nvflare, run, tmp_path):
+    """It is named, also where its answer comes in the end, and the others have been fused by then."""
+    server = run(["north", "south", "silent"], timeout=SILENCE // 2)
+    told = json.loads((server / nvflare.ROUND).read_text())
+    assert told["answered"] == modelweld.load(server / nvflare.FUSION).sites == ["north", "south"]
+    assert "silent" in [*told["missing"], *told["late"]]
 
 
 def test_too_few_sites_end_the_job_and_are_named(nvflare, run, tmp_path):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.report.plot import SURE, Plot
+from modelweld.posterior.confidence import SURE
+from modelweld.report.plot import Plot
 from modelweld.studies.baselines import kmeans_matching
 from modelweld.studies.simulate import over_segmented, poisoned
 

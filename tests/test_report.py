@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import modelweld
+from modelweld import Counts, Directions, Gaussian, NormalGamma, NormalWishart, Proportions, Rates
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
@@ -283,6 +284,7 @@ def test_features_have_their_names_in_warnings():
         modelweld.fuse(sites)
 
 
+@pytest.mark.slow
 def test_numbers_have_separators_in_the_verdict():
     drawn = sparse(40, 60, 3, 0.05, 9.0, 1.0, 1.0, seed=0)
     found = numbers_of(modelweld.fuse(drawn.values))
@@ -305,6 +307,34 @@ def test_a_fusion_that_matched_nothing_has_a_page_of_classes(tmp_path):
     assert "<script" not in page
 
 
+@pytest.mark.parametrize(
+    "family",
+    [None, Gaussian(shape="full"), NormalGamma(), NormalWishart(), Rates(), Proportions(), Counts(), Directions()],
+    ids=lambda family: type(family).__name__,
+)
+def test_every_family_has_a_page(tmp_path, family):
+    """A NormalGamma's had none: its `shape` is numbers, a Gaussian's a word."""
+    rng = np.random.default_rng(0)
+    sites = [np.abs(rng.normal([[1, 9], [9, 2], [30, 30]], 0.3)) for _ in range(3)]
+    if isinstance(family, Proportions):
+        sites = [s / 50 for s in sites]
+    if isinstance(family, Counts):
+        sites = [np.round(s * 10) for s in sites]
+    if isinstance(family, Directions):
+        sites = [s / np.linalg.norm(s, axis=1, keepdims=True) for s in sites]
+    fusion = modelweld.fuse(sites, family)
+    assert type(fusion.matching.families["values"]).__name__ in page_of(numbers_of(fusion, draws=False))
+
+
+def test_a_family_that_does_not_draw_its_atoms_has_a_page_without_intervals():
+    """It had none: the page asked for intervals, which are refused."""
+    sites = [np.array([[0.0, 1.0], [9.0, 8.0]]) + np.array([[0.1, 0.2], [0.3, 0.1]]) * j for j in range(3)]
+    fusion = modelweld.fuse(sites, NormalWishart())
+    with pytest.raises(modelweld.InputError, match="does not say how an atom scatters"):
+        fusion.atom_intervals()
+    assert "NormalWishart" in page_of(numbers_of(fusion))
+
+
 def test_the_same_fusion_gives_the_same_page():
     assert page_of(numbers_of(plain())) == page_of(numbers_of(plain()))
 
@@ -313,6 +343,14 @@ def test_a_file_is_written(tmp_path):
     fusion = plain()
     path = write_report(fusion, tmp_path / "report.html", title="Ours")
     assert path.read_text(encoding="utf-8") == page_of(numbers_of(fusion), "Ours")
+
+
+@pytest.mark.parametrize("name", ["page.png", "page.safetensors"])
+def test_a_page_is_called_what_it_is(tmp_path, name):
+    with pytest.raises(modelweld.InputError, match=r"Call it 'page\.html'"):
+        plain().report(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    assert plain().report(tmp_path / "page", draws=False).exists()
 
 
 def test_what_is_too_large_is_left_out_and_said(monkeypatch):

@@ -63,6 +63,7 @@ def atoms_move(chain):
     chain.redraw_atoms(*chain.two_values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("move", "copies"),
     [(group_move, None), (atoms_move, None), (pieces_move, Pieces(0.3)), (atoms_move, Pieces(0.3))],
@@ -87,6 +88,7 @@ def test_every_move_is_in_detailed_balance(problem, move, copies):
     assert statistic < freedom + 4 * np.sqrt(2 * freedom)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "copies"), [("two, one, two", None), ("three of two", None), ("two, one, two", Pieces(0.3))]
 )

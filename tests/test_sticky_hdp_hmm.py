@@ -322,6 +322,25 @@ def test_frames_count_less_where_they_swing(seed):
     assert adjusted_rand(path, tempered.predict(X, lengths)) > adjusted_rand(path, plain.predict(X, lengths))
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_glance_is_enough_for_zeta(seed, monkeypatch):
+    X, _, lengths = oscillators(seed)
+    steps = {}
+
+    def zeta(name, pilot):
+        def noted(course, gain):
+            pilot(course, gain)
+            steps[name] = len(course.history)
+
+        monkeypatch.setattr(Course, "glance", noted)
+        return quiet(StickyHDPHMM(20, zeta="auto", max_iter=1, random_state=0), X, lengths).zeta_
+
+    glance = zeta("glance", Course.glance)
+    whole = zeta("whole", lambda course, gain: Course.run(course, 200, gain / 100))
+    assert glance == pytest.approx(whole, rel=0.15)  # another round of merges moves it as much
+    assert steps["glance"] < steps["whole"]
+
+
 def test_the_best_of_several_starts_is_kept():
     X, _, lengths = small()
     setting = {"start": "random", "zeta": 1.0, "random_state": 3}

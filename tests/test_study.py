@@ -71,11 +71,13 @@ def test_what_was_done_before_a_failure_is_kept(study, tmp_path):
         study.carried_out(tasks, tmp_path, 1)
     assert json.loads((tmp_path / "good.json").read_text())["square"] == 9
     assert not (tmp_path / "bad.json").exists()
+    assert [task.name for task in study.finished(tasks, tmp_path)] == ["good"]
 
 
 def test_results_tables_and_page(study, page, squares, tmp_path):
     results = study.carried_out(squares.tasks(True), tmp_path / "tasks", 1)
-    record = study.write(squares, results, tmp_path, quick=True)
+    record = study.write(squares, results, tmp_path, quick=False)
+    assert {"commit", "date", "versions", "settings"} <= record["provenance"].keys()
     assert json.loads((tmp_path / "results.json").read_text()) == json.loads(json.dumps(record))
     text = (tmp_path / "tables.md").read_text()
     assert "| x/1 | 1 |" in text
@@ -86,8 +88,17 @@ def test_results_tables_and_page(study, page, squares, tmp_path):
     assert "<of numbers>" not in html
     assert 'id="curve-p"' in html
     assert 'href="#curve-p"' in html
-    assert "quick version" in html
+    assert html.index("What is claimed") < html.index("How large are squares?")
+    assert "quick version" not in html
     assert "http" not in html
+
+
+def test_a_quick_run_gives_no_verdicts(study, page, squares, tmp_path):
+    results = study.carried_out(squares.tasks(True), tmp_path / "tasks", 1)
+    record = study.write(squares, results, tmp_path, quick=True)
+    assert record["claims"] == ()
+    assert "They grow" not in (tmp_path / "tables.md").read_text() + page.page([(record, tmp_path)])
+    assert "quick version" in page.page([(record, tmp_path)])
 
 
 def test_figures_that_have_left_those_expected_are_named(study, tmp_path):
@@ -97,11 +108,29 @@ def test_figures_that_have_left_those_expected_are_named(study, tmp_path):
     assert [line.split()[1] for line in lines] == ["left", "gone"]
 
 
-def test_a_missing_library_is_named_before_the_work(study, squares):
+def test_a_missing_library_is_named_before_the_work(study, squares, capsys):
     from dataclasses import replace
 
-    with pytest.raises(SystemExit, match=r"modelweld\[studies\]"):
+    with pytest.raises(SystemExit) as ended:
         study.check_needs(replace(squares, needs={"no_such_library": "studies"}))
+    assert "in this clone: pip install -e '.[studies]'" in capsys.readouterr().err
+    from modelweld.cli import studies
+
+    assert ended.value.code == study.NEEDS == studies.NEEDS
+
+
+def test_reproduce_adds_nothing_where_a_study_has_said_what_to_install(monkeypatch, tmp_path):
+    import subprocess
+
+    import typer
+
+    from modelweld.cli import studies
+
+    ended = subprocess.CompletedProcess([], studies.NEEDS)
+    monkeypatch.setattr(subprocess, "run", lambda *words, **options: ended)
+    with pytest.raises(typer.Exit) as left:
+        studies.reproduce(studies.Choice.all, quick=True, out=tmp_path)
+    assert left.value.exit_code == 1
 
 
 def test_reproduce_says_what_it_needs_where_there_is_no_clone(monkeypatch, tmp_path):

@@ -106,3 +106,31 @@ def test_choice(study, tmp_path, monkeypatch):
     choose = study("choose")
     choose.main(choose.STUDY)
     assert "| means + covariances |" in (tmp_path / "tables.md").read_text()
+
+
+def test_people_who_are_compared_had_no_part_in_any_choice(study):
+    people, sessions = study("people"), study("sessions")
+    groups = people.groups(0)
+    assert [len(g) for g in groups] == [size for size, number in people.SIZES.items() for _ in range(number)]
+    names = {p.name for group in groups for p in group}
+    chosen = {p.name.removesuffix(" again") for pair in (*sessions.pairs(0), *sessions.strangers(0)) for p in pair}
+    assert not names & chosen
+    for group in groups:
+        shown = [set(p.activity) for p in group]
+        assert all(any(own & other for other in shown if other is not own) for own in shown)
+
+
+def test_restarts_begin_at_different_windows(study):
+    people = study("people")
+
+    def phase(seed):
+        drawn = int(np.random.RandomState(seed).randint(2**31 - 1))
+        return int(np.random.default_rng(drawn).integers(20))
+
+    assert len({phase(seed) for seed in people.RESTARTS}) == len(people.RESTARTS)
+
+
+def test_states_named_by_the_truth_are_as_good_as_states_can_be(study):
+    named = study("people").named
+    path, activity = np.array([0, 0, 0, 1, 1, 2]), np.array([5, 5, 6, 6, 6, 5])
+    assert named(path, activity).tolist() == [5, 5, 5, 6, 6, 5]

@@ -33,6 +33,7 @@ def test_agrees_with_the_authors_program(case):
     np.testing.assert_allclose(hyper, GOLDEN[f"case{case:02d}_authors_hyper"], rtol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "seeds"), [(4, 8), (5, 3)])
 def test_finds_as_many_atoms_as_the_authors_where_the_order_of_groups_matters(case, seeds):
     groups, atoms, _ = authors(case)

@@ -10,15 +10,19 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
 from modelweld.diagnostics.places import place
+from modelweld.diagnostics.scatter import scatter_of_others
 from modelweld.diagnostics.sharing import _choose
-from modelweld.diagnostics.sites import _about_shift, _scatter
+from modelweld.diagnostics.site_warnings import about_shifts
 from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
+from modelweld.match import limits_met
+from modelweld.matching import moves
 from modelweld.matching.algorithm1 import Run, State
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.moves import rematch
 from modelweld.matching.piece_guard import believable, certainty
+from modelweld.matching.plan import Plan
 from modelweld.matching.result import matching_by_labels
 from modelweld.priors.pieces import Pieces
 from modelweld.screening.outliers import find_outliers
@@ -136,11 +140,12 @@ class LateBoard:
     """A board whose matching is better only after groups have been freed for the `late`-th time."""
 
     def __init__(self, late, home=False):
-        self.late, self.home, self.released, self.labels = late, home, 0, np.zeros(2, dtype=np.int64)
+        self.late, self.home, self.released, self.labels = late, home, 0, np.zeros(99, dtype=np.int64)
 
     def release(self, groups):
         self.released += 1
-        self.labels = np.array([0, 0 if self.home and self.released < self.late else self.released])
+        elsewhere = 0 if self.home and self.released < self.late else self.released
+        self.labels = np.repeat([0, 1], [99 - elsewhere, elsewhere])
 
     def sweep(self, order):
         return 0
@@ -149,7 +154,7 @@ class LateBoard:
         return float(self.released >= self.late)
 
     def state(self):
-        return State(np.zeros(2, dtype=np.int64), [], None, None)
+        return State(np.zeros(99, dtype=np.int64), [], None, None)
 
     def restore(self, state):
         pass
@@ -176,6 +181,32 @@ def test_rematching_ends_after_four_hundred_sweeps():
     progress = rematch(EndlessBoard(1), 3, np.random.default_rng(0), Run([0.0], [0], True), 10, most_sweeps=50)
     assert progress.sweeps == 1 + 50
     assert progress.cut_short
+
+
+@pytest.mark.parametrize(("rounds", "cut_short"), [(3, False), (5, True)])
+def test_moves_end_after_so_many_rounds_and_say_so(monkeypatch, rounds, cut_short):
+    left = [rounds]
+
+    def split(board):
+        left[0] -= 1
+        return int(left[0] >= 0)
+
+    monkeypatch.setattr(moves, "MOST_ROUNDS", 4)
+    monkeypatch.setattr(moves, "merge", lambda board: 0)
+    monkeypatch.setattr(moves, "split", split)
+    board = LateBoard(1)
+    board.learn = lambda: None
+    progress = moves.merge_and_split(board, 3, np.random.default_rng(0), Run([0.0], [0], True), 10)
+    assert progress.cut_short is cut_short
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.ConvergenceWarning")
+def test_a_fusion_says_which_bound_on_effort_it_met():
+    sites, _ = loud_sites(0, 10, 5, 3.0, 0.5)
+    assert any("no sweep without change" in reason for reason in fuse(sites, max_sweeps=1).matching.reasons)
+    assert limits_met(Run([0.0], [0], True), Plan("auto")) == []
+    [said] = limits_met(Run([0.0], [0], True, cut_short=True), Plan("auto"))
+    assert "400 sweeps" in said
 
 
 @pytest.mark.parametrize(("behind", "given_up"), [(25.0, False), (35.0, True)])
@@ -273,6 +304,7 @@ def test_starts_a_thousand_times_apart_have_one_between(apart, between):
     assert shares[-1] == pytest.approx(voted / np.sqrt(apart) if between else voted, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_thousand_sites_of_one_value_have_three_atoms():
     """Next to each other in an order by content, they are neighbours: the first noise was a millionth of the total."""
     rng = np.random.default_rng(3)
@@ -282,7 +314,7 @@ def test_a_thousand_sites_of_one_value_have_three_atoms():
     assert adjusted_rand(held, np.concatenate(fusion.labels)) == 1.0
 
 
-# --- verdicts (places.VALUES_PER_AXIS, 4; sites.LARGEST_SCATTER, 1.3, FEWEST_TO_SCALE, 6;
+# --- verdicts (places.VALUES_PER_AXIS, 4; scatter.LARGEST_SCATTER, 1.3, FEWEST_TO_SCALE, 6;
 # sharing.MOST_VALUES, 1,000, MOST_OF_SITE, 200, FEWEST_VALUES, 10, FEWEST_OF_SITE, 5) ---------------------------
 
 
@@ -319,9 +351,9 @@ def of_z(z):
 def test_the_rate_of_false_alarms_is_divided_by_sites_and_dimensions(z, warned):
     """Ten sites, one dimension: two-sided .01 / 10 is 3.29 deviations."""
     shifts = of_z([z, *[0.5, -0.5, 1, -1, 0.2, -0.2, 0.7, -0.7, 0]])
-    assert bool(_about_shift(shifts, 0, ["dimension 0"], 0.01)) is warned
+    assert (0 in about_shifts(shifts, ["dimension 0"], 0.01)) is warned
 
 
 @pytest.mark.parametrize(("others", "scatter"), [((-0.8, 0.8) * 4, 1.0), ((-1, 1) * 4, 1.4826), ((-1, 1) * 2, 1.0)])
 def test_six_others_that_scatter_by_a_third_too_much_are_what_a_shift_is_measured_by(others, scatter):
-    assert _scatter(of_z([9.0, *others]), 0) == pytest.approx(scatter)
+    assert scatter_of_others(np.array([[9.0], *([x] for x in others)]))[0] == pytest.approx(scatter)

@@ -79,6 +79,7 @@ def test_a_seed_decides_and_the_fit_does_not():
     assert p_values(plain) == p_values(fuse(given))
 
 
+@pytest.mark.slow
 def test_p_values_of_sites_that_share_nothing_are_no_smaller_than_chance():
     found = np.array([p_values(quick(unrelated(seed)), draws=39) for seed in range(60)])
     for p in (found[:, 0], found[:, 1:].ravel()):

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import BetaBernoulli, InputError, NormalGamma, Proportions, Rates, Spectrum
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, NormalGamma, Proportions, Rates, Spectrum
 from modelweld.families.base import with_fields
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.board import Board
 from modelweld.posterior import walks
 from modelweld.posterior.compiled_beliefs import log_prior
 from modelweld.posterior.compiled_state import place
+from modelweld.posterior.drawn_families import drawn_families
 from modelweld.posterior.joint import _Setting
 from modelweld.posterior.walks import WalkingChain, affordable_walks, walked
 from test_sampler import all_matchings, name
@@ -27,10 +28,11 @@ def board_of(family, prior=None, labels=None):
     return Board([stack], [family], prior or BetaBernoulli(), labels=np.arange(4) if labels is None else labels)
 
 
-def factors():
-    """Factors on what was learned that matter, and what each is believed."""
+def factors(w, at):
+    """Factors on what the family has that matter, and what each is believed."""
     logs = np.linspace(-4, 4, 33) * walks.WIDE
-    return np.exp(logs), -0.5 * (logs / walks.WIDE) ** 2
+    off = logs + np.log(at / w.believed).mean()
+    return np.exp(logs), -0.5 * np.size(w.believed) * (off / w.deviation) ** 2
 
 
 @pytest.mark.parametrize("case", FAMILIES)
@@ -39,7 +41,9 @@ def test_matchings_are_visited_as_often_as_they_are_probable_whatever_the_hyperp
     board = board_of(family)
     matchings, _, _ = all_matchings(board)
     tables = []
-    for factor, believed in zip(*factors(), strict=True):
+    [w] = [w for w in walked(board) if w.name == field]
+    believed_factors = factors(w, getattr(family, field))
+    for factor, believed in zip(*believed_factors, strict=True):
         at = board_of(with_fields(family, **{field: getattr(family, field) * factor}))
         tables.append(all_matchings(at)[1] + believed)
     joint = np.exp(np.array(tables) - np.max(tables))
@@ -58,7 +62,7 @@ def test_matchings_are_visited_as_often_as_they_are_probable_whatever_the_hyperp
             logs.append(float(np.mean(np.log(np.asarray(getattr(chain.families[0], field)) / getattr(family, field)))))
     frequency = np.array([found.count(m) for m in matchings]) / len(found)
     assert np.abs(frequency - probability).max() < 0.06
-    expected = (joint.sum(1) * np.log(factors()[0])).sum() / joint.sum()
+    expected = (joint.sum(1) * np.log(believed_factors[0])).sum() / joint.sum()
     assert np.mean(logs) == pytest.approx(expected, abs=0.15 * walks.WIDE)
 
 
@@ -93,9 +97,12 @@ def test_other_families_are_drawn_where_that_takes_seconds(monkeypatch):
     assert posterior.hyperparameters["between"].shape == (2, 12, 3)
     assert (np.ptp(posterior.hyperparameters["between"], axis=1) > 0).all()
     assert {"a", "b", "expected_atoms"} <= set(posterior.hyperparameters)
+    assert (fusion.atom_intervals().low < fusion.atom_intervals().high).all()
     with pytest.raises(InputError, match="one array of Gaussian values"):
-        fusion.atom_intervals()
-    monkeypatch.setattr(walks, "WALKED_UP_TO", 15)
+        fusion.new_site()
+    monkeypatch.setattr(walks, "MOST_WALKED", 300)
+    assert affordable_walks(fusion.board()) == 12
+    monkeypatch.setattr(walks, "MOST_WALKED", 250)
     assert affordable_walks(fusion.board()) == 0
     assert modelweld.fuse(sites, Rates(kind="gamma")).confidence().how == "conditional"
 
@@ -105,3 +112,38 @@ def test_what_a_user_fixed_is_not_walked():
     assert [w.name for w in walked(board_of(known))] == ["mean", "concentration"]
     assert walked(board_of(Proportions(1.0, 1.0, between=20.0, learning="nothing"))) == []
     assert walked(board_of(NormalGamma(0.5, 0.2, 2.0, 0.05)))
+
+
+def test_hyperparameters_of_all_arrays_are_walked():
+    rng = np.random.default_rng(0)
+    places, scales = rng.normal(0, 3.0, (4, 2)), rng.gamma(3.0, 3.0, (4, 1))
+    sites = [
+        LocalModel(
+            {"place": places + rng.normal(0, 0.2, (4, 2)), "scale": rng.gamma(12.0, scales / 12)},
+            axes={"place": ("atom", None), "scale": ("atom", None)},
+        )
+        for _ in range(3)
+    ]
+    fusion = modelweld.fuse(sites, {"place": Gaussian(), "scale": Rates(kind="gamma")})
+    assert {(w.array, w.name) for w in walked(fusion.board())} == {
+        *((0, name) for name in Gaussian.walked),
+        *((1, name) for name in Rates.walked),
+    }
+    posterior = fusion.sample(20, 2, fixed=False)
+    assert posterior.hyperparameters["noise 0"].shape == (2, 20, 2)
+    assert posterior.hyperparameters["between 1"].shape == (2, 20, 1)
+    family, scale = drawn_families(list(fusion.matching.families.values()), posterior, (1, 5))
+    assert family.noise == pytest.approx(posterior.hyperparameters["noise 0"][1, 5])
+    assert scale.between == pytest.approx(posterior.hyperparameters["between 1"][1, 5])
+
+
+@pytest.mark.parametrize("family", [Rates(kind="gamma"), Proportions(), NormalGamma()])
+def test_more_noise_is_expected_where_its_share_is_larger(family):
+    stack = stack_arrays(SITES)
+    fitted = family.starts(stack)[0]
+    little, much = fitted.expecting(stack, 0.01), fitted.expecting(stack, 0.3)
+    for w in walked(board_of(fitted)):
+        assert w.believed == pytest.approx(getattr(fitted.expecting(stack, walks.SHARE), w.name))
+    told = "rate" if isinstance(family, NormalGamma) else "between"
+    ratio = np.asarray(getattr(much, told)) / np.asarray(getattr(little, told))
+    assert (ratio > 1).all() if told == "rate" else (ratio < 1).all()

@@ -34,13 +34,14 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.libraries import adapters as adapters, read as read
     from modelweld.matching.result import Matching as Matching
     from modelweld.priors.beta_bernoulli import BetaBernoulli as BetaBernoulli, Prior as Prior
+    from modelweld.priors.lives import Lives as Lives
     from modelweld.priors.spectrum import Spectrum as Spectrum
     from modelweld.site.export import export as export
     from modelweld.site.failures import FailureWarning as FailureWarning
     from modelweld.site.train import train_and_fuse as train_and_fuse
     from modelweld.studies import baselines as baselines, metrics as metrics, simulate as simulate
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 HOMES = {
     "errors": (
@@ -61,6 +62,7 @@ HOMES = {
     "libraries": ("adapters", "read"),
     "matching.result": ("Matching",),
     "priors.beta_bernoulli": ("BetaBernoulli", "Prior"),
+    "priors.lives": ("Lives",),
     "priors.spectrum": ("Spectrum",),
     "site.export": ("export",),
     "site.failures": ("FailureWarning",),

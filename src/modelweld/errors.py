@@ -25,7 +25,7 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(_shorten(printable(str(message))))
+        super().__init__(shorten(printable(str(message))))
 
 
 class OutOfRangeError(InputError):
@@ -37,7 +37,18 @@ class ForgottenError(InputError, AttributeError):
 
 
 class ModelweldWarning(UserWarning):
-    """Base of all warnings of this package."""
+    """Base of all warnings of this package.
+
+    Examples
+    --------
+    What may not pass unseen, in a program that nobody watches:
+
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", ModelweldWarning)
+    ...     warnings.warn("site 'north': other units?", UnitsWarning)
+    Traceback (most recent call last):
+    modelweld.errors.UnitsWarning: site 'north': other units?
+    """
 
 
 class AccuracyWarning(ModelweldWarning):
@@ -89,7 +100,8 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def _shorten(text: str) -> str:
+def shorten(text: str) -> str:
+    """The beginning and the end of what is too long to be read."""
     if len(text) <= LONGEST_MESSAGE:
         return text
     half = LONGEST_MESSAGE // 2

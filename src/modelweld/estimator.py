@@ -108,7 +108,12 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.random_state = random_state
 
     def fit(
-        self, X: ArrayLike, y: Any = None, groups: ArrayLike | None = None, weight: ArrayLike | None = None
+        self,
+        X: ArrayLike,
+        y: Any = None,
+        groups: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        times: ArrayLike | None = None,
     ) -> Self:
         """Find the clusters.
 
@@ -122,8 +127,12 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             The site of each row; default: every row is a site of its own.
         weight : array (n_rows,), optional
             How much each row is worth: its noise is divided by it, and zero means not seen.
+        times : array (n_rows,), optional
+            When each row's site was trained, numbers or dates: see `modelweld.fuse`. Default for `groups`: one site per
+            time.
         """
         values: Array = validate_data(self, X, dtype=np.float64)
+        groups = times if groups is None else groups
         order, offsets = _by_site(groups, len(values))
         known = None if weight is None else _check_sample_weight(weight, values, ensure_non_negative=True)[order]
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
@@ -131,6 +140,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             _sites(values[order], offsets, known),
             families=self.family or Gaussian(),
             prior=self.prior,  # type: ignore[arg-type]
+            times=None if times is None else _times_by_site(times, order, offsets),
             seed=seed,
             n_jobs=self.n_jobs,
             copies=self.copies,  # type: ignore[arg-type]
@@ -160,10 +170,12 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         return self.fit(X, y, groups=groups, weight=weight).transform(X)
 
     def predict(self, X: ArrayLike) -> Index:
-        """The cluster under which each row is most probable, each row for itself."""
+        """The cluster under which each row is most probable, each row for itself; with times, the nearest centre."""
         check_is_fitted(self)
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)
         matching = self.fusion_.matching
+        if self.fusion_.times is not None:
+            return np.asarray(self.transform(X).argmin(axis=1))
         (family,) = matching.families.values()
         (sums,) = self.fusion_.board().sums
         return np.asarray(family.gain(family.rows(values), sums[: matching.K]).argmax(axis=1))
@@ -216,6 +228,19 @@ def _by_site(groups: ArrayLike | None, rows: int) -> tuple[Index, Index]:
         raise ValueError(f"groups must name the site of each of the {rows} rows; found shape {names.shape}.")
     _, site = np.unique(names, return_inverse=True)
     return np.argsort(site, kind="stable"), offsets_of(np.bincount(site))
+
+
+def _times_by_site(times: ArrayLike, order: Index, offsets: Index) -> list[Any]:
+    """The time of each site, which is that of all its rows."""
+    given = np.asarray(times)
+    if given.shape != order.shape:
+        raise ValueError(f"times must say when, for each of the {len(order)} rows; found shape {given.shape}.")
+    found = [np.unique(given[order[a:b]]) for a, b in pairwise(offsets.tolist())]
+    if any(len(own) != 1 for own in found):
+        raise ValueError(
+            f"times: all rows of a site have the same; one site has {next(x for x in found if len(x) > 1)}."
+        )
+    return [own[0] if given.dtype.kind in "fiM" else str(own[0]) for own in found]
 
 
 def _sites(X: Array, offsets: Index, weight: Array | None) -> list[Any]:

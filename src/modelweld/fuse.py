@@ -33,6 +33,7 @@ from modelweld.revision.recipe import Recipe
 from modelweld.screening.claims import bound_claims
 from modelweld.screening.units import name_other_units, totals_of_stack
 from modelweld.threads import blas_threads, useful_threads
+from modelweld.time.match import match_in_time, put_times, times_of
 
 
 def fuse(
@@ -40,6 +41,7 @@ def fuse(
     families: Families = None,
     prior: Prior | Auto = "auto",
     *,
+    times: Sequence[Any] | Mapping[str, Any] | None = None,
     preset: Preset | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
@@ -65,7 +67,12 @@ def fuse(
         `Gaussian` for every array that does not ride. See docs/families.md.
     prior : Prior or "auto"
         How probable matchings are: ``BetaBernoulli(alpha, gamma0)`` or ``Spectrum()``, which is learned and knows
-        values that belong to no atom. ``"auto"`` is ``Spectrum()`` from four sites on, else ``BetaBernoulli(1, 1)``.
+        values that belong to no atom. ``"auto"`` is ``Spectrum()`` from four sites on, else ``BetaBernoulli(1, 1)``;
+        where sites have times, `Lives`, and no other.
+    times : sequence or mapping, optional
+        When each site's model was trained: numbers, or dates (also written, ``"2024-03"``), in the order of the sites
+        or by their names. Atoms then move, are born and die, by rates that are learned, and ``fusion.path``, `at`,
+        `forecast` and `lives` tell where they were when. Several sites may have one time. See docs/time.md.
     preset : {"paper", "authors"}, optional
         Replicate the paper's or its authors' program's setting: families and prior are then given by the preset.
     seed : int
@@ -120,6 +127,8 @@ def fuse(
         given, names = _name_sites(given, list(map(str, models)))
     else:
         names = site_names(given)
+    if times is not None:
+        given = put_times(given, times, names)
     with listen(progress, "fusing"):
         return _fuse_received(asked, n_jobs, given, names)
 
@@ -243,15 +252,20 @@ def _fuse_models(
         plan = replace(plan, pieces=False if once else plan.pieces, guard=kind.has_strangers(sites))
     if plan.screen == "auto":
         plan = replace(plan, screen=kind.has_outliers)
+    times = times_of(sites, names)
     matchings: dict[str, Matching] = {}
     by_set = families_by_set(sites, families)
     in_units = kind.name or all(family.has_places for chosen in by_set.values() for family in chosen.values())
+    in_units = in_units and times is None  # a group that comes later is no other unit
     units = name_other_units([kind.totals(model) for model in sent], sent, names) if in_units else ()
     plan = replace(plan, by_evidence=not kind.name and len(by_set) == 1)
     for set_name, chosen in by_set.items():
         parts = {key: (stack_of(sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
-        matchings[set_name] = match(parts, names, plan, rng, columns)
+        if times is None:
+            matchings[set_name] = match(parts, names, plan, rng, columns)
+        else:
+            matchings[set_name] = match_in_time(parts, times, names, plan, rng)
     if doubts or units:
         matchings = {name: replace(m, reasons=(*doubts, *units, *m.reasons)) for name, m in matchings.items()}
     return Fusion(sites, names, matchings, settings)

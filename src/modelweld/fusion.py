@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelweld.diagnostics.questions import Questions
+from modelweld.diagnostics.time_questions import TimeQuestions
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.matching.result import Matching
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from modelweld.report.plot import Plot
     from modelweld.revision.recipe import Recipe
     from modelweld.revision.slim import SlimFusion
+    from modelweld.revision.stream import Stream
 
 
-class Fusion(Questions):
+class Fusion(TimeQuestions):
     """The result of `fuse`.
 
     With one set (the usual case) the matching's fields are the fusion's own: ``fusion.labels``, ``fusion.atoms``,
@@ -161,8 +162,25 @@ class Fusion(Questions):
 
         return union(self.once())
 
-    def add(self, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
+    def at(self, time: Any) -> Fusion:
+        """The fusion as of one time, where sites have times: ``fusion.at("2024-03").model()`` is the model of that day.
+
+        Atoms that probably live then, where they are then; counts and covariances of the sites nearest in time.
+        """
+        from modelweld.revision.at_time import at_time
+
+        return at_time(self, self.number_of_time(time))
+
+    def stream(self, set_name: str | None = None) -> Stream:
+        """Groups that come from now on, where sites have times: matched one by one, at a cost that does not grow."""
+        from modelweld.revision.stream import Stream
+
+        return Stream(self, set_name)
+
+    def add(self, model: Any, *, site: str = "", time: Any = None, refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one more site: matched to what there is, then (`refit`) everything learned and swept on.
+
+        Where sites have times, this one has a `time`, too; without `refit` nothing before it is touched.
 
         Examples
         --------
@@ -174,7 +192,7 @@ class Fusion(Questions):
         """
         from modelweld.revision.add_remove import with_site
 
-        return with_site(self, model, site=site, refit=refit, seed=seed)
+        return with_site(self, model, site=site, time=time, refit=refit, seed=seed)
 
     def remove(self, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one site less: no value of it is left, and with `anew` no influence either.
@@ -260,7 +278,7 @@ class Fusion(Questions):
 
     @property
     def plot(self) -> Plot:
-        """Figures for papers (extra `plot`): ``fusion.plot.sharing()``, `atoms`, `objective`, `confidence`.
+        """Figures for papers (extra `plot`): ``fusion.plot.sharing()``, `atoms`, `objective`, `confidence`, ...
 
         ``fusion.plot()`` draws them all on one sheet.
         """

@@ -27,7 +27,7 @@ from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
 from modelweld.matching.board import Board
-from modelweld.matching.moves import MOST_SWEEPS_AFRESH
+from modelweld.matching.moves import MOST_ROUNDS, MOST_SWEEPS_AFRESH
 from modelweld.matching.piece_guard import name_oversplit
 from modelweld.matching.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.matching.result import Matching, make_matching
@@ -59,7 +59,7 @@ def match(
 ) -> Matching:
     """Which values of one set are copies of the same atom; `columns` names features in warnings."""
     check(parts, sites)
-    given, families = [stack for stack, _ in parts.values()], [family for _, family in parts.values()]
+    given, families = [f.upright(stack) for stack, f in parts.values()], [family for _, family in parts.values()]
 
     def fit(stacks: Sequence[Stack], names: Sequence[str], _: Index) -> Matching:
         return fit_independent(stacks, families, list(parts), names, plan, rng, columns)
@@ -110,25 +110,35 @@ def fit_independent(
         tell("looking for outliers", 0)
         stacks, report = set_outliers_aside(given, families, sites, names, columns)
     board, progress, order = run(stacks, families, default_prior(plan.prior, len(sites)), plan, rng)
-    if plan.warn and not progress.converged:
-        warn_user(
-            f"no sweep without change among the first {plan.max_sweeps}: the matching is the last one reached. Raise "
-            "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2).",
-            ConvergenceWarning,
-        )
-    if plan.warn and progress.cut_short:
-        warn_user(
-            f"matching sites afresh still found better matchings when it had done {MOST_SWEEPS_AFRESH} sweeps, and was "
-            "ended there: the matching is the best one found. search='thorough' goes on.",
-            ConvergenceWarning,
-        )
+    limits = limits_met(progress, plan) if plan.warn else []
+    for limit in limits:
+        warn_user(limit, ConvergenceWarning)
     matching = finish(board, progress, names, order, stacks[0].offsets)
+    matching = replace(matching, reasons=(*matching.reasons, *limits)) if limits else matching
     if plan.guard:
         matching = take_strangers_back(matching, stacks, staying(sites, report), rng)
     matching = put_outliers_back(matching, report, given)
     if matching.copies is not None:
         name_oversplit(matching, sites)
     return replace(set_aside_shifted(matching, given, sites, rng), screened=True) if plan.screen else matching
+
+
+def limits_met(progress: Run, plan: Plan) -> list[str]:
+    """Which bounds on effort ended the search before it was done: they stand among the reasons of the Fusion, too."""
+    found = []
+    if not progress.converged:
+        found.append(
+            f"no sweep without change among the first {plan.max_sweeps}: the matching is the last one reached. Raise "
+            "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2)."
+        )
+    if progress.cut_short:
+        afresh = f"{MOST_SWEEPS_AFRESH} sweeps" if plan.search != "thorough" else f"{MOST_ROUNDS} rounds"
+        found.append(
+            f"matching sites afresh, or merging and splitting atoms, still found better matchings after {afresh}, "
+            "and was ended there: the matching is the best one found."
+            + ("" if plan.search == "thorough" else " search='thorough' goes on.")
+        )
+    return found
 
 
 def check(parts: Parts, sites: Sequence[str]) -> None:

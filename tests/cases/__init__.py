@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from modelweld.families.base import Family, sum_by_atom
+from modelweld.families.base import Family, gather
 from modelweld.inputs.stack import Stack, offsets_of
 
 
@@ -34,10 +34,14 @@ class Drawn:
         return family.seeing(self.stack)
 
     def rows(self, family):
-        return self.seen_by(family).rows(self.values, *self.beside)
+        return self._gathered(family)[0]
 
     def sums(self, family):
-        return sum_by_atom(self.rows(family), self.labels)
+        return self._gathered(family)[1]
+
+    def _gathered(self, family):
+        family = self.seen_by(family)
+        return gather(family, family.rows(self.values, *self.beside), self.labels, int(self.labels.max(initial=-1)) + 1)
 
     def evidence(self, family):
         """What learning must not lower."""

@@ -34,6 +34,9 @@ def fuse(
     page: Annotated[Path | None, typer.Option("--report", help="Also write the page here.")] = None,
     family: Annotated[str, typer.Option(help=f"How values scatter, default by the kind of model: {FAMILIES}.")] = "",
     prior: Annotated[str, typer.Option(help=f"How probable matchings are: {PRIORS}.")] = "auto",
+    times: Annotated[
+        str, typer.Option(help="When sites were trained: 'names', or a table with the columns site and time.")
+    ] = "",
     preset: Annotated[str | None, typer.Option(help="paper or authors: replicate that setting.")] = None,
     seed: Seed = 0,
     copies: Annotated[str, typer.Option(help="auto, yes or no: may a site hold an atom in pieces?")] = "auto",
@@ -48,22 +51,25 @@ def fuse(
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
     from modelweld.cli.keep_going import LEFT_OUT
     from modelweld.cli.paths import expand_patterns
+    from modelweld.cli.times import times_in
     from modelweld.cli.words import copies_in, family_in, prior_in
     from modelweld.files import save
     from modelweld.files.new_file import check_free
+    from modelweld.report.page import check_page
 
     options = {
         "families": family_in(family),
         "prior": prior_in(prior),
+        "times": times_in(times),
         "preset": preset,
         "seed": seed,
         "copies": copies_in(copies),
         "search": search,
         "twins": twins,
     }
-    for path in (out, page):
-        if path is not None:
-            check_free(path, force=force)
+    check_free(out, force=force)
+    if page is not None:
+        check_page(page, force=force)
     with show_progress("fusing"):
         fusion, refused = _fuse_files(expand_patterns(paths), keep_going, page is not None, options)
     save(fusion, out, force=force)
@@ -122,11 +128,11 @@ def report(
 ) -> None:
     """One page about a fusion, in a single file: open it in any browser, offline."""
     from modelweld.cli.paths import fusion_of
-    from modelweld.files.new_file import check_free
     from modelweld.report.numbers import numbers_of
+    from modelweld.report.page import check_page
 
     if not json:
-        check_free(out, force=force)
+        check_page(out, force=force)
     found = fusion_of(fusion)
     if json:
         with show_progress("computing the numbers"):
@@ -148,18 +154,21 @@ def add(
     fusion: FusionFile,
     site: Annotated[Path, typer.Argument(help="The new site's file.")],
     out: Target = None,
+    time: Annotated[str, typer.Option(help="When it was trained, if its file does not say and the others do.")] = "",
     seed: Seed = 0,
     force: Force = False,
     json: Json = False,
 ) -> None:
     """Add a site to a fusion, without the other sites' files."""
     from modelweld.cli.paths import fusion_or_slim, sites_of
+    from modelweld.cli.times import time_in
     from modelweld.fusion import Fusion
 
     def added() -> Fusion | SlimFusion:
         found = fusion_or_slim(fusion)
         for model in sites_of([site]):
             with show_progress(f"adding {model.site}"):
+                model = model if not time else model.with_(time=time_in(time))
                 found = found.add(model, seed=seed) if isinstance(found, Fusion) else found.add(model)
         return found
 

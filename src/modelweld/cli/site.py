@@ -34,6 +34,7 @@ def export(
     ] = None,
     units: Annotated[str, typer.Option(help="Units of the features: age=years,weight=kg.")] = "",
     lacks: Annotated[str, typer.Option(help="Features of the other sites that this one never measured.")] = "",
+    time: Annotated[str, typer.Option(help="When the model was trained: a date, 2024-03-31, or a number.")] = "",
     noise: Annotated[float | None, typer.Option(help="Standard deviation of noise to add; it travels along.")] = None,
     allow_small: Annotated[
         bool, typer.Option("--allow-small", help="Let components and cells of fewer than five points leave.")
@@ -46,6 +47,7 @@ def export(
 ) -> None:
     """Write what leaves a site: parameters and counts, nothing else. Shows what that is."""
     from modelweld.cli.points import read_data
+    from modelweld.cli.times import time_in
     from modelweld.cli.words import names_in, spoken, units_in
     from modelweld.errors import DisclosureWarning
     from modelweld.files import read_any
@@ -68,6 +70,7 @@ def export(
             features=names,
             units=units_in(units),
             lacks=names_in(lacks),
+            time=time_in(time),
             noise=noise,
             allow_small=allow_small,
             drop_small=drop_small,
@@ -80,7 +83,13 @@ def export(
         result(spoken(str(report)))
 
 
-def inspect(path: Annotated[Path, typer.Argument(help="A site's file, or a fusion.")], json: Json = False) -> None:
+def inspect(
+    path: Annotated[Path, typer.Argument(help="A site's file, or a fusion.")],
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Of a fusion: how sure groups are, and in how many sites each is.")
+    ] = False,
+    json: Json = False,
+) -> None:
     """Show what is in a file: arrays, shapes, names, counts; or what a fusion has found."""
     from modelweld.cli.tables import describe, spell_content
     from modelweld.files import load
@@ -89,12 +98,16 @@ def inspect(path: Annotated[Path, typer.Argument(help="A site's file, or a fusio
     found = load(path)
     content = describe(found)
     if json:
-        result_json(content)
+        if confidence and isinstance(found, Fusion):
+            rates = {name: found.sharing(set_name=name).as_dict() for name in found.matchings}
+            result_json({**content, "sharing": rates})
+        else:
+            result_json(content)
         return
     result(spell_content(content))
     if isinstance(found, Fusion):
         for name in found.matchings:
-            result(f"\n{found.table(name)}")
+            result(f"\n{found.table(name, confidence=confidence)}")
 
 
 def validate(

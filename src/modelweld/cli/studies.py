@@ -23,6 +23,10 @@ class Choice(StrEnum):
     all = "all"
 
 
+NEEDS = 3
+"""How a study ends that lacks a library (experiments/study.py)."""
+
+
 def register(app: typer.Typer) -> None:
     """Add these commands."""
     app.command()(reproduce)
@@ -49,6 +53,8 @@ def reproduce(
         say(f"{name}: results in {out / name}")
         options = ["--jobs", str(jobs), "--out", str(out / name), *["--quick"] * quick, *["--fresh"] * fresh]
         run = subprocess.run([sys.executable, str(experiments / name / "run.py"), *options], check=False)
+        if run.returncode == NEEDS:
+            raise typer.Exit(1)  # the study has said what to install
         if run.returncode:
             raise InputError(f"the study '{name}' stopped; what it had done is kept in {out / name}.")
     page = out / "page.html"

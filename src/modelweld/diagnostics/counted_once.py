@@ -41,7 +41,7 @@ def sources_of(fusion: Matched, once: Matched, set_name: str) -> Sources:
 
     matching, kept = fusion.matchings[set_name], once.matchings[set_name]
     number = {j: i for i, j in enumerate(staying(fusion))}
-    table = np.hstack([stack.filled() for stack in fusion.board(set_name).stacks])
+    table = np.hstack([stack.filled() for stack in fusion.stacks(set_name)])
     spans = [slice(a, b) for a, b in pairwise(matching.offsets.tolist())]
     sites = np.array([number.get(j, -1) for j in range(len(fusion.sites))])
     values = np.empty(len(table), dtype=np.int64)

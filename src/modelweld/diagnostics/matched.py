@@ -13,11 +13,14 @@ from modelweld.diagnostics.counted_once import staying
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, Key, arrange, stack_arrays
+from modelweld.inputs.stack import Index, Key, Stack, arrange, stack_arrays
 from modelweld.matching.board import Board
 from modelweld.matching.global_arrays import GlobalArrays
+from modelweld.matching.parts import Parts
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import stack_of
+from modelweld.priors.beta_bernoulli import Prior
+from modelweld.priors.pieces import Pieces
 
 if TYPE_CHECKING:
     from modelweld.posterior.draws import Posterior
@@ -45,20 +48,34 @@ class Matched:
         self.sites = list(sites)
         self.matchings = dict(matchings)
         self.settings = dict(settings or {})
+        self._stacks: dict[str, list[Stack]] = {}
+        self._parts: dict[str, Parts] = {}
         self._boards: dict[tuple[str, bool], tuple[Board, Index]] = {}
         self._posteriors: dict[str, Posterior] = {}
+        self._timelines: dict[str, tuple[Any, Index]] = {}
         self._once: Self | None = None
 
     @cached_property
     def models(self) -> list[LocalModel]:
         """The local models that were fused."""
-        if any(isinstance(m, LocalModel) for m in self.given):
+        if self._is_modelled:
             return list(self.given)
-        stack = stack_arrays(self.given)
-        return [
-            LocalModel({"values": stack.values[a:b]}, {"values": ("atom", None)}, site=site)
-            for (a, b), site in zip(pairwise(stack.offsets.tolist()), self.sites, strict=True)
-        ]
+        return [self._plain_model(j) for j in range(len(self.sites))]
+
+    @property
+    def first_model(self) -> LocalModel:
+        """The first of them, for what all have in common."""
+        return self.given[0] if self._is_modelled else self._plain_model(0)
+
+    @property
+    def _is_modelled(self) -> bool:
+        return any(isinstance(model, LocalModel) for model in self.given)
+
+    def _plain_model(self, j: int) -> LocalModel:
+        """What a site sent that sent an array."""
+        [stack], site = self.stacks(next(iter(self.matchings))), self.sites[j]
+        values = stack.values[stack.offsets[j] : stack.offsets[j + 1]]
+        return LocalModel({"values": values}, {"values": ("atom", None)}, site=site)
 
     def once(self) -> Self:
         """The same without sites that repeat another in every set, made once; itself where there are none."""
@@ -101,6 +118,25 @@ class Matched:
     def atoms(self) -> Array:
         """Global values of the one array that was matched, one row per atom: K, then those set aside."""
         return next(iter(self._one_array(self.matching.values).values()))
+
+    @property
+    def signs(self) -> list[Array]:
+        """Of each local parameter, one array per site: -1 where it agrees with its atom turned round, else 1.
+
+        Ones where values have signs of their own; see ``Directions(axial=True)`` and `Factors`. With several sets, of
+        the first in which some have none.
+        """
+        name, key = next(
+            ((name, key) for name, m in self.matchings.items() for key, f in m.families.items() if f.signless),
+            (next(iter(self.matchings)), None),
+        )
+        matching = self.matchings[name]
+        signs = np.ones(len(matching.stacked_labels))
+        if key is not None:
+            stack, atoms = self.stacks(name)[list(matching.values).index(key)], matching.values[key]
+            agreement = matching.families[key].agreement(stack, atoms[matching.stacked_labels])
+            signs = np.where(agreement < 0, -1.0, 1.0)
+        return [signs[a:b] for a, b in pairwise(matching.offsets.tolist())]
 
     @property
     def family(self) -> Family:
@@ -178,6 +214,24 @@ class Matched:
             raise InputError(f"no set {set_name!r} was matched; there are {list(self.matchings)}.")
         return set_name, self.matchings[set_name]
 
+    def stacks(self, set_name: str) -> list[Stack]:
+        """The values of a set as they were given, one stack per array, or per family of several. Made once."""
+        if set_name not in self._stacks:
+            keys = self.matchings[set_name].values
+            self._stacks[set_name] = (
+                [stack_of(self.models, key, set_name, self.matchings) for key in keys]
+                if self._is_modelled
+                else [stack_arrays(self.given)]
+            )
+        return self._stacks[set_name]
+
+    def parts(self, set_name: str | None = None) -> Parts:
+        """The fit, a few sites at a time: for what is asked of every site. Made once."""
+        name, matching = self.named_set(set_name)
+        if name not in self._parts:
+            self._parts[name] = Parts(self.stacks(name), *self._settings(name), matching.stacked_labels)
+        return self._parts[name]
+
     def board(self, set_name: str | None = None, *, canonical: bool = False) -> Board:
         """The board at the end of the fit, from which scores and probabilities are computed. Made once: do not move it.
 
@@ -195,24 +249,35 @@ class Matched:
 
     def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
         """The board of a set, and where its values stand in the order given."""
+        settings, labels = self._settings(name), self.matchings[name].stacked_labels
+        stacks, order = self.stacks(name), np.arange(len(labels))
+        if canonical:
+            stacks, order = arrange(stacks)
+        return Board(stacks, *settings, labels[order]), order
+
+    def _settings(self, name: str) -> tuple[list[Family], Prior, Pieces | None]:
+        """Families, prior and pieces of a set."""
         matching = self.matchings[name]
         if matching.prior is None or not matching.families:
             raise InputError(
                 f"this matching is a baseline's ({matching.engine}): without a family and a prior there are no scores "
                 "and no probabilities."
             )
-        stacks = [stack_of(self.models, key, name, self.matchings) for key in matching.families]
-        order = np.arange(len(matching.stacked_labels))
-        if canonical:
-            stacks, order = arrange(stacks)
-        families, prior = list(matching.families.values()), matching.prior.as_probability()
-        return Board(stacks, families, prior, matching.copies, matching.stacked_labels[order]), order
+        if matching.engine == "time":
+            raise InputError(
+                "this is not asked of groups that have times, whose atoms move: ask fusion.path(atom), fusion.lives(), "
+                "fusion.forecast(time), or fusion.at(time) for the model of a day, which can be asked like any other."
+            )
+        return list(matching.families.values()), matching.prior.as_probability(), matching.copies
 
     def __getstate__(self) -> dict[str, object]:
         return {
             **vars(self),
+            "_stacks": {},
+            "_parts": {},
             "_boards": {},
             "_posteriors": {},
+            "_timelines": {},
             "_once": None,
             "before": None,
         }  # made again where they are asked for

@@ -19,6 +19,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without, leave_out
+from modelweld.matching.parts import Parts
 from modelweld.progress import track
 
 if TYPE_CHECKING:
@@ -152,13 +153,14 @@ def worth_merging(
     total, gains = 0.0, np.zeros(J)
     parameters, shared = np.zeros((2, J), dtype=np.int64)
     for name in names:
-        board = fusion.board(name)
-        total += gain_over_apart(board)
-        for j in track(range(J), "weighing sites", J):
-            out = leave_out(board, j)
-            gains[j] += gain_of_site(board, out)
-            parameters[j] += len(out.values)
-            shared[j] += out.shared.sum()
+        parts, alone = fusion.parts(name), 0.0
+        for first, last, board in track(parts, "weighing sites", len(parts)):
+            out, own = leave_out(board, 0, last - first), slice(first, last)
+            gains[own] += gains_of_sites(board, out)
+            parameters[own] += np.bincount(out.site, minlength=last - first)
+            shared[own] += np.bincount(out.site[out.shared], minlength=last - first)
+            alone += float(board.alone.sum())
+        total += gain_over_apart(parts, alone)
     found = _least([judge_sharing(fusion, name, draws, seed) for name in names])
     verdicts = []
     for j, (site, p) in enumerate(zip(fusion.sites, found.sites.tolist(), strict=True)):
@@ -198,31 +200,28 @@ def _is_worth(p: float, gain: float, level: float, *, few: bool) -> bool | None:
     return bool(p <= level and gain > 0)
 
 
-def gain_over_apart(board: Board) -> float:
-    """The objective minus that of all values alone."""
-    placed = board.labels >= 0
-    ones = np.ones(int(placed.sum()), dtype=np.int64)
-    gain = board.prior.log_prob(board.counts, board.sizes) - board.prior.log_prob(ones, board.sizes)
-    for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):
-        gain += float(family.log_evidence(sums).sum()) - float(family.log_evidence(rows[placed]).sum())
-    if board.pieces is not None:
-        gain += board.pieces.log_prob(board.pieces_held()) - board.pieces.log_prob(ones)
+def gain_over_apart(fit: Parts | Board, alone: float) -> float:
+    """The objective minus that of all values alone, whose log evidence that is."""
+    ones = np.ones(len(fit.labels), dtype=np.int64)
+    gain = fit.prior.log_prob(fit.counts, fit.sizes) - fit.prior.log_prob(ones, fit.sizes) - alone
+    for family, sums in zip(fit.families, fit.sums, strict=True):
+        gain += float(family.log_evidence(sums).sum())
+    if fit.pieces is not None:
+        gain += fit.pieces.log_prob(fit.pieces_held()) - fit.pieces.log_prob(ones)
     return gain
 
 
-def gain_of_site(board: Board, out: Without) -> float:
-    """The objective minus that with one site's values alone, each an atom of its own."""
-    if len(out.values) == 0:
-        return 0.0
-    ones = np.ones(len(out.values), dtype=np.int64)
-    apart = np.concatenate([np.delete(board.counts, out.atoms), out.holders[out.holders > 0], ones])
-    gain = board.prior.log_prob(board.counts, board.sizes) - board.prior.log_prob(apart, board.sizes)
-    for family, rows, own, rest in zip(board.families, board.rows, out.own, out.rest, strict=True):
-        gain += float((family.log_evidence(rest + own) - family.log_evidence(rest)).sum())
-        gain -= float(family.log_evidence(rows[out.values]).sum())
+def gains_of_sites(board: Board, out: Without) -> Array:
+    """The objective minus that with one site's values alone, each an atom of its own; for every site (J,)."""
+    J = len(board.sizes)
+    gain = -board.alone[out.values] - board.steps[0]
+    of_atom = board.steps[out.holders]
+    for family, sums, rest in zip(board.families, board.sums, out.rest, strict=True):
+        of_atom = of_atom + family.log_evidence(sums)[out.atoms] - family.log_evidence(rest)
     if board.pieces is not None:
-        gain += board.pieces.log_prob(np.bincount(out.where)) - board.pieces.log_prob(ones)
-    return gain
+        gain = gain - board.pieces.log_prob_each(np.ones_like(out.values))
+        of_atom = of_atom + board.pieces.log_prob_each(np.bincount(out.where, minlength=len(out.atoms)))
+    return np.asarray(np.bincount(out.site, gain, minlength=J) + np.bincount(out.sites, of_atom, minlength=J), float)
 
 
 def _site_sentence(site: str, parameters: int, shared: int, gain: float, p: float, worth: bool | None) -> str:

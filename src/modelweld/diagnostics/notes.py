@@ -68,6 +68,12 @@ def set_aside(fusion: Fusion, set_name: str | None = None) -> list[SetAside]:
     """Every parameter that is set aside, with the atom whose values (over all arrays of the set) are nearest.
 
     Distances are in noise deviations where the family has a noise.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> set_aside(modelweld.fuse([[[0.0], [9.0]], [[9.1]], [[0.1]]]))
+    []
     """
     matching = fusion.matching if set_name is None else fusion.matchings[set_name]
     K, artefacts = matching.K, {artefact.atom: artefact for artefact in matching.artefacts}

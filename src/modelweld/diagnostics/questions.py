@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from modelweld.posterior.answers import AtomIntervals, Intervals, NewSite
     from modelweld.posterior.confidence import Confidence, How
     from modelweld.posterior.draws import Posterior
+    from modelweld.posterior.holders import Sharing
 
 
 class Questions(Matched):
@@ -41,11 +43,11 @@ class Questions(Matched):
         set_name : str, optional
             Which set, if several were matched. The sets matched before it are taken as they are.
         how : {"drawn", "fixed", "conditional"}, optional
-            "drawn" is the above: for one array of `Gaussian` values, compiled at its first use on a machine, or of
-            `Rates`, `Proportions` or `NormalGamma` (in numpy; by default up to 60 values). "fixed"
-            draws matchings at the learned hyperparameters (any family; slow, somewhat too sure). "conditional" takes
-            all other sites' matches to be right (any family, fast, **overconfident**: to rank matches, not a
-            promise). Default: "drawn" where that takes seconds, else "conditional".
+            "drawn" is the above, for all families of the library and several arrays, compiled at its first use on a
+            machine; for families of your own whose `walked` says what to draw. "fixed" draws matchings at the learned
+            hyperparameters (any family; slow, somewhat too sure). "conditional" takes all other sites' matches to be
+            right (any family, fast, **overconfident**: to rank matches, not a promise). Default: "drawn" where that
+            takes seconds (some hundred values, thousands of `Gaussian` ones), else "conditional".
         progress : bool or callable, optional
             As in `fuse`: the first call on a machine compiles the sampler.
 
@@ -64,7 +66,7 @@ class Questions(Matched):
         >>> [site.round(2).tolist() for site in fusion.confidence()]
         [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
-        from modelweld.posterior.conditional import confidence
+        from modelweld.posterior.conditional import confidences
         from modelweld.posterior.confidence import CHAINS, DRAWS, Confidence, affordable_draws, shares_right
         from modelweld.posterior.walks import affordable_walks
 
@@ -76,15 +78,43 @@ class Questions(Matched):
             stated = once.confidence(name, how, progress=progress)
             shares = np.concatenate(stated)[sources_of(self, once, name).values]
             return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
-        board, J = self.board(name), len(self.sites)
+        parts = self.parts(name)
         with listen(progress, "computing confidences"):
-            if how == "conditional" or (how is None and not (affordable_draws(board) or affordable_walks(board))):
-                return Confidence(
-                    (confidence(board, j) for j in track(range(J), "computing confidences", J)), "conditional"
-                )
+            if how == "conditional" or (how is None and not (affordable_draws(parts) or affordable_walks(parts))):
+                boards = track(parts, "computing confidences", len(parts))
+                return Confidence(chain.from_iterable(confidences(part.board) for part in boards), "conditional")
             posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
         shares = shares_right(posterior, matching.stacked_labels)
         return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
+
+    def sharing(self, level: float = 0.9, set_name: str | None = None, how: How | None = None) -> Sharing:
+        """In how many sites each atom is, and how sure that is: expected numbers of sites, with intervals.
+
+        `how` as in `confidence`, where "drawn" is the default as long as it takes seconds. Print it, let a notebook
+        show it, or take ``.to_pandas()``.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]
+        >>> print(modelweld.fuse(sites).sharing(how="conditional"))
+        atom  sites  expected  90% interval
+           0      2       2.0        2 to 2
+           1      2       2.0        2 to 2
+           2      1       1.0        1 to 1
+        """
+        from modelweld.posterior.answers import check_level
+        from modelweld.posterior.confidence import CHAINS, DRAWS
+        from modelweld.posterior.holders import conditional_sharing, drawn_sharing
+
+        check_level(level)
+        name, matching = self.named_set(set_name)
+        stated = self.confidence(name, how)
+        labels, offsets = matching.stacked_labels, matching.offsets
+        if stated.how == "conditional":
+            return conditional_sharing(stated, labels, offsets, level)
+        draws = self.drawn(name) if stated.how == "drawn" else self.sample(DRAWS, CHAINS, set_name=name, fixed=True)
+        return drawn_sharing(draws, labels, offsets, level, stated.how)
 
     def drawn(self, set_name: str | None = None) -> Posterior:
         """The draws of matching and hyperparameters that `confidence`, `site` and `new_site` rest on, made once."""
@@ -93,8 +123,8 @@ class Questions(Matched):
 
         name, _ = self.named_set(set_name)
         if name not in self._posteriors:
-            board = self.once().board(name)
-            draws = affordable_draws(board) or affordable_walks(board) or FEWEST_DRAWS
+            parts = self.once().parts(name)
+            draws = affordable_draws(parts) or affordable_walks(parts) or FEWEST_DRAWS
             self._posteriors[name] = self.sample(draws, CHAINS, set_name=name, fixed=False)
         return self._posteriors[name]
 
@@ -202,8 +232,8 @@ class Questions(Matched):
         board, order = self.arranged_board(name)
         if fixed is False and not (drawable(board) or walked(board)):
             raise InputError(
-                f"hyperparameters of set {name!r} cannot be drawn: that takes one array of Gaussian values, or of a "
-                "family that is drawn with them (Rates, Proportions, NormalGamma)."
+                f"hyperparameters of set {name!r} cannot be drawn: they are fixed, or no family of its says in "
+                "`walked` what to draw; fixed=True draws the matching alone."
             )
         with listen(progress, "drawing matchings"):
             if fixed or not drawable(board):

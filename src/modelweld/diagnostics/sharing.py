@@ -7,11 +7,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.diagnostics.pair_scan import scan_pairs
 from modelweld.diagnostics.places import Places, embed, place
+from modelweld.families.base import Family
+from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, group_of_values, offsets_of
+from modelweld.inputs.stack import Index, Stack, canonical_order, group_of_values, offsets_of
+from modelweld.matching.parts import LARGEST_PART
 from modelweld.threads import blas_threads
 
 if TYPE_CHECKING:
@@ -44,13 +48,13 @@ def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharin
     """
     J = len(fusion.sites)
     nobody = np.full(J, np.nan)
-    board, order = fusion.arranged_board(name)
-    values = embed(board.stacks, board.families)
-    if values is None:
-        kinds = " and ".join(sorted({type(f).__name__ for f in board.families}))
+    matching, stacks = fusion.matchings[name], fusion.stacks(name)
+    families = fusion.parts(name).families
+    if any(family.embedded(stack.values[:1]) is None for stack, family in zip(stacks, families, strict=True)):
+        kinds = " and ".join(sorted({type(f).__name__ for f in families}))
         return Sharing(np.nan, nobody, f"the family {kinds} has no distances between values")
-    matching = fusion.matchings[name]
-    usable = np.isfinite(values).any(1)
+    _, order = canonical_order(stacks)
+    usable = _has_place(stacks, families)[order]
     if matching.kept is not None:
         usable &= matching.kept[order]
     group = group_of_values(matching.offsets)[order]
@@ -58,8 +62,10 @@ def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharin
     rows, sites, offsets = _choose(np.flatnonzero(usable), group, seed)
     if len(sites) < 2:
         return Sharing(np.nan, nobody, "fewer than two sites have values to compare")
-    seen = np.isfinite(values[rows])
-    places = place(values[rows])
+    values = embed([stack.take(order[rows], stack.offsets) for stack in stacks], families)
+    assert values is not None
+    seen = np.isfinite(values)
+    places = place(values)
     if places is None:
         return Sharing(np.nan, nobody, "all values coincide")
     with blas_threads(1):  # many small products: threads would wait for each other
@@ -68,6 +74,16 @@ def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharin
     few = len(rows) < max(FEWEST_VALUES, FEWEST_OF_SITE * len(sites))
     why_not = f"{len(rows)} values of {len(sites)} sites are too few to tell sharing from chance" if few else ""
     return Sharing(found.p_value, nobody, why_not)
+
+
+def _has_place(stacks: Sequence[Stack], families: Sequence[Family]) -> NDArray[np.bool_]:
+    """Values (N,) of which something was seen that has a place."""
+    N, D = stacks[0].values.shape
+    found = np.ones(N, dtype=bool)
+    for part in blocks(N, D, LARGEST_PART) if all(stack.weight is not None for stack in stacks) else ():
+        points = embed([stack.take(part, stack.offsets) for stack in stacks], families)
+        found[part] = points is not None and np.isfinite(points).any(1)
+    return found
 
 
 def _choose(rows: Index, group: Index, seed: int) -> tuple[Index, Index, Index]:

@@ -10,15 +10,16 @@ import numpy as np
 
 from modelweld.diagnostics.counted_once import sources_of
 from modelweld.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging
+from modelweld.diagnostics.site_warnings import Measured, warn_of_sites
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without, leave_out
+from modelweld.matching.parts import Parts
 from modelweld.matching.sets import columns_of
 from modelweld.progress import track
 from modelweld.screening.outliers import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION, Flags
-from modelweld.screening.shift_estimate import Shift, Shiftable, shift_of, shiftable_arrays
+from modelweld.screening.shift_estimate import Shift, Shiftable, shiftable_arrays, shifts_of
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.questions import Questions
@@ -30,27 +31,8 @@ FALSE_ALARMS = 0.02
 shifts and half for unshared atoms: a warning costs an owner's time, and one fusion in fifty is rare enough to be looked
 at. (At 1e-3 shifts of two noise deviations were found in 6 of 20 fusions of five sites instead of 14.)"""
 
-FEWEST_TO_SCALE, LARGEST_SCATTER = 6, 1.3
-"""Honest sites may have shifts of their own (a cold station is cold everywhere): where that many others' z-scores have
-a robust deviation above this, a site's is divided by it. Six give it to a third, and one below 1.3 may be chance."""
-
 TOO_FEW = "with fewer than four sites there is no majority that could say who is off: sites are not judged."
 """What is said instead of warnings."""
-
-SMALLEST_SHIFT = 0.5
-"""Noise deviations from which a shift is worth a warning: with many values smaller ones are certain, but harmless."""
-
-LARGEST_SURPRISE, SMALLEST_SCORE = 6.0, 0.5
-"""A site fits badly if its score is six robust deviations below the others' median (a robust deviation of ten sites is
-uncertain by a third, so this is four true ones) and less than half of it (else it fits well, only less so)."""
-
-LARGEST_INFLUENCE = 5.0
-"""Times the median site's influence: a typical site at an atom of five or more has at most a fifth of the weight, so
-this one has nearly all."""
-
-
-INFLUENCE_SCATTER = 5.0
-"""Robust deviations of the sites' log influence as well: sites that are unlike in size are unlike in influence."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,45 +128,46 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
     if once is not fusion:
         found, of = diagnose(once, name, rate=rate), sources_of(fusion, once, name).sites
         return [found[i].named(site) for site, i in zip(fusion.sites, of.tolist(), strict=True)]
-    board = fusion.board(name)
-    places = shiftable_arrays(board)
-    units = _units(board, places)
-    J = len(fusion.sites)
-    outs = [leave_out(board, j) for j in track(range(J), "comparing sites", J)]
-    parameters = np.array([len(out.values) for out in outs])
-    unshared = np.array([int((~out.shared).sum()) for out in outs])
-    score = np.array([score_of(board, out) for out in outs])
-    surprise = _robust_z(score, parameters > 0)
-    influence = np.array([influence_of(board, out, units) for out in outs])
-    shifts = [shift_of(board, places, out) for out in outs]
-    judged = bool(np.count_nonzero(parameters) >= FEWEST_SITES_TO_COMPARE)
-    dimensions = _dimensions(fusion, name, places)
-
-    def warning(j: int) -> str:
-        return (
-            _about_explaining_shift(shifts[j], int(parameters[j]))
-            or _about_unshared(unshared, parameters, j, rate / 2)
-            or _about_shift(shifts, j, dimensions, rate / 2)
-            or _about_score(score[parameters > 0], float(score[j]), float(surprise[j]))
-            or _about_influence(influence, j, fusion.sites[j])
-        )
-
-    warnings = [warning(j) if judged else "" for j in range(J)]
+    measured = _measure(fusion.parts(name), len(fusion.sites))
+    surprise = _robust_z(measured.score, measured.parameters > 0)
+    judged = bool(np.count_nonzero(measured.parameters) >= FEWEST_SITES_TO_COMPARE)
+    warnings = [""] * len(fusion.sites)
+    if judged:
+        dimensions = _dimensions(fusion, name, shiftable_arrays(fusion.parts(name)))
+        warnings = warn_of_sites(measured, surprise, fusion.sites, dimensions, rate)
     return [
         SiteDiagnostics(
             site=site,
-            parameters=int(parameters[j]),
-            unshared=int(unshared[j]),
-            score=float(score[j]),
+            parameters=int(measured.parameters[j]),
+            unshared=int(measured.unshared[j]),
+            score=float(measured.score[j]),
             surprise=float(surprise[j]),
-            shift=shifts[j].mean,
-            shift_z=shifts[j].z,
-            influence=float(influence[j]),
+            shift=measured.shifts[j].mean,
+            shift_z=measured.shifts[j].z,
+            influence=float(measured.influence[j]),
             warning=f"site {site!r} {warnings[j]}" if warnings[j] else "",
             judged=judged,
         )
         for j, site in enumerate(fusion.sites)
     ]
+
+
+def _measure(parts: Parts, J: int) -> Measured:
+    """What each of J sites is without itself, a few sites at a time."""
+    places = shiftable_arrays(parts)
+    units = _units(parts, places)
+    parameters, unshared = np.zeros((2, J), dtype=np.int64)
+    score, influence = np.zeros((2, J))
+    shifts: list[Shift] = []
+    for first, last, board in track(parts, "comparing sites", len(parts)):
+        out, own = leave_out(board, 0, last - first), slice(first, last)
+        parameters[own] = np.bincount(out.site, minlength=last - first)
+        unshared[own] = parameters[own] - np.bincount(out.site[out.shared], minlength=last - first)
+        score[own] = scores_of(board, out)
+        left = [family.estimate(rest) for family, rest in zip(board.families, out.rest, strict=True)]
+        influence[own] = influences_of(board, out, left, units)
+        shifts += shifts_of(board, places, out, left)
+    return Measured(parameters, unshared, score, influence, shifts)
 
 
 def _dimensions(fusion: Questions, name: str, places: Sequence[Shiftable]) -> list[str]:
@@ -193,44 +176,45 @@ def _dimensions(fusion: Questions, name: str, places: Sequence[Shiftable]) -> li
     return [
         (f"array {arrays[x.number]!r}, " if len(arrays) > 1 and isinstance(arrays[x.number], str) else "") + column
         for x in places
-        for column in columns_of(fusion.models[0], arrays[x.number], name, fusion.matchings, in_words=True)
+        for column in columns_of(fusion.first_model, arrays[x.number], name, fusion.matchings, in_words=True)
     ]
 
 
-def score_of(board: Board, out: Without) -> float:
-    """Mean log predictive density of a site's values given the others, minus that of new atoms."""
-    if len(out.values) == 0:
-        return 0.0
-    gain = np.zeros(len(out.values))
-    for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):
-        own, others = rows[out.values], rest[out.where]
-        gain += family.log_evidence(others + own) - family.log_evidence(others) - family.log_evidence(own)
-    return float(np.where(out.shared, gain, 0.0).mean())
+def scores_of(board: Board, out: Without) -> Array:
+    """Mean log predictive density (J,) of each site's values given the others, minus that of new atoms."""
+    J = len(board.sizes)
+    gain = -board.alone[out.values]
+    for family, rows, sums, rest in zip(board.families, board.rows, board.sums, out.rest, strict=True):
+        if out.in_pieces:
+            gain += family.log_evidence(rest[out.where] + rows[out.values])
+        else:
+            gain += family.log_evidence(sums)[board.labels[out.values]]
+        gain -= family.log_evidence(rest)[out.where]
+    n = np.bincount(out.site, minlength=J)
+    return np.bincount(out.site, np.where(out.shared, gain, 0.0), minlength=J) / np.maximum(n, 1)
 
 
-def influence_of(board: Board, out: Without, units: Sequence[Array]) -> float:
-    """Root mean square move of all atoms that others hold, over atoms and dimensions, when a site is left out."""
-    stay = out.holders > 0
-    atoms = len(board.counts) - int((~stay).sum())
-    squares, entries = 0.0, 0
-    for family, sums, rest, unit in zip(board.families, board.sums, out.rest, units, strict=True):
-        move = (family.estimate(sums[out.atoms[stay]]) - family.estimate(rest[stay])) / unit
-        squares += float(np.square(move).sum())
+def influences_of(board: Board, out: Without, left: Sequence[Array], units: Sequence[Array]) -> Array:
+    """Root mean square move (J,) of all atoms that others hold, over atoms and dimensions, when a site is left out.
+
+    `left` is where the atoms are without it.
+    """
+    J, stay = len(board.sizes), out.holders > 0
+    atoms = len(board.counts) - np.bincount(out.sites[~stay], minlength=J)
+    squares, entries = np.zeros(J), np.zeros(J)
+    for family, sums, without, unit in zip(board.families, board.sums, left, units, strict=True):
+        move = (family.estimate(sums)[out.atoms] - without) / unit
+        squares += np.bincount(out.sites, np.where(stay, np.square(move).sum(1), 0.0), minlength=J)
         entries += atoms * move.shape[1]
-    return float(np.sqrt(squares / entries)) if entries else 0.0
+    return np.sqrt(squares / np.maximum(entries, 1))
 
 
-def _units(board: Board, places: Sequence[Shiftable]) -> list[Array]:
+def _units(fit: Parts, places: Sequence[Shiftable]) -> list[Array]:
     """What moves are measured in: the noise deviation, or for families without one the atoms' own deviation."""
-    units = [family.estimate(sums).std(0) for family, sums in zip(board.families, board.sums, strict=True)]
+    units = [family.estimate(sums).std(0) for family, sums in zip(fit.families, fit.sums, strict=True)]
     for x in places:
         units[x.number] = x.deviation
     return [np.where(unit > 0, unit, 1.0) for unit in units]
-
-
-def _median(x: Array) -> Array:
-    """Of every column, over what is known of it; zero where nothing is."""
-    return np.array([float(np.median(known)) if len(known := c[np.isfinite(c)]) else 0.0 for c in x.T])
 
 
 def _robust_z(x: Array, counted: Flags) -> Array:
@@ -240,77 +224,3 @@ def _robust_z(x: Array, counted: Flags) -> Array:
     off = x - np.median(x[counted])
     deviation = MAD_TO_DEVIATION * float(np.median(np.abs(off[counted])))
     return np.where(counted, off / deviation, 0.0) if deviation > 0 else np.zeros(len(x))
-
-
-def _about_explaining_shift(shift: Shift, parameters: int) -> str:
-    if shift.matched == 0:
-        return ""
-    size = np.sqrt(np.nanmean(np.square(shift.mean)))
-    return (
-        f"seems to be shifted as a whole: moved back by {size:.1f} noise deviations per dimension, {shift.matched} of "
-        f"its {parameters} values would match atoms of the others. Ask for its units and calibration, or leave it out."
-    )
-
-
-def _about_unshared(unshared: Index, parameters: Index, j: int, rate: float) -> str:
-    """Whether more of its atoms are unshared than chance gives at the other sites' share."""
-    from scipy.special import bdtrc
-
-    n, u = int(parameters[j]), int(unshared[j])
-    others, others_unshared = int(parameters.sum()) - n, int(unshared.sum()) - u
-    if u == 0 or bdtrc(u - 1, n, (others_unshared + 1) / (others + 2)) >= rate / len(parameters):
-        return ""
-    return (
-        f"holds {u} of its {n} atoms alone; at the other sites that is {100 * others_unshared / others:.0f} %. Ask "
-        "whether it measures the same things of the same population."
-    )
-
-
-def _scatter(shifts: Sequence[Shift], j: int) -> Array:
-    """By how much the other sites' z-scores scatter more than chance, per dimension; one if it may be chance."""
-    others = np.array([shift.z for i, shift in enumerate(shifts) if i != j and np.isfinite(shift.z).any()])
-    if len(others) < FEWEST_TO_SCALE:
-        return np.ones(len(shifts[j].z))
-    known = np.isfinite(others).sum(0)
-    off = np.abs(others - _median(others))
-    deviation = MAD_TO_DEVIATION * _median(off)
-    return np.where((known >= FEWEST_TO_SCALE) & (deviation > LARGEST_SCATTER), deviation, 1.0)
-
-
-def _about_shift(shifts: Sequence[Shift], j: int, dimensions: Sequence[str], rate: float) -> str:
-    from scipy.special import chdtri
-
-    shift = shifts[j]
-    z = np.where(np.abs(shift.mean) >= SMALLEST_SHIFT, np.abs(shift.z), 0.0) / _scatter(shifts, j)  # NaN counts as zero
-    if z.size == 0 or z.max() ** 2 <= chdtri(1, rate / (len(shifts) * z.size)):
-        return ""
-    d = int(z.argmax())
-    side = "above" if shift.mean[d] > 0 else "below"
-    return (
-        f"sends values that lie {abs(shift.mean[d]):.1f} noise deviations {side} the others' in {dimensions[d]} "
-        f"(z = {shift.z[d]:.1f}). Ask how that is measured there."
-    )
-
-
-def _about_score(scores: Array, score: float, surprise: float) -> str:
-    if surprise > -LARGEST_SURPRISE or score >= SMALLEST_SCORE * np.median(scores):
-        return ""
-    return (
-        f"fits the others badly: sharing their atoms explains its values by {score:.1f} nats each better than new ones "
-        f"would, against {np.median(scores):.1f} at the typical site. Look at what "
-        "it sent before using the fused model there."
-    )
-
-
-def _about_influence(influence: Array, j: int, site: str) -> str:
-    typical = float(np.median(influence))
-    if len(influence) < FEWEST_SITES_TO_COMPARE or typical == 0:
-        return ""
-    ratio = np.log(np.maximum(influence, np.finfo(float).tiny) / typical)
-    usual = MAD_TO_DEVIATION * float(np.median(np.abs(ratio)))  # sites that differ in size differ in influence
-    if ratio[j] <= max(np.log(LARGEST_INFLUENCE), INFLUENCE_SCATTER * usual):
-        return ""
-    return (
-        f"moves the fused atoms {influence[j] / typical:.0f} times as much as a typical site: without it they would "
-        f"lie {influence[j]:.2f} noise deviations elsewhere. Compare with fusion.remove({site!r})."
-    )

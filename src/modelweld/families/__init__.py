@@ -6,6 +6,10 @@ A family is one file and one line here; saving, loading and proposing follow fro
 from modelweld.families.base import Family as Family
 from modelweld.families.counts import Counts as Counts
 from modelweld.families.directions import Directions as Directions
+from modelweld.families.drift import Drift as Drift
+from modelweld.families.factors import Factors as Factors
+from modelweld.families.fading_counts import FadingCounts as FadingCounts
+from modelweld.families.fading_directions import FadingDirections as FadingDirections
 from modelweld.families.gaussian import Gaussian as Gaussian
 from modelweld.families.normal_gamma import NormalGamma as NormalGamma
 from modelweld.families.own.density import from_density as from_density

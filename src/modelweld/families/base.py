@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from copy import copy
 from typing import ClassVar, Self, TypeVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.families.location import Location, Variances
+from modelweld.families.math.signs import oriented
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -37,17 +39,25 @@ class Family(ABC):
     walked : tuple of str
         Of the class: fields that are drawn with a matching (`modelweld.posterior.walks`), positive numbers or arrays of
         such; none where that is not better calibrated than what is learned.
+    row_fields : tuple of str
+        Of the class: fields on which rows depend where `rows_change`, positive numbers or arrays of such. Whoever names
+        them promises that `update`, which sees sums alone, leaves them as they are: shards then state sums for others.
     specificity : int
         Of the class: how special its values are, for the message that proposes families to values which belong to
         another (real values 1, rates 2, ..., covariances 6). Zero: it is not proposed.
     has_places : bool
         Of the class: whether values are real numbers that scatter about a place, so that one can be far from others.
+    moves_as : str
+        Of the class: the name of the family of such values whose atoms move (`modelweld.families.fading.Moving`), for
+        groups that come at different times; empty: there is none.
     """
 
     learns: ClassVar[tuple[str, ...]] = ()
     walked: ClassVar[tuple[str, ...]] = ()
+    row_fields: ClassVar[tuple[str, ...]] = ()
     specificity: ClassVar[int] = 0
     has_places: ClassVar[bool] = False
+    moves_as: ClassVar[str] = ""
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """The first row that is no value of this family, and what it takes: "are not negative; found -1"; else None."""
@@ -63,6 +73,13 @@ class Family(ABC):
 
     def believing(self, stack: Stack) -> Self:
         """The same hyperparameters, with what is believed of them before any matching read off these values."""
+        return self
+
+    def expecting(self, stack: Stack, share: float) -> Self:
+        """The same family where this share of what values differ by is noise; here as it is.
+
+        What draws believe of `walked` fields before anything is matched (`modelweld.posterior.walks`).
+        """
         return self
 
     @abstractmethod
@@ -93,6 +110,20 @@ class Family(ABC):
         """Log prior density of hyperparameters that have one; part of the objective."""
         return 0.0
 
+    def bounded(self, sums: Array) -> Self:
+        """The same family with `row_fields` no farther out than learning would go, given atoms' rows (K, k)."""
+        return self
+
+    def pooled(self, families: Sequence[Self], share: Array) -> Self:
+        """One family of this and others that were read off values elsewhere: of every number the mean by `share`."""
+        found: dict[str, object] = {}
+        for name in getattr(self, "__dataclass_fields__", ()):
+            given = [getattr(family, name) for family in families]
+            if all(isinstance(x, (float, np.floating, np.ndarray)) for x in given):
+                mean = np.average([np.asarray(x) for x in given], axis=0, weights=share)
+                found[name] = mean if isinstance(given[0], np.ndarray) else float(mean)
+        return with_fields(self, **found)
+
     def learned(self) -> Learned:
         """Hyperparameters by name."""
         if self.learns:
@@ -104,6 +135,23 @@ class Family(ABC):
     def compilable(self) -> bool:
         """Whether the compiled engine knows this family and its present settings."""
         return False
+
+    @property
+    def signless(self) -> bool:
+        """Whether v and -v are one value: rows are then turned to agree with those they are added to (`facing`)."""
+        return False
+
+    def facing(self, rows: Array, sums: Array) -> Array:
+        """Rows (L, k) as they are added to sums (L, k); where values have no sign, turned to agree with them."""
+        return rows
+
+    def agreement(self, stack: Stack, atoms: Array) -> Array:
+        """How far values agree with atoms (N, D), value by value; where they have no sign, negative: turned round."""
+        return np.asarray(np.einsum("nd,nd->n", stack.values, atoms))
+
+    def upright(self, stack: Stack) -> Stack:
+        """The same values in the form in which they are matched, whatever their signs if they have none."""
+        return stack
 
     def variances(self) -> Variances | None:
         """How far values lie from their atom and atoms from each other, per dimension; None: there is no such thing."""
@@ -125,12 +173,27 @@ class Family(ABC):
         """Values (N, D) as they would be if global values were (N, D) `after` instead of `before`."""
         return values + after - before
 
+    def names_contenders(self, stack: Stack) -> bool:
+        """Whether `contenders` is quicker than scoring all pairs of such values and atoms."""
+        return False
+
+    def contenders(self, own: Array, sums: Array, odds: Array) -> tuple[Index, Index] | None:
+        """Pairs of values (L, k) and atoms (K, k) at which a value may score above zero; None: nobody knows.
+
+        A score is an atom's log prior `odds` (K,) plus `gain` less the evidence of the value by itself; all pairs that
+        are not named score zero at most.
+        """
+        return None
+
     def gain(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.
 
         This is the paper's subtraction trick. Override it where there is something faster.
         """
-        return self.log_evidence(own[:, None, :] + sums[None, :, :]) - self.log_evidence(sums)[None, :]
+        added = own[:, None, :]
+        if self.signless:
+            added = self.facing(np.broadcast_to(added, (len(own), *sums.shape)), sums[None, :, :])
+        return self.log_evidence(added + sums[None, :, :]) - self.log_evidence(sums)[None, :]
 
 
 def with_fields(family: Some, **fields: object) -> Some:
@@ -165,6 +228,13 @@ def sum_by_atom(rows: Array, labels: Index, K: int | None = None) -> Array:
 
     members = csr_array((np.ones(len(placed)), (labels[placed], placed)), shape=(K, len(labels)))
     return np.asarray(members @ rows)
+
+
+def gather(family: Family, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
+    """Rows (N, k) as they stand in their atoms, and their sums (K, k): turned to agree where values have no sign."""
+    if family.signless:
+        return oriented(family.facing, rows, labels, K)
+    return rows, sum_by_atom(rows, labels, K)
 
 
 def first_row(wrong: NDArray[np.bool_]) -> int | None:

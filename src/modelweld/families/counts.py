@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.families.base import with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
 from modelweld.families.math.blocks import blocks
@@ -18,7 +20,7 @@ from modelweld.families.math.log_rising import log_rising, log_rising_pairs
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.simplex import Compositions, are_counted
 from modelweld.families.math.vocabulary import Sums, misfit_vocabulary
-from modelweld.families.observed import Observed, Search, freeze_between, seen
+from modelweld.families.observed import Observed, Search, freeze_between
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -78,8 +80,11 @@ class Counts(Observed):
     """
 
     learns = ("base", "between")
+    walked = ("base", "between")
+    row_fields = ("between",)
     bounds = (PSEUDO_COUNTS, WORTH)
     specificity = 4
+    moves_as = "FadingCounts"
 
     base: ArrayLike | None = None
     between: float | None = None
@@ -94,7 +99,7 @@ class Counts(Observed):
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Values below zero, rows of seen words that sum to zero, sites that share hardly any words with others."""
-        there = seen(stack)
+        there = stack.seen
         values = np.where(there, stack.values, 0.0)
         wrong = (values < 0).any(1) | (there.any(1) & (values.sum(1) <= 0))
         if not wrong.any():
@@ -229,6 +234,10 @@ class Counts(Observed):
     def width(self, sums: Array) -> int:
         """Number of categories."""
         return self._base.size
+
+    def pooled(self, families: Sequence[Self], share: Array) -> Self:
+        """Of every number the mean; `least` is what none of them fell below."""
+        return with_fields(super().pooled(families, share), least=min(family.least for family in families))
 
     def _with_first_base(self, stack: Stack, given: Compositions) -> Self:
         """Pseudo-counts that suit some values, each an atom of its own; those of the values' mean to start from."""

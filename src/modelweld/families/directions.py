@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -9,15 +10,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family
+from modelweld.families.base import Family, with_fields
 from modelweld.families.checks import check_choice, freeze_number, known
 from modelweld.families.math.bessel import tilt
+from modelweld.families.math.cosine_bound import contending
+from modelweld.families.math.drawn_directions import draw_directions
+from modelweld.families.math.own_concentration import NODES, Mixed, even_tilts, weighted_tilts
+from modelweld.families.math.signs import LOG_2, upright
 from modelweld.families.math.start import NOISE_SHARES, noise_shares, total_variance
 from modelweld.families.math.unit_vectors import even_weights, misfit_directions, typical_weight, unit_vector
-from modelweld.families.math.von_mises_fisher import At, Weights, direction_of, first_concentrations
+from modelweld.families.math.von_mises_fisher import At, Weights, direction_of, directions_of, first_concentrations
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
+
+OPPOSITE = 1e-9
+"""One plus the cosine below which two directions are opposite, and no plane is that of both."""
 
 
 @register
@@ -34,9 +42,23 @@ class Directions(Family):
         1 / concentration.
     base_concentration : float, optional
         Of atoms about `mean`; 0 if they are spread evenly over the sphere.
+    own : bool, optional
+        Whether sites may agree more closely on some atoms than on others: each atom has a concentration of its own
+        where that raises the objective. False: one concentration for all. Default: unless values are `axial`
+        (components and maps lie in few of their dimensions, and unrelated ones would be taken for loose copies).
+    diversity : float, optional
+        With `own`, the deviation of the logarithm of atoms' concentrations about that of `concentration`; 0 if all
+        atoms have that.
+    axial : bool
+        Whether v and -v are one, as of components whose sign is arbitrary: values are matched whatever their signs, and
+        come back turned to agree with their atom (`fusion.signs`), the largest entry of which is positive. Atoms are
+        then spread evenly, and have no mean direction.
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned by maximum likelihood or stay as they are. What is not given is read off the
         values.
+    reference : float
+        Set by `starts`: the concentration at which all scatter would be noise, by which learned ones are judged (zero:
+        nothing is believed, see `modelweld.families.math.own_concentration`).
 
     Notes
     -----
@@ -47,6 +69,9 @@ class Directions(Family):
     zeros. With sums n, c, S of such rows and the tilt of `modelweld.families.math.bessel`,
 
         log evidence = n (log C(0) - tilt(kappa)) + c - tilt(kappa_0) + tilt(length of kappa_0 mean + kappa S).
+
+    With `own`, kappa is one of a grid of concentrations, the same for all values of an atom, and the evidence is the
+    mean over them (`modelweld.families.math.own_concentration`); c then has a column for each.
 
     Densities are with respect to area on the sphere.
 
@@ -60,12 +85,18 @@ class Directions(Family):
     """
 
     specificity = 5
+    moves_as = "FadingDirections"
     walked = ("concentration", "base_concentration")
+    row_fields = ("concentration", "diversity")
 
     mean: ArrayLike | None = None
     concentration: float | None = None
     base_concentration: float | None = None
     learning: Literal["likelihood", "nothing"] = "likelihood"
+    own: bool | None = None
+    diversity: float | None = None
+    axial: bool = False
+    reference: float = 0.0
 
     def __post_init__(self) -> None:
         check_choice(self, "learning")
@@ -73,6 +104,19 @@ class Directions(Family):
             object.__setattr__(self, "mean", unit_vector(self.mean))
         freeze_number(self, "concentration", "one positive number")
         freeze_number(self, "base_concentration", "zero or one positive number", zero=True)
+        freeze_number(self, "diversity", "zero or one positive number", zero=True)
+        if self.axial and (self.base_concentration or self.mean is not None):
+            raise InputError(
+                "Directions: axial values have no mean direction, because v and -v are one; leave out mean and "
+                "base_concentration."
+            )
+        if self.diversity and not self.differing:
+            raise InputError("Directions: with own=False all atoms have one concentration; leave out the diversity.")
+
+    @property
+    def differing(self) -> bool:
+        """Whether atoms may have concentrations of their own."""
+        return not self.axial if self.own is None else self.own
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Rows whose length is not one, of which parts have different weights, or that come with a variance."""
@@ -83,34 +127,74 @@ class Directions(Family):
         D = stack.values.shape[1]
         if self.mean is not None and np.size(self.mean) != D:
             raise InputError(f"Directions: mean has {np.size(self.mean)} entries but the values have {D} dimensions.")
-        centre, total = total_variance(stack, pooled=True)
+        stack = self.upright(stack)
+        centre, total = self._scatter(stack)
         mean = direction_of(centre, np.eye(D)[0]) if self.mean is None else self.mean
         shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, total)
         scatter = min(D * float(total[0]), 1.0)  # 1 - length^2
         first = [first_concentrations(D, scatter, share, typical_weight(stack)) for share in shares]
-        given, own = self.concentration, self.base_concentration
+        given = self.concentration
         return [
-            replace(self, mean=mean, concentration=given or kappa, base_concentration=base if own is None else own)
+            replace(
+                self._believing(D, scatter, typical_weight(stack)),
+                mean=None if self.axial else mean,
+                concentration=given or kappa,
+                base_concentration=self._first_base(base),
+                diversity=0.0 if self.differing and self.diversity is None else self.diversity,
+            )
             for kappa, base in first
         ]
+
+    def expecting(self, stack: Stack, share: float) -> Self:
+        """Concentrations as in `starts`."""
+        D = stack.values.shape[1]
+        scatter = min(D * float(self._scatter(self.upright(stack))[1][0]), 1.0)
+        kappa, base = first_concentrations(D, scatter, share, typical_weight(stack))
+        return replace(self, concentration=kappa, base_concentration=0.0 if self.axial else base)
+
+    def _first_base(self, found: float) -> float:
+        """Base concentration to begin with, if this is what the values say."""
+        if self.axial:
+            return 0.0
+        return found if self.base_concentration is None else self.base_concentration
+
+    def believing(self, stack: Stack) -> Self:
+        """The same hyperparameters, with a prior that suits these values."""
+        if not self.reference:
+            return self
+        _, total = self._scatter(stack)
+        D = stack.values.shape[1]
+        return self._believing(D, min(D * float(total[0]), 1.0), typical_weight(stack))
+
+    def _believing(self, D: int, scatter: float, weight: float) -> Self:
+        """With the prior that goes with such a scatter of values of this weight."""
+        believes = (self.differing or self.axial) and self.learning != "nothing"
+        return replace(self, reference=D / (scatter * weight)) if believes else self
+
+    def _scatter(self, stack: Stack) -> tuple[Array, Array]:
+        """Mean (D,) and variance (1,) of values; axial ones are as likely to be turned round."""
+        centre, total = total_variance(stack, pooled=True)
+        return centre, np.full(1, 1 / len(centre)) if self.axial else total
 
     def embedded(self, values: Array) -> Array:
         """Unit vectors as they are."""
         return values
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
-        """[seen, c, w v], (L, D + 2)."""
+        """[seen, c, w v]: c is one column, or with `own` one for each concentration of the grid."""
         L, D = values.shape
-        lengths = np.sqrt(np.einsum("ld,ld->l", values, values))
-        rows = np.empty((L, D + 2))
-        rows[:, 0], rows[:, 1] = 1.0, 0.0
+        values = upright(values) if self.axial else values
+        kappas, lengths = self._kappas, np.sqrt(np.einsum("ld,ld->l", values, values))
+        G = len(kappas)
+        rows = np.empty((L, 1 + G + D))
+        rows[:, 0], rows[:, 1 : 1 + G] = 1.0, 0.0
         if weight is None:
-            np.divide(values, lengths[:, None], out=rows[:, 2:])
+            np.divide(values, lengths[:, None], out=rows[:, 1 + G :])
             return rows
         w, seen = weight[:, 0], weight[:, 0] > 0
-        np.multiply(values, (w / np.where(seen, lengths, 1.0))[:, None], out=rows[:, 2:])
-        kappa = known(self.concentration)
-        rows[:, 1] = tilt(D, np.asarray(kappa**2)) - tilt(D, (kappa * w) ** 2)
+        np.multiply(values, (w / np.where(seen, lengths, 1.0))[:, None], out=rows[:, 1 + G :])
+        for g, kappa in enumerate(kappas, start=1):
+            rows[:, g] = tilt(D, np.asarray(kappa**2)) - tilt(D, (kappa * w) ** 2)
         rows[~seen] = 0.0
         return rows
 
@@ -120,19 +204,76 @@ class Directions(Family):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        return self._at.log_evidence(rows)
+        found = self._simplest.log_evidence(rows)
+        return found - LOG_2 * np.maximum(rows[..., 0] - 1, 0.0) if self.axial else found
 
     def gain(self, own: Array, sums: Array) -> Array:
-        """Log predictive densities."""
-        return self._at.predictive(own, sums)
+        """Log predictive densities; of axial values with the better of their signs."""
+        found = self._simplest.predictive(own, sums)
+        return found - LOG_2 * np.logical_and.outer(own[:, 0] > 0, sums[:, 0] > 0) if self.axial else found
+
+    def names_contenders(self, stack: Stack) -> bool:
+        """Where all values weigh the same there is a bound on the cosine."""
+        return even_weights(stack)
+
+    def contenders(self, own: Array, sums: Array, odds: Array) -> tuple[Index, Index] | None:
+        """Pairs whose cosine is above the atom's bound (`modelweld.families.math.cosine_bound`)."""
+        return contending(self.law, own, sums, odds - LOG_2 if self.axial else odds)
 
     def estimate(self, rows: Array) -> Array:
-        """Mode (and mean direction) of the atom."""
-        return self._at.mode(rows)
+        """Mode (and mean direction) of the atom; of axial ones that of the two whose largest entry is positive."""
+        found = self._simplest.mode(rows)
+        return upright(found) if self.axial else found
+
+    @property
+    def signless(self) -> bool:
+        """Whether values are axial."""
+        return self.axial
+
+    def facing(self, rows: Array, sums: Array) -> Array:
+        """Rows of axial values turned to agree with sums."""
+        if not self.axial:
+            return rows
+        first = 1 + self._columns
+        agreement = np.einsum("...d,...d->...", rows[..., first:], sums[..., first:])
+        turned = rows.copy()
+        turned[..., first:] *= np.where(agreement < 0, -1.0, 1.0)[..., None]
+        return turned
+
+    def upright(self, stack: Stack) -> Stack:
+        """Axial values with their largest entries positive."""
+        return replace(stack, values=upright(stack.values)) if self.axial else stack
+
+    def log_prior(self) -> float:
+        """Log density of concentration and diversity, where something is believed of them."""
+        return self.law.log_prior()
+
+    def pooled(self, families: Sequence[Self], share: Array) -> Self:
+        """Of every number the mean, of mean directions the direction of that."""
+        found = super().pooled(families, share)
+        mean = None if self.axial else direction_of(np.asarray(found.mean), np.asarray(self.mean))
+        return with_fields(found, mean=mean)
+
+    def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
+        """A concentration of the grid, then von Mises-Fisher; axial ones face as their estimate does."""
+        law = self.law
+        shares, _ = law.shares(sums)
+        node = (rng.random(len(sums)) > np.cumsum(shares, axis=0)[:-1]).sum(0)
+        pull = law.base * law.mean + law.kappas[node, None] * law.parts(sums)[2]
+        drawn = draw_directions(directions_of(pull, law.mean), np.linalg.norm(pull, axis=1), rng)
+        faces = (drawn * self.estimate(sums)).sum(1, keepdims=True) >= 0
+        return np.where(faces, drawn, -drawn) if self.axial else drawn
+
+    def follow(self, values: Array, before: Array, after: Array) -> Array:
+        """By the rotation in the plane of the two that takes one to the other."""
+        along = (before * after).sum(1, keepdims=True)
+        middle = before + after
+        half = (values * middle).sum(1, keepdims=True) / (1 + np.maximum(along, OPPOSITE - 1))
+        return np.asarray(values - half * middle + 2 * (values * before).sum(1, keepdims=True) * after)
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood; of mean and base concentration only if there are weights other than zero and one."""
-        if sums[:, 1].any():
+        if sums[:, 1 : 1 + self._columns].any():
             return self._learned(sums, None, 1.0)
         return self._learned(sums, Weights(np.ones(1), sums[:, 0].sum(keepdims=True)), 1.0)
 
@@ -141,14 +282,47 @@ class Directions(Family):
         if even_weights(stack) or stack.weight is None:
             return self.update(sums)
         weight, number = np.unique(stack.weight[:, 0], return_counts=True)
-        return self._learned(sums, Weights(weight, number.astype(np.float64)), typical_weight(stack))
+        each = stack.weight[:, 0], labels
+        return self._learned(sums, Weights(weight, number.astype(np.float64)), typical_weight(stack), each)
 
-    def _learned(self, sums: Array, weights: Weights | None, typical: float) -> Self:
+    def _learned(
+        self, sums: Array, weights: Weights | None, typical: float, each: tuple[Array, Index] | None = None
+    ) -> Self:
+        """Learned from atoms' rows, the weights of all values, and, if uneven, `each` value's weight and label."""
         if self.learning == "nothing" or not sums[:, 0].any():
             return self
-        mean, kappa, base = self._at.learned(sums, weights, typical)
-        return replace(self, mean=mean, concentration=kappa, base_concentration=base)
+        if not (self.differing or self.axial):
+            found = self._at.learned(sums, weights, typical)
+            return replace(self, mean=found.mean, concentration=found.kappa, base_concentration=found.base)
+        D = sums.shape[1] - 1 - self._columns
+        own = None if weights is None else even_tilts(sums[:, 0], D) if each is None else weighted_tilts(*each, D)
+        at = self.law.learned(sums, own, typical)
+        mean = None if self.axial else at.mean
+        return replace(self, mean=mean, concentration=at.kappa, base_concentration=at.base, diversity=at.diversity)
+
+    @property
+    def _kappas(self) -> Array:
+        """Concentrations for which rows have a column."""
+        return np.broadcast_to(self.law.kappas, self._columns)
+
+    @property
+    def _columns(self) -> int:
+        return len(NODES) if self.differing else 1
+
+    @property
+    def law(self) -> Mixed:
+        """Of atoms and values, whether concentrations differ or not."""
+        at = self._at
+        return Mixed(at.mean, at.kappa, self.diversity or 0.0, at.base, self.reference, at.columns, self.axial)
 
     @property
     def _at(self) -> At:
-        return At(np.asarray(self.mean, dtype=np.float64), known(self.concentration), known(self.base_concentration))
+        kappa = known(self.concentration)
+        if self.axial:
+            return At(np.zeros(1), kappa, 0.0, self._columns, axial=True)
+        return At(np.asarray(self.mean, dtype=np.float64), kappa, known(self.base_concentration), self._columns)
+
+    @property
+    def _simplest(self) -> At | Mixed:
+        """The law in its simplest form: a mixture only where concentrations differ."""
+        return self.law if self.diversity else self._at

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,8 +66,10 @@ class Gaussian(Family):
     array([1.333])
     """
 
-    learns = ("mean", "noise", "spread", "trust")
+    learns: ClassVar[tuple[str, ...]] = ("mean", "noise", "spread", "trust")
+    walked: ClassVar[tuple[str, ...]] = ("noise", "spread")
     specificity = 1
+    moves_as = "Drift"
     has_places = True
 
     mean: ArrayLike | None = None
@@ -117,8 +119,8 @@ class Gaussian(Family):
     def starts(self, stack: Stack) -> list[Self]:
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
         check_sizes(self, ("mean", "noise", "spread", "resolution"), stack.values.shape[1])
-        first = look(stack, self.scalar, self.noise, self.spread)
-        scaled = self.scaled(first.origin, first.total)._believing(first)
+        first = self.first_look(stack, self.noise, self.spread)
+        scaled = self.scaled(first.origin, first.total).believing_look(first)
         return [
             replace(
                 scaled,
@@ -129,15 +131,19 @@ class Gaussian(Family):
             for share in first.shares
         ]
 
+    def first_look(self, stack: Stack, noise: ArrayLike | None = None, spread: ArrayLike | None = None) -> Look:
+        """What values tell before anything is matched."""
+        return look(stack, self.scalar, noise, spread)
+
     def scaled(self, origin: Array, total: Array) -> Self:
         """The same family for values of this mean and variance, from which the least noise follows."""
         return replace(self, origin=origin, floor=np.maximum(NOISE_FLOOR * total, np.asarray(self.resolution)))
 
     def believing(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
-        return self._believing(look(stack, self.scalar)) if np.any(self.squares) else self
+        return self.believing_look(self.first_look(stack)) if np.any(self.squares) else self
 
-    def _believing(self, first: Look) -> Self:
+    def believing_look(self, first: Look) -> Self:
         """With the prior that goes with a first look; closed forms and full covariances have none."""
         if self.learning != "likelihood" or self.shape == "full":
             return self
@@ -148,6 +154,12 @@ class Gaussian(Family):
         if self.shape == "full" and (variance is not None or weight is not None):
             raise InputError("Gaussian: shape 'full' takes plain values; with variance or weight use 'diagonal'.")
         y = self._measure(values)
+        if variance is None and weight is None:
+            D = y.shape[-1]
+            rows = np.empty((*y.shape[:-1], 5 * D))
+            rows[..., : 2 * D], rows[..., 2 * D : 3 * D], rows[..., 4 * D :] = 1.0, y, 0.0
+            np.multiply(y, y, out=rows[..., 3 * D : 4 * D])
+            return rows
         inverse = np.ones_like(y)
         seen = inverse if weight is None else (weight > 0).astype(np.float64)
         if weight is not None:
@@ -159,14 +171,20 @@ class Gaussian(Family):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        n, W, S, Q, G = _parts(rows)
+        n, W, S, _, _ = _parts(rows)
         m, noise, spread = self.hyperparameters
-        rho = spread / noise
+        rho, inverse, D = spread / noise, 1.0 / noise, n.shape[-1]
         shrink = 1 + rho * W
-        off = S - m * W
-        squares = Q - 2 * m * S + m * m * W - rho * off * off / shrink
-        log_density = G - n * np.log(2 * np.pi * noise) - np.log(shrink) - squares / noise
-        return np.asarray(0.5 * log_density.sum(-1) + n[..., 0] * self._log_det)
+        line = np.ones(5 * D)  # what is linear in rows
+        line[:D], line[3 * D : 4 * D] = -np.log(2 * np.pi * noise), -inverse
+        line[D : 2 * D], line[2 * D : 3 * D] = -m * m * inverse, 2 * m * inverse
+        bent = S - m * W  # in place from here on: this is where the time of questions and of small jobs goes
+        bent *= bent
+        bent *= rho * inverse
+        bent /= shrink
+        bent -= np.log(shrink)
+        log_density = 0.5 * (rows @ line + bent.sum(-1))
+        return np.asarray(log_density if self.frame is None else log_density + n[..., 0] * self._log_det)
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of the atom: origin + (m + rho S) / (1 + rho W)."""
@@ -268,7 +286,8 @@ class Gaussian(Family):
         m, noise, spread = self.hyperparameters
         shrink = 1 + spread / noise * W
         mu, extra = (m + spread / noise * S) / shrink, spread / shrink
-        return np.asarray(log_predictive(seen, w, wy, noise, mu, extra) + seen[:, :1] * self._log_det)
+        density = log_predictive(seen, w, wy, noise, mu, extra)
+        return density if self.frame is None else np.asarray(density + seen[:, :1] * self._log_det)
 
     def with_learned(self, effects: Effects) -> Self:
         """The same family with the hyperparameters that suit a matching."""

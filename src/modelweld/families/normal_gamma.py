@@ -39,7 +39,7 @@ class NormalGamma(Family):
     Notes
     -----
     A row is, per dimension, [seen, w, w y, w y^2, log w] with y = v - origin and w the weight; entries of weight zero
-    are zeros. With sums n, W, S, Q, G of such rows and mean m measured from the origin,
+    are zeros. With sums n, W, S, Q, G of such rows and mean m measured from the origin::
 
         log evidence = G/2 - n/2 log(2 pi rate) + 1/2 log(strength / (strength + W))
                        + log Gamma(shape + n/2) - log Gamma(shape) - (shape + n/2) log(1 + R / (2 rate))
@@ -85,20 +85,25 @@ class NormalGamma(Family):
 
     def starts(self, stack: Stack) -> list[Self]:
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
+        return [self._with_share(stack, share) for share in noise_shares(stack, total_variance(stack, pooled=False)[1])]
+
+    def expecting(self, stack: Stack, share: float) -> Self:
+        """As `starts`, of nothing given."""
+        return with_fields(self, mean=None, strength=None, shape=None, rate=None)._with_share(stack, share)
+
+    def _with_share(self, stack: Stack, share: float) -> Self:
+        """What is not given, if this share of the variance is noise."""
         origin, total = total_variance(stack, pooled=False)
         shape = chosen(self.shape, FIRST_SHAPE + 0 * total)
-        return [
-            with_fields(
-                self,
-                origin=origin,
-                floor=NOISE_FLOOR * total,
-                mean=chosen(self.mean, origin),
-                strength=chosen(self.strength, share / (1 - share) + 0 * total),
-                shape=shape,
-                rate=chosen(self.rate, shape * share * total),
-            )
-            for share in noise_shares(stack, total)
-        ]
+        return with_fields(
+            self,
+            origin=origin,
+            floor=NOISE_FLOOR * total,
+            mean=chosen(self.mean, origin),
+            strength=chosen(self.strength, share / (1 - share) + 0 * total),
+            shape=shape,
+            rate=chosen(self.rate, shape * share * total),
+        )
 
     def embedded(self, values: Array) -> Array:
         """Values are real numbers."""

@@ -11,7 +11,7 @@ from abc import abstractmethod
 from typing import ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, with_fields
@@ -95,6 +95,13 @@ class Observed(Family):
             self, **dict(zip(self.learns, atoms, strict=False)), **({"between": float(found[-1])} if between else {})
         )
 
+    def bounded(self, sums: Array) -> Self:
+        """All hyperparameters between the bounds that they are looked for between."""
+        if self.exact:
+            return self
+        found = self.search(sums, between=True)
+        return self.at(np.clip(found.start, found.low, found.high), between=True)
+
     def width(self, sums: Array) -> int:
         """Number of dimensions of the values behind sums of two statistics each, and a carrier."""
         return int(sums.shape[1] - 1) // 2
@@ -121,11 +128,6 @@ def freeze_between(family: Observed) -> None:
             f"{type(family).__name__}: between is one positive number or infinite; found {family.between!r}."
         )
     object.__setattr__(family, "between", float(between))
-
-
-def seen(stack: Stack) -> NDArray[np.bool_]:
-    """Which entries were seen (N, D)."""
-    return np.ones(stack.values.shape, dtype=bool) if stack.weight is None else stack.weight > 0
 
 
 def parts(rows: Array) -> tuple[Array, Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Self
 
@@ -9,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.families.base import with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import beta_binomial
 from modelweld.families.math.effective_size import effective_count
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen
-from modelweld.families.observed import Observed, freeze_between, parts, seen
+from modelweld.families.observed import Observed, freeze_between, parts
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -66,6 +68,7 @@ class Proportions(Observed):
 
     learns = ("successes", "failures", "between")
     walked = ("successes", "failures", "between")
+    row_fields = ("between",)
     bounds = (beta_binomial.PSEUDO_COUNTS, beta_binomial.PSEUDO_COUNTS, beta_binomial.WORTH)
     specificity = 3
 
@@ -81,7 +84,7 @@ class Proportions(Observed):
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Values below zero or above one."""
-        off = np.where(seen(stack), np.abs(stack.values - 0.5), 0.0)
+        off = np.where(stack.seen, np.abs(stack.values - 0.5), 0.0)
         wrong = (off > 0.5).any(1)
         if not wrong.any():
             return None
@@ -95,7 +98,15 @@ class Proportions(Observed):
             raise InputError(
                 "Proportions: between=inf needs the number of trials behind each value; send it as weight."
             )
-        first = beta_binomial.first_hyperparameters(stack, seen(stack), self.exact)
+        return self._with_shares(stack)
+
+    def expecting(self, stack: Stack, share: float) -> Self:
+        """As `starts`, of nothing given but `between` where it is infinite."""
+        between = self.between if self.exact else None
+        return with_fields(self, successes=None, failures=None, between=between)._with_shares(stack, [share])[0]
+
+    def _with_shares(self, stack: Stack, shares: Sequence[float] | None = None) -> list[Self]:
+        """What is not given, for each of these shares of noise."""
         return [
             replace(
                 self,
@@ -103,7 +114,7 @@ class Proportions(Observed):
                 failures=chosen(self.failures, b),
                 between=between if self.between is None else self.between,
             )
-            for a, b, between in first
+            for a, b, between in beta_binomial.first_hyperparameters(stack, stack.seen, self.exact, shares)
         ]
 
     def embedded(self, values: Array) -> Array:

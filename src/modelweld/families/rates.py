@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.families.base import with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.math.effective_size import SMALLEST_SHARE
 from modelweld.families.math.event_densities import KINDS, Own, Poisson, likelihood_of_atoms, likelihood_of_values
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
-from modelweld.families.observed import Observed, Search, parts, seen
+from modelweld.families.observed import Observed, Search, parts
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -90,6 +91,7 @@ class Rates(Observed):
 
     learns = ("mean", "concentration", "between")
     walked = ("mean", "concentration", "between")
+    row_fields = ("between",)
     specificity = 2
 
     kind: Literal["poisson", "gamma"] = "poisson"
@@ -111,7 +113,7 @@ class Rates(Observed):
 
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Negative values, and zeros where relative errors are constant."""
-        smallest = np.where(seen(stack), stack.values, np.inf).min(1, initial=np.inf)
+        smallest = np.where(stack.seen, stack.values, np.inf).min(1, initial=np.inf)
         wrong = self._density.misfits(smallest)
         if not wrong.any():
             return None
@@ -121,24 +123,34 @@ class Rates(Observed):
     def starts(self, stack: Stack) -> list[Self]:
         """All hyperparameters not given, free of units, read off roots (Poisson) or logarithms (Gamma) of values."""
         check_sizes(self, ("mean", "concentration", "between"), stack.values.shape[1])
+        steady = self._steady(stack)
+        shares = [0.5] if self.exact else noise_shares(steady, total_variance(steady, pooled=False)[1])
+        return [self._with_share(stack, share) for share in shares]
+
+    def expecting(self, stack: Stack, share: float) -> Self:
+        """As `starts`, of nothing given but `between` where it is infinite."""
+        between = self.between if self.exact else None
+        return with_fields(self, mean=None, concentration=None, between=between)._with_share(stack, share)
+
+    def _with_share(self, stack: Stack, share: float) -> Self:
+        """What is not given, if this share of the variance is noise."""
         of = self._density
-        steady = replace(stack, values=of.steady(stack.values, seen(stack)), moments=None)
-        origin, total = total_variance(steady, pooled=False)
+        origin, total = total_variance(self._steady(stack), pooled=False)
         typical = of.typical(origin, total)
         own, scale = self._own(stack.values, stack.weight).typical()
-        found = []
-        for share in [0.5] if self.exact else noise_shares(steady, total):
-            noise = share * total / of.variance
-            between = np.maximum(scale, SMALLEST_SHARE) / np.maximum(noise - own, SMALLEST_SHARE * noise)
-            concentration = np.clip(1 / of.relative((1 - share) * total, typical), *CONCENTRATIONS)
-            first = replace(
-                self,
-                mean=chosen(self.mean, typical),
-                concentration=chosen(self.concentration, concentration),
-                between=chosen(self.between, between),
-            )
-            found.append(first)
-        return found
+        noise = share * total / of.variance
+        between = np.maximum(scale, SMALLEST_SHARE) / np.maximum(noise - own, SMALLEST_SHARE * noise)
+        concentration = np.clip(1 / of.relative((1 - share) * total, typical), *CONCENTRATIONS)
+        return replace(
+            self,
+            mean=chosen(self.mean, typical),
+            concentration=chosen(self.concentration, concentration),
+            between=chosen(self.between, between),
+        )
+
+    def _steady(self, stack: Stack) -> Stack:
+        """Values whose noise does not depend on where they are."""
+        return replace(stack, values=self._density.steady(stack.values, stack.seen), moments=None)
 
     def embedded(self, values: Array) -> Array:
         """Values as they are: whatever is monotone per coordinate does not matter."""
@@ -161,20 +173,20 @@ class Rates(Observed):
         from scipy.special import gammaln
 
         P, R, H = parts(rows)
-        a, b = self._prior
+        a, b = self.gamma
         atoms = gammaln(a + P) - gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
         return np.asarray(atoms.sum(-1) + H[..., 0])
 
     def estimate(self, rows: Array) -> Array:
         """Mode of log theta: (a + P) / (b + R) for rates, its inverse for scales."""
         P, R, _ = parts(rows)
-        a, b = self._prior
+        a, b = self.gamma
         return np.asarray(self._density.value((a + P) / (b + R)))
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
         """Gamma, of rates or of inverses of scales."""
         P, R, _ = parts(sums)
-        a, b = self._prior
+        a, b = self.gamma
         return np.asarray(self._density.value(np.maximum(rng.gamma(a + P), np.finfo(float).tiny) / (b + R)))
 
     def follow(self, values: Array, before: Array, after: Array) -> Array:
@@ -185,7 +197,7 @@ class Rates(Observed):
         """Log predictive densities; what depends on atoms only is taken out where all values are worth the same."""
         p, r, h = parts(own)
         P, R, _ = parts(sums)
-        a, b = self._prior
+        a, b = self.gamma
         return self._density.predictive(p, r, a + P, b + R) + h
 
     def of_atoms(self, sums: Array) -> LogLikelihood:
@@ -200,7 +212,7 @@ class Rates(Observed):
         """Means between those of single atoms, and events that values may be worth."""
         P, R, _ = parts(sums)
         D = P.shape[1]
-        a, b = self._prior
+        a, b = self.gamma
         start = np.log([np.zeros(D) + x for x in (a / b, a, np.asarray(self.between))])
         events, exposure = P.sum(0), np.where(R.sum(0) > 0, R.sum(0), 1.0)
         rates = P / np.where(R > 0, R, 1.0)
@@ -239,7 +251,7 @@ class Rates(Observed):
         return KINDS[self.kind]
 
     @property
-    def _prior(self) -> tuple[Array, Array]:
+    def gamma(self) -> tuple[Array, Array]:
         """Shape and rate of the Gamma that rates, or inverses of scales, come from."""
         mean, c = np.asarray(self.mean), np.asarray(self.concentration)
         return c, c / mean if self.kind == "poisson" else c * mean

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, printable, shorten
 from modelweld.federate.culprits import fuse_others
 from modelweld.federate.payload import packed, unpacked
 from modelweld.files.file_errors import first_line
-from modelweld.files.limits import check_name
+from modelweld.files.limits import LONGEST_NAME, check_name
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel, is_count
 from modelweld.inputs.stack import arrays_of
@@ -85,10 +85,10 @@ site to send it again.)
         if sender in self.refused:
             return False
         try:
-            model = unpacked(payload, sender)
+            model = unpacked(payload, _shown(sender))
             site = model.site or check_name(sender, "a site")
         except InputError as wrong:
-            return self.refuse(sender, str(wrong).removeprefix(f"{sender!r}: "))
+            return self.refuse(sender, str(wrong).removeprefix(f"{_shown(sender)!r}: "))
         except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
             return self.refuse(sender, f"it cannot be read: {type(wrong).__name__}, {first_line(wrong)}")
         if self.expected is not None and site not in self.expected:
@@ -106,7 +106,7 @@ site to send it again.)
 
     def refuse(self, sender: str, why: str) -> bool:
         """Note that something a sender sent (or a failure that it reports) does not count."""
-        self.refused[sender] = why
+        self.refused[sender] = printable(shorten(why))
         return False
 
     @property
@@ -172,19 +172,25 @@ site to send it again.)
         return {
             "answered": list(self.models),
             "missing": self.missing,
-            "late": sorted(self.late),
-            "refused": dict(sorted(self.refused.items())),
+            "late": [_shown(sender) for sender in sorted(self.late)],
+            "refused": {_shown(sender): why for sender, why in sorted(self.refused.items())},
         }
 
     def __str__(self) -> str:
-        refused = [f"{sender} ({why})" for sender, why in sorted(self.refused.items())]
+        refused = [f"{_shown(sender)} ({why})" for sender, why in sorted(self.refused.items())]
         parts = {
             "answered": list(self.models) or ["nobody"],
             "missing": self.missing,
-            "late": sorted(self.late),
+            "late": [_shown(sender) for sender in sorted(self.late)],
             "refused": refused,
         }
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
+
+
+def _shown(sender: str) -> str:
+    """Who sent something, fit for logs: a transport may hand on whatever a stranger calls himself."""
+    name = printable(sender)
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
 
 
 def returned(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:

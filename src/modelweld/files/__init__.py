@@ -72,7 +72,17 @@ def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], 
 
 
 def load(path: str | os.PathLike[str]) -> LocalModel | Fusion | SlimFusion:
-    """What `save` wrote: a LocalModel, a Fusion or a SlimFusion, bit for bit."""
+    """What `save` wrote: a LocalModel, a Fusion or a SlimFusion, bit for bit.
+
+    Examples
+    --------
+    >>> import tempfile, modelweld
+    >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1]], [[0.1]]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = fusion.save(f"{folder}/fusion.safetensors")
+    ...     load(path).K == fusion.K
+    True
+    """
     where = Path(path)
     with naming(where):
         _check_suffix(where)
@@ -130,9 +140,18 @@ def read_any(path: str | os.PathLike[str]) -> LocalModel:
 
 
 def read_sites(path: str | os.PathLike[str]) -> list[LocalModel]:
-    """The LocalModels of a file: one, or one per site of a table with a column `site`.
+    r"""The LocalModels of a file: one, or one per site of a table with a column `site`.
 
     A site that does not say its name is called after its file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "centres.csv"
+    ...     _ = file.write_text("site,age,weight\nnorth,30,70\nnorth,60,80\nsouth,31,71\n")
+    ...     [site.site for site in read_sites(file)]
+    ['north', 'south']
     """
     where = Path(path)
     with naming(where):

@@ -41,7 +41,13 @@ class CoordinateEntry(TypedDict):
     list: NotRequired[int]
 
 
-class ModelEntry(TypedDict):
+class TimeContent(TypedDict, total=False):
+    """When a model was trained: a number, or a date in words."""
+
+    time: float | str
+
+
+class ModelEntry(TimeContent):
     """A LocalModel."""
 
     site: str

@@ -36,9 +36,12 @@ def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
     """Whether the family of this key takes and scores all of these values, and places them among the global ones."""
     if not len(stack.values):
         return True
-    family = matching.families[key].seeing(stack)
-    if family.misfit(stack) is not None:
+    try:
+        family = matching.families[key].seeing(stack)
+        if family.misfit(stack) is not None:
+            return False
+        rows = family.rows(stack.values, stack.variance, stack.weight)
+        wide = key not in matching.values or matching.values[key].shape[1:] == family.estimate(rows[:1]).shape[1:]
+        return wide and bool(np.isfinite(rows).all() and np.isfinite(family.log_evidence(rows)).all())
+    except (ValueError, ArithmeticError):  # shapes of other values, a frame without inverse
         return False
-    rows = family.rows(stack.values, stack.variance, stack.weight)
-    wide = key not in matching.values or matching.values[key].shape[1:] == family.estimate(rows[:1]).shape[1:]
-    return wide and bool(np.isfinite(rows).all() and np.isfinite(family.log_evidence(rows)).all())

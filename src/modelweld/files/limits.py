@@ -37,6 +37,9 @@ MOST_SITES = 5_000
 DEEPEST = 32
 """Levels of JSON within each other; a manifest needs about six."""
 
+NESTS = (dict, list)
+"""What of parsed JSON has something within."""
+
 MOST_BRACKETS = 1_000_000
 """Objects and lists of a JSON text: each takes some 60 bytes in memory, but two in the file."""
 
@@ -94,7 +97,7 @@ def parse(text: bytes, what: str) -> object:
     try:
         value = json.loads(text.decode("utf-8"), object_pairs_hook=_once, parse_constant=_refuse, parse_float=_finite)
     except InputError as wrong:
-        raise InputError(f"{what}: {wrong}") from None
+        raise InputError(f"in {what}, {wrong}") from None
     except RecursionError:
         raise InputError(f"{what} is nested deeper than {DEEPEST} levels; no model is.") from None
     except UnicodeDecodeError:
@@ -102,10 +105,9 @@ def parse(text: bytes, what: str) -> object:
     except ValueError as wrong:
         where = f"line {wrong.lineno}, column {wrong.colno}" if isinstance(wrong, json.JSONDecodeError) else "a number"
         raise InputError(f"{what} is not JSON (at {where}). It may be a file of another kind, or damaged.") from None
-    level = [value]
-    for _ in range(DEEPEST + 1):
-        inner = (x for x in level if isinstance(x, (dict, list)))
-        level = [y for x in inner for y in (x.values() if isinstance(x, dict) else x) if isinstance(y, (dict, list))]
+    level = [value] if type(value) in NESTS else []
+    for _ in range(DEEPEST):
+        level = [y for x in level for y in (x.values() if type(x) is dict else x) if type(y) in NESTS]
         if not level:
             return value
     raise InputError(f"{what} is nested deeper than {DEEPEST} levels; no model is.")

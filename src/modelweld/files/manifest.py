@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.files.entries import ArrayEntry, ModelEntry, Tensor
+from modelweld.files.entries import ArrayEntry, ModelEntry, Tensor, TimeContent
 from modelweld.files.limits import check_name
 from modelweld.files.small_counts import counts_behind
 from modelweld.files.tensors import storable
+from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.repeated import first_repeated
 
@@ -46,6 +47,7 @@ def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str,
         arrays.append(entry)
     smallest = {name: float(n.min()) for name, n in counts_behind(model).items() if n.size}
     facts = {name: plain(fact, f"facts[{name!r}]") for name, fact in _check_words(model.facts, "facts").items()}
+    when: TimeContent = {} if model.time is None else {"time": in_words(model.time)}
     return {
         "site": check_name(model.site, "a site", empty=True),
         "kind": check_name(model.kind, "a kind", empty=True),
@@ -59,6 +61,7 @@ def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str,
         "facts": facts,
         "counts": smallest,
         "library": {name: facts[name] for name in ("class", "version") if name in facts},
+        **when,
     }, tensors
 
 
@@ -87,7 +90,13 @@ def rebuild(entry: ModelEntry, tensor: Callable[[str], Tensor]) -> LocalModel:
         partial=entry["partial"],
         kind=check_name(entry["kind"], "a kind", empty=True),
         facts=entry["facts"],
+        time=entry.get("time"),
     )
+
+
+def in_words(time: Time) -> float | str:
+    """A time as JSON has it: a number, or a date as it is written."""
+    return str(time) if isinstance(time, np.datetime64) else float(time)
 
 
 def _leading(beside: Array) -> Array:

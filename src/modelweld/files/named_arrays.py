@@ -71,7 +71,7 @@ def model_of(given: Mapping[str, ArrayLike], site: str = "") -> LocalModel:
 def _features(given: ArrayLike | None, D: int) -> list[str] | None:
     if given is None:
         return None
-    names = np.asarray(given).tolist()
+    names = given if isinstance(given, list) else np.asarray(given).tolist()
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names) and len(names) == D):
         raise InputError(f"features must be {D} names, one per column; found {str(given)[:60]!r}.")
     return names

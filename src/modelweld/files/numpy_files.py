@@ -51,7 +51,7 @@ def read_npz(path: Path) -> NamedArrays:
             try:
                 with archive.open(member) as file:
                     found[name] = _array(file, member.file_size, f"array {name!r}")
-            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError):
+            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError):
                 raise InputError(f"array {name!r} is damaged. {AGAIN}") from None
     return {name: _as_words(array) for name, array in found.items()}
 

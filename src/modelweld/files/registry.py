@@ -14,9 +14,10 @@ from modelweld.errors import InputError
 from modelweld.families import FAMILIES as FAMILIES
 from modelweld.files.entries import Described, Number
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
+from modelweld.priors.lives import Lives
 from modelweld.priors.spectrum import Spectrum
 
-PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, Spectrum)}
+PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, Lives, Spectrum)}
 
 Made = TypeVar("Made")
 

@@ -16,11 +16,12 @@ from modelweld.errors import InputError
 SHOWN = 60
 """Characters of a value shown in a message."""
 
-TYPES: dict[str, tuple[type, ...]] = {
+TYPES: dict[str, tuple[type, ...]] = {  # of parsed JSON, whose truth values are no numbers
     "object": (dict,),
     "array": (list,),
     "string": (str,),
     "number": (int, float),
+    "integer": (int,),
     "boolean": (bool,),
     "null": (type(None),),
 }
@@ -84,53 +85,68 @@ def check(value: object, name: str, what: str) -> None:
         raise InputError(f"{what}{where} {rule}; found {shown}. It was not written by modelweld, or changed.")
 
 
-def violation(value: object, rule: Rule, at: str = "") -> Violation | None:
+def violation(value: object, rule: Rule) -> Violation | None:
     """The first way in which a value breaks a rule; None if it is as it should be."""
-    if "$ref" in rule:
-        return violation(value, schema()["$defs"][rule["$ref"].removeprefix("#/$defs/")], at)
+    while "$ref" in rule:
+        rule = schema()["$defs"][rule["$ref"].removeprefix("#/$defs/")]
     if "anyOf" in rule:
-        found = [violation(value, part, at) for part in rule["anyOf"]]
-        return None if None in found else Violation(at, rule.get("description", "is of another kind"), value)
+        fits = any(violation(value, part) is None for part in rule["anyOf"])
+        return None if fits else Violation("", rule.get("description", "is of another kind"), value)
     if "type" in rule and not _is(value, rule["type"]):
         kinds = [rule["type"]] if isinstance(rule["type"], str) else rule["type"]
-        return Violation(at, f"must be {' or '.join(('an ' if k[0] in 'aio' else 'a ') + k for k in kinds)}", value)
+        return Violation("", f"must be {' or '.join(('an ' if k[0] in 'aio' else 'a ') + k for k in kinds)}", value)
     if "enum" in rule and value not in rule["enum"]:
-        return Violation(at, f"must be one of {rule['enum']}", value)
-    if isinstance(value, str):
-        if not rule.get("minLength", 0) <= len(value) <= rule.get("maxLength", len(value)):
-            least, most = rule.get("minLength", 0), rule.get("maxLength", "any")
-            return Violation(at, f"must have {least} to {most} characters", value)
-        if "pattern" in rule and not re.search(rule["pattern"], value):
-            return Violation(at, f"must match {rule['pattern']}", value)
-    if isinstance(value, (int, float)) and value < rule.get("minimum", value):
-        return Violation(at, f"must be at least {rule['minimum']}", value)
-    if isinstance(value, list):
-        if len(value) < rule.get("minItems", 0):
-            return Violation(at, f"must have at least {rule['minItems']} entries", value)
-        if "items" in rule:
-            return next(filter(None, (violation(x, rule["items"], f"{at}[{i}]") for i, x in enumerate(value))), None)
-    if isinstance(value, dict):
-        missing = [name for name in rule.get("required", ()) if name not in value]
-        if missing:
-            return Violation(at, f"must have {missing[0]!r}", sorted(value))
-        known: dict[str, Rule] = rule.get("properties", {})
-        anything: Rule = {}
-        other = rule.get("additionalProperties", anything)
-        for name, entry in value.items():
-            own = known.get(name, other)
-            if own is False:
-                return Violation(at, f"must have nothing but {sorted(known)}", sorted(value))
-            wrong = violation(entry, own, f"{at}.{name}")
+        return Violation("", f"must be one of {rule['enum']}", value)
+    match value:
+        case str():
+            return _of_text(value, rule)
+        case int() | float() if "minimum" in rule and value < rule["minimum"]:
+            return Violation("", f"must be at least {rule['minimum']}", value)
+        case list():
+            return _of_list(value, rule)
+        case dict():
+            return _of_object(value, rule)
+    return None
+
+
+def _of_text(text: str, rule: Rule) -> Violation | None:
+    least, most = rule.get("minLength", 0), rule.get("maxLength")
+    if len(text) < least or (most is not None and len(text) > most):
+        return Violation("", f"must have {least} to {most or 'any'} characters", text)
+    if "pattern" in rule and not re.search(rule["pattern"], text):
+        return Violation("", f"must match {rule['pattern']}", text)
+    return None
+
+
+def _of_list(entries: list[object], rule: Rule) -> Violation | None:
+    if len(entries) < rule.get("minItems", 0):
+        return Violation("", f"must have at least {rule['minItems']} entries", entries)
+    if "items" in rule:
+        own = rule["items"]
+        for i, entry in enumerate(entries):
+            wrong = violation(entry, own)
             if wrong is not None:
-                return wrong
+                return wrong._replace(at=f"[{i}]{wrong.at}")
+    return None
+
+
+def _of_object(entries: dict[str, object], rule: Rule) -> Violation | None:
+    for name in rule.get("required", ()):
+        if name not in entries:
+            return Violation("", f"must have {name!r}", sorted(entries))
+    known: dict[str, Rule] = rule.get("properties", {})
+    other = rule.get("additionalProperties")
+    for name, entry in entries.items():
+        own = known.get(name, other)
+        if own is False:
+            return Violation("", f"must have nothing but {sorted(known)}", sorted(entries))
+        wrong = violation(entry, own) if own else None
+        if wrong is not None:
+            return wrong._replace(at=f".{name}{wrong.at}")
     return None
 
 
 def _is(value: object, kinds: str | list[str]) -> bool:
-    for kind in [kinds] if isinstance(kinds, str) else kinds:
-        if kind == "integer":
-            if type(value) is int:
-                return True
-        elif isinstance(value, TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool)):
-            return True
-    return False
+    if isinstance(kinds, str):
+        return type(value) in TYPES[kinds]
+    return any(type(value) in TYPES[kind] for kind in kinds)

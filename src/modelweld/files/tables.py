@@ -180,6 +180,7 @@ def read_parquet(path: Path) -> list[NamedArrays]:
                 if not (real or (word and field.name == SITE)):
                     raise InputError(f"column {field.name!r} holds {str(kind)[:60]}, but must hold numbers.")
             table = file.read()
+            sites = [str(site) for site in table.column(SITE).to_pylist()] if SITE in schema.names else None
     except InputError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError) as wrong:
@@ -188,7 +189,6 @@ def read_parquet(path: Path) -> list[NamedArrays]:
     numbers = np.empty((table.num_rows, len(columns)))
     for i, name in enumerate(columns):
         numbers[:, i] = _fill(table.column(name), name)
-    sites = [str(site) for site in table.column(SITE).to_pylist()] if SITE in schema.names else None
     return _sites(columns, numbers, sites)
 
 

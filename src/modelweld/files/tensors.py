@@ -2,7 +2,8 @@
 
 The format is eight bytes with the length of a header, the header (JSON: where each tensor lies, and words for people),
 and the tensors. Because their bytes must fill the file exactly, a checked header cannot ask for more memory than there
-is file; tensors are read straight into the arrays that are handed out, so that nothing is ever held twice.
+is file; tensors are read straight into the arrays that are handed out, so that nothing is ever held twice, unless the
+file is small.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.files.entries import Tensor
 from modelweld.files.file_errors import AGAIN, first_line, looks_like, naming, size_of
-from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, parse, spell_bytes
+from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, MiB, parse, spell_bytes
 from modelweld.files.new_file import whole_file
+
+SMALL = 1 * MiB
+"""Bytes of a file that is read at once: opening it for each of its tensors would take longer."""
 
 DTYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",
@@ -31,9 +35,14 @@ DTYPES = {
 }  # fmt: skip
 """The format's names of types -> numpy's. Complex and eight-bit floats are no parameters of ours."""
 
+SIZES = {dtype: np.dtype(dtype).itemsize for dtype in DTYPES.values()}
+"""Bytes of a number."""
+
 KEY = "modelweld"
 """Of the manifest among the words for people."""
 
+SAID = {"dtype", "shape", "data_offsets"}
+"""What a header says of every tensor."""
 
 MOST_ENTRIES = 2**60
 """Of a tensor, an axis of none counted as one: what numpy can count in bytes."""
@@ -71,6 +80,9 @@ class Tensors:
 
 def open_tensors(source: Path | bytes) -> Tensors:
     """The header of a safetensors file, or of its bytes, all of its claims checked against their number."""
+    if not isinstance(source, bytes) and size_of(source) <= SMALL:
+        with source.open("rb", buffering=0) as small:
+            source = small.read(SMALL + 1)
     size = len(source) if isinstance(source, bytes) else size_of(source)
     with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
         first = file.read(8)
@@ -98,7 +110,7 @@ def open_tensors(source: Path | bytes) -> Tensors:
 
 def _place(name: str, entry: object) -> Place:
     """One line of the header."""
-    if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
+    if not isinstance(entry, dict) or entry.keys() != SAID:
         raise InputError(f"its header says of tensor {name!r} something else than type, shape and place. {AGAIN}")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in DTYPES:
@@ -106,9 +118,9 @@ def _place(name: str, entry: object) -> Place:
     if not (_naturals(shape) and len(shape) <= MOST_AXES and _naturals(offsets) and len(offsets) == 2):
         raise InputError(f"its header gives tensor {name!r} a shape or a place that cannot be. {AGAIN}")
     place = Place(DTYPES[dtype], tuple(shape), *offsets)
-    if math.prod(place.shape) * np.dtype(place.dtype).itemsize != place.end - place.begin:
+    if math.prod(place.shape) * SIZES[place.dtype] != place.end - place.begin:
         raise InputError(f"its header gives tensor {name!r} another size than its shape {place.shape} has. {AGAIN}")
-    if math.prod(max(n, 1) for n in place.shape) >= MOST_ENTRIES:
+    if 0 in place.shape and math.prod(max(n, 1) for n in place.shape) >= MOST_ENTRIES:
         raise InputError(f"its header gives tensor {name!r} a shape that cannot be, {place.shape}. {AGAIN}")
     return place
 

@@ -26,6 +26,9 @@ from modelweld.hmm.windows import FIRST_SHARE, MEAN_PRECISION, drawn_statistics,
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
+PILOT_GAIN = 1e-3
+"""Gain per frame below which the first fit, by which zeta is found, climbs no further: tau does not notice."""
+
 PAPER_MEAN_PRECISION = 1e-4
 """The paper does not say; this is what bnpy, its likely program, takes."""
 
@@ -194,7 +197,9 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
             zeta = power(self.correlation_time_)
         else:
             zeta = float(self.zeta)
-        courses = [self._course(scaled, unit, zeta, seed) for seed in seeds]
+        courses = [self._begun(scaled, unit, zeta, seed) for seed in seeds]
+        for course in courses:
+            course.run(self.max_iter, self.tol * len(scaled.frames))
         best = max(courses, key=lambda course: course.point.bound)
         statistics = best.point.statistics
         self._publish(
@@ -226,8 +231,8 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
             log_start, log_move = np.log(self.startprob_), np.log(self.transmat_)
         return forward_backward(log_start, log_move, log_density, given.offsets).log_sum
 
-    def _course(self, scaled: Sequences, unit: Array, zeta: float, seed: int) -> Course:
-        """One ascent from one start."""
+    def _begun(self, scaled: Sequences, unit: Array, zeta: float, seed: int) -> Course:
+        """The start of an ascent."""
         learned = self.prior_scale == "learned"
         scale = np.full(len(unit), FIRST_SHARE) if learned else float(self.prior_scale) / unit**2
         prior, at = Prior(scale, self.mean_precision), self._concentrations
@@ -237,14 +242,13 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
             statistics = drawn_statistics(problem.features, self.n_states, rng)
         else:
             statistics = pooled_statistics(problem, self.n_states, self.window, prior, rng)
-        first = Point(statistics, Sticks.first(len(statistics.starts), at), prior)
-        course = Course(problem, first)
-        course.run(self.max_iter, self.tol * len(scaled.frames))
-        return course
+        return Course(problem, Point(statistics, Sticks.first(len(statistics.starts), at), prior))
 
     def _correlation_time(self, scaled: Sequences, unit: Array, seed: int) -> float:
-        """The autocorrelation time within the states of a fit with zeta 1."""
-        point = self._course(scaled, unit, 1.0, seed).point
+        """The autocorrelation time within the states of a fit with zeta 1, which need not be led to its end."""
+        course = self._begun(scaled, unit, 1.0, seed)
+        course.glance(PILOT_GAIN * len(scaled.frames))
+        point = course.point
         warn_if_all_used(len(point.statistics.starts), self.n_states, PILOT)
         at = Posterior.of(
             point.statistics, point.sticks, point.prior, zeta=1.0, at=self._concentrations, learn_scale=False

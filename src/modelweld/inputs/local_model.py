@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError, OutOfRangeError
+from modelweld.inputs.clock import as_time
+from modelweld.inputs.field_types import check_fields
 from modelweld.inputs.repeated import first_repeated
 
 Array = NDArray[np.float64]
@@ -57,6 +59,8 @@ class LocalModel:
         What the arrays are the parameters of ("mixture", "hmm", ...), for those who write models: `modelweld.kinds`.
     facts : mapping, optional
         Whatever else must travel to write a model again: numbers, words, lists and dicts of these.
+    time : number or date, optional
+        When the parameters were trained: see `modelweld.fuse`. Dates may be written, ``"2024-03-31"``.
 
     Attributes
     ----------
@@ -88,8 +92,10 @@ class LocalModel:
     partial: Sequence[str] = ()
     kind: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    time: Any = None
 
     def __post_init__(self) -> None:
+        check_fields(self)
         where = f"site {self.site!r}" if self.site else "local model"
         self._check_names(where)
         arrays = {name: check_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
@@ -110,6 +116,7 @@ class LocalModel:
             "coordinates": coordinates,
             "partial": tuple(self.partial),
             "sizes": {name: size for name, size in sizes.items() if name not in coordinates},
+            "time": None if self.time is None else as_time(self.time, where),
         }
         for attribute, value in checked.items():
             object.__setattr__(self, attribute, value)

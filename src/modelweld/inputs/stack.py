@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,7 +52,7 @@ class Stack:
     value_order: Index | None = None
     moments: tuple[Array, Array] | None = None
 
-    @property
+    @cached_property
     def sizes(self) -> Index:
         """Number of values of every group."""
         return np.diff(self.offsets)
@@ -61,21 +62,28 @@ class Stack:
         """Whether every value is known equally well, so that counts and sums are sufficient statistics."""
         return self.variance is None and self.weight is None
 
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Which entries were seen (N, D): those of a weight of zero were not."""
+        return np.ones(self.values.shape, dtype=bool) if self.weight is None else self.weight > 0
+
+    def where_seen(self, otherwise: Array | float) -> Array:
+        """Values (N, D), with something else where nothing was seen."""
+        return self.values if self.weight is None else np.where(self.seen, self.values, otherwise)
+
     def blind(self) -> Stack:
-        """The same with zeros where the weight is zero, so that what was not seen cannot even decide an order."""
+        """The same with zeros where nothing was seen, so that what stands there cannot even decide an order."""
         if self.weight is None:
             return self
-        seen = self.weight > 0
-        variance = None if self.variance is None else np.where(seen, self.variance, 0.0)
-        return replace(self, values=np.where(seen, self.values, 0.0), variance=variance)
+        variance = None if self.variance is None else np.where(self.seen, self.variance, 0.0)
+        return replace(self, values=self.where_seen(0.0), variance=variance)
 
     def filled(self) -> Array:
         """Values (N, D), with the least that was seen in a column where nothing was: alike in all units."""
         if self.weight is None:
             return self.values
-        seen = self.weight > 0
-        least = np.where(seen, self.values, np.inf).min(0, initial=np.inf)
-        return np.where(seen, self.values, np.where(np.isfinite(least), least, 0.0))
+        least = self.where_seen(np.inf).min(0, initial=np.inf)
+        return self.where_seen(np.where(np.isfinite(least), least, 0.0))
 
     def largest(self, number: int) -> Index:
         """The largest groups, the first by content among equals."""
@@ -136,7 +144,7 @@ def canonical_groups(stacks: Sequence[Stack]) -> Index:
 
 def _sortable(stack: Stack) -> Array:
     """Values that sort alike in all units and from every origin: what was not seen comes first."""
-    return stack.values if stack.weight is None else np.where(stack.weight > 0, stack.values, -np.inf)
+    return stack.where_seen(-np.inf)
 
 
 def _contents(stacks: Sequence[Stack]) -> list[Array]:
@@ -149,13 +157,17 @@ def _repeats(*keys: Array | Index) -> bool:
     return bool(np.logical_and.reduce([key[1:] == key[:-1] for key in keys]).any())
 
 
+def canonical_order(stacks: Sequence[Stack]) -> tuple[Index, Index]:
+    """Groups in canonical order, and all values so; nothing is moved."""
+    offsets, within = stacks[0].offsets, canonical_values(stacks)
+    groups = canonical_groups([replace(stack, value_order=within) for stack in stacks])
+    return groups, np.concatenate([within[offsets[j] : offsets[j + 1]] for j in groups])
+
+
 def arrange(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:
     """The same stacks with values and groups in canonical order, and where each value came from."""
-    offsets, sizes = stacks[0].offsets, stacks[0].sizes
-    within = canonical_values(stacks)
-    groups = canonical_groups([s.take(within, offsets) for s in stacks])
-    order = np.concatenate([within[offsets[j] : offsets[j + 1]] for j in groups])
-    return [s.take(order, offsets_of(sizes[groups])) for s in stacks], order
+    groups, order = canonical_order(stacks)
+    return [s.take(order, offsets_of(stacks[0].sizes[groups])) for s in stacks], order
 
 
 def stack_arrays(given: Sequence[Any]) -> Stack:

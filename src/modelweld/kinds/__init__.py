@@ -35,6 +35,8 @@ KINDS: dict[str, str | Kind] = {
     "class-table": "class_table.ClassTable",
     "topics": "topics.Topics",
     "sparse-gp": "sparse_gp.SparseProcess",
+    "components": "components.Components",
+    "topic-vectors": "topic_vectors.TopicVectors",
 }
 """Kind -> its class, in a file of this folder that is loaded when it is asked for. K-means is a mixture whose
 covariances are one number."""

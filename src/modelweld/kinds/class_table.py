@@ -47,6 +47,12 @@ def class_table(
         Names of the features.
     facts : mapping, optional
         What is needed to write it again.
+
+    Examples
+    --------
+    >>> table = class_table(np.zeros((2, 3)), np.ones((2, 3)), np.array([5.0, 7.0]), ["ill", "well"])
+    >>> table.kind, table.arrays["counts"]
+    ('class-table', array([5., 7.]))
     """
     feature = None if features is None else "feature"
     return LocalModel(

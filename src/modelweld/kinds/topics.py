@@ -233,7 +233,7 @@ def embedding_topics(
 
     Notes
     -----
-    A mean of length r of unit vectors x leaves E |x - u|^2 = 2 (1 - r) about its direction u: the variances.
+    A mean of length r of unit vectors x leaves ``E |x - u|^2 = 2 (1 - r)`` about its direction u: the variances.
 
     Examples
     --------

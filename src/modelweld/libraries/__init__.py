@@ -64,6 +64,12 @@ class Adapter:
         Of modelweld, which installs the library.
     writes : bool
         Whether there is a `write`; if not, another adapter of the kind writes.
+
+    Examples
+    --------
+    >>> adapter = Adapter("mypackage.MyMixture", "mixture", "mypackage.fusing")
+    >>> adapter.library, adapter.writes
+    ('mypackage', True)
     """
 
     name: str
@@ -122,6 +128,18 @@ TABLE = (
     Adapter("gensim.LdaModel", "topics", ".gensim_lda", "topics"),
     Adapter("tomotopy.LDAModel", "topics", ".tomotopy_lda", "topics", writes=False),
     Adapter("tomotopy.HDPModel", "topics", ".tomotopy_lda", "topics", writes=False),
+    Adapter("bertopic.BERTopic", "topic-vectors", ".bertopic_models", "bertopic"),
+    Adapter("sklearn.DictionaryLearning", "components", ".dictionary_learning"),
+    Adapter("sklearn.MiniBatchDictionaryLearning", "components", ".dictionary_learning"),
+    Adapter("sklearn.NMF", "components", ".nmf"),
+    Adapter("sklearn.MiniBatchNMF", "components", ".nmf"),
+    Adapter("sklearn.FastICA", "components", ".fast_ica"),
+    Adapter("sklearn.FactorAnalysis", "components", ".factor_analysis"),
+    Adapter("sklearn.SparsePCA", "components", ".sparse_pca"),
+    Adapter("sklearn.MiniBatchSparsePCA", "components", ".sparse_pca"),
+    Adapter("sklearn.PCA", "components", ".principal_components"),
+    Adapter("sklearn.IncrementalPCA", "components", ".principal_components"),
+    Adapter("sklearn.TruncatedSVD", "components", ".principal_components"),
 )
 
 _REGISTERED: list[Adapter] = []
@@ -136,6 +154,12 @@ def register(adapter: Adapter) -> None:
     adapter : Adapter
         Whose `module` can be imported and has the two functions: ``Adapter("mypackage.MyMixture", "mixture",
         "mypackage.fusing")`` reads and writes `MyMixture` by mypackage/fusing.py.
+
+    Examples
+    --------
+    >>> register(Adapter("sklearn.KMeans", "mixture", "mypackage.fusing"))
+    Traceback (most recent call last):
+    modelweld.errors.InputError: there is an adapter for sklearn.KMeans already, in '.kmeans': name another class.
     """
     known = next((a for a in adapters() if a.name == adapter.name), None)
     if known is None:
@@ -162,6 +186,7 @@ def read(
     features: Sequence[str] | None = None,
     lacks: Sequence[str] = (),
     units: Mapping[str, str] | None = None,
+    time: Any = None,
     **facts: object,
 ) -> LocalModel:
     """What leaves a site: a fitted model's parameters, and nothing else.
@@ -180,6 +205,8 @@ def read(
         k-means and hidden Markov models with Gaussian states.
     units : mapping of str to str, optional
         Units of features, ``{"weight": "kg"}``: they rule, and sites that state different ones are not fused.
+    time : number or date, optional
+        When the model was trained: see `modelweld.fuse`.
     **facts
         What the model object forgot, such as ``n=`` or ``counts=`` (numbers of points), ``X=`` (the site's data, from
         which they are computed here; it does not travel), ``lengths=`` of sequences. Each adapter says which it takes.
@@ -194,11 +221,11 @@ def read(
     {'means': (1, 2), 'covariances': (1, 2, 2), 'counts': (1,)}
     """
     if isinstance(model, LocalModel):
-        return _told(model.with_(site=site) if site else model, lacks, units)
+        return _told(model.with_(site=site) if site else model, lacks, units, time)
     if is_plain(model):
-        return _told(as_model(model, features).with_(site=site), lacks, units)
+        return _told(as_model(model, features).with_(site=site), lacks, units, time)
     try:
-        return _told(_read_fitted(model, site, features, facts), lacks, units)
+        return _told(_read_fitted(model, site, features, facts), lacks, units, time)
     except AttributeError as missing:  # what a fit learns ends in an underscore, by scikit-learn's convention
         if not (type(missing).__name__ == "NotFittedError" or (missing.name or "").endswith("_")):
             raise
@@ -206,8 +233,9 @@ def read(
         raise InputError(f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first.") from None
 
 
-def _told(local: LocalModel, lacks: Sequence[str], units: Mapping[str, str] | None) -> LocalModel:
-    """The model, told in which units its features are and what its site lacks."""
+def _told(local: LocalModel, lacks: Sequence[str], units: Mapping[str, str] | None, time: Any) -> LocalModel:
+    """The model, told in which units its features are, what its site lacks, and when it was trained."""
+    local = local if time is None else local.with_(time=time)
     lacks = [lacks] if isinstance(lacks, str) else lacks
     local = with_units(local, units) if units else local
     if not lacks:

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 NO_PARTS = "It has no interchangeable parts, so there is nothing to match: "
 INSTEAD = {
-    ("PCA", "IncrementalPCA", "TruncatedSVD"): "add up the sites' covariances, by numbers of points, and decompose "
-    "their sum.",
     ("LinearModel", "LinearClassifierMixin"): "average coefficients by their precision, or let the sites' predictions "
     "vote (an ensemble).",
     ("ClassifierMixin", "RegressorMixin"): "let the sites' predictions vote, or average them (an ensemble).",
 }
-"""Classes of scikit-learn whose models are no sets of interchangeable parts (axes in an order, coefficients, trees),
+"""Classes of scikit-learn whose models are no sets of interchangeable parts (coefficients, trees),
 and what to do with them instead; the first that suits."""
 
 

@@ -55,7 +55,10 @@ class AnyBoard(Sweepable, Protocol):
 
     engine: str
     labels: Index
-    prior: Prior
+
+    @property
+    def prior(self) -> Prior:
+        """How probable matchings are."""
 
     @property
     def counts(self) -> Index:
@@ -102,8 +105,8 @@ class State(NamedTuple):
 class Run:
     """How a run went: the objective after every sweep and every update, and whether the last sweep was idle.
 
-    A run that `came_home` was at the matching that it was let out from, and ended there; one that
-    was `cut_short` still found better matchings when it had done as much as it may.
+    A run that `came_home` was at the matching that it was let out from, or at the end of another, and ended there; one
+    that was `cut_short` still found better matchings when it had done as much as it may.
     """
 
     history: list[float] = field(default_factory=list)
@@ -138,7 +141,7 @@ def alternate(
 ) -> Run:
     """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters.
 
-    Where groups were freed and everything `is_home` again, there is nothing to learn that was not known.
+    Where groups were freed and all are where they were, or at another end (`is_home`), what follows is known.
     A run that will hardly come to an objective `to_beat` is given up.
     """
     progress = Run()

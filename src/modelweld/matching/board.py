@@ -12,11 +12,11 @@ from typing import Self
 
 import numpy as np
 
-from modelweld.families.base import Family
+from modelweld.families.base import Family, sum_by_atom
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
-from modelweld.matching.tally import Tally
+from modelweld.matching.tally import Held, Tally
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
 from modelweld.progress import track
@@ -93,6 +93,12 @@ class Board(Tally):
         other.pieces, other.may_repeat = pieces, True
         return other
 
+    def without_pieces(self) -> Self:
+        """Another board with the same matching, in which every group holds an atom once, as here it does."""
+        other = self.at(self.labels.copy())
+        other.pieces, other.may_repeat = None, False
+        return other
+
     def _make_rows(self) -> None:
         self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
 
@@ -135,25 +141,31 @@ class Board(Tally):
         held = None if first_time else self.remember(group)
         if held is not None:
             self.take(group)
-        there = np.flatnonzero(self.counts)
+        atoms = self._chosen(group, np.flatnonzero(self.counts), held)
+        if atoms is None:
+            assert held is not None
+            self.put_back(held)
+            return False
+        self.put(group, self.open(atoms))
+        return True
+
+    def _chosen(self, group: slice, there: Index, held: Held | None) -> Index | None:
+        """The best of atoms that are `there`, or NEW, for a group that is in none; None: what it held is as good."""
         scores = self.scores(group, there)
-        atoms = self._best_atoms(scores, there)
+        atoms = self.best_atoms(scores, there)
         if held is None:
-            self.put(group, self.open(atoms))
-            return True
+            return atoms
         old, vacated = held.atoms, self.counts[held.atoms] == 0
         pieces_apart = self.pieces is not None and len(np.unique(old[vacated])) < vacated.sum()
         same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not pieces_apart
         if same or self._rise(group, old, atoms, scores, there) <= SMALLEST_RISE:
-            self.put_back(held)
-            return False
+            return None
         # a value that was alone and is new again keeps its own slot: that is no change
         first_there = np.zeros(len(old), dtype=bool)
         first_there[np.unique(old, return_index=True)[1]] = True
-        self.put(group, self.open(np.where((atoms == NEW) & vacated & first_there, old, atoms)))
-        return True
+        return np.where((atoms == NEW) & vacated & first_there, old, atoms)
 
-    def _best_atoms(self, scores: Array, atoms: Index) -> Index:
+    def best_atoms(self, scores: Array, atoms: Index) -> Index:
         """Where values that are in no atom belong, by their scores at these atoms: the best of all assignments."""
         L, K = scores.shape
         if self.pieces is not None:
@@ -203,6 +215,17 @@ class Board(Tally):
             np.add.at(after, where, rows[group])
             value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
         return value if self.pieces is None else value + self.pieces.log_prob(pieces)
+
+    def worth_at(self, labels: Index, slots: int) -> Array:
+        """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
+        groups = len(self.sizes)
+        held, pieces = np.unique(labels * groups + self.group, return_counts=True)
+        atom = held // groups
+        value = np.concatenate([[0.0], np.cumsum(self.steps)])[np.bincount(atom, minlength=slots)]
+        for family, rows in zip(self.families, self.rows, strict=True):
+            value = value + family.log_evidence(sum_by_atom(rows, labels, slots))
+        # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
+        return value if self.pieces is None else value + np.bincount(atom, self.pieces.log_prob_each(pieces), slots)
 
     def learn(self) -> None:
         """Hyperparameters of every family, of the prior and of pieces, given the matching."""

@@ -1,12 +1,14 @@
 """Leave-one-out: a fit without one of its sites. Sums of rows (sufficient statistics) are
 downdated, labels and hyperparameters stay.
 
-So J questions of the kind "what would the others say?" cost about as much as one sweep.
+So J questions of the kind "what would the others say?" cost about as much as one sweep; and they are asked of many
+sites at once, one row of a table for each atom of each site.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -18,16 +20,18 @@ from modelweld.matching.board import Board
 
 @dataclass(frozen=True, eq=False)
 class Without:
-    """One site's part in the matching, and what is left of its atoms without it.
+    """Sites' parts in the matching, and what is left of each one's atoms without it alone.
 
     Attributes
     ----------
     values : int array (L,)
-        Where the site's values stand, those without a label left out.
-    atoms : int array (A,)
-        The atoms it holds.
+        Where the sites' values stand, those without a label left out.
+    site : int array (L,)
+        The site of each value.
+    sites, atoms : int arrays (A,)
+        A site and an atom it holds, sites one after the other.
     where : int array (L,)
-        Place of each value's atom among `atoms`.
+        Place of each value's site and atom among these.
     holders : int array (A,)
         Number of other sites at each of them.
     own, rest : lists of arrays (A, k)
@@ -35,6 +39,8 @@ class Without:
     """
 
     values: Index
+    site: Index
+    sites: Index
     atoms: Index
     where: Index
     holders: Index
@@ -46,17 +52,43 @@ class Without:
         """Which values have an atom that others hold too."""
         return np.asarray(self.holders[self.where] > 0)
 
+    @property
+    def in_pieces(self) -> bool:
+        """Whether a site holds an atom in several values."""
+        return len(self.atoms) < len(self.values)
 
-def leave_out(board: Board, j: int) -> Without:
-    """Take site j out, on paper: the board is left as it is."""
-    values = np.r_[board.values_of(j)]
+    def of(self, j: int) -> Self:
+        """Of one site alone."""
+        held = slice(*np.searchsorted(self.sites, [j, j + 1]))
+        mine = slice(*np.searchsorted(self.site, [j, j + 1]))
+        return type(self)(
+            self.values[mine],
+            self.site[mine],
+            self.sites[held],
+            self.atoms[held],
+            self.where[mine] - held.start,
+            self.holders[held],
+            [own[held] for own in self.own],
+            [rest[held] for rest in self.rest],
+        )
+
+
+def leave_out(board: Board, first: int, last: int | None = None) -> Without:
+    """Take each of the sites from `first` to before `last` (default: that one) out, on paper: the board stays."""
+    last = first + 1 if last is None else last
+    values = np.arange(board.offsets[first], board.offsets[last])
     values = values[board.labels[values] >= 0]
-    atoms, where = np.unique(board.labels[values], return_inverse=True)
+    site, K = board.group[values], len(board.counts)
+    held, at, where = np.unique(site * K + board.labels[values], return_index=True, return_inverse=True)
+    sites, atoms = np.divmod(held, max(K, 1))
     holders = board.counts[atoms] - 1
+    alone = np.flatnonzero(holders == 0)
     own, rest = [], []
     for sums, all_rows in zip(board.sums, board.rows, strict=True):
-        mine = sum_by_atom(all_rows[values], where, len(atoms))
+        rows = all_rows[values]
+        mine = rows[at] if len(held) == len(values) else sum_by_atom(rows, where, len(held))
+        left = sums[atoms] - mine
+        left[alone] = 0.0  # where nobody else holds the atom nothing is left, not even rounding
         own.append(mine)
-        # where nobody else holds the atom nothing is left, not even rounding
-        rest.append(np.where(holders[:, None] > 0, sums[atoms] - mine, 0.0))
-    return Without(values, atoms, where, holders, own, rest)
+        rest.append(left)
+    return Without(values, site, sites, atoms, where.ravel(), holders, own, rest)

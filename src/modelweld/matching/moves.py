@@ -19,6 +19,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, alternate, is_same_partition
 from modelweld.matching.board import Board
+from modelweld.matching.sparse_board import SparseBoard, join_sparsely
 from modelweld.matching.splits import split
 from modelweld.progress import tell
 
@@ -89,23 +90,26 @@ def _is_at(board: AnyBoard, labels: Index) -> bool:
 def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
     """Merge, split and sweep in turn until none of them raises the objective."""
     history, changes = list(progress.history), list(progress.changes)
-    converged = progress.converged
-    for _ in range(MOST_ROUNDS):
+    converged, cut_short = progress.converged, progress.cut_short
+    for round in range(MOST_ROUNDS + 1):
         if merge(board) + split(board) == 0:
             break
+        cut_short |= round == MOST_ROUNDS
         board.learn()
         history.append(board.objective())
         after = alternate(board, J, rng, max_sweeps)
         history += after.history
         changes += after.changes
         converged = after.converged
-    return Run(history, changes, converged)
+    return Run(history, changes, converged, cut_short=cut_short)
 
 
 def merge(board: Board) -> int:
     """Join pairs of atoms, the best first, as long as the objective rises; returns how many were joined."""
     if len(board.counts) < 2:
         return 0
+    if isinstance(board, SparseBoard):
+        return join_sparsely(board)
     pairs, joined = Pairs(board), 0
     while pairs.join_best():
         joined += 1
@@ -178,8 +182,18 @@ class Pairs:
         """What the evidence gains when atom k, or each of several, is joined with `others`."""
         gain = -self.evidence[k] - self.evidence[others]
         for family, sums in zip(self.families, self.sums, strict=True):
-            gain += family.log_evidence(sums[k] + sums[others])
+            one, other = np.broadcast_to(sums[k], sums[others].shape), sums[others]
+            gain += family.log_evidence(one + family.facing(other, one))
         return np.asarray(gain)
+
+    def _evidence_of(self, k: int, others: Index) -> tuple[float, Array]:
+        """The evidence of an atom that is new, and what is gained when it is joined with `others`."""
+        found = np.zeros(len(others) + 1)
+        for family, sums in zip(self.families, self.sums, strict=True):
+            rows = np.concatenate([sums[k : k + 1], sums[others]])
+            rows[1:] += sums[k]
+            found += family.log_evidence(rows)
+        return float(found[0]), found[1:] - found[0] - self.evidence[others]
 
     def _prior_with(self, k: int, others: Index) -> Array:
         """What the log probability of the matching gains when atom k is joined with `others`."""
@@ -207,11 +221,11 @@ class Pairs:
         self.held_pieces[a] += self.held_pieces[b]
         self.held[a] = self.held_pieces[a] > 0
         self.tally.join(a, b, int(self.held[a].sum()))
-        self.evidence[a] = sum(float(f.log_evidence(s[a])) for f, s in zip(self.families, self.sums, strict=True))
         row = np.maximum(self.rises[a], self.rises[b])
         row[[a, b]] = self.rises[b] = self.rises[:, b] = -np.inf
         near = np.flatnonzero(row > -HOPELESS)
-        row[near] = self._evidence_with(a, near) + self._prior_with(a, near)
+        self.evidence[a], row[near] = self._evidence_of(a, near)
+        row[near] += self._prior_with(a, near)
         self.rises[a] = self.rises[:, a] = row
         self._look_again(a, b)
         return True

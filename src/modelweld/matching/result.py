@@ -77,7 +77,7 @@ class Matching:
     prior : Prior or None
         The prior of the matching (None for baselines that have none).
     engine : str
-        What did the sweeps: "numpy", "compiled", or the name of a baseline.
+        What did the sweeps: "numpy", "sparse", "compiled", or the name of a baseline.
     delta : float
         Learned share of pieces beyond the first; zero where every site holds an atom once.
     artefacts : tuple of Artefact

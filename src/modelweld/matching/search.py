@@ -13,12 +13,13 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.stack import Index, Stack, arrange
-from modelweld.matching.algorithm1 import CLEAR, SMALLEST_RISE, AnyBoard, Run, State, alternate
+from modelweld.matching.algorithm1 import CLEAR, SMALLEST_RISE, AnyBoard, Run, State, alternate, is_same_partition
 from modelweld.matching.board import Board
 from modelweld.matching.moves import MOST_SWEEPS_AFRESH, PATIENCE, merge, merge_and_split, rematch
 from modelweld.matching.piece_guard import believable
 from modelweld.matching.plan import COMPILED_FROM, REMATCHED_UP_TO, Plan
 from modelweld.matching.result import Matching
+from modelweld.matching.sparse_board import SparseBoard, suits
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
@@ -43,13 +44,15 @@ class Effort:
     """How hard to look.
 
     `moves` merges and splits; `max_sweeps` bounds each run of sweeps; groups are freed and matched again until so many
-    rounds were in vain (`patience`, zero: not at all) and at most for so many sweeps (`sweeps_afresh`).
+    rounds were in vain (`patience`, zero: not at all) and at most for so many sweeps (`sweeps_afresh`). Large sets may
+    be matched by a `sparse` board.
     """
 
     moves: bool
     max_sweeps: int
     patience: int = 0
     sweeps_afresh: float = MOST_SWEEPS_AFRESH
+    sparse: bool = True
 
 
 def run(
@@ -81,9 +84,9 @@ def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
     """
     moves = plan.search != "plain"
     if plan.search == "thorough":
-        return Effort(moves, plan.max_sweeps, PATIENCE, np.inf)
+        return Effort(moves, plan.max_sweeps, PATIENCE, np.inf, plan.engine == "auto")
     patience = round(PATIENCE * min(1.0, REMATCHED_UP_TO / max(N, 1))) if compiled and moves else 0
-    return Effort(moves, plan.max_sweeps, patience)
+    return Effort(moves, plan.max_sweeps, patience, sparse=plan.engine == "auto")
 
 
 def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:
@@ -135,13 +138,21 @@ def find_matching(
     rng: np.random.Generator,
     effort: Effort,
 ) -> tuple[Board, Run]:
-    """The best matching found with the reference board; in pieces only if they are there and believable."""
+    """The best matching found with the reference board; in pieces only if they are there and believable.
+
+    Where pieces were allowed and none is held, that matching is the answer: matchings without pieces are worth the same
+    whether pieces are allowed or not, but for a constant, so that no sweep, union or split can raise it.
+    """
     if pieces:
         board, progress = find_pieces(stacks, starts, prior, rng, effort)
-        if (board.pieces_held() > 1).any() and believable(board):
+        if not (board.pieces_held() > 1).any():  # then what is best among more matchings is best among these
+            whole = board.without_pieces()
+            return whole, Run([whole.objective()], progress.changes, progress.converged, cut_short=progress.cut_short)
+        if believable(board):
             return board, progress
-    boards = [Board(stacks, families, prior) for families in starts]
     J = len(stacks[0].sizes)
+    make = SparseBoard if effort.sparse and suits(stacks, starts[0], prior) else Board
+    boards = [make(stacks, families, prior) for families in starts]
     return _move(best_run(boards, J, rng, effort), J, rng, effort)
 
 
@@ -152,7 +163,7 @@ def find_pieces(
     J = len(stacks[0].sizes)
     boards = [Board(stacks, families, prior, Pieces()) for families in starts]
     if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
-        boards = [max(map(agglomerate, boards), key=lambda board: board.objective())]
+        boards = [best_agglomerated(boards)]
     return _move(best_run(boards, J, rng, effort), J, rng, effort)
 
 
@@ -192,6 +203,21 @@ def invites_pieces(whole: Board) -> bool:
     return bool((board.pieces_held() > 1).any())
 
 
+def best_agglomerated(boards: Sequence[Board]) -> Board:
+    """The best of boards that were agglomerated; where two come to one matching, only the first is learned from."""
+    best, *others = boards
+    agglomerate(best).learn()
+    found = [best.labels]
+    for board in others:
+        agglomerate(board)
+        if any(is_same_partition(board.labels, labels) for labels in found):
+            continue
+        found.append(board.labels)
+        board.learn()
+        best = max(best, board, key=lambda board: board.objective())
+    return best
+
+
 def agglomerate(board: Board) -> Board:
     """The board with every value an atom, the best pairs of atoms joined until none raises the objective.
 
@@ -201,7 +227,6 @@ def agglomerate(board: Board) -> Board:
     board.labels = np.arange(len(board.labels))
     board.recount()
     merge(board)
-    board.learn()
     return board
 
 
@@ -237,4 +262,5 @@ def board_at(old: Matching, stacks: Sequence[Stack], labels: Index, *, anew: boo
     stacks, order = arrange(stacks)
     if anew:
         families = [family.believing(stack) for family, stack in zip(families, stacks, strict=True)]
-    return Board(stacks, families, old.prior, old.copies, labels[order]), order
+    make = SparseBoard if old.engine == SparseBoard.engine and suits(stacks, families, old.prior) else Board
+    return make(stacks, families, old.prior, old.copies, labels[order]), order

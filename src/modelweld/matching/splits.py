@@ -8,16 +8,16 @@ that is least likely to share its place is the other. (The farthest of all pairs
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.families.base import sum_by_atom
+from modelweld.families.base import Family
 from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import SMALLEST_RISE
-from modelweld.matching.board import Board
 
 SPLIT_BLOCK = 2_000_000
 """Numbers of the largest temporary."""
@@ -26,16 +26,33 @@ Rows = Callable[[Array, Array, slice], Array]
 """Rows of which the evidence is asked for, from those of all values and the atoms' sums, for some values."""
 
 
-def split(board: Board) -> int:
+class Members(Protocol):
+    """Atoms' members as rows, and what atoms are worth: what parting an atom asks for."""
+
+    families: list[Family]
+    rows: list[Array]
+    sums: list[Array]
+    alone: Array
+    labels: Index
+    counts: Index
+
+    def worth_at(self, labels: Index, slots: int) -> Array:
+        """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
+
+    def recount(self) -> None:
+        """Number the atoms without gaps and add everything anew."""
+
+
+def split(board: Members) -> int:
     """Part atoms in two where that raises the objective; returns how many were parted."""
     K, size = len(board.counts), np.bincount(board.labels, minlength=len(board.counts))
     if not (size > 1).any():
         return 0
-    farthest, half = _partings(board)
-    whole, parted = _values(board, board.labels, K), np.zeros(K, dtype=bool)
+    farthest, half = partings(board)
+    whole, parted = board.worth_at(board.labels, K), np.zeros(K, dtype=bool)
     labels = board.labels.copy()
     for part in (farthest, half):
-        both = _values(board, np.where(part, K + board.labels, board.labels), 2 * K)
+        both = board.worth_at(np.where(part, K + board.labels, board.labels), 2 * K)
         better = (both[:K] + both[K:] > whole + SMALLEST_RISE) & (size > 1) & ~parted
         moving = part & better[board.labels]
         labels[moving] = K + board.labels[moving]
@@ -46,19 +63,7 @@ def split(board: Board) -> int:
     return int(parted.sum())
 
 
-def _values(board: Board, labels: Index, slots: int) -> Array:
-    """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
-    groups = len(board.sizes)
-    held, pieces = np.unique(labels * groups + board.group, return_counts=True)
-    atom = held // groups
-    value = np.concatenate([[0.0], np.cumsum(board.steps)])[np.bincount(atom, minlength=slots)]
-    for family, rows in zip(board.families, board.rows, strict=True):
-        value = value + family.log_evidence(sum_by_atom(rows, labels, slots))
-    # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
-    return value if board.pieces is None else value + np.bincount(atom, board.pieces.log_prob_each(pieces), slots)
-
-
-def _partings(board: Board) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def partings(board: Members) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Which values to part from the rest of their atom: the farthest alone; those nearer to the second end."""
     own = board.labels
 
@@ -87,7 +92,7 @@ def _least(x: Array, labels: Index) -> Index:
     return np.asarray(order[np.flatnonzero(np.diff(labels[order], prepend=-1))])
 
 
-def _evidence(board: Board, rows_of: Rows) -> Array:
+def _evidence(board: Members, rows_of: Rows) -> Array:
     """Log evidence (N,) of rows made of those of each value and of its atom's sums."""
     result = np.zeros(len(board.labels))
     for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):

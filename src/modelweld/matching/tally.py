@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from modelweld.families.base import Family, sum_by_atom
+from modelweld.families.base import Family, gather
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import NEW
@@ -99,7 +99,8 @@ class Tally:
         else:
             self.counts = np.zeros(slots, dtype=np.int64)
             np.add.at(self.counts, held // groups, self.holds[placed[first]])
-        self.sums = [sum_by_atom(rows, self.labels, slots) for rows in self.rows]
+        pairs = [gather(f, rows, self.labels, slots) for f, rows in zip(self.families, self.rows, strict=True)]
+        self.rows, self.sums = [rows for rows, _ in pairs], [sums for _, sums in pairs]
 
     def pieces_held(self) -> Index:
         """In how many pieces each (atom, group) is held, one number per pair."""
@@ -111,6 +112,7 @@ class Tally:
         other = copy.copy(self)
         other.labels, other.counts = self.labels.copy(), self.counts.copy()
         other.sums = [sums.copy() for sums in self.sums]
+        other.rows = [rows.copy() if f.signless else rows for f, rows in zip(self.families, self.rows, strict=True)]
         return other
 
     def remember(self, values: Index | slice) -> Held:
@@ -132,6 +134,9 @@ class Tally:
     def put(self, values: Index | slice, atoms: Index, *, counted: bool = True) -> None:
         """Add values that are in no atom to these; not `counted` as in `take`."""
         self.labels[values] = atoms
+        for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
+            if family.signless:
+                rows[values] = family.facing(rows[values], sums[atoms])
         self.shift(atoms, [rows[values] for rows in self.rows], +1, self._groups(values, counted))
 
     def put_back(self, held: Held) -> None:
@@ -173,8 +178,8 @@ class Tally:
         """Make one atom, a, of two that so many `groups` hold together; slot b is vacant then."""
         self.labels[self.labels == b] = a
         self.counts[a], self.counts[b] = groups, 0
-        for sums in self.sums:
-            sums[a] += sums[b]
+        for family, sums in zip(self.families, self.sums, strict=True):
+            sums[a] += family.facing(sums[b : b + 1], sums[a : a + 1])[0]
             sums[b] = 0.0
 
     def gain(self, values: Index | slice, atoms: Index, onto: Array | float = 0.0) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Self
@@ -9,11 +10,14 @@ from typing import Self
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.posterior.draw_sums import DrawSums, each_draw
+from modelweld.posterior.drawn_families import drawn_families
 from modelweld.posterior.draws import Posterior
+from modelweld.posterior.joint import drawable
 from modelweld.posterior.overlap import NOBODY, partners
 from modelweld.priors.spectrum import Spectrum
 
@@ -107,8 +111,36 @@ def check_level(level: float) -> None:
 def atom_intervals(board: Board, posterior: Posterior, fitted: Index, level: float) -> AtomIntervals:
     """Of the fitted atoms, each judged by its partner in every draw that has one."""
     rng = np.random.default_rng(0)
-    found = np.stack([_of_partners(draw, fitted, rng, 0.0) for draw in each_draw(board, posterior)])
+    if drawable(board):
+        found = np.stack([_of_partners(draw, fitted, rng, 0.0) for draw in each_draw(board, posterior)])
+    else:
+        _check_atoms_are_drawn(board.families)
+        found = np.stack([_of_any(board, posterior, at, fitted, rng) for at in np.ndindex(posterior.K.shape)])
     return AtomIntervals(**vars(Intervals.of(found, level)), exists=(~np.isnan(found[..., 0])).mean(0))
+
+
+def _check_atoms_are_drawn(families: Sequence[Family]) -> None:
+    """Refuse families whose atoms' own posterior is not known: their intervals would be too narrow."""
+    for family in families:
+        if type(family).draw_atoms is Family.draw_atoms:
+            raise InputError(
+                f"{type(family).__name__} does not say how an atom scatters given its values, so its intervals would "
+                "be too narrow: write its draw_atoms, or see fusion.drawn() for matchings and hyperparameters."
+            )
+
+
+def _of_any(board: Board, posterior: Posterior, at: tuple[int, ...], fitted: Index, rng: np.random.Generator) -> Array:
+    """As `_of_partners`, of families other than Gaussian."""
+    families = drawn_families(board.families, posterior, at)
+    drawn = Board(board.stacks, families, board.prior, board.pieces, posterior.labels[at])
+    partner = partners(fitted, drawn.labels, rng)
+    found = []
+    for family, sums, estimate in zip(drawn.families, drawn.sums, board.estimates(), strict=True):
+        atoms = family.draw_atoms(sums, rng)[partner]
+        if family.signless:  # the same way round in every draw
+            atoms = np.where((atoms * estimate).sum(1, keepdims=True) < 0, -atoms, atoms)
+        found.append(atoms)
+    return np.where((partner == NOBODY)[:, None], np.nan, np.concatenate(found, axis=1))
 
 
 def _of_partners(draw: DrawSums, fitted: Index, rng: np.random.Generator, noise: Array | float) -> Array:

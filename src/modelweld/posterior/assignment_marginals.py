@@ -19,8 +19,8 @@ import numpy as np
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
-NEGLIGIBLE = -16.0
-"""A pair that scores less is dropped: a new atom is always to be had, and e^16 (nine million) times as probable."""
+NEGLIGIBLE = -23.0
+"""A pair that scores less is dropped: a new atom is always to be had, e^23 (ten thousand million) times as probable."""
 
 EXACT_UP_TO = 10
 """Rows or columns, whichever are fewer, up to which a component is summed over all subsets of them: milliseconds."""
@@ -47,25 +47,60 @@ def assignment_marginals(scores: Array) -> Array:
     L, K = scores.shape
     table = np.zeros((L, K + 1))
     rows, columns = np.nonzero(scores > NEGLIGIBLE)
-    if len(rows):
-        component, tangled = _components(rows, columns, L)
-        for c in tangled:
-            own = component == c
-            at_rows, at_columns = np.unique(rows[own]), np.unique(columns[own])
-            table[np.ix_(at_rows, at_columns)] = _sum_over_subsets(scores[np.ix_(at_rows, at_columns)])
-        rest = ~np.isin(component, tangled)
-        if rest.any():
-            rows, columns = rows[rest], columns[rest]
-            table[rows, columns] = propagate(rows, columns, scores[rows, columns])
+    table[rows, columns] = _of_pairs(rows, columns, scores[rows, columns])
     table[:, K] = np.maximum(1.0 - table[:, :K].sum(1), 0.0)
     return table
 
 
-def _components(rows: Index, columns: Index, L: int) -> tuple[Index, Index]:
+def marginals_of(scores: Array, table: Index, columns: Index) -> Array:
+    """Marginal probability of one column for each row of several tables below each other; number K: of a new atom.
+
+    `table` says whose each row is. The pairs of all tables together are one problem that falls apart into theirs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tie = np.array([[2.0], [2.0], [2.0]])
+    >>> marginals_of(tie, np.array([0, 0, 1]), np.array([0, 1, 0])).round(3)
+    array([0.468, 0.532, 0.881])
+    """
+    K = scores.shape[1]
+    rows, at = np.nonzero(scores > NEGLIGIBLE)
+    found = _of_pairs(rows, table[rows] * K + at, scores[rows, at])
+    matched = np.bincount(rows, found, minlength=len(scores))
+    asked = at == columns[rows]
+    result = np.where(columns == K, np.maximum(1.0 - matched, 0.0), 0.0)
+    result[rows[asked]] = found[asked]
+    return result
+
+
+def _of_pairs(rows: Index, columns: Index, scores: Array) -> Array:
+    """Marginals of the pairs (row, column) that matter, rows in ascending order."""
+    found = np.zeros(len(rows))
+    if len(rows) == 0:
+        return found
+    component, tangled = _components(rows, columns)
+    order = np.argsort(component, kind="stable")
+    first = np.searchsorted(component[order], tangled)
+    for begin, end in zip(first, np.searchsorted(component[order], tangled + 1), strict=True):
+        own = order[begin:end]
+        (names, at_rows), (others, at_columns) = (np.unique(x[own], return_inverse=True) for x in (rows, columns))
+        table = np.full((len(names), len(others)), -np.inf)
+        table[at_rows, at_columns] = scores[own]
+        found[own] = _sum_over_subsets(table)[at_rows, at_columns]
+    rest = np.flatnonzero(~np.isin(component, tangled))
+    if len(rest):
+        found[rest] = propagate(rows[rest], columns[rest], scores[rest])
+    return found
+
+
+def _components(rows: Index, columns: Index) -> tuple[Index, Index]:
     """The connected component of each pair, and those that have cycles but are small enough to be exact."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
+    rows, columns = (np.unique(x, return_inverse=True)[1].ravel() for x in (rows, columns))
+    L = int(rows.max()) + 1
     n = L + int(columns.max()) + 1
     graph = coo_array((np.ones(len(rows), dtype=bool), (rows, L + columns)), shape=(n, n))
     number, of_node = connected_components(graph, directed=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -9,8 +10,10 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
-from modelweld.posterior.assignment_marginals import assignment_marginals
+from modelweld.matching.leave_one_out import Without, leave_out
+from modelweld.posterior.assignment_marginals import assignment_marginals, marginals_of
 
 
 def conditional(board: Board, j: int) -> Array:
@@ -21,38 +24,77 @@ def conditional(board: Board, j: int) -> Array:
     others. *Conditional*: see `modelweld.Fusion.confidence` for what that leaves out.
     """
     group = board.values_of(j)
+    judged = _judged_alone(board, group) if _in_pieces(board, group) else [group]
+    return np.concatenate([assignment_marginals(_scores_of(board, values, group)) for values in judged])
+
+
+def _in_pieces(board: Board, group: slice) -> bool:
     held = board.labels[group]
-    if board.pieces is not None and len(np.unique(held)) < len(held):
-        return np.concatenate([_conditional(board, slice(v, v + 1), group) for v in range(group.start, group.stop)])
-    return _conditional(board, group, group)
+    return board.pieces is not None and len(np.unique(held)) < len(held)
 
 
-def _conditional(board: Board, judged: slice, group: slice) -> Array:
-    """The table of the `judged` values of a group, given its other values and all other groups."""
-    rest, K = board.copy(), len(board.counts)
+def _judged_alone(board: Board, group: slice) -> list[slice]:
+    return [slice(v, v + 1) for v in range(group.start, group.stop)]
+
+
+def _scores_of(board: Board, judged: slice, group: slice) -> Array:
+    """Of the `judged` values of a group, given its other values and all other groups."""
+    K = len(board.counts)
     others = np.delete(board.labels[group], np.r_[judged] - group.start)
-    rest.take(judged, counted=False)
-    rest.counts[np.unique(board.labels[group])] -= 1  # of other groups
-    pieces = np.bincount(others, minlength=K)
-    atoms = np.flatnonzero(rest.counts + pieces)
-    scores = rest.scores(judged, atoms)
-    if board.pieces is not None and pieces.any():
-        # a further piece pays log delta + log(pieces) where a first one pays log(1 - delta) and the prior's step
-        delta, r = board.pieces.delta, pieces[atoms]
-        further = np.log(delta) + np.log(r + 1.0) - np.log1p(-delta) - rest.steps[rest.counts[atoms]]
-        scores = scores + np.where(r > 0, further, 0.0)
-    table = np.zeros((scores.shape[0], K + 1))
-    table[:, [*atoms, -1]] = assignment_marginals(scores)
-    return table
+    held = board.remember(group)
+    try:
+        board.take(judged, counted=False)
+        board.counts[np.unique(held.atoms)] -= 1  # of other groups
+        pieces = np.bincount(others, minlength=K)
+        there = board.counts + pieces > 0
+        if there.all():
+            scores = board.scores(judged, np.arange(K))
+        else:
+            scores = np.full((judged.stop - judged.start, K), -np.inf)
+            scores[:, there] = board.scores(judged, np.flatnonzero(there))
+        if board.pieces is not None and pieces.any():
+            # a further piece pays log delta + log(pieces) where a first one pays log(1 - delta) and the prior's step
+            delta = board.pieces.delta
+            further = np.log(delta) + np.log(pieces + 1.0) - np.log1p(-delta) - board.steps[board.counts]
+            scores = scores + np.where(pieces > 0, further, 0.0)
+    finally:
+        board.put_back(held)
+    return scores
 
 
-def confidence(board: Board, j: int) -> Array:
-    """Conditional probability (L_j,) of the atoms that the values of group j were given."""
-    held = board.labels[board.values_of(j)]
-    table = conditional(board, j)
-    pieces = np.bincount(held, minlength=len(board.counts))
-    column = np.where((board.counts[held] == 1) & (pieces[held] == 1), -1, held)
-    return np.asarray(table[np.arange(len(held)), column])
+def confidences(board: Board) -> list[Array]:
+    """Conditional probabilities (L_j,) of the atoms that the values of each group were given."""
+    J, K = len(board.sizes), len(board.counts)
+    out = leave_out(board, 0, J)
+    alone = np.bincount(out.where, minlength=len(out.atoms))[out.where] == 1
+    alone &= out.holders[out.where] == 0  # then it is a new atom that it was given
+    scores, together = _all_scores(board, out)
+    marginals = marginals_of(scores, together, np.where(alone, K, board.labels))
+    return np.split(marginals, board.offsets[1:-1])
+
+
+def _all_scores(board: Board, out: Without) -> tuple[Array, Index]:
+    """Scores (N, K) of all values of a board without their own group, and numbers (N,): equal if judged together.
+
+    At an atom that its group does not hold a value scores as with all groups there; the others are corrected.
+    """
+    (N, K), base = (len(board.labels), len(board.counts)), -board.alone[:, None] - board.steps[0]
+    scores = board.gain(
+        slice(None), np.arange(K), onto=base + board.steps[np.minimum(board.counts, len(board.steps) - 1)]
+    )
+    together, bounds = board.group.copy(), np.searchsorted(out.sites, np.arange(len(board.sizes) + 1)).tolist()
+    for j, (first, last) in enumerate(pairwise(bounds)):
+        group, held = board.values_of(j), slice(first, last)
+        if last - first < group.stop - group.start:  # in pieces
+            together[group] = N + np.arange(group.start, group.stop)
+            scores[group] = np.concatenate([_scores_of(board, v, group) for v in _judged_alone(board, group)])
+            continue
+        own = base[group] + board.steps[out.holders[held]]
+        for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):
+            own += family.gain(rows[group], rest[held])
+        own[:, out.holders[held] == 0] = -np.inf
+        scores[group, out.atoms[held]] = own
+    return scores, together
 
 
 class Bin(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
+from modelweld.matching.parts import Parts
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.joint import EVERY, WARM_UP, drawable
 from modelweld.posterior.overlap import NOBODY, is_right, partners
@@ -29,6 +30,10 @@ MEANING: dict[str, str] = {
 DRAWS, CHAINS = 200, 2
 """Matchings that confidences, intervals and sites' answers rest on: the standard error of a probability of .9 is .02
 even where draws are worth half their number, and two chains suffice to see that they disagree."""
+
+SURE = 0.8
+"""Confidence below which a match is called doubtful, wherever that is said: it is wrong more often than once in five
+times."""
 
 FEWEST_DRAWS = 50
 """Below, a stated .97 would rest on one draw or two."""
@@ -65,7 +70,7 @@ class Confidence(list[Array]):
         return MEANING[self.how]
 
 
-def affordable_draws(board: Board) -> int:
+def affordable_draws(board: Board | Parts) -> int:
     """Draws per chain that can be had within seconds; zero where too few can, or none at all."""
     if not drawable(board):
         return 0

@@ -68,7 +68,7 @@ def each_draw(board: Board, posterior: Posterior) -> Iterator[DrawSums]:
             "intervals of values take one array of Gaussian values; fusion.drawn() has what else there is."
         )
     drawn = posterior.hyperparameters
-    seen = np.ones_like(stack.values) if stack.weight is None else (stack.weight > 0).astype(np.float64)
+    seen = stack.seen.astype(np.float64)
     inverse = np.ones_like(seen) if stack.weight is None else 1.0 / np.where(seen > 0, stack.weight, 1.0)
     variance = np.zeros_like(seen) if stack.variance is None else stack.variance
     for c, t in np.ndindex(posterior.K.shape):

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, with_fields
+from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
 from modelweld.matching.board import Board
-from modelweld.matching.result import Matching, by_count, ranks
+from modelweld.matching.result import by_count, ranks
+from modelweld.posterior.drawn_families import drawn_families
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -45,16 +46,9 @@ def drawn_fusions(fusion: Fusion, posterior: Posterior, n: int, seed: int) -> It
     rng = np.random.default_rng(seed)
     for number in ((np.arange(n) + 0.5) * kept / n).astype(np.int64).tolist():
         at = np.unravel_index(number, posterior.K.shape)
-        yield _at_draw(once, posterior.labels[at][rows], families_at(once.matching, posterior, at), rng)
-
-
-def families_at(matching: Matching, posterior: Posterior, at: tuple[Index, ...]) -> list[Family]:
-    """The families with the hyperparameters of one draw; as they were learned where these were not drawn."""
-    drawn = posterior.hyperparameters or {}
-    return [
-        with_fields(family, **{name: drawn[name][at] for name in family.learns if name in drawn})
-        for family in matching.families.values()
-    ]
+        yield _at_draw(
+            once, posterior.labels[at][rows], drawn_families(list(once.matching.families.values()), posterior, at), rng
+        )
 
 
 def _at_draw(fusion: Fusion, labels: Index, families: Sequence[Family], rng: np.random.Generator) -> Fusion:

@@ -17,6 +17,7 @@ from modelweld.families.math.start import total_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
 from modelweld.matching.board import Board
+from modelweld.matching.parts import Parts
 from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
 from modelweld.posterior.convergence import DISAGREE, FEWEST_DRAWS, split_r_hat
 from modelweld.posterior.draws import Posterior
@@ -52,7 +53,7 @@ PAIRS_PER_SITE, FEWEST_NEAR, TWINS = 1.5, 8, 3
 values of the own group."""
 
 
-def drawable(board: Board) -> bool:
+def drawable(board: Board | Parts) -> bool:
     """Whether matching and hyperparameters of this board can be drawn: one Gaussian array, without a frame."""
     return len(board.families) == 1 and board.families[0].compilable and len(board.labels) > 0
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.families.base import gather
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import NEW
@@ -216,7 +217,8 @@ class Chain(Tally):
         split = self.labels[i] == self.labels[j]
         order = self.rng.permutation(members[(members != i) & (members != j)])
         sums = [rows[[i, j]] for rows in self.rows]
-        whole = [rows[members].sum(0, keepdims=True) for rows in self.rows]
+        one = np.zeros(len(members), dtype=np.int64)
+        whole = [gather(f, rows[members], one, 1)[1] for f, rows in zip(self.families, self.rows, strict=True)]
         counts = np.array([1, 1])
         side = np.zeros(len(order), dtype=np.int64)
         log_proposal = 0.0
@@ -226,8 +228,8 @@ class Chain(Tally):
                 scores += family.gain(rows[value : value + 1], s)[0]
             pick = draw_log(scores, self.rng) if split else int(self.labels[value] == self.labels[j])
             log_proposal += float(scores[pick] - np.logaddexp(*scores))
-            for rows, s in zip(self.rows, sums, strict=True):
-                s[pick] += rows[value]
+            for family, rows, s in zip(self.families, self.rows, sums, strict=True):
+                s[pick] += family.facing(rows[value : value + 1], s[pick : pick + 1])[0]
             counts[pick] += 1
             side[position] = pick
         rise = float(self.R[counts].sum() - self.R[len(members)]) + self.evidence(sums) - self.evidence(whole)

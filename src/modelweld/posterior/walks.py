@@ -1,8 +1,9 @@
-"""Chains that also move hyperparameters, of some families and of the prior: random walks in their logarithms, in numpy.
+"""Chains that also move hyperparameters, of any family and of the prior: random walks in their logarithms.
 
 What is walked is a family's `walked`: positive numbers and arrays of such. Every sweep multiplies each by a random
-factor, and entries of arrays by factors of their own. Each is believed to be what was learned, give or take WIDE; the
-prior over matchings has the parameters and beliefs of the compiled chains (`compiled_beliefs`).
+factor, and entries of arrays by factors of their own. Each is believed to be what it would be if a certain share of
+what values differ by were noise (`Family.expecting`), give or take WIDE; the prior over matchings has the parameters
+and beliefs of the compiled chains (`compiled_beliefs`).
 """
 
 from __future__ import annotations
@@ -10,18 +11,28 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from modelweld.families.base import Family, sum_by_atom, with_fields
+from modelweld.families.base import Family, gather, with_fields
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
-from modelweld.posterior.joint import TUNING, is_drawn
+from modelweld.matching.parts import Parts
+from modelweld.posterior.compiled_evidences import compiled_evidence, evidence_of, is_compiled
+from modelweld.posterior.compiled_sweep import Given, at_start, sweeps
+from modelweld.posterior.drawn_families import drawn_name
+from modelweld.posterior.joint import FEWEST_NEAR, PAIRS_PER_SITE, TUNING, is_drawn
 from modelweld.posterior.sampler import Chain
 from modelweld.priors.spectrum import JUNK_SHARE, Spectrum
 from modelweld.priors.spectrum_fit import BOUNDS, LOG_A, LOG_B
 
-WIDE = 0.7
-"""Deviation of the logarithm of a hyperparameter about what was learned: a factor of two. Of .5, .7 and 1 the middle:
-proportions want less, rates more (seeds 0 to 11)."""
+SHARE, WIDE = 0.15, 1.0
+"""Share of what values differ by that is expected to be noise, and the deviation of the logarithm of a hyperparameter
+about what it would be then. Believed to be near what was *learned*, draws share the errors of the fit: matches of unit
+vectors stated to be .98 sure were right in .62 (24 sets of five sites), with .05 in .84."""
+
+NEAR_LEARNED = 0.7
+"""That deviation about what was learned, of families that do not say what they expect."""
 
 ENTRIES = 2
 """Entries of an array that are walked by themselves in a sweep."""
@@ -30,20 +41,31 @@ FIRST_STEP, ACCEPTED = 0.3, 0.44
 """Deviation of a walk's first steps, and the share of them that warm-up tunes to be accepted."""
 
 
-WALKED_UP_TO, WALKED_DRAWS = 60, 100
-"""Values up to which hyperparameters are drawn without being asked to, and draws per chain: together some five
-seconds, for a sweep takes ten milliseconds at fifty values and grows with their square."""
+SWEEPS, EVERY = 2, 3
+"""Compiled sweeps over the matching for each of the hyperparameters, which take as long; and sweeps of both between
+draws that are kept."""
+
+WALKED_DRAWS, FEWEST_WALKED = 200, 50
+"""Draws per chain where they are cheap, and below which none are made without being asked for."""
+
+MOST_WALKED = 3_000
+"""Draws x (values x (atoms + 20) x dimensions / 2500 + 5) that are spent: ten seconds or so, for two chains."""
+
+WALKED_UP_TO = 60
+"""Values up to which as many are drawn where evidences are not compiled: sweeps are fifty times as slow."""
 
 
 class Walked(NamedTuple):
-    """A hyperparameter that is walked: its name, and what was learned."""
+    """A hyperparameter that is walked: of which array, its name, what it is believed to be, and how firmly."""
 
+    array: int
     name: str
-    learned: Array
+    believed: Array
+    deviation: float
 
     def log_belief(self, family: Family) -> float:
         """Log density of the logarithms, up to a constant."""
-        off = np.log(np.asarray(getattr(family, self.name), dtype=np.float64) / self.learned) / WIDE
+        off = np.log(_size(getattr(family, self.name)) / _size(self.believed)) / self.deviation
         return -0.5 * float((off * off).sum())
 
     def moved(self, family: Family, entry: int | None, factor: float) -> Family:
@@ -56,19 +78,36 @@ class Walked(NamedTuple):
         return with_fields(family, **{self.name: float(now) if now.ndim == 0 else now})
 
 
-def walked(board: Board) -> list[Walked]:
-    """What is walked: of one array's family, where it learns, all that is finite and positive."""
-    if len(board.families) != 1:
-        return []
-    family = board.families[0]
-    fields = {name: getattr(family, name) for name in family.walked} if learns(family) else {}
-    found = [Walked(name, np.asarray(value, dtype=np.float64)) for name, value in fields.items()]
-    return [w for w in found if np.isfinite(w.learned).all() and (w.learned > 0).all()]
+def walked(board: Board | Parts) -> list[Walked]:
+    """What is walked: of every array's family that learns, all that is finite and positive."""
+    found = []
+    for array, (family, stack) in enumerate(zip(board.families, board.stacks, strict=True)):
+        expected = family.expecting(stack, SHARE)
+        deviation = NEAR_LEARNED if expected is family else WIDE
+        for name in family.walked if learns(family) else ():
+            learned, believed = getattr(family, name), np.asarray(getattr(expected, name), dtype=np.float64)
+            if learned is not None and np.isfinite(learned).all() and (_size(learned) > 0).all():
+                one = np.exp(np.log(believed).mean()) if np.size(learned) < believed.size else believed
+                found.append(Walked(array, name, np.zeros(np.shape(learned)) + one, deviation))
+    return found
 
 
-def affordable_walks(board: Board) -> int:
+def _size(value: ArrayLike) -> Array:
+    """What must be positive: the numbers themselves, or the mean variance of a covariance (D, D), walked as a whole."""
+    numbers = np.asarray(value, dtype=np.float64)
+    return np.asarray(np.trace(numbers) / len(numbers)) if numbers.ndim == 2 else numbers
+
+
+def affordable_walks(board: Board | Parts) -> int:
     """Draws per chain that take seconds; zero where values are too many, or nothing is walked."""
-    return WALKED_DRAWS if len(board.labels) <= WALKED_UP_TO and walked(board) else 0
+    N, columns = len(board.labels), sum(stack.values.shape[1] for stack in board.stacks)
+    work = N * (np.count_nonzero(board.counts) + 20) * columns
+    draws = int(MOST_WALKED / (work / 2500 + 5))
+    if draws < FEWEST_WALKED or not walked(board):
+        return 0
+    if all(is_compiled(family, sums) for family, sums in zip(board.families, board.sums, strict=True)):
+        return min(draws, WALKED_DRAWS)
+    return FEWEST_WALKED if N <= WALKED_UP_TO else 0
 
 
 def learns(family: Family) -> bool:
@@ -82,10 +121,31 @@ class WalkingChain(Chain):
     def __init__(self, board: Board, rng: np.random.Generator) -> None:
         self.stacks, self.sizes, self.prior = board.stacks, board.sizes, board.prior
         self.walked = walked(board)
-        self.log_steps = {w.name: np.full(2, np.log(FIRST_STEP)) for w in self.walked}
+        self.log_steps = {(w.array, w.name): np.full(2, np.log(FIRST_STEP)) for w in self.walked}
         self.draws_prior, self.rate = is_drawn(board.prior, len(board.sizes)), TUNING
         self.at = self._first_prior(len(board.counts))
         super().__init__(board, rng)
+        self.near = self._nearest()
+        self.remade = {(w.array, w.name) for w in self.walked if self._changes_rows(w)}
+
+    def _changes_rows(self, w: Walked) -> bool:
+        """Whether rows depend on this hyperparameter, and must be made again when it moves."""
+        family, stack = self.families[w.array], self.stacks[w.array]
+        if not family.rows_change(stack):
+            return False
+        rows = w.moved(family, None, 1.5).seeing(stack).rows(stack.values, stack.variance, stack.weight)
+        return not np.array_equal(rows, self.rows[w.array])
+
+    def _nearest(self) -> Index:
+        """Values (N, M) of other groups that most likely share an atom with each, by the odds of the two alone."""
+        odds = (
+            np.sum([f.gain(r, r) for f, r in zip(self.families, self.rows, strict=True)], axis=0) - self.alone[:, None]
+        )
+        odds[self.group[:, None] == self.group] = -np.inf
+        number = min(len(odds), max(FEWEST_NEAR, round(PAIRS_PER_SITE * len(self.sizes))))
+        best = np.argsort(-odds, axis=1, kind="stable")[:, :number]
+        far = np.isneginf(np.take_along_axis(odds, best, axis=1))
+        return np.where(far, np.arange(len(odds))[:, None], best)
 
     def forget(self) -> None:
         """Count moves from here on, and let steps be what they are."""
@@ -98,20 +158,38 @@ class WalkingChain(Chain):
         super().start(number)
 
     def sweep(self) -> None:
+        """Matching, then hyperparameters given it, several times: neighbours tell little more than one of them."""
+        for _ in range(EVERY):
+            self.sweep_once()
+
+    def sweep_once(self) -> None:
         """Matching, then hyperparameters given it."""
-        super().sweep()
+        self.sweep_matching()
+        held = self.counts > 0
+        self.here = [evidence_of(family, sums[held]) for family, sums in zip(self.families, self.sums, strict=True)]
         for w in self.walked:
             self.walk(w, None)
-            if w.learned.size > 1:
-                for entry in self.rng.integers(w.learned.size, size=ENTRIES).tolist():
+            if w.believed.ndim == 1 and w.believed.size > 1:
+                for entry in self.rng.integers(w.believed.size, size=ENTRIES).tolist():
                     self.walk(w, entry)
-        self.alone = self.families[0].log_evidence(self.rows[0])
         if self.draws_prior:
             self.walk_prior()
 
+    def sweep_matching(self) -> None:
+        """Every value of the matching and pairs of atoms; compiled, where all evidences are."""
+        found = compiled_evidence(self.families, self.rows)
+        if found is None:
+            self.alone = np.sum([f.log_evidence(r) for f, r in zip(self.families, self.rows, strict=True)], axis=0)
+            return super().sweep()
+        delta = 0.0 if self.pieces is None else self.pieces.delta
+        given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
+        state = at_start(given, self.labels, int(self.rng.integers(2**63)))
+        sweeps(given, state, SWEEPS, self.tried, self.done)
+        self.place(state.labels)
+
     def objective(self) -> float:
         """Log density of matching, values and hyperparameters, up to a constant."""
-        believed = sum(w.log_belief(self.families[0]) for w in self.walked)
+        believed = sum(w.log_belief(self.families[w.array]) for w in self.walked)
         prior = self.log_prior(self.at) if self.draws_prior else 0.0
         return float(super().objective() + believed + prior)
 
@@ -119,19 +197,20 @@ class WalkingChain(Chain):
 
     def walk(self, w: Walked, entry: int | None) -> None:
         """One step of a hyperparameter, by the rule of Metropolis."""
-        [family], [stack], held = self.families, self.stacks, np.flatnonzero(self.counts)
-        steps, kind = self.log_steps[w.name], 0 if entry is None else 1
+        family, stack, held = self.families[w.array], self.stacks[w.array], np.flatnonzero(self.counts)
+        steps, kind = self.log_steps[w.array, w.name], 0 if entry is None else 1
         new = w.moved(family, entry, float(np.exp(np.exp(steps[kind]) * self.rng.standard_normal()))).seeing(stack)
-        [rows], [sums] = self.rows, self.sums
-        if new.rows_change(stack):
+        rows, sums = self.rows[w.array], self.sums[w.array]
+        if (w.array, w.name) in self.remade:
             rows = new.rows(stack.values, stack.variance, stack.weight)
-            sums = sum_by_atom(rows, self.labels, len(self.counts))
-        rise = float(new.log_evidence(sums[held]).sum() - family.log_evidence(self.sums[0][held]).sum())
+            rows, sums = gather(new, rows, self.labels, len(self.counts))
+        there = evidence_of(new, sums[held])
+        rise = there - self.here[w.array]
         rise += new.log_prior() - family.log_prior() + w.log_belief(new) - w.log_belief(family)
         accepted = bool(np.log(self.rng.random()) < rise)  # NaN is not
         steps[kind] += self.rate * (accepted - ACCEPTED)
         if accepted:
-            self.families, self.rows, self.sums = [new], [rows], [sums]
+            self.families[w.array], self.rows[w.array], self.sums[w.array], self.here[w.array] = new, rows, sums, there
 
     # -- prior
 
@@ -182,7 +261,10 @@ class WalkingChain(Chain):
 
     def drawn(self) -> dict[str, Array]:
         """Hyperparameters as they are now, by name."""
-        found = {w.name: np.array(getattr(self.families[0], w.name)) for w in self.walked}
+        found = {
+            drawn_name(w.name, w.array, len(self.families)): np.array(getattr(self.families[w.array], w.name))
+            for w in self.walked
+        }
         if self.draws_prior:
             names = ("a", "b", "expected_atoms", "junk")
             found |= dict(zip(names, map(np.array, (*np.exp(self.at[:3]), self.at[3])), strict=True))

@@ -43,11 +43,18 @@ class Pieces:
 
     def log_prob(self, pieces: Index) -> float:
         """Log probability of the numbers of pieces, one per (group, atom) held, with the log prior density of delta."""
+        return float(self.log_prob_each(pieces).sum() + self._log_prior())
+
+    def log_prob_of_sums(self, held: int, values: int, ways: float) -> float:
+        """The same from the number of (group, atom) held, of their pieces, and the sum of the lgamma above."""
+        each = held * np.log1p(-self.delta) + (values - held) * np.log(self.delta)
+        return float(each + ways + self._log_prior())
+
+    def _log_prior(self) -> float:
         from scipy.special import betaln
 
         beta = PRIOR_EXTRA * np.log(self.delta) + PRIOR_HELD * np.log1p(-self.delta)
-        beta -= betaln(PRIOR_EXTRA + 1, PRIOR_HELD + 1)
-        return float(self.log_prob_each(pieces).sum() + beta)
+        return float(beta - betaln(PRIOR_EXTRA + 1, PRIOR_HELD + 1))
 
     def log_prob_each(self, pieces: Index) -> Array:
         """The same for each (group, atom), without the prior of delta."""
@@ -57,8 +64,11 @@ class Pieces:
 
     def learned(self, pieces: Index) -> Pieces:
         """The most probable delta given the pieces."""
-        N = pieces.sum()
-        return Pieces(float((N - len(pieces) + PRIOR_EXTRA) / (N + PRIOR_EXTRA + PRIOR_HELD)))
+        return self.learned_from_sums(len(pieces), int(pieces.sum()))
+
+    def learned_from_sums(self, held: int, values: int) -> Pieces:
+        """The same from the number of (group, atom) held and of their pieces."""
+        return Pieces(float((values - held + PRIOR_EXTRA) / (values + PRIOR_EXTRA + PRIOR_HELD)))
 
     def piece_scores(self, scores: Array, gain: Array) -> Array:
         """Scores (L, K) of first pieces, then of second and third ones: (L, 3 K).

@@ -238,6 +238,7 @@ class Report(TypedDict):
     sites: list[str]
     converged: bool
     objective: Number
+    sure_from: float
     settings: Mapping[str, object]
     verdict: Verdict | None
     picture: dict[str, object] | None

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.families.base import sum_by_atom
+from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Key
-from modelweld.matching.sets import columns_of, stack_of
+from modelweld.matching.sets import columns_of
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 SHARES_ROUNDING = 1e-9
 """Rows that add up to one within this are shares."""
+
+LARGEST_BLOCK = 250_000
+"""Numbers of which temporaries are made at a time."""
 
 MOST_FITTED = 5_000
 """Local values that principal axes are fitted to, evenly picked: the axes of more would look the same."""
@@ -42,28 +47,43 @@ class Values:
 
 
 def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = None) -> Values:
-    """Values of a set, of all arrays or those named. A local value that was not seen is taken to be its atom's."""
+    """Values of a set, of all arrays or those named, the way round of their atoms where they have no signs.
+
+    A local value that was not seen is taken to be its atom's.
+    """
     matching = fusion.matchings[set_name]
     keys = tuple(matching.values) if keys is None else tuple(keys)
     local, atoms, seen, columns, shares = [], [], [], [], []
+    stacks = dict(zip(matching.values, fusion.stacks(set_name), strict=True))
     for key in keys:
-        estimates = matching.values[key]
-        stack = stack_of(fusion.models, key, set_name, fusion.matchings)
-        values, known = stack.values, np.ones(stack.values.shape, dtype=bool)
+        estimates, stack = matching.values[key], stacks[key]
+        values, known = stack.values, np.broadcast_to(True, stack.values.shape)
         if stack.weight is not None:
             known = stack.weight > 0
         shares.append(_are_shares(estimates))
         if shares[-1]:
             values = np.where(known, values, 0.0)
             values = values / np.maximum(values.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-        local.append(np.where(known, values, estimates[matching.stacked_labels]))
+        if stack.weight is not None:
+            values = np.where(known, values, estimates[matching.stacked_labels])
+        if key in matching.families and matching.families[key].signless:
+            values = np.where(agreeing(values, estimates, matching.stacked_labels)[:, None], values, -values)
+        local.append(values)
         atoms.append(estimates)
         seen.append(known)
-        names = columns_of(fusion.models[0], key, set_name, fusion.matchings)
+        names = columns_of(fusion.first_model, key, set_name, fusion.matchings)
         columns += [f"{key} {name}".strip() for name in names] if len(keys) > 1 and isinstance(key, str) else names
-    return Values(
-        np.hstack(local), np.hstack(atoms), np.hstack(seen), columns, all(shares), keys, matching.stacked_labels
-    )
+    wide = local[0] if len(keys) == 1 else np.hstack(local)
+    known = seen[0] if len(keys) == 1 else np.hstack(seen)
+    return Values(wide, np.hstack(atoms), known, columns, all(shares), keys, matching.stacked_labels)
+
+
+def agreeing(values: Array, atoms: Array, labels: Index) -> NDArray[np.bool_]:
+    """Whether values (N, D) are the same way round as their atoms."""
+    found = np.empty(len(values), dtype=bool)
+    for part in blocks(len(values), values.shape[1], LARGEST_BLOCK):
+        found[part] = np.einsum("nd,nd->n", values[part], atoms[labels[part]]) >= 0
+    return found
 
 
 def _are_shares(values: Array) -> bool:
@@ -78,19 +98,36 @@ def deviations(values: Values, labels: Index, counts: Index) -> tuple[Array, Arr
     The typical deviation of a column is the root mean square over the values whose atom several sites hold; a distance
     is a root mean square over columns, so that 1 is usual. Deviations of atoms that one site holds are NaN.
     """
-    off = np.where(values.seen, values.local - values.atoms[labels], 0.0)
-    shared = counts[labels] > 1
     K, D = values.atoms.shape
-    squares, number = np.zeros((K, D)), np.zeros((K, D))
-    np.add.at(squares, labels, off * off)
-    np.add.at(number, labels, values.seen)
-    known = values.seen[shared].sum(axis=0)
-    typical = np.sqrt((off[shared] ** 2).sum(axis=0) / np.maximum(known, 1))
-    used = typical > 0
-    size = np.maximum(values.seen[:, used].sum(axis=1), 1)
-    distance = np.sqrt(((off[:, used] / typical[used]) ** 2).sum(axis=1) / size)
+    squares, number, typical, known = np.zeros((K, D)), np.zeros((K, D)), np.zeros(D), np.zeros(D)
+    for part, off in _about_atoms(values, labels):
+        seen, shared = values.seen[part].astype(np.float64), counts[labels[part]] > 1
+        off *= off
+        squares += sum_by_atom(off, labels[part], K)
+        number += sum_by_atom(seen, labels[part], K)
+        typical += off[shared].sum(axis=0)
+        known += seen[shared].sum(axis=0)
+    typical = np.sqrt(typical / np.maximum(known, 1))
+    used, distance = typical > 0, np.zeros(len(labels))
+    for part, off in _about_atoms(values, labels):
+        size = np.maximum(values.seen[part][:, used].sum(axis=1), 1)
+        distance[part] = np.sqrt(((off[:, used] / typical[used]) ** 2).sum(axis=1) / size)
     spread = np.where((counts[:, None] > 1) & (number > 1), np.sqrt(squares / np.maximum(number, 1)), np.nan)
     return distance, spread
+
+
+def _about_atoms(values: Values, labels: Index) -> Iterator[tuple[slice, Array]]:
+    """How far local values lie from their atoms, zero where not seen, some at a time."""
+    for part in blocks(len(values.local), values.local.shape[1], LARGEST_BLOCK):
+        yield part, np.where(values.seen[part], values.local[part] - values.atoms[labels[part]], 0.0)
+
+
+def variances_about_atoms(values: Values) -> Array:
+    """Mean square (D,) of what was seen about the atoms."""
+    squares = np.zeros(values.local.shape[1])
+    for _, off in _about_atoms(values, values.labels):
+        squares += (off**2).sum(axis=0)
+    return np.asarray(squares / np.maximum(values.seen.sum(axis=0), 1))
 
 
 def plane(values: Values, labels: Index, K: int) -> tuple[Array, Array, Array]:
@@ -99,20 +136,25 @@ def plane(values: Values, labels: Index, K: int) -> tuple[Array, Array, Array]:
     Columns are divided by their standard deviation; of shares, square roots are taken instead. Atoms from number K on
     are set aside, and have no part in the axes.
     """
-    local, atoms = values.local, values.atoms
-    if values.shares:
-        local, atoms = np.sqrt(np.maximum(local, 0)), np.sqrt(np.maximum(atoms, 0))
+
+    def bent(x: Array) -> Array:
+        return np.sqrt(np.maximum(x, 0)) if values.shares else x
+
     rows = np.flatnonzero(labels < K) if K else np.arange(len(labels))
     rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_FITTED)).astype(np.int64)]
-    centre = local[rows].mean(axis=0)
-    unit = np.ones(1) if values.shares else local[rows].std(axis=0)
+    fitted = bent(values.local[rows])
+    centre = fitted.mean(axis=0)
+    unit = np.ones(1) if values.shares else fitted.std(axis=0)
     unit = np.where(unit > 0, unit, 1.0)
-    _, singular, found = np.linalg.svd((local[rows] - centre) / unit, full_matrices=False)
-    axes, explained, n = np.zeros((2, local.shape[1])), np.zeros(2), min(2, len(found))
+    _, singular, found = np.linalg.svd((fitted - centre) / unit, full_matrices=False)
+    axes, explained, n = np.zeros((2, fitted.shape[1])), np.zeros(2), min(2, len(found))
     axes[:n] = found[:n] * np.where(found[:n].sum(axis=1) < 0, -1.0, 1.0)[:, None]  # LAPACK's signs are arbitrary
     if (singular > 0).any():
         explained[:n] = singular[:n] ** 2 / (singular**2).sum()
-    return (local - centre) / unit @ axes.T, (atoms - centre) / unit @ axes.T, explained
+    local = np.zeros((len(labels), 2))
+    for part in blocks(len(values.local), values.local.shape[1], LARGEST_BLOCK):
+        local[part] = (bent(values.local[part]) - centre) / unit @ axes.T
+    return local, (bent(values.atoms) - centre) / unit @ axes.T, explained
 
 
 def order_by_likeness(presence: NDArray[np.bool_], K: int) -> tuple[Index, Index]:

@@ -12,18 +12,18 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.result import Matching
 from modelweld.posterior.conditional import conditional
-from modelweld.posterior.confidence import Confidence, shares_at
+from modelweld.posterior.confidence import SURE, Confidence, shares_at
 from modelweld.report.contents import Aside, Doubt
 from modelweld.report.rounding import exact, rounded
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
-MOST_PAIRS = 500_000
-"""Local parameters x atoms up to which confidences are computed: about five seconds at ten microseconds each."""
+MOST_PAIRS = 20_000_000
+"""Local parameters x atoms up to which confidences are computed: some seconds at a tenth of a microsecond each."""
 
-MOST_DOUBTFUL, SURE = 50, 0.95
-"""Doubtful matches that are listed, and the confidence from which a match is not doubtful."""
+MOST_DOUBTFUL = 50
+"""Doubtful matches that are listed."""
 
 MOST_NOTES = 500
 """Parameters set aside, or in pieces, that are listed one by one."""

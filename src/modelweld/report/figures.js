@@ -59,7 +59,7 @@ function matrix() {
     c.strokeRect(M.left + state.cell[1] * M.w, M.top + state.cell[0] * M.h, Math.max(3, M.w), Math.max(3, M.h)); }
   const each = room_of > 1
     ? ` A pixel is up to ${Math.ceil(room_of)} pairs; darker where more of them hold.` : S.confidence
-      ? " Paler where less sure; ringed below 0.95." : "";
+      ? ` Paler where less sure; ringed below ${SURE}.` : "";
   $("matrix-caption").textContent = `${plural(J, "site")} down, ${plural(A, word())} across, each in its colour; grey: at one site alone${A > S.K ? "; pale grey: set aside" : ""}.${each}`
     + (crowd ? ` ${plural(S.counts.length - A, word())} that one site holds alone are not drawn.` : "");
 }

@@ -16,6 +16,8 @@ from modelweld.inputs.stack import Index
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from modelweld.posterior.holders import Sharing
+
 MOST_SITES, MOST_FEATURES, MOST_GROUPS, MOST_WORDS = 8, 8, 40, 8
 """Columns and rows that are printed; `to_pandas` has them all."""
 
@@ -54,7 +56,10 @@ class GroupTable:
     confidence : array (K,) or None
         In the least certain match of each group.
     words : tuple of tuples of str
-        The most probable words of each topic, or symbols of each state; empty for others.
+        The most probable words of each topic, symbols of each state, or features with the largest entries in a
+        component (those that enter with the other sign after a minus); empty for others.
+    shared : Sharing or None
+        With confidences, in how many sites each group is expected to be (``fusion.sharing()``).
 
     Examples
     --------
@@ -88,6 +93,7 @@ class GroupTable:
     fused: Array
     confidence: Array | None
     words: tuple[tuple[str, ...], ...]
+    shared: Sharing | None = None
 
     def __len__(self) -> int:
         return len(self.held_by)
@@ -134,6 +140,9 @@ class GroupTable:
             columns[self.counted] = self.points
         if self.confidence is not None:
             columns["confidence"] = self.confidence
+        if self.shared is not None:
+            of = self.shared
+            columns |= {"sites expected": of.expected, "sites at least": of.low, "sites at most": of.high}
         for d, title in enumerate(self.titles()):
             columns |= {title: self.means[:, d], f"{title} ±": self.errors[:, d], f"{title} fused": self.fused[:, d]}
         if self.words:
@@ -159,8 +168,11 @@ class GroupTable:
                 yield (f"{site} %", _numbers(100 * own[:, j])) if self.are_shares else (site, _numbers(own[:, j]))
         if self.confidence is not None:
             yield "confidence", [f"{c:.2f}" for c in self.confidence]
+        if self.shared is not None:
+            each = zip(self.shared.expected, self.shared.low, self.shared.high, strict=True)
+            yield "sites expected", [f"{mean:.1f} ({low} to {high})" for mean, low, high in each]
         if self.words:
-            known_by = "words" if self.word == "topic" else "symbols"
+            known_by = {"topic": "words", "pattern": "largest entries"}.get(self.word, "symbols")
             yield known_by, [", ".join(words[:MOST_WORDS]) for words in self.words]
         differs, decimals = self.differs, self.decimals
         for d, title in list(enumerate(self.titles()))[:MOST_FEATURES]:

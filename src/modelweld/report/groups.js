@@ -58,6 +58,7 @@ function siteTotal(j) {
 }
 
 // ---- the table ----
+const WORDS = { topic: "Most probable words", pattern: "Largest entries" };
 function atoms() {
   const G = S.groups, listed = D.J === D.sites.length && D.J <= MOST_SITE_COLUMNS && G.members !== null
     && innerWidth > 720; // a phone has them in the detail
@@ -70,7 +71,7 @@ function atoms() {
   const heads = [{ name: Word() }, { name: "Sites", n: true }, ...(all ? [{ name: cap(G.counted), n: true }] : []),
     ...(listed ? D.sites.map((name) => ({ name, n: true, site: true })) : []),
     ...(S.confidence ? [{ node: el("th", { scope: "col", class: "n" }, term("Confidence", "confidence")) }] : []),
-    ...(S.words ? [{ name: `Most probable ${word() === "topic" ? "words" : "symbols"}` }] : []), ...shown.map((d) => ({ node: el("th",
+    ...(S.words ? [{ name: WORDS[word()] ?? "Most probable symbols" }] : []), ...shown.map((d) => ({ node: el("th",
             { scope: "col", class: "n" }, G.features[d], G.units[d] ? el("small", {}, G.units[d]) : null) })),
     ...(rest > 0 && shown.length ? [{ name: `${rest} more` }] : [])];
   const row = (k) => el("tr", { class: state.atom === k ? "chosen" : "" },

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family
+from modelweld.families.base import Family, sum_by_atom
+from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_values
 from modelweld.kinds import kind_named
 from modelweld.matching.result import Matching
-from modelweld.matching.sets import stack_of
-from modelweld.report.coordinates import Values, gather_values
+from modelweld.report.coordinates import LARGEST_BLOCK, Values, gather_values
 from modelweld.report.doubts import stated_confidence
 from modelweld.report.group_table import GroupTable
 from modelweld.report.text import group_word
@@ -58,6 +58,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     means, errors = _own_means(fusion, name, values, own, once)
     counts, points, aside = _count(matching, own, once)
     kind = kind_named(fusion.models[0].kind)
+    least = _least_sure(fusion, name) if confidence else None
     return GroupTable(
         word=group_word(name),
         counted="" if own is None or kind is None else str(fusion.models[0].facts.get("points", kind.counted)),
@@ -73,8 +74,9 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
         means=means[:K],
         errors=errors[:K],
         fused=values.atoms[:K],
-        confidence=_least_sure(fusion, name) if confidence else None,
+        confidence=least,
         words=tuple(tuple(str(word) for word, _ in row) for row in (list_words(fusion, name) or [])[:K]),
+        shared=None if least is None else fusion.sharing(set_name=name).first(K),
     )
 
 
@@ -124,37 +126,45 @@ def _own_means(
 ) -> tuple[Array, Array]:
     """Means (K, D) of what sites sent of each group, weighted by points where these are known, and standard errors."""
     matching = fusion.matchings[name]
-    labels, weight = matching.stacked_labels, values.seen * once[:, None].astype(np.float64)
+    labels, factor = matching.stacked_labels, once.astype(np.float64)
     if own is not None:
         empty = np.bincount(labels, own.points, len(matching.counts))[labels] == 0  # then all members are alike
-        weight = weight * (own.points + empty)[:, None]
+        factor = factor * (own.points + empty)
     total, means, errors = np.zeros((3, *values.atoms.shape))
-    np.add.at(total, labels, weight)
-    np.add.at(means, labels, weight * values.local)
-    means = np.where(total > 0, means / np.where(total > 0, total, 1.0), np.nan)
-    np.add.at(errors, labels, weight**2 * _variances(fusion, name, values, means))
+    for sums, power in ((total, 0), (means, 1), (errors, 2)):
+        for part in blocks(len(labels), values.local.shape[1], LARGEST_BLOCK):
+            weight = values.seen[part] * factor[part, None]
+            if power == 1:
+                weight = weight * values.local[part]
+            elif power == 2:
+                weight = weight**2 * _variances(fusion, name, values, means, part)
+            sums += sum_by_atom(weight, labels[part], len(sums))
+        if power == 1:
+            means[:] = np.where(total > 0, means / np.where(total > 0, total, 1.0), np.nan)
     return means, np.where(total > 0, np.sqrt(errors) / np.where(total > 0, total, 1.0), np.nan)
 
 
-def _variances(fusion: Fusion, name: str, values: Values, means: Array) -> Array:
-    """How uncertain each local value is as one of its group (N, D).
+def _variances(fusion: Fusion, name: str, values: Values, means: Array, part: slice) -> Array:
+    """How uncertain each local value of a part is as one of its group (n, D).
 
     By the learned noise and the sites' standard errors where values scatter so; else by how far the group's members
     lie from their mean, which one alone does not tell.
     """
     matching = fusion.matchings[name]
-    labels, parts, first = matching.stacked_labels, [], 0
-    members = np.bincount(labels, minlength=len(matching.counts))[labels][:, None]
+    stacks, labels = dict(zip(matching.values, fusion.stacks(name), strict=True)), matching.stacked_labels[part]
+    members = np.bincount(matching.stacked_labels, minlength=len(matching.counts))[labels][:, None]
+    parts, first = [], 0
     for key in values.keys:
-        stack = stack_of(fusion.models, key, name, fusion.matchings)
+        stack = stacks[key].take(part, stacks[key].offsets)
         columns = slice(first, first + stack.values.shape[1])
         first = columns.stop
         known = _stated(matching.families.get(key), stack)
         if known is None:
-            off = np.where(values.seen[:, columns], values.local[:, columns] - means[labels][:, columns], 0.0)
+            off = values.local[part, columns] - means[labels][:, columns]
+            off = np.where(values.seen[part, columns], off, 0.0)
             known = np.where(members > 1, off**2 * members / np.maximum(members - 1, 1), np.nan)
         parts.append(known)
-    return np.hstack(parts) if parts else np.zeros(values.local.shape)
+    return np.hstack(parts) if parts else np.zeros(values.local[part].shape)
 
 
 def _stated(family: Family | None, stack: Stack) -> Array | None:

@@ -38,7 +38,7 @@ def describe_fit(matching: Matching, most_columns: int) -> Fit:
         learned.append({"symbol": "δ", "name": meaning, "of": "", "value": exact(matching.delta)})
     return {
         "families": [
-            {"arrays": list(arrays_of(key)), "family": type(family).__name__, "shape": getattr(family, "shape", None)}
+            {"arrays": list(arrays_of(key)), "family": type(family).__name__, "shape": _in_words(family)}
             for key, family in matching.families.items()
         ],
         "prior": None if matching.prior is None else type(matching.prior).__name__,
@@ -97,3 +97,9 @@ def _shorten(x: Array, most: int) -> Number | list[Number]:
     if flat.size and (flat == flat[0]).all():
         return exact(flat[0])
     return [rounded(v) for v in (flat if x.ndim < 2 else x.diagonal())[:most]]
+
+
+def _in_words(family: Family) -> str | None:
+    """What a Gaussian's noise is like; other families mean numbers by `shape`."""
+    shape = getattr(family, "shape", None)
+    return shape if isinstance(shape, str) else None

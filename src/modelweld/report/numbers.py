@@ -11,10 +11,18 @@ import numpy as np
 import modelweld
 from modelweld.errors import InputError
 from modelweld.inputs.stack import Index, group_of_values
+from modelweld.posterior.confidence import SURE
 from modelweld.report.alerts import rank_alerts
 from modelweld.report.contents import Map, Numbers, Report, SetNumbers
-from modelweld.report.coordinates import Values, deviations, gather_values, order_by_likeness, plane
-from modelweld.report.doubts import SURE, list_aside, list_doubtful, stated_confidence
+from modelweld.report.coordinates import (
+    Values,
+    deviations,
+    gather_values,
+    order_by_likeness,
+    plane,
+    variances_about_atoms,
+)
+from modelweld.report.doubts import list_aside, list_doubtful, stated_confidence
 from modelweld.report.groups import shown_keys
 from modelweld.report.hyperparameters import describe_fit
 from modelweld.report.page_groups import list_groups, rank_features
@@ -79,11 +87,12 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Report:
             "scipy": version("scipy"),
             "python": platform.python_version(),
         },
-        "kind": fusion.models[0].kind,
+        "kind": fusion.first_model.kind,
         "J": len(fusion.sites),
         "sites": [fusion.sites[j] for j in shown],
         "converged": fusion.converged,
         "objective": exact(fusion.objective),
+        "sure_from": SURE,
         "settings": fusion.settings,
         "verdict": verdict,
         "picture": draw_picture(fusion, notes),
@@ -155,7 +164,8 @@ def _members(values: Values, order: Index, listed: Index, notes: list[str]) -> N
     """Members' own values in the listed columns, if they are not too many; what is left out is noted."""
     found = None
     if len(order) * len(listed) <= MOST_VALUES:
-        found = short(np.where(values.seen, values.local, np.nan)[np.ix_(order, listed)])
+        chosen = np.ix_(order, listed)
+        found = short(np.where(values.seen[chosen], values.local[chosen], np.nan))
     else:
         notes.append(f"Beyond {MOST_VALUES:,} numbers the members' own values are left out; atoms have theirs.")
     if len(listed) < len(values.columns):
@@ -173,8 +183,7 @@ def _columns(values: Values) -> Index:
 
 def _ranked(values: Values) -> Index:
     """Columns, those first in which atoms differ most beside how much their members do."""
-    off = np.where(values.seen, values.local - values.atoms[values.labels], 0.0)
-    return rank_features(values.atoms, (off**2).sum(axis=0) / np.maximum(values.seen.sum(axis=0), 1))
+    return rank_features(values.atoms, variances_about_atoms(values))
 
 
 def _best_pair(fusion: Fusion, name: str, values: Values, listed: Index) -> list[int]:

@@ -1,7 +1,7 @@
 // Reads the numbers, keeps what is chosen, fills the tables and answers clicks and keys; figures.js draws.
 const D = JSON.parse(document.getElementById("numbers").textContent);
 const $ = (id) => document.getElementById(id);
-const STEP = 25, FIRST = 10, SURE = 0.95, MOST_LISTED = 200;
+const STEP = 25, FIRST = 10, SURE = D.sure_from, MOST_LISTED = 200;
 const state = { set: 0, site: null, atom: null, query: "", order: "likeness", atomOrder: "number", atoms: STEP,
   sites: STEP, doubtful: FIRST,
   sort: { key: "warning", down: true }, cell: [0, 0] };
@@ -189,7 +189,7 @@ function detail() {
                         ...few.map((d) => el("td", { class: "n" }, number(S.members[r][d]))))));
   $("detail-body").replaceChildren(
     el("p", {}, `At ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${k < S.K && S.groups.points && !S.groups.shares ? `: ${whole(S.groups.points[k])} ${S.groups.counted}` : ""}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.`), ...(k >= S.K ? [el("p", { class: "doubt" }, `Set aside: it ${aside ? aside.why : `is more probably junk than a ${word()} of its own`}.`)] : []),
-    ...(S.words ? [el("h3", {}, "Words"), el("p", {}, S.words[k].map((w) => `${w[0]} ${w[1].toFixed(3)}`).join(", "))]
+    ...(S.words ? [el("h3", {}, word() === "pattern" ? "Largest entries" : "Words"), el("p", {}, S.words[k].map((w) => `${w[0]} ${w[1].toFixed(3)}`).join(", "))]
       : []),
     el("h3", {}, rows.length > MOST_LISTED ? `Members, the ${MOST_LISTED} least certain` : "Members"),
       el("div", { class: "scroll" }, members), el("h3", {}, "Values"), el("div", { class: "scroll" }, values));

@@ -18,12 +18,38 @@ from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
-from modelweld.files.new_file import whole_file
+from modelweld.errors import InputError
+from modelweld.files.file_errors import naming
+from modelweld.files.new_file import check_free, whole_file
 from modelweld.report import page_words as words
 from modelweld.report.contents import Report
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+
+
+PAGES = ("", ".html", ".htm")
+"""How the name of a page may end."""
+
+
+def check_page(path: str | PathLike[str], *, force: bool) -> Path:
+    """The path, if a page may be written there and is called what it is.
+
+    Examples
+    --------
+    >>> check_page("fusion.png", force=False)
+    Traceback (most recent call last):
+        ...
+    modelweld.errors.InputError: 'fusion.png': the report is an HTML page. Call it 'fusion.html'; pictures are drawn ...
+    """
+    where = Path(path)
+    if where.suffix.lower() not in PAGES:
+        with naming(where):
+            raise InputError(
+                f"the report is an HTML page. Call it {where.with_suffix('.html').name!r}; pictures are drawn by "
+                "fusion.plot().savefig(...)."
+            )
+    return check_free(where, force=force)
 
 
 def write_report(
@@ -41,7 +67,7 @@ def write_report(
     fusion : Fusion
         What to show.
     path : str or path
-        Where to write.
+        Where to write: a name that ends in .html.
     title : str
         Of the page.
     force : bool
@@ -62,7 +88,7 @@ def write_report(
     ...     write_report(fusion, folder + "/report.html").read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    with whole_file(path, force=force) as part:
+    with whole_file(check_page(path, force=force), force=force) as part:
         part.write_text(text_of(fusion, title, draws=draws), encoding="utf-8", newline="\n")
     return Path(path)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.posterior.confidence import Confidence
@@ -84,11 +85,14 @@ def _deviations(fusion: Fusion, name: str, D: int) -> tuple[Array, Array]:
 def _intervals(
     fusion: Fusion, name: str, stated: Confidence | None, table: GroupTable
 ) -> tuple[Array, Array] | tuple[None, None]:
-    """Ends of the intervals of fused values (K, D); None where no draws are at hand."""
+    """Ends of the intervals of fused values (K, D); None where no draws are at hand, or the family has none."""
     matching = fusion.matchings[name]
     if stated is None or stated.how != "drawn" or tuple(matching.families) != tuple(shown_keys(fusion, name)):
         return None, None
-    found = fusion.atom_intervals(LEVEL, name)
+    try:
+        found = fusion.atom_intervals(LEVEL, name)
+    except InputError:  # a family that does not say how its atoms scatter
+        return None, None
     return found.low[: len(table)], found.high[: len(table)]
 
 

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.posterior.confidence import SURE
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
 from modelweld.report.text import several
 
@@ -31,9 +33,6 @@ MOST_NAMED = 60
 MOST_LINES = 4_000
 """Local parameters up to which lines lead from them to their atoms."""
 
-SURE = 0.95
-"""Confidence from which a match is not doubtful, as in the report."""
-
 
 class Plot:
     """Figures of one fusion; every method takes axes to draw on (else it makes some) and returns them.
@@ -50,13 +49,19 @@ class Plot:
         self.fusion = fusion
 
     def __call__(self, *, set_name: str | None = None) -> Figure:
-        """All figures of a set on one sheet: who holds what, where atoms lie, how the run went, how sure it is."""
+        """All figures of a set on one sheet: who holds what, where atoms lie, how the run went, how sure it is.
+
+        Where sites have times: who holds what, when atoms live, their paths, and how the run went.
+        """
         figure = _axes(None).figure
         assert figure is not None
         figure.clear()
         figure.set_size_inches(11, 8)
         drawn = [self.sharing, self.atoms, self.objective]
-        drawn += [self.confidence] if self.fusion.named_set(set_name)[1].prior is not None else []
+        if self.fusion.times is not None:
+            drawn = [self.sharing, self.lives, self.paths, self.objective]
+        elif self.fusion.named_set(set_name)[1].prior is not None:
+            drawn += [self.confidence]
         for ax, draw in zip(figure.subplots(2, 2).flat, drawn, strict=False):
             draw(ax, set_name=set_name)
         return figure
@@ -118,6 +123,43 @@ class Plot:
             for k in range(K):
                 ax.annotate(str(k), places[k], ha="center", va="center", fontsize=7, zorder=4)
         ax.set(xlabel=axes[0], ylabel=axes[1], title=several(K, f"global {name}"))
+        return ax
+
+    def lives(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
+        """When atoms live, where sites have times: a line from first to last, a dot for every group that holds it."""
+        name, matching = self.fusion.named_set(set_name)
+        lives = self.fusion.lives(name)
+        ax = _axes(ax)
+        order = np.argsort([number_of(time) for time in lives.first], kind="stable")
+        when = np.array(self.fusion.times)
+        for row, k in enumerate(order):
+            colour = COLOURS[k % len(COLOURS)]
+            ax.plot([lives.first[k], lives.last[k]], [row, row], color=colour, lw=2, alpha=0.4)
+            held = when[matching.presence[:, k]]
+            ax.scatter(held, np.full(len(held), row), s=12, color=colour, linewidths=0)
+        if len(order) <= MOST_NAMED:
+            ax.set_yticks(range(len(order)), [str(k) for k in order], fontsize=8)
+        alive = several(int((lives.alive > 0.5).sum()), "atom")
+        ax.set(xlabel="time", ylabel=f"global {name}", title=f"{alive} alive at {spell(lives.newest)}")
+        return ax
+
+    def paths(self, ax: Axes | None = None, *, set_name: str | None = None, dimension: int = 0) -> Axes:
+        """Paths of atoms in one dimension, where sites have times, with 90 % intervals, and the values of sites."""
+        name, matching = self.fusion.named_set(set_name)
+        values = gather_values(self.fusion, name)
+        ax = _axes(ax)
+        times = np.repeat(np.array(self.fusion.times), np.diff(matching.offsets))
+        for k in range(matching.K):
+            found, colour = self.fusion.path(k, set_name=name), COLOURS[k % len(COLOURS)]
+            lived = found.alive > 0.5
+            when = np.array(found.times)[lived]
+            ax.plot(when, found.values[lived, dimension], color=colour, lw=1.5)
+            ax.fill_between(
+                when, found.low[lived, dimension], found.high[lived, dimension], color=colour, alpha=0.2, lw=0
+            )
+            own = matching.stacked_labels == k
+            ax.scatter(times[own], values.local[own, dimension], s=8, color=colour, linewidths=0)
+        ax.set(xlabel="time", ylabel=values.columns[dimension], title=several(matching.K, f"global {name}"))
         return ax
 
     def _map(self, name: str) -> tuple[Array, Array, list[str]]:

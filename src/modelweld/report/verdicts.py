@@ -10,6 +10,7 @@ from modelweld.diagnostics.sites import TOO_FEW
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values
+from modelweld.posterior.confidence import SURE
 from modelweld.report.contents import Certainty, Diagnosis, Verdict
 from modelweld.report.rounding import exact
 from modelweld.report.text import several
@@ -18,12 +19,11 @@ if TYPE_CHECKING:
     from modelweld.fusion import Fusion
     from modelweld.posterior.confidence import Confidence
 
-MOST_DIAGNOSED = 200_000
-"""Local parameters up to which sites are diagnosed: about five seconds at twenty microseconds each, twice."""
+MOST_DIAGNOSED = 1_000_000
+"""Local parameters up to which sites are diagnosed: about five seconds at five microseconds each, twice."""
 
-LEVEL, SURE_FROM, MOST_UNSURE = 0.9, 0.8, 5
-"""Of the interval of the number of groups; confidence from which a match is not mentioned, one in five being wrong
-below on average; and matches that are."""
+LEVEL, MOST_UNSURE = 0.9, 5
+"""Of the interval of the number of groups; and doubtful matches that are mentioned."""
 
 CAVEAT = "A yes may also mean that all sites scatter about the same few centres, without sharing single values."
 """What a yes does not say."""
@@ -60,7 +60,7 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Certa
     matching = fusion.matchings[name]
     posterior = fusion.drawn(name) if stated.how == "drawn" else None
     sure, counted = np.concatenate(stated), np.flatnonzero(matching.stacked_labels < matching.K)
-    unsure = counted[sure[counted] < SURE_FROM]
+    unsure = counted[sure[counted] < SURE]
     worst = unsure[np.argsort(sure[unsure], kind="stable")[:MOST_UNSURE]]
     held_by = group_of_values(matching.offsets)
     found: Certainty = {
@@ -70,7 +70,7 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Certa
         "how": stated.how,
         "matches": len(counted),
         "unsure": len(unsure),
-        "sure_from": SURE_FROM,
+        "sure_from": SURE,
         "least": [
             {
                 "site": fusion.sites[held_by[i]],

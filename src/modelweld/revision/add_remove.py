@@ -28,16 +28,20 @@ from modelweld.matching.result import Matching
 from modelweld.matching.sets import columns_of, stack_of
 from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, staying
 from modelweld.screening.units import name_other_units, totals_of_stack
+from modelweld.time.match import refit_in_time, times_of
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
     from modelweld.revision.recipe import Recipe
 
 
-def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True, seed: int = 0) -> Fusion:
+def with_site(
+    fusion: Fusion, model: Any, *, site: str = "", time: Any = None, refit: bool = True, seed: int = 0
+) -> Fusion:
     """The fusion with one more site: as those before, or a fitted model where those are models."""
     if isinstance(fusion.given[0], LocalModel) and not isinstance(model, LocalModel):
         model = as_model(model) if is_plain(model) else read(model)
+    model = _with_time(fusion, model, time)
     given = [*fusion.given, model]
     unused = next(str(i) for i in range(len(fusion.sites), -1, -1) if str(i) not in fusion.sites)
     name = site or (model.site if isinstance(model, LocalModel) else "") or unused
@@ -49,6 +53,18 @@ def with_site(fusion: Fusion, model: Any, *, site: str = "", refit: bool = True,
     if fusion.recipe is not None:
         larger.recipe = fusion.recipe._replace(given=[*fusion.recipe.given, model])
     return larger
+
+
+def _with_time(fusion: Fusion, model: Any, time: Any) -> Any:
+    """The model with its time, where sites have one; refused where only some would."""
+    if fusion.times is None:
+        if time is not None or (isinstance(model, LocalModel) and model.time is not None):
+            raise InputError("the sites before have no times, and this one does: leave it out, or fuse all with times.")
+        return model
+    time = model.time if time is None else time
+    if time is None:
+        raise InputError("the sites before have times: say when this one was trained, fusion.add(model, time=...).")
+    return model.with_(time=time)
 
 
 def _compare_units(fusion: Fusion) -> Fusion:
@@ -114,6 +130,7 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
     models = [] if plain else _as_before(local_models(given))
     guard = not plain and guarded(fusion, models)
     rng = np.random.default_rng(seed)
+    times = None if plain else times_of(models, sites)
     matchings: dict[str, Matching] = {}
     for set_name, old in fusion.matchings.items():
         columns = None
@@ -131,7 +148,10 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         labels = np.concatenate([*kept, *new])
-        matchings[set_name] = _rematch(old, stacks, sites, columns, labels, rng, refit, guard)
+        if times is None:
+            matchings[set_name] = _rematch(old, stacks, sites, columns, labels, rng, refit, guard)
+        else:
+            matchings[set_name] = refit_in_time(old, stacks[0], times, sites, labels, rng, learn=refit)
     known = {name: value for name, value in fusion.settings.items() if name != "restored"}
     settings = {**known, "revised": known.get("revised", 0) + 1} if known else {}
     return fusion.with_(given=given if plain else models, sites=sites, matchings=matchings, settings=settings)
@@ -143,6 +163,14 @@ def _as_before(models: list[LocalModel]) -> list[LocalModel]:
     alike = kind.arrange(models)
     name_doubts(kind, models, alike)
     return kind.weigh(alike) if weighed else alike
+
+
+def aligned(given: Sequence[Any]) -> list[LocalModel]:
+    """Models as `fuse` has them, the last of which came as any site sends its own."""
+    *before, model = given
+    if not isinstance(model, LocalModel):
+        model = as_model(model) if is_plain(model) else read(model)
+    return _as_before(local_models([*before, model.with_(time=before[0].time)]))
 
 
 def guarded(fusion: Fusion, models: Sequence[LocalModel]) -> bool:

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import ForgottenError, InputError
-from modelweld.families.base import Family, sum_by_atom
+from modelweld.families.base import Family, gather
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
@@ -44,6 +44,7 @@ FORGOTTEN = frozenset(
     {
         "arranged_board",
         "array",
+        "at",
         "at_draw",
         "atom_intervals",
         "average",
@@ -54,10 +55,13 @@ FORGOTTEN = frozenset(
         "converged",
         "diagnose",
         "drawn",
+        "first_model",
+        "forecast",
         "fused",
         "given",
         "history",
         "labels",
+        "lives",
         "matching",
         "matchings",
         "model",
@@ -65,7 +69,10 @@ FORGOTTEN = frozenset(
         "named_set",
         "new_site",
         "number_of",
+        "number_of_time",
         "once",
+        "parts",
+        "path",
         "plot",
         "price",
         "recipe",
@@ -74,11 +81,18 @@ FORGOTTEN = frozenset(
         "report",
         "sample",
         "settings",
+        "sharing",
+        "signs",
         "site",
         "sites",
         "slim",
+        "stacks",
+        "stream",
         "sweeps",
         "table",
+        "timeline",
+        "timeline_order",
+        "times",
         "total",
         "union",
         "with_",
@@ -180,7 +194,7 @@ class SlimFusion(AtomSums):
         left, sums = counts > 0, {}
         for (key, family), stack in zip(self.families.items(), stacks, strict=True):
             rest = self.sums[key].copy()
-            rest[where] -= family.rows(stack.values, stack.variance, stack.weight)
+            rest[where] -= family.facing(family.rows(stack.values, stack.variance, stack.weight), rest[where])
             if np.abs(rest[~left]).max(initial=0.0) > SUMS_ROUNDING * np.abs(self.sums[key]).max():
                 wrong = self.names[~left].tolist()
                 raise InputError(
@@ -252,7 +266,7 @@ def slim(fusion: Fusion) -> SlimFusion:
             "some sites hold atoms in pieces, and which ones is told by local labels, which would be gone. Fuse with "
             "copies=False, or keep the fusion."
         )
-    stacks = [stack_of(fusion.models, key, set_name, {}) for key in matching.families]
+    stacks = fusion.stacks(set_name)
     for (key, family), stack in zip(matching.families.items(), stacks, strict=True):
         _check_sufficient(family, stack, key)
     if matching.twins:
@@ -270,7 +284,7 @@ def slim(fusion: Fusion) -> SlimFusion:
         pattern=pattern_of(fusion.models, [name for key in matching.families for name in arrays_of(key)]),
         families=dict(matching.families),
         sums={
-            key: sum_by_atom(family.rows(stack.values, stack.variance, stack.weight), labels, len(counts))
+            key: gather(family, family.rows(stack.values, stack.variance, stack.weight), labels, len(counts))[1]
             for (key, family), stack in zip(matching.families.items(), stacks, strict=True)
         },
         prior=matching.prior,

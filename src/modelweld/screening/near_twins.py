@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from modelweld.families import Family
 from modelweld.families.base import sum_by_atom
+from modelweld.families.math.blocks import blocks
 from modelweld.families.math.start import voted_share
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
+from modelweld.matching.parts import LARGEST_PART
 from modelweld.matching.result import Matching
 from modelweld.screening.twins import components
 
@@ -54,7 +56,10 @@ def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: 
     if len(filled) <= FEWEST_SITES or not all(family.has_places for family in families):
         return numbers
     values = _side_by_side(stacks)
-    total = values.var(axis=0)
+    (N, D), middle = values.shape, values.mean(axis=0)
+    total = np.zeros(D)
+    for part in blocks(N, D, LARGEST_PART):
+        total += np.square(values[part] - middle).sum(0) / N
     total = np.where(total > 0, total, np.inf)
     means = np.add.reduceat(values, offsets[filled]) / sizes[filled, None] / np.sqrt(total)
     order = np.argsort(means @ np.random.default_rng(0).normal(size=len(total)), kind="stable")
@@ -89,16 +94,19 @@ def number_near(
     labels = matching.stacked_labels
     if fitted is not None and matching.kept is not None:  # what was set aside of one was of its copies
         labels = np.where(matching.kept, labels, len(matching.counts) + fitted)
-    values, seen = _side_by_side(stacks), np.hstack([_seen(stack) for stack in stacks])
-    once = ~np.isin(group_of_values(matching.offsets), list(matching.twins or ()))
-    deviation = _deviation(values[once], seen[once], labels[once])
+    marks = _marks(labels, matching.offsets)
+    held = marks[stacks[0].sizes > 0]
+    if len(np.unique(held)) == len(held):
+        return numbers  # no two sites hold the same atoms
+    values, once = _side_by_side(stacks), ~np.isin(group_of_values(matching.offsets), list(matching.twins or ()))
+    deviation = _deviation(stacks, labels, once)
     if not np.isfinite(deviation).any():
         return numbers
     line = values @ (np.random.default_rng(0).normal(size=len(deviation)) / deviation)
     alike, similar = [np.zeros((2, 0), dtype=np.int64)], list[Index]()
-    for one, other in _neighbours(line, labels, matching.offsets):
-        both = seen[one]
-        if np.array_equal(numbers[one], numbers[other]) or not np.array_equal(both, seen[other]):
+    for one, other in _neighbours(line, labels, marks, matching.offsets):
+        both, others = _seen(stacks, one), _seen(stacks, other)
+        if np.array_equal(numbers[one], numbers[other]) or not np.array_equal(both, others):
             continue
         off = ((values[one] - values[other]) / deviation)[both]
         apart = float(np.mean(off * off)) / 2 if off.size >= FEWEST_NUMBERS else np.inf
@@ -157,37 +165,55 @@ def _gone_astray(members: NDArray[np.bool_], values: Array, labels: Index, J: in
     return bool(off > ASTRAY * (apart * np.mean(1 / number[shared]) + np.mean(1 / others[shared])))
 
 
-def _neighbours(line: Array, labels: Index, offsets: Index) -> Iterator[tuple[Index, Index]]:
+def _marks(labels: Index, offsets: Index) -> Array:
+    """A number for every site, the same for those that hold the same atoms, and hardly ever for others."""
+    marks = np.random.default_rng(0).integers(2**40, size=int(labels.max(initial=0)) + 1).astype(np.float64)
+    return np.asarray(np.bincount(group_of_values(offsets), marks[labels], len(offsets) - 1), dtype=np.float64)
+
+
+def _neighbours(line: Array, labels: Index, marks: Array, offsets: Index) -> Iterator[tuple[Index, Index]]:
     """Values, atom by atom, of two sites that hold the same atoms once each and whose means are close on a `line`."""
     begin, sizes = offsets[:-1], np.diff(offsets)
-    if not len(labels):
-        return
     site = group_of_values(offsets)
     by_label = np.lexsort((labels, site))  # site by site, by the numbers of their atoms
     again = (np.diff(labels[by_label]) == 0) & (np.diff(site) == 0)
     whole = np.flatnonzero((sizes > 0) & (np.bincount(site[1:][again], minlength=len(sizes)) == 0))
     means = np.bincount(site, line, len(sizes)) / np.maximum(sizes, 1)
-    # sites of the same atoms have the same sum of random marks, and others hardly ever: few are looked at closely
-    marks = np.random.default_rng(0).integers(2**40, size=int(labels.max()) + 1)
-    mark = np.bincount(site, marks[labels].astype(np.float64), len(sizes))
     order = whole[np.argsort(means[whole], kind="stable")]
     for lag in range(1, NEIGHBOURS + 1):
         one, other = order[:-lag], order[lag:]
-        for i, j in zip(*(x[mark[one] == mark[other]].tolist() for x in (one, other)), strict=True):
+        for i, j in zip(*(x[marks[one] == marks[other]].tolist() for x in (one, other)), strict=True):
             spans = [by_label[begin[k] : begin[k] + sizes[k]] for k in (i, j)]
             if np.array_equal(labels[spans[0]], labels[spans[1]]):
                 yield spans[0], spans[1]
 
 
-def _seen(stack: Stack) -> NDArray[np.bool_]:
-    return np.ones(stack.values.shape, dtype=bool) if stack.weight is None else stack.weight > 0
+def _seen(stacks: Sequence[Stack], rows: Index | slice) -> NDArray[np.bool_]:
+    """What was seen of some values, columns side by side."""
+    return np.hstack(
+        [np.ones(s.values[rows].shape, dtype=bool) if s.weight is None else s.weight[rows] > 0 for s in stacks]
+    )
 
 
-def _deviation(values: Array, seen: NDArray[np.bool_], labels: Index) -> Array:
-    """Of values that were seen about the mean of their atom, column by column; infinite where they do not differ."""
-    count = sum_by_atom(seen.astype(np.float64), labels)
-    means = sum_by_atom(np.where(seen, values, 0.0), labels) / np.maximum(count, 1)
-    about = np.where(seen, values - means[labels], 0.0)
+def _deviation(stacks: Sequence[Stack], labels: Index, once: NDArray[np.bool_]) -> Array:
+    """Of values that were seen, and count `once`, about the mean of their atom, column by column; infinite where they
+    do not differ.
+    """
+    K, D = int(labels.max(initial=-1)) + 1, sum(stack.values.shape[1] for stack in stacks)
+    labels = np.where(once, labels, -1)
+    parts = list(blocks(len(labels), D, LARGEST_PART))
+    count, means, squares = np.zeros((K, D)), np.zeros((K, D)), np.zeros(D)
+
+    def about(part: slice, middle: Array | float) -> Array:
+        values = np.hstack([stack.values[part] for stack in stacks])
+        return np.where(_seen(stacks, part) & once[part, None], values - middle, 0.0)
+
+    for part in parts:
+        count += sum_by_atom(_seen(stacks, part).astype(np.float64), labels[part], K)
+        means += sum_by_atom(about(part, 0.0), labels[part], K)
+    means /= np.maximum(count, 1)
+    for part in parts:
+        squares += np.square(about(part, means[labels[part]])).sum(0)
     free = np.maximum((count - (count > 0)).sum(0), 1)
-    deviation = np.sqrt(np.einsum("nd,nd->d", about, about) / free)
+    deviation = np.sqrt(squares / free)
     return np.where(deviation > 0, deviation, np.inf)

@@ -17,10 +17,10 @@ import numpy as np
 from modelweld.errors import OutlierWarning, warn_user
 from modelweld.families import Family
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values, offsets_of
-from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
+from modelweld.matching.parts import Parts
 from modelweld.matching.result import Matching, by_count, ranks
-from modelweld.progress import track
+from modelweld.progress import tell
 from modelweld.screening.crowds import find_crowds
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, Flags, OutlierReport, find_outliers
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
@@ -163,7 +163,6 @@ def put_outliers_back(
 
 def find_shifted(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     """Sites that a common shift explains, and how many of their values it would match; none if they are many."""
-    J = len(matching.offsets) - 1
     shared = matching.counts[matching.stacked_labels] > 1
     kept = np.ones(len(shared), dtype=bool) if matching.kept is None else matching.kept
     sizes, number = _number(kept, matching.offsets), _number(shared & kept, matching.offsets)
@@ -172,13 +171,18 @@ def find_shifted(matching: Matching, stacks: Sequence[Stack]) -> dict[int, int]:
     if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE or not 0 < len(suspects) < most:
         return {}
     families = list(matching.families.values())
-    board = Board(stacks, families, matching.prior, matching.copies, matching.stacked_labels)
-    places = shiftable_arrays(board)
-    if len(places) < len(board.families):
+    parts = Parts(stacks, families, matching.prior, matching.copies, matching.stacked_labels)
+    places = shiftable_arrays(parts)
+    if len(places) < len(families):
         return {}
-    looked_at = track([int(j) for j in suspects if j < J], "looking for shifted sites", len(suspects))
-    shifts = {j: explaining_shift(board, places, leave_out(board, j)) for j in looked_at}
-    return {j: shift.matched for j, shift in shifts.items() if shift is not None}
+    found = {}
+    tell("looking for shifted sites", 0)
+    for first, last, board in parts:
+        for j in suspects[(suspects >= first) & (suspects < last)].tolist():
+            shift = explaining_shift(board, places, leave_out(board, j - first))
+            if shift is not None:
+                found[j] = shift.matched
+    return found
 
 
 def set_shifted_aside(

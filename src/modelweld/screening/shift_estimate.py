@@ -5,15 +5,18 @@ Only for families that know the `variances` of values about their atom and of at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.families.base import Family
+from modelweld.families.base import Family, sum_by_atom
+from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without
+from modelweld.matching.parts import LARGEST_PART, Parts
 from modelweld.screening.outliers import Flags
 
 FEWEST_SHIFTED = 3
@@ -27,19 +30,23 @@ WEIGHT_ROUNDING = 1e-9
 
 
 class Shiftable(NamedTuple):
-    """One array of a board: its number, family, values, weights of values and atoms in units of 1 / noise, variances.
+    """One array: its number, family, atoms' weights in units of 1 / noise, variances, and factor on standard errors.
 
     `deviation` is that of a typical value about its atom: of the noise, and of standard errors where they are sent.
     """
 
     number: int
     family: Family
-    values: Array
-    weight: Array
     total: Array
     noise: Array
     spread: Array
+    trust: float
     deviation: Array
+
+    def weight(self, board: Board, values: Index) -> Array:
+        """Of values on a board, as in the fit; zero where not seen."""
+        stack = board.stacks[self.number]
+        return _weight(stack.take(values, stack.offsets), self.noise, self.trust)
 
 
 class Shift(NamedTuple):
@@ -50,44 +57,58 @@ class Shift(NamedTuple):
     matched: int = 0
 
 
-def shiftable_arrays(board: Board) -> list[Shiftable]:
-    """The arrays of a board in which an offset has a meaning."""
+def shiftable_arrays(fit: Board | Parts) -> list[Shiftable]:
+    """The arrays in which an offset has a meaning."""
     result = []
-    placed = board.labels >= 0
-    for i, (family, stack) in enumerate(zip(board.families, board.stacks, strict=True)):
+    for i, (family, stack) in enumerate(zip(fit.families, fit.stacks, strict=True)):
         variances = family.variances()
         if variances is None:
             continue
-        zeros = np.zeros(stack.values.shape[1])
-        noise, spread = zeros + variances.noise, zeros + variances.spread
-        weight = _weight(stack, noise, variances.trust)
-        total = np.zeros((len(board.counts), len(zeros)))
-        np.add.at(total, board.labels[placed], weight[placed])
-        deviation = np.sqrt(noise * _typical_inverse(weight))
-        result.append(Shiftable(i, family, stack.values, weight, total, noise, spread, deviation))
+        K, D = len(fit.counts), stack.values.shape[1]
+        noise, spread = np.zeros(D) + variances.noise, np.zeros(D) + variances.spread
+        total = np.zeros((K, D))
+        if stack.plain:
+            total += np.bincount(fit.labels[fit.labels >= 0], minlength=K)[:, None]
+        else:
+            for part in blocks(len(fit.labels), D, LARGEST_PART):
+                total += sum_by_atom(
+                    _weight(stack.take(part, stack.offsets), noise, variances.trust), fit.labels[part], K
+                )
+        deviation = np.sqrt(noise * _typical_inverse(stack, noise, variances.trust))
+        result.append(Shiftable(i, family, total, noise, spread, variances.trust, deviation))
     return result
 
 
-def shift_of(board: Board, places: list[Shiftable], out: Without) -> Shift:
-    """The shift of a site: one that explains it if it shares little, else the offset of what it shares."""
-    if len(places) == len(board.families):
-        explaining = explaining_shift(board, places, out)
-        if explaining is not None:
-            return explaining
-    means, zs = [np.zeros(0)], [np.zeros(0)]
+def shifts_of(board: Board, places: list[Shiftable], out: Without, left: Sequence[Array]) -> list[Shift]:
+    """The shift of every site of a board: one that explains it if it shares little, else the offset of what it shares.
+
+    `out` is what is left without each of them, and `left` where their atoms are then, one array per family.
+    """
+    J = len(board.sizes)
+    means, zs = [np.zeros((J, 0))], [np.zeros((J, 0))]
     for x in places:
-        own = x.weight[out.values]
-        mine = np.zeros((len(out.atoms), own.shape[1]))
-        np.add.at(mine, out.where, own)
+        own = x.weight(board, out.values)
+        mine = sum_by_atom(own, out.where, len(out.atoms)) if out.in_pieces else own[np.argsort(out.where)]
         total = x.total[out.atoms]
-        others = np.where(total - mine > WEIGHT_ROUNDING * total, total - mine, 0.0)[out.where]
-        known = (own > 0) & (others > 0) & out.shared[:, None]
-        variance = x.noise / np.where(own > 0, own, 1.0) + x.spread / (1 + x.spread / x.noise * others)
-        off = x.values[out.values] - x.family.estimate(out.rest[x.number])[out.where]
-        mean, z = _weighted_offset(off, np.where(known, 1 / variance, 0.0), x.deviation)
+        others = np.where(total - mine > WEIGHT_ROUNDING * total, total - mine, 0.0)
+        about = (x.spread / (1 + x.spread / x.noise * others))[out.where]
+        known = (own > 0) & ((others > 0) & (out.holders > 0)[:, None])[out.where]
+        variance = x.noise / np.where(own > 0, own, 1.0) + about
+        off = board.stacks[x.number].values[out.values] - left[x.number][out.where]
+        mean, z = _weighted_offset(off, np.where(known, 1 / variance, 0.0), x.deviation, out.site, J)
         means.append(mean)
         zs.append(z)
-    return Shift(np.concatenate(means), np.concatenate(zs))
+    found = [Shift(mean, z) for mean, z in zip(np.hstack(means), np.hstack(zs), strict=True)]
+    if len(places) == len(board.families):
+        n, held = np.bincount(out.site, minlength=J), np.bincount(out.site[out.shared], minlength=J)
+        for j in np.flatnonzero(shares_little(n, held)).tolist():
+            found[j] = explaining_shift(board, places, out.of(j)) or found[j]
+    return found
+
+
+def shares_little(values: Index, shared: Index) -> Flags:
+    """Which sites may be off as a whole, by the number of their values and of those that others hold too."""
+    return np.asarray((values >= FEWEST_SHIFTED) & (2 * shared < values))
 
 
 def explaining_shift(board: Board, places: list[Shiftable], out: Without) -> Shift | None:
@@ -101,7 +122,7 @@ def explaining_shift(board: Board, places: list[Shiftable], out: Without) -> Shi
     L = len(out.values)
     left = np.ones(len(board.counts), dtype=bool)
     left[out.atoms[out.holders == 0]] = False
-    if L < FEWEST_SHIFTED or 2 * out.shared.sum() >= L or not left.any():
+    if not (shares_little(np.array(L), out.shared.sum()) and left.any()):
         return None
     site = _Site.of(board, places, out, left)
     unshifted = site.fit(np.zeros(site.y.shape[1]))
@@ -118,7 +139,8 @@ def explaining_shift(board: Board, places: list[Shiftable], out: Without) -> Shi
     if 2 * fits.sum() <= L or fits.sum() < FEWEST_SHIFTED or rise <= price:
         return None
     off = site.y[fit.pairs[0]] - site.atoms[fit.pairs[1]]
-    mean, z = _weighted_offset(off, np.where(fits[:, None], 1 / site.matched[fit.pairs[0]], 0.0), site.deviation)
+    inverse = np.where(fits[:, None], 1 / site.matched[fit.pairs[0]], 0.0)
+    [mean], [z] = _weighted_offset(off, inverse, site.deviation, np.zeros(len(off), dtype=np.int64), 1)
     return Shift(mean, z, int(fits.sum()))
 
 
@@ -149,18 +171,12 @@ class _Site(NamedTuple):
             sums[out.atoms] = out.rest[x.number]
             atoms.append(x.family.estimate(sums[left]))
             home.append(x.family.estimate(np.zeros((1, sums.shape[1]))))
-        own = [
-            np.where(
-                x.weight[out.values] > 0,
-                x.noise / np.where(x.weight[out.values] > 0, x.weight[out.values], 1.0),
-                np.inf,
-            )
-            for x in places
-        ]
+        weights = [x.weight(board, out.values) for x in places]
+        own = [np.where(w > 0, x.noise / np.where(w > 0, w, 1.0), np.inf) for x, w in zip(places, weights, strict=True)]
         spread = np.concatenate([x.spread for x in places])
         deviation = np.concatenate([x.deviation for x in places])
         return cls(
-            y=np.hstack([x.values[out.values] for x in places]),
+            y=np.hstack([board.stacks[x.number].values[out.values] for x in places]),
             atoms=np.hstack(atoms),
             home=np.hstack(home),
             matched=np.hstack(own) + np.square(deviation),  # an atom is known at worst from one other value
@@ -184,7 +200,7 @@ class _Site(NamedTuple):
         return _Fit((rows, columns), 0.5 * np.where(seen, terms, 0.0).sum(1))
 
 
-def _weight(stack: Stack, noise: Array, trust: float) -> Array:
+def _weight(stack: Stack, noise: Array | float, trust: float) -> Array:
     """1 / (1 / weight + trust variance / noise), as in the fit; zero where not seen."""
     seen = np.ones(stack.values.shape) if stack.weight is None else stack.weight
     inverse = 1 / np.where(seen > 0, seen, 1.0)
@@ -193,17 +209,22 @@ def _weight(stack: Stack, noise: Array, trust: float) -> Array:
     return np.asarray(np.where(seen > 0, 1 / inverse, 0.0))
 
 
-def _typical_inverse(weight: Array) -> Array:
+def _typical_inverse(stack: Stack, noise: Array, trust: float) -> Array:
     """Median over seen values of 1 / weight, per dimension; one where nothing is seen."""
-    if (weight == 1).all():
-        return np.ones(weight.shape[1])
-    columns = [column[column > 0] for column in weight.T]
-    return np.array([1 / float(np.median(column)) if len(column) else 1.0 for column in columns])
+    typical = np.ones(len(noise))
+    for d in range(0 if stack.plain else len(noise)):
+        variance, weight = (None if x is None else x[:, d : d + 1] for x in (stack.variance, stack.weight))
+        column = _weight(Stack(stack.values[:, d : d + 1], stack.offsets, variance, weight), noise[d], trust).ravel()
+        seen = column[column > 0]
+        typical[d] = 1 / float(np.median(seen)) if len(seen) else 1.0
+    return typical
 
 
-def _weighted_offset(off: Array, inverse: Array, deviation: Array) -> tuple[Array, Array]:
-    """Mean of offsets with these inverse variances, in deviations, and over its standard error."""
-    total = inverse.sum(0)
+def _weighted_offset(off: Array, inverse: Array, deviation: Array, site: Index, J: int) -> tuple[Array, Array]:
+    """Means (J, D) over each site's values of offsets with these inverse variances, in deviations, and over their
+    standard errors.
+    """
+    total = sum_by_atom(inverse, site, J)
     total = np.where(total > 0, total, np.nan)
-    mean = (off * inverse).sum(0) / total
+    mean = sum_by_atom(off * inverse, site, J) / total
     return mean / deviation, mean * np.sqrt(total)

@@ -38,7 +38,7 @@ def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array
         if block.weight is None:
             means.append(_sums(values, offsets) / np.diff(offsets)[:, None])
             continue
-        seen = block.weight > 0
+        seen = block.seen
         number = np.add.reduceat(seen.astype(np.float64), offsets[:-1])
         total = np.add.reduceat(np.where(seen, values, 0.0), offsets[:-1])
         means.append(np.where(number > 0, total / np.maximum(number, 1.0), np.nan))
@@ -82,4 +82,4 @@ def any_seen(stacks: Sequence[Stack], N: int) -> NDArray[np.bool_]:
     """Values of which at least one entry is seen."""
     if any(s.weight is None for s in stacks):
         return np.ones(N, dtype=bool)
-    return np.asarray(np.logical_or.reduce([(s.weight > 0).any(1) for s in stacks if s.weight is not None]))
+    return np.asarray(np.logical_or.reduce([s.seen.any(1) for s in stacks]))

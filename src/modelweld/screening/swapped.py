@@ -56,26 +56,26 @@ def find_swapped(sites: Sites) -> list[Swapped]:
     J, D = sites.mean.shape
     if J < FEWEST_SITES or not 2 <= D <= MOST_FEATURES:
         return []
-    misfit, price = _misfit(sites), LEAST_GAIN + np.log(J * D)
+    m, log_s, at, price = sites.mean, np.log(sites.deviation), expect_medians(sites), LEAST_GAIN + np.log(J * D)
+    anyway = BY_THEMSELVES**2 * (1 + 1 / (J - 1))
+    v_m, v_s = (v + anyway + sites.chance[:, i : i + 1] for i, v in enumerate((at.of_mean, at.of_deviation)))
+    expected = (at.mean, at.deviation**2 * v_m, np.log(at.deviation), v_s)
+    here = _misfit(m, log_s, *expected)
     found = []
-    for j in np.flatnonzero(np.einsum("jdd->j", misfit) > 2 * price).tolist():
-        _, order = linear_sum_assignment(misfit[j] + price * (1 - np.eye(D)))
+    for j in np.flatnonzero(np.where(np.isfinite(here), np.minimum(here, NOWHERE), 0.0).sum(1) > 2 * price).tolist():
+        misfit = _misfit(m[j], log_s[j], *(x[j][:, None] for x in expected))
+        nowhere = np.where(np.eye(D, dtype=bool), 0.0, NOWHERE)  # also for moving from or to what was not seen
+        misfit = np.where(np.isfinite(misfit), np.minimum(misfit, NOWHERE), nowhere)
+        _, order = linear_sum_assignment(misfit + price * (1 - np.eye(D)))
         one = Swapped(j, tuple(order.tolist()))
-        if one.moved and all(misfit[j, d, one.order[d]] < MOST_LEFT for d in one.moved):
+        if one.moved and all(misfit[d, one.order[d]] < MOST_LEFT for d in one.moved):
             found.append(one)
     return found
 
 
-def _misfit(sites: Sites) -> Array:
-    """X(d, e) of every site (J, D, D); nothing where a feature was not seen, and NOWHERE for moving from or to it."""
-    m, log_s, at = sites.mean, np.log(sites.deviation), expect_medians(sites)
-    anyway = BY_THEMSELVES**2 * (1 + 1 / max(len(m) - 1, 1))
-    v_m, v_s = (v + anyway + sites.chance[:, i : i + 1] for i, v in enumerate((at.of_mean, at.of_deviation)))
-    off = (m[:, None, :] - at.mean[:, :, None]) ** 2 / (at.deviation**2 * v_m)[:, :, None]
-    wide = (log_s[:, None, :] - np.log(at.deviation)[:, :, None]) ** 2 / v_s[:, :, None]
-    here = np.eye(m.shape[1], dtype=bool)
-    known = np.isfinite(off + wide)
-    return np.where(known, np.minimum(off + wide, NOWHERE), np.where(here, 0.0, NOWHERE))
+def _misfit(m: Array, log_s: Array, mean: Array, of_mean: Array, log_deviation: Array, of_deviation: Array) -> Array:
+    """X of means and log deviations, taken for features of which these and their variances are expected."""
+    return np.asarray((m - mean) ** 2 / of_mean + (log_s - log_deviation) ** 2 / of_deviation)
 
 
 def describe_swapped(features: Sequence[str], site: str) -> str:

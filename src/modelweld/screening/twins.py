@@ -65,9 +65,10 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     N, D = table.shape
     if not N:
         return np.arange(0)
-    widest = table.max(0) - table.min(0)
+    high, low = table.max(0), table.min(0)
+    widest, largest = high - low, np.maximum(np.abs(high), np.abs(low))
     line = np.random.default_rng(0).normal(size=D) / np.where(widest > 0, widest, 1.0)
-    key, rounding = table @ line, D * np.finfo(float).eps * float(np.abs(table).max(0) @ np.abs(line))
+    key, rounding = table @ line, D * np.finfo(float).eps * float(largest @ np.abs(line))
     order, limit = np.argsort(key), COINCIDE * near * widest  # of the widest site that could be
     gap = limit @ np.abs(line) + rounding
     pairs = [np.zeros((2, 0), dtype=np.int64)]

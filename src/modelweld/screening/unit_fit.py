@@ -133,16 +133,12 @@ def middle(x: Array) -> Array:
 
 def expect_medians(sites: Sites) -> Expected:
     """What most others have."""
-    rows = []
-    logs = np.log(sites.deviation)
-    for others in _others(len(logs)):
-        m, log_s = sites.mean[others], logs[others]
-        M, log_S = middle(m), middle(log_s)
-        S = np.exp(log_S)
-        rows.append([M, S, _squared(m - M) / S**2, _squared(log_s - log_S)])
-    mean, deviation, of_mean, of_deviation = (
-        np.broadcast_to(np.stack(x), sites.mean.shape) for x in zip(*rows, strict=True)
-    )
+    others = np.stack(_others(len(sites.mean)), axis=1)  # a column for each site, or one for all
+    m, log_s = sites.mean[others], np.log(sites.deviation)[others]
+    M, log_S = middle(m), middle(log_s)
+    S = np.exp(log_S)
+    found = (M, S, _squared(m - M) / S**2, _squared(log_s - log_S))
+    mean, deviation, of_mean, of_deviation = (np.broadcast_to(x, sites.mean.shape) for x in found)
     return Expected(mean, deviation, of_mean, of_deviation, LARGER_BY_NATURE)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import NamesWarning, UnitsWarning, warn_user
+from modelweld.families.math.start import SMALLEST_RANGE
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Stack
 from modelweld.screening.outliers import MAD_TO_DEVIATION
@@ -137,6 +138,8 @@ def name_other_units(
 ) -> tuple[str, ...]:
     """Warn of sites (or `only` of one) with columns in another order or, unless stated, another unit; the reasons."""
     known = [(j, t) for j, t in enumerate(totals) if t is not None]
+    if any(((t.deviation > 0) & (t.deviation < SMALLEST_RANGE)).any() for _, t in known):
+        return ()  # their squares are none: there is nothing to compare, and such values are refused soon
     names = models[0].coordinates.get("feature") if models else None
     known, mixed = _in_order(known)
     reasons = []

@@ -6,7 +6,7 @@ An atom of a shard is like a local parameter that n sites hold already: joining 
 
 with R the prior's score of an atom by the number of its sites (`modelweld.priors.beta_bernoulli`). Atoms of one shard
 stay apart, so a shard given the rest is a linear assignment, as a site is, and Algorithm 1 merges shards as it matches
-sites.
+sites. In how many pieces sites hold atoms is each shard's to know; the centre adds up numbers of them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.families import Gaussian
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values, offsets_of
-from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, best_assignment
+from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.shards.shard import Summary
+from modelweld.priors.pieces import Pieces
+from modelweld.shards.fit import Atoms
+from modelweld.shards.summary import Summary
 
 CENTRE_BLOCK = 4_000_000
 """Elements of the largest temporary (atoms of a shard x atoms x statistics): 32 MB."""
@@ -37,35 +38,44 @@ class Centre(Tally):
         What the shards sent.
     turn : int array
         The shards in an order that depends on their content alone: sums are added in it.
-    family, prior : Gaussian, Prior
+    family, prior : Family, Prior
         The hyperparameters of all shards.
     sizes : int array (J,)
         Numbers of values of all sites.
-    varying : bool
-        Whether values have their own variance: rows then depend on the family, which `learn` leaves alone.
+    pieces : Pieces, optional
+        Whether sites may hold an atom in several pieces.
+    changing : bool
+        Whether rows depend on the family, which `learn` then leaves alone.
 
     Attributes
     ----------
     places : list of int arrays
         For each shard, the centre's number of each of its atoms.
+    margin : float
+        Nats by which every shard's atoms were where they are in the last sweep; zero if something changed since.
     """
+
+    engine = "shards"
+    margin = 0.0
 
     def __init__(
         self,
         summaries: Sequence[Summary],
         turn: Index,
-        family: Gaussian,
+        family: Family,
         prior: Prior,
         sizes: Index,
-        varying: bool = False,
+        pieces: Pieces | None = None,
+        changing: bool = False,
     ) -> None:
-        self.own_counts, self.own_rows = [s.counts for s in summaries], [s.rows for s in summaries]
-        self.turn, self.family, self.sizes, self.varying = turn, family, sizes, varying
+        self.own, self.turn, self.families, self.sizes = list(summaries), turn, [family], sizes
+        self.pieces, self.changing = pieces, changing
         self._set_prior(prior)
         offsets = offsets_of([len(summaries[s].counts) for s in turn])
         self.places = [np.arange(0)] * len(summaries)
         for s, first, last in zip(turn, offsets, offsets[1:], strict=False):
             self.places[s] = np.arange(first, last)
+        self.rows_of = [x.rows for x in summaries]
         self.gather()
 
     def gather(self) -> None:
@@ -73,12 +83,13 @@ class Centre(Tally):
         offsets = offsets_of([len(self.places[s]) for s in self.turn])
         self.spans = {int(s): slice(a, b) for s, a, b in zip(self.turn, offsets, offsets[1:], strict=False)}
         super().__init__(
-            [self.family],
-            [np.concatenate([self.own_rows[s] for s in self.turn])],
+            self.families,
+            [np.concatenate([self.rows_of[s] for s in self.turn])],
             group_of_values(offsets),
             np.concatenate([self.places[s] for s in self.turn]),
-            holds=np.concatenate([self.own_counts[s] for s in self.turn]),
+            holds=np.concatenate([self.own[s].counts for s in self.turn]),
         )
+        self.margin = 0.0
         self._spread()
 
     def _spread(self) -> None:
@@ -90,20 +101,64 @@ class Centre(Tally):
         self.prior = prior
         self.log_rate = np.concatenate([[0.0], np.cumsum(prior.steps(len(self.sizes)))])
 
+    @property
+    def family(self) -> Family:
+        """The one family."""
+        return self.families[0]
+
+    @property
+    def delta(self) -> float:
+        """Learned share of pieces beyond the first; zero where every site holds an atom once."""
+        return 0.0 if self.pieces is None else self.pieces.delta
+
+    @property
+    def atoms(self) -> Atoms:
+        """What shards must know to match their values again."""
+        return Atoms(self.counts, self.sums[0], self.family, self.prior, self.pieces, len(self.sizes))
+
+    def estimates(self) -> list[Array]:
+        """Global values (K, D)."""
+        return [self.family.estimate(self.sums[0])]
+
     def objective(self) -> float:
         """The objective of `fuse`, from sums alone."""
         evidence = float(self.family.log_evidence(self.sums[0]).sum()) + self.family.log_prior()
-        return self.prior.log_prob(self.counts, self.sizes) + evidence
+        return self.prior.log_prob(self.counts, self.sizes) + evidence + self._log_pieces(self.own)
+
+    def _log_pieces(self, summaries: Sequence[Summary]) -> float:
+        """Log probability of the numbers of pieces in which sites hold atoms."""
+        if self.pieces is None:
+            return 0.0
+        held, values = (sum(int(x) for x in found) for found in _pieces_of(summaries))
+        return self.pieces.log_prob_of_sums(held, values, sum(x.ways for x in summaries))
 
     def learn(self) -> None:
         """The prior's parameters from counts, and hyperparameters from sums where these do not depend on them."""
         self._set_prior(self.prior.learned(self.counts, self.sizes))
-        if not self.varying:
-            self.family = self.family.update(self.sums[0])
+        if self.pieces is not None:
+            self.pieces = self.pieces.learned_from_sums(*(sum(found) for found in _pieces_of(self.own)))
+        if not self.changing:
+            self.families = [self.family.update(self.sums[0])]
 
-    def release(self) -> None:
-        """Take all shards out; the next sweep places them as if for the first time."""
-        self.labels = np.full_like(self.labels, NEW)
+    def release(self, groups: Index) -> None:
+        """Take these shards out; the next sweep places them as if for the first time."""
+        for s in self.turn[groups]:
+            self.labels[self.spans[int(s)]] = NEW
+        self.recount()
+        self._spread()
+
+    def place_new(self) -> None:
+        """Sweep over the shards that have no atoms yet."""
+        self.sweep(np.flatnonzero([(self.labels[self.spans[int(s)]] == NEW).any() for s in self.turn]))
+
+    def state(self) -> State:
+        """Labels, family, prior and pieces."""
+        return State(self.labels.copy(), list(self.families), self.prior, self.pieces)
+
+    def restore(self, state: State) -> None:
+        """Go back to an earlier state; rows stay as they are."""
+        self.labels, self.families, prior, self.pieces = state
+        self._set_prior(prior)
         self.recount()
         self._spread()
 
@@ -112,43 +167,48 @@ class Centre(Tally):
 
         From nothing, this never ends below the objective of shards that share no atom: staying new is one choice.
         """
-        changed = sum(self._step(int(self.turn[i])) for i in order)
+        steps = [self._step(int(self.turn[i])) for i in order]
+        changed = sum(moved for moved, _ in steps)
+        self.margin = 0.0 if changed else min((margin for _, margin in steps), default=0.0)
         if changed:
             self.recount()
             self._spread()
         return changed
 
-    def _step(self, s: int) -> bool:
-        """Best places of one shard's atoms given all other shards; whether that raised the objective."""
+    def _step(self, s: int) -> tuple[bool, float]:
+        """Best places of one shard's atoms given all other shards; whether that raised the objective, else its margin.
+
+        The margin is by how much an atom scores more where it is than anywhere else.
+        """
         span = self.spans[s]
+        if span.start == span.stop:
+            return False, np.inf
         held = None if (self.labels[span] == NEW).any() else self.remember(span)
         if held is not None:
             self.take(span)
-        atoms = np.flatnonzero(self.counts)
-        scores = self._scores(s, atoms)
-        L = len(scores)
+        there = np.flatnonzero(self.counts)
+        scores = self._scores(s, there)
+        L, K = scores.shape
         choice = best_assignment(scores, np.zeros(L), L)
         if held is not None:
             column = np.full(len(self.counts), NEW)
-            column[atoms] = np.arange(len(atoms))
-            if _worth(scores, choice) - _worth(scores, column[held.atoms]) <= SMALLEST_RISE:
+            column[there] = np.arange(K)
+            present = column[held.atoms]
+            if _worth(scores, choice) - _worth(scores, present) <= SMALLEST_RISE:
                 self.put_back(held)
-                return False
+                return False, _margin(scores, present)
         best = np.full(L, NEW)
-        best[choice != NEW] = atoms[choice[choice != NEW]]
+        best[choice != NEW] = there[choice[choice != NEW]]
         self.put(span, self.open(best))
-        return True
+        return True, 0.0
 
     def _scores(self, s: int, atoms: Index) -> Array:
         """Log score of each of a shard's atoms at each atom of the centre, minus that of staying apart."""
-        n, own, sums = self.own_counts[s], self.own_rows[s], self.sums[0][atoms]
+        n, own, sums = self.own[s].counts, self.rows_of[s], self.sums[0][atoms]
         m = self.counts[atoms]
         scores = self.log_rate[m + n[:, None]] - self.log_rate[m] - self.log_rate[n][:, None]
         scores -= self.family.log_evidence(own)[:, None]
-        block = max(1, CENTRE_BLOCK // max(1, sums.size))
-        for a in range(0, len(own), block):  # the subtraction trick itself: `Gaussian.gain` is for single values
-            scores[a : a + block] += Family.gain(self.family, own[a : a + block], sums)
-        return np.asarray(scores)
+        return np.asarray(scores + unions(self.family, own, sums))
 
     def accept(self, s: int, proposal: Summary, known: int) -> bool:
         """Take a shard's proposal if it raises the objective as it stands now; whether it was taken.
@@ -160,29 +220,56 @@ class Centre(Tally):
         place = self.open(np.where(proposal.place >= known, NEW, proposal.place))
         touched = np.union1d(old, place)
         counts, sums = self.counts[touched], self.sums[0][touched]
-        before = self._value(touched)
-        self.shift(old, [self.own_rows[s]], -1, self.own_counts[s])
+        before = self.worth(touched)
+        self.shift(old, [self.rows_of[s]], -1, self.own[s].counts)
         self.shift(place, [proposal.rows], +1, proposal.counts)
         empty = touched[self.counts[touched] == 0]
         self.sums[0][empty] = 0.0  # taking out leaves rounding behind
-        if (self._value(touched) - before).sum() > SMALLEST_RISE:  # atom by atom, so that large numbers cancel first
-            self.places[s], self.own_counts[s], self.own_rows[s] = place, proposal.counts, proposal.rows
+        rise = (self.worth(touched) - before).sum()  # atom by atom, so that large numbers cancel first
+        if rise + self._log_pieces([proposal]) - self._log_pieces([self.own[s]]) > SMALLEST_RISE:
+            self.adopt(s, proposal, place)
             return True
         self.counts[touched], self.sums[0][touched] = counts, sums
         self.counts, self.sums = self.counts[:K], [self.sums[0][:K]]
         return False
 
-    def _value(self, atoms: Index) -> Array:
+    def adopt(self, s: int, summary: Summary, place: Index) -> None:
+        """Another matching of a shard, its atoms at these places; sums follow when `gather` is called."""
+        self.own[s], self.rows_of[s], self.places[s] = summary, summary.rows, place
+
+    def worth(self, atoms: Index) -> Array:
         """What each of these atoms brings to the objective."""
         return np.asarray(self.log_rate[self.counts[atoms]] + self.family.log_evidence(self.sums[0][atoms]))
 
-    def restate(self, family: Gaussian, rows: Sequence[Array]) -> None:
+    def restate(self, family: Family, rows: Sequence[Array]) -> None:
         """Keep the matching, with another family and the rows made with it."""
-        self.family, self.own_rows = family, list(rows)
+        self.families, self.rows_of = [family], list(rows)
         self.gather()
+
+
+def unions(family: Family, own: Array, sums: Array) -> Array:
+    """What the log evidence of atoms (K, k) gains when each of others (L, k) is added to them: (L, K)."""
+    block, gain = max(1, CENTRE_BLOCK // max(1, sums.size)), np.empty((len(own), len(sums)))
+    for a in range(0, len(own), block):  # the subtraction trick itself: a family's own `gain` is for single values
+        gain[a : a + block] = Family.gain(family, own[a : a + block], sums)
+    return gain
+
+
+def _pieces_of(summaries: Sequence[Summary]) -> tuple[list[int], list[int]]:
+    """Atoms that sites hold, and values in which they hold them, of each shard."""
+    return [int(x.counts.sum()) for x in summaries], [x.values for x in summaries]
 
 
 def _worth(scores: Array, choice: Index) -> float:
     """What a choice of columns (NEW: none) adds to the objective."""
     joined = np.flatnonzero(choice != NEW)
     return float(scores[joined, choice[joined]].sum())
+
+
+def _margin(scores: Array, choice: Index) -> float:
+    """By how much rows score more at their columns (NEW: zero) than at any other."""
+    padded = np.hstack([scores, np.zeros((len(scores), 1))])
+    rows = np.arange(len(scores))
+    own = padded[rows, choice]
+    padded[rows, choice] = -np.inf
+    return float((own - padded.max(1)).min())

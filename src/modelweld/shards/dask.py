@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
-from modelweld.families import Gaussian
+from modelweld.families.base import Family
 from modelweld.inputs.stack import Index
+from modelweld.matching.plan import Auto, Request, Search, TwinRule
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.shards.engine import Arguments, Engine, Function
@@ -27,10 +28,14 @@ RETRIES = 2
 def fuse_on_dask(
     client: Any,
     shards: Iterable[Any],
-    family: Gaussian | None = None,
-    prior: Prior | Literal["auto"] = "auto",
+    family: Family | None = None,
+    prior: Prior | Auto = "auto",
     *,
     seed: int = 0,
+    copies: bool | Auto = "auto",
+    filter_outliers: bool | Auto = "auto",
+    search: Search = "auto",
+    twins: TwinRule = "once",
     sweeps: int = MOST_POLISH,
     keep: bool = True,
     retries: int = RETRIES,
@@ -46,7 +51,7 @@ def fuse_on_dask(
         One entry per shard, of 32 sites or more: a file or a list of files that the workers can read, a function
         without arguments that brings the sites, a ``dask.delayed`` list of sites, or a list of sites (which then
         travels there, once).
-    family, prior, seed, sweeps, progress
+    family, prior, seed, copies, filter_outliers, search, twins, sweeps, progress
         As in `modelweld.shards.fuse.fuse_shards`.
     keep : bool
         Whether workers hold their shards in memory between steps. False: shards are read anew at each step, so that
@@ -71,20 +76,28 @@ def fuse_on_dask(
             fused = fuse_on_dask(client, sorted(Path("shards").glob("*.safetensors")))
             print(fused.K, fused.trace, fused.moved)
     """
+    asked = Request(family, prior, None, seed, copies, filter_outliers, search, twins=twins)
     with listen(progress, "fusing shards"):
-        return run(OnDask(client, list(shards), keep, retries), family, prior, seed=seed, sweeps=sweeps)
+        return run(OnDask(client, list(shards), keep, retries, family), asked, sweeps)
 
 
 class OnDask(Engine):
     """Shards on the workers of a Dask cluster: futures of shards and of their labels."""
 
-    def __init__(self, client: Any, sources: Sequence[Any], keep: bool = True, retries: int = RETRIES) -> None:
+    def __init__(
+        self,
+        client: Any,
+        sources: Sequence[Any],
+        keep: bool = True,
+        retries: int = RETRIES,
+        family: Family | None = None,
+    ) -> None:
         super().__init__()
-        self.client, self.shards = client, len(sources)
+        self.client, self.shards, self.family = client, len(sources), family
         self.options = {"pure": False, "retries": retries}
         sources = [client.compute(x) if hasattr(x, "__dask_graph__") else x for x in sources]
         self.holds = keep
-        self.held = [client.submit(load, x, **self.options) if keep else x for x in sources]
+        self.held = [client.submit(load, x, family, **self.options) if keep else x for x in sources]
         self.labels: list[Any] = [None] * self.shards
         self.proposed = list(self.labels)
 
@@ -101,7 +114,7 @@ class OnDask(Engine):
         if self.holds:
             self._spread()
         return [
-            self.client.submit(_at_work, function, self.held[s], self.labels[s], *a, **self.options)
+            self.client.submit(_at_work, function, self.held[s], self.family, self.labels[s], *a, **self.options)
             for s, a in zip(which, arguments, strict=True)
         ]
 
@@ -134,6 +147,6 @@ def _same(shard: Shard) -> Shard:
     return shard
 
 
-def _at_work(function: Function, held: Any, labels: Index | None, *arguments: Any) -> Any:
+def _at_work(function: Function, held: Any, family: Family | None, labels: Index | None, *arguments: Any) -> Any:
     """A function of a shard that is here, or has yet to be read."""
-    return function(held if isinstance(held, Shard) else load(held), labels, *arguments)
+    return function(held if isinstance(held, Shard) else load(held, family), labels, *arguments)

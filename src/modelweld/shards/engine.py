@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from modelweld.families.base import Family
 from modelweld.inputs.stack import Index
 from modelweld.shards.shard import Source, load
 
@@ -69,9 +70,9 @@ class Engine(ABC):
 class Here(Engine):
     """All shards in this machine's memory; with `n_jobs` processes at work on them, through joblib."""
 
-    def __init__(self, sources: Sequence[Source], n_jobs: int | None = None) -> None:
+    def __init__(self, sources: Sequence[Source], n_jobs: int | None = None, family: Family | None = None) -> None:
         super().__init__()
-        self.held = [load(source) for source in sources]
+        self.held = [load(source, family) for source in sources]
         self.shards, self.n_jobs = len(self.held), n_jobs
         self.labels: list[Index | None] = [None] * self.shards
         self.proposed = list(self.labels)

@@ -1,9 +1,10 @@
 """Fusing more than one machine holds: sites in shards, shards fused where they lie, sums merged, matchings polished.
 
-1. Every shard is fused where it lies (Algorithm 1 on its own sites) and sends its atoms up as sums of
-   rows (sufficient statistics).
+1. Every shard is fused where it lies, as `fuse` fuses its sites, and sends its atoms up as sums of rows (sufficient
+   statistics of the family).
 2. The centre merges shards by these sums, by the exact gain of the one objective (`modelweld.shards.centre`).
-3. Polish: at most three sweeps over all sites given the atoms of all shards, hyperparameters learned in between.
+3. Polish: sweeps over all sites given the atoms of all shards, hyperparameters learned in between, and moves that join
+   and part atoms, until nothing raises the objective.
 
 All shards sweep at once, against sums that are a little stale by the time they answer. So a shard's new matching is
 only a *proposal*: the centre goes through them in an order that depends on content alone, takes those that raise the
@@ -25,35 +26,42 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.errors import InputError, SmallShardWarning, warn_user
-from modelweld.families import Gaussian
-from modelweld.families.math.start import usable_variance
-from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.matching.algorithm1 import alternate
-from modelweld.matching.plan import MOST_SWEEPS, Auto, default_prior
+from modelweld.families.base import Family
+from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.stack import Index
+from modelweld.matching.algorithm1 import CLEAR, alternate
+from modelweld.matching.moves import MOST_SWEEPS_AFRESH, PATIENCE, rematch
+from modelweld.matching.plan import COMPILED_FROM, MOST_SWEEPS, Auto, Plan, Request, Search, TwinRule, default_prior
 from modelweld.matching.result import by_count, ranks
-from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
+from modelweld.priors.beta_bernoulli import Prior
+from modelweld.priors.pieces import Pieces
 from modelweld.progress import Progress, listen, tell
+from modelweld.shards.asked import FEWEST_SITES_OF_A_SHARD, check_alike, check_asked, name_aside
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here
+from modelweld.shards.fit import Learned, fuse_shard, propose
+from modelweld.shards.learning import learn, pooled
+from modelweld.shards.moves import join, part
 from modelweld.shards.result import ShardFusion
-from modelweld.shards.shard import Source, Summary, Survey, fuse_shard, propose, restate, survey
-from modelweld.shards.standard_errors import STATISTICS, refit, slopes
+from modelweld.shards.shard import Source
+from modelweld.shards.summary import Summary, summary_of
+from modelweld.shards.survey import GONE, Survey, crowds_of, survey, twins_of
 from modelweld.threads import check_n_jobs
 
-FEWEST_SITES_OF_A_SHARD = 32
-"""Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""
-
-MOST_POLISH = 3
-"""Sweeps over all sites after the merge: on simulated sets later ones changed nothing that matters."""
+MOST_POLISH = 20
+"""Sweeps over all sites after the merge: a bound. Runs end by themselves where nothing raises the objective."""
 
 
 def fuse_shards(
     shards: Iterable[Source],
-    family: Gaussian | None = None,
+    family: Family | None = None,
     prior: Prior | Auto = "auto",
     *,
     seed: int = 0,
+    copies: bool | Auto = "auto",
+    filter_outliers: bool | Auto = "auto",
+    search: Search = "auto",
+    twins: TwinRule = "once",
     sweeps: int = MOST_POLISH,
     n_jobs: int | None = None,
     progress: Progress = None,
@@ -65,12 +73,18 @@ def fuse_shards(
     shards : iterable of shards
         Each is a list of sites (arrays (L_j, D), LocalModels with one matched array, fitted models), a file or files
         of sites, or a function without arguments that brings them. `grouped` makes shards of a list of sites.
-    family : Gaussian, optional
-        Diagonal or scalar; values may have `variance` and `weight`.
-    prior : Prior or "auto"
+    family : Family, optional
+        How values scatter about their global value; default: as in `fuse`. Any whose sums say all that is to be
+        learned, or can be stated for other hyperparameters: `Gaussian` (not full), `NormalGamma`, `Counts`,
+        `Directions` (not axial), `Rates`, `Proportions`. Values may have `variance` and `weight`.
+    prior, copies, search : optional
         As in `fuse`.
     seed : int
         Draws the order of groups and shards. The order in which shards or sites are given does not matter.
+    filter_outliers : bool or "auto"
+        As in `fuse`; every shard looks among its own sites.
+    twins : {"once", "independent"}
+        As in `fuse`, of sites that sent the same values to the last bit.
     sweeps : int
         How many polishing sweeps there are at most.
     n_jobs : int, optional
@@ -81,8 +95,7 @@ def fuse_shards(
     Returns
     -------
     ShardFusion
-        Compare it with ``fuse(sites, search="plain", copies=False)``: gross outliers are not looked for, sites do not
-        hold atoms in pieces, and atoms are not split or merged after the sweeps.
+        What ``fuse(sites)`` gives, but for what takes more than sums to see: docs/federate.md has the list.
 
     Examples
     --------
@@ -95,8 +108,9 @@ def fuse_shards(
     (4, True, ['shards', 'merge', 'sweep 1'])
     """
     check_n_jobs(n_jobs)
+    asked = Request(family, prior, None, seed, copies, filter_outliers, search, twins=twins)
     with listen(progress, "fusing shards"):
-        return run(Here(list(shards), n_jobs), family, prior, seed=seed, sweeps=sweeps)
+        return run(Here(list(shards), n_jobs, family), asked, sweeps)
 
 
 def grouped(sites: Sequence[Any], size: int = FEWEST_SITES_OF_A_SHARD) -> list[list[Any]]:
@@ -120,50 +134,85 @@ def _mark(site: Any) -> bytes:
     ).digest()
 
 
-def run(engine: Engine, family: Gaussian | None, prior: Prior | Auto, *, seed: int, sweeps: int) -> ShardFusion:
+def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH) -> ShardFusion:
     """The three stages, wherever the shards lie."""
-    family = Gaussian() if family is None else family
-    _check_asked(family, prior, sweeps)
-    everyone = range(engine.shards)
-    surveys: list[Survey] = engine.ask(survey, everyone, [()] * engine.shards)
-    _check_alike(surveys)
-    turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
-    sizes = np.sort(np.concatenate([x.sizes for x in surveys]))
-    prior = default_prior(prior, len(sizes))
-    origin, total = _common_scale([surveys[s] for s in turn], family.scalar)
-
-    tell("fusing shards", 0, engine.shards)
-    summaries: list[Summary] = engine.change(
-        fuse_shard, everyone, [(family, origin, total, prior, seed)] * engine.shards
-    )
+    asked = Request() if asked is None else asked
+    _, plan = asked.decide()
+    check_asked(asked, sweeps)
+    everyone, moving = range(engine.shards), plan.search != "plain"
+    surveys: list[Survey] = engine.change(survey, everyone, [(bool(plan.screen) and moving,)] * engine.shards)
     for s in everyone:
         engine.keep(s)
-    varying = any(x.varying for x in surveys)
-    start = _pool([summaries[s] for s in turn])
-    centre = Centre(summaries, turn, start, prior, sizes, varying)
-    if varying:  # every shard sent sums for the noise that it had learned by itself
-        centre.restate(start, engine.ask(restate, everyone, [(start,)] * engine.shards))
+    check_alike(surveys)
+    turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
+    in_turn = [surveys[s] for s in turn]
+    nobody = [np.arange(0)] * engine.shards
+    crowds = _of_shards(crowds_of(in_turn), turn) if moving and plan.screen else nobody
+    twins = _of_shards(twins_of(in_turn), turn) if moving and plan.twins == "once" else nobody
+    reasons = name_aside(engine, surveys, crowds, twins)
+    sizes = _sizes(surveys, crowds, twins)
+    prior = default_prior(asked.prior, len(sizes))
+    errors, once = any(x.errors for x in surveys), any(x.once for x in surveys)
+    plan = replace(plan, pieces=plan.pieces is True or (plan.pieces == "auto" and errors and not once), prior=prior)
+
+    tell("fusing shards", 0, engine.shards)
+    arguments = [(plan, prior, asked.seed, crowds[s], twins[s]) for s in everyone]
+    learned: list[Learned] = engine.change(fuse_shard, everyone, arguments)
+    for s in everyone:
+        engine.keep(s)
+    families, values, atoms = zip(*(learned[s] for s in turn), strict=True)
+    family = pooled(families, values, atoms)
+    summaries: list[Summary] = engine.ask(summary_of, everyone, [(family,)] * engine.shards)
+    pieces = Pieces() if any(x.values > x.counts.sum() for x in summaries) else None
+    centre = Centre(summaries, turn, family, prior, sizes, pieces, changing=any(x.changing for x in surveys))
+    centre.learn()
     trace = [("shards", centre.objective())]
 
     tell("merging shards", 0)
-    centre.release()
-    alternate(centre, engine.shards, np.random.default_rng(seed), MOST_SWEEPS)
+    merge(engine, centre, asked.seed, plan)
     trace.append(("merge", centre.objective()))
-    if varying and sweeps:
-        _learn(engine, centre)
+    if centre.changing and sweeps:
+        learn(engine, centre)
         trace.append(("learning", centre.objective()))
-    rounds, changed = [], []
+    rounds, changed, settled = [], [], False
     for t in range(1, sweeps + 1):
         tell("polishing", t - 1, sweeps)
-        asked, moved = polish(engine, centre, (seed, t))
-        rounds.append(asked)
+        asked_for, moved = polish(engine, centre, (asked.seed, t))
+        rounds.append(asked_for)
         changed.append(moved)
         trace.append((f"sweep {t}", centre.objective()))
-        if moved == 0:
-            break
-        _learn(engine, centre)
+        if not moved:
+            settled = not (moving and move(engine, centre, plan))
+            if settled:
+                break
+            trace.append((f"moves {t}", centre.objective()))
+        learn(engine, centre)
         trace.append((f"learning {t}", centre.objective()))
-    return _finish(engine, centre, trace, rounds, changed)
+    aside = [surveys[s].aside + int(surveys[s].sizes[crowds[s]].sum()) for s in everyone]
+    return _finish(engine, centre, trace, rounds, changed, settled, reasons, aside, [len(x) for x in twins])
+
+
+def _of_shards(found: Sequence[Index], turn: Index) -> list[Index]:
+    """What was found of shards in turn, shard by shard."""
+    return [found[i] for i in ranks(turn)]
+
+
+def _sizes(surveys: Sequence[Survey], crowds: Sequence[Index], twins: Sequence[Index]) -> Index:
+    """Numbers of values of the sites that are fitted."""
+    fitted = []
+    for x, many, again in zip(surveys, crowds, twins, strict=True):
+        sizes = np.delete(x.sizes, np.concatenate([many, again]))
+        fitted.append(sizes[sizes != GONE])
+    return np.sort(np.concatenate(fitted))
+
+
+def merge(engine: Engine, centre: Centre, seed: int, plan: Plan) -> None:
+    """Algorithm 1 with shards for groups; where that leaves doubt, some are freed and matched again."""
+    rng, S = np.random.default_rng(seed), engine.shards
+    centre.release(np.arange(S))
+    progress = alternate(centre, S, rng, MOST_SWEEPS)
+    if plan.search != "plain" and S > 1 and centre.margin < CLEAR:
+        rematch(centre, S, rng, progress, MOST_SWEEPS, PATIENCE, MOST_SWEEPS_AFRESH)
 
 
 def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, int]:
@@ -171,9 +220,8 @@ def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, 
     rank = np.argsort(centre.turn)
     waiting, rounds, changed = [int(s) for s in centre.turn], 0, 0
     while waiting:
-        known = len(centre.counts)
-        common = centre.counts, centre.sums[0], centre.family, centre.prior, len(centre.sizes)
-        arguments = [(centre.places[s], *common, (*seed, int(rank[s]))) for s in waiting]
+        known, atoms = len(centre.counts), centre.atoms
+        arguments = [(centre.places[s], atoms, (*seed, int(rank[s]))) for s in waiting]
         proposals: list[Summary | None] = engine.change(propose, waiting, arguments)
         refused = []
         for s, proposal in zip(waiting, proposals, strict=True):
@@ -192,29 +240,31 @@ def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, 
     return rounds, changed
 
 
-def _learn(engine: Engine, centre: Centre) -> None:
-    """Hyperparameters from sums; where values have their own variance, in rounds of sums and slopes."""
-    centre.learn()
-    if not centre.varying:
-        return
-    D, everyone = len(np.asarray(centre.family.mean)), range(engine.shards)
+def move(engine: Engine, centre: Centre, plan: Plan) -> int:
+    """Join and part atoms; returns how many. Large plain Gaussian sets are not parted, here as in `fuse`."""
+    tell("moving", 0)
+    return join(engine, centre) + (0 if _is_large(centre) and plan.search != "thorough" else part(engine, centre))
 
-    def ask(family: Gaussian) -> Array:
-        sums = np.zeros((len(centre.counts), STATISTICS * D))
-        answers = engine.ask(slopes, everyone, [(family,)] * engine.shards)
-        for s in centre.turn:
-            sums[centre.places[s]] += answers[s]
-        return sums
 
-    family = refit(centre.family, ask, matched=bool((centre.counts > 1).any()))
-    centre.restate(family, engine.ask(restate, everyone, [(family,)] * engine.shards))
+def _is_large(centre: Centre) -> bool:
+    """Whether `fuse` would have the compiled engine do this job, which cannot part atoms."""
+    N, largest, D = int(centre.sizes.sum()), int(centre.sizes.max(initial=0)), centre.estimates()[0].shape[1]
+    return centre.family.compilable and not centre.changing and N * largest * D >= COMPILED_FROM
 
 
 def _finish(
-    engine: Engine, centre: Centre, trace: list[tuple[str, float]], rounds: list[int], changed: list[int]
+    engine: Engine,
+    centre: Centre,
+    trace: list[tuple[str, float]],
+    rounds: list[int],
+    changed: list[int],
+    settled: bool,
+    reasons: Sequence[str],
+    aside: Sequence[int],
+    twins: Sequence[int],
 ) -> ShardFusion:
     """Atoms by decreasing count, as in `fuse`."""
-    number = by_count(centre.counts, centre.family.estimate(centre.sums[0]))
+    number = by_count(centre.counts, centre.estimates()[0])
     rank = ranks(number)
     return ShardFusion(
         families={"values": centre.family},
@@ -222,79 +272,15 @@ def _finish(
         counts=centre.counts[number],
         prior=centre.prior,
         sizes=centre.sizes,
+        pieces=centre.pieces,
         trace=tuple(trace),
         rounds=tuple(rounds),
         changed=tuple(changed),
+        converged=settled,
         moved=replace(engine.moved),
+        reasons=tuple(reasons),
+        aside=tuple(aside),
+        twins=tuple(twins),
         places=tuple(rank[place] for place in centre.places),
         engine=engine,
-    )
-
-
-def _check_asked(family: Gaussian, prior: Prior | Auto, sweeps: int) -> None:
-    """Refuse what has no exact objective, or needs more than sums."""
-    if type(family) is not Gaussian or family.shape == "full" or family.learning == "moments":
-        raise InputError(
-            "shards are fused with a Gaussian of shape 'diagonal' or 'scalar' and learning by 'likelihood' or "
-            f"'nothing': its sums are sufficient. Found {family!r}; use modelweld.fuse for other families."
-        )
-    if not (prior == "auto" or isinstance(prior, Prior)):
-        raise InputError(f"prior must be a Prior, such as BetaBernoulli(), or 'auto'; found {prior!r}.")
-    if isinstance(prior, BetaBernoulli) and prior.form != "exact":
-        raise InputError(f"shards need the exact form of the prior, by which merges are scored; found {prior.form!r}.")
-    if sweeps < 0:
-        raise InputError(f"sweeps is a number of polishing sweeps, not negative; found {sweeps}.")
-
-
-def _check_alike(surveys: Sequence[Survey]) -> None:
-    """All shards send the same columns of the same array; small ones are named."""
-    if not surveys:
-        raise InputError("there is nothing to fuse: give at least one shard.")
-    first = surveys[0]
-    for s, x in enumerate(surveys):
-        if (x.array, x.columns, len(x.mean)) != (first.array, first.columns, len(first.mean)):
-            raise InputError(
-                f"shard {s}: all shards must send the same array with the same columns in the same order. It has "
-                f"{x.array or 'plain arrays'} with {len(x.mean)} columns {list(x.columns[:5])}, the first shard "
-                f"{first.array or 'plain arrays'} with {len(first.mean)} columns {list(first.columns[:5])}."
-            )
-    small = [s for s, x in enumerate(surveys) if len(x.sizes) < FEWEST_SITES_OF_A_SHARD]
-    if small and len(surveys) > 1:
-        warn_user(
-            f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES_OF_A_SHARD} sites (first of them is "
-            f"shard {small[0]} with {len(surveys[small[0]].sizes)}): their own matchings rest on little. Put more "
-            "sites into a shard.",
-            SmallShardWarning,
-        )
-
-
-def _common_scale(surveys: Sequence[Survey], pooled: bool) -> tuple[Array, Array]:
-    """The origin from which all shards measure, and the total variance, as `Gaussian.starts` would have them flat."""
-    seen = np.maximum(sum(x.seen for x in surveys), 1.0)
-    origin = sum(x.seen * x.mean for x in surveys) / seen
-    total = sum(x.squares + x.seen * np.square(x.mean - origin) for x in surveys) / seen
-    extremes = np.array([x.bounds for x in surveys])
-    return origin, usable_variance(origin, total, extremes[np.isfinite(extremes)], pooled)
-
-
-def _pool(summaries: Sequence[Summary]) -> Gaussian:
-    """Hyperparameters to merge with: what the shards learned, by the number of values that taught them."""
-    values = np.array([x.counts.sum() for x in summaries], dtype=np.float64)
-    teaching = values - [len(x.counts) for x in summaries]
-    share = teaching / teaching.sum() if teaching.any() else values / values.sum()
-
-    def mean(name: str) -> Any:
-        return sum(w * np.asarray(getattr(x.family, name)) for w, x in zip(share, summaries, strict=True))
-
-    names = (
-        "mean",
-        "noise",
-        "spread",
-        "squares",
-    )  # plain means: a shard that takes its noise for nothing must not decide
-    return replace(
-        summaries[0].family,
-        **{name: mean(name) for name in names},
-        trust=float(mean("trust")),
-        near=float(mean("near")),
     )

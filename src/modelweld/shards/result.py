@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,11 +10,17 @@ import numpy as np
 
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, offsets_of
+from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
 from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.result import Matching
+from modelweld.priors.pieces import Pieces
+from modelweld.screening.twins import FEWEST_OWN
 from modelweld.shards.engine import Engine, Moved
-from modelweld.shards.shard import Shard
+from modelweld.shards.fit import Atoms, board_of
+from modelweld.shards.shard import ASIDE, TWIN, Shard
+
+CERTAIN = 1e9
+"""Nats by which a value that repeats another belongs to an atom that is there rather than to a new one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,24 +31,38 @@ class ShardFusion(AtomSums):
     ----------
     families, sums, prior, counts, sizes
         As in `AtomSums`; the one array is called "values".
+    pieces : Pieces or None
+        How probable it is that a site holds an atom in several pieces; None where every site holds its atoms once.
     trace : tuple of (str, float)
-        The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ...; it never falls.
+        The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ..., "moves 3" where atoms were
+        joined or parted; it never falls.
     rounds : tuple of int
         How often shards had to be asked in each polishing sweep: 1 where all proposals were taken at once.
     changed : tuple of int
         How many shards changed in each polishing sweep.
+    converged : bool
+        Whether the last sweep changed nothing, so that flat sweeps would change nothing either, and no move did.
     moved : Moved
         Bytes of messages to and from shards.
+    reasons : tuple of str
+        What was not fitted, and why.
+    aside, twins : tuples of int
+        For each shard, how many values were set aside, and how many sites repeat another and were not fitted.
     places : tuple of int arrays
         For each shard, the atom of each of its own labels.
     engine : Engine
         Where the shards lie.
     """
 
+    pieces: Pieces | None
     trace: tuple[tuple[str, float], ...]
     rounds: tuple[int, ...]
     changed: tuple[int, ...]
+    converged: bool
     moved: Moved
+    reasons: tuple[str, ...]
+    aside: tuple[int, ...]
+    twins: tuple[int, ...]
     places: tuple[Index, ...]
     engine: Engine = field(repr=False)
 
@@ -50,19 +71,26 @@ class ShardFusion(AtomSums):
         """Log probability of the matching plus log evidence: the number `fuse` maximises."""
         return self.trace[-1][1]
 
-    @property
-    def converged(self) -> bool:
-        """Whether the last sweep changed nothing, so that flat sweeps would change nothing either."""
-        return bool(self.changed) and self.changed[-1] == 0
-
     def labels(self, s: int) -> list[Index]:
-        """Atom of each local parameter of shard s, site by site, in the order given: fetched from where it lies."""
-        [labels] = self.engine.ask(_own_labels, [s], [(self.places[s],)])
+        """Atom of each local parameter of shard s, site by site, in the order given: fetched from where it lies.
+
+        Values that were set aside have numbers of their own after those of all atoms; sites that repeat another are
+        matched to the atoms as they are.
+        """
+        [labels] = self.engine.ask(own_labels, [s], [self._places(s)])
         return list(labels)
+
+    def _places(self, s: int) -> tuple[Index, int, Atoms | None]:
+        """What a shard must be told to number its labels as they are numbered here."""
+        [(key, family)] = self.families.items()
+        atoms = Atoms(self.counts, self.sums[key], family, self.prior, self.pieces, len(self.sizes))
+        return self.places[s], len(self.counts) + sum(self.aside[:s]), atoms if self.twins[s] else None
 
     def to_fusion(self) -> Fusion:
         """Everything in this process, as `fuse` gives it: for results that fit in memory."""
-        brought = self.engine.ask(_everything, range(len(self.places)), [(place,) for place in self.places])
+        brought = self.engine.ask(
+            _everything, range(len(self.places)), [self._places(s) for s in range(len(self.places))]
+        )
         given = [site for sites, _ in brought for site in sites]
         labels = [x for _, per_site in brought for x in per_site]
         names = [m.site if isinstance(m, LocalModel) else "" for m in given]
@@ -70,18 +98,26 @@ class ShardFusion(AtomSums):
         if isinstance(given[0], LocalModel):
             [(name, axes)] = given[0].axes.items()
             set_name = str(axes[0])
+        stacked, offsets = np.concatenate(labels), offsets_of([len(x) for x in labels])
+        alone = np.flatnonzero(stacked >= len(self.counts))
+        values = np.concatenate([_values_of(site) for site in given])[alone[np.argsort(stacked[alone])]]
+        held = np.unique(np.stack([stacked, group_of_values(offsets)]), axis=1)[0]
         matching = Matching(
-            stacked_labels=np.concatenate(labels),
-            offsets=offsets_of([len(x) for x in labels]),
-            counts=self.counts,
+            stacked_labels=stacked,
+            offsets=offsets,
+            counts=np.bincount(held, minlength=len(self.counts)),
             families={name: self.family},
-            values={name: self.atoms},
+            values={name: np.vstack([self.atoms, values])},
             prior=self.prior,
             objective=self.objective,
             history=tuple(value for _, value in self.trace),
             changes=self.changed,
             converged=self.converged,
             engine="shards",
+            delta=0.0 if self.pieces is None else self.pieces.delta,
+            kept=stacked < len(self.counts) if len(alone) else None,
+            reasons=self.reasons,
+            twins=repeated(given) if any(self.twins) else None,
         )
         distinct = [site or str(j) for j, site in enumerate(names)]
         if len(set(distinct)) < len(distinct):  # sites of different shards may have the same name
@@ -89,16 +125,50 @@ class ShardFusion(AtomSums):
         return Fusion(given, distinct, {set_name: matching})
 
 
-def _own_labels(shard: Shard, labels: Index, place: Index) -> list[Index]:
-    """A shard's labels in the centre's numbers, site by site."""
-    return shard.as_given(place[labels])
+def _values_of(site: Any) -> Array:
+    """The values that one site sent, one row per local parameter."""
+    [values] = site.arrays.values() if isinstance(site, LocalModel) else [site]
+    return np.asarray(values)
 
 
-def _everything(shard: Shard, labels: Index, place: Index) -> tuple[list[Any], list[Index]]:
+def repeated(given: Sequence[Any]) -> dict[int, int]:
+    """Sites that sent what an earlier one sent, whatever the order of their values, and that one."""
+    first: dict[tuple[tuple[float, ...], ...], int] = {}
+    found = {}
+    for j, site in enumerate(given):
+        content = tuple(sorted(map(tuple, _values_of(site).tolist())))
+        earliest = first.setdefault(content, j)
+        if earliest != j and len(content) >= FEWEST_OWN:
+            found[j] = earliest
+    return found
+
+
+def own_labels(shard: Shard, labels: Index, place: Index, first_aside: int, atoms: Atoms | None) -> list[Index]:
+    """A shard's labels in the centre's numbers, site by site; those of sites that repeat another, given all atoms."""
+    numbers = labels.copy()
+    numbers[labels >= 0] = place[labels[labels >= 0]]
+    aside = labels == ASIDE
+    numbers[aside] = first_aside + np.arange(int(aside.sum()))
+    if atoms is not None:
+        again = np.where(labels == TWIN, 0, ASIDE)
+        stack, _ = shard.fitted(again)
+        numbers[again == 0] = matched(stack, atoms)
+    return shard.as_given(numbers)
+
+
+def matched(stack: Stack, atoms: Atoms) -> Index:
+    """The atom of every value of sites whose values are among those of the atoms already: none of them is new."""
+    board, there = board_of(stack, atoms), np.arange(len(atoms.counts))
+    spans = [board.values_of(j) for j in range(len(stack.sizes))]
+    found = [board.best_atoms(board.scores(span, there) + CERTAIN, there) for span in spans]
+    return np.concatenate(found).astype(np.int64)
+
+
+def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], list[Index]]:
     """A shard's sites, and their labels in the centre's numbers."""
-    values = shard.as_given(shard.stack.values)
+    values, numbers = shard.as_given(shard.stack.values), own_labels(shard, labels, *places)
     if shard.stack.plain and not shard.array:
-        return values, shard.as_given(place[labels])
+        return values, numbers
     set_name, array = shard.array.split("/", 1)
 
     def beside(x: Array | None) -> list[dict[str, Array]]:
@@ -109,4 +179,4 @@ def _everything(shard: Shard, labels: Index, place: Index) -> tuple[list[Any], l
         LocalModel({array: v}, {array: (set_name, None)}, variance=variance, weight=weight, site=site)
         for v, variance, weight, site in zip(values, variances, weights, shard.sites, strict=True)
     ]
-    return sites, shard.as_given(place[labels])
+    return sites, numbers

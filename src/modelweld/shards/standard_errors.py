@@ -23,7 +23,11 @@ from modelweld.families.math.random_effects import SMALLEST_RATIO, Hyperparamete
 from modelweld.families.math.standard_errors import LARGEST_LOG_STEP, LARGEST_LOG_TRUST, LOG_TRUST_DEVIATION
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.shards.shard import BLOCK, Shard, restate
+from modelweld.shards.shard import Shard
+from modelweld.shards.summary import restate
+
+BLOCK = 20_000
+"""Values of which these are made at a time, so that a pass over a shard needs little more memory than the shard."""
 
 STATISTICS = 13
 """Numbers per dimension that `slopes` adds up: the five of the rows and these eight."""
@@ -37,10 +41,10 @@ SMALLEST_SLOPE = 1e-3
 
 def slopes(shard: Shard, labels: Index, family: Gaussian) -> Array:
     """Rows of the shard's atoms with the eight sums beside them: (K, 5 D + 8 D)."""
-    K = int(labels.max(initial=-1)) + 1
-    stack, noise = shard.stack, family.hyperparameters.noise
+    stack, own = shard.fitted(labels)
+    K, noise = int(own.max(initial=-1)) + 1, family.hyperparameters.noise
     beside = np.zeros((K, 8 * stack.values.shape[1]))
-    for a in range(0, len(labels), BLOCK):
+    for a in range(0, len(own), BLOCK):
         part = slice(a, a + BLOCK)
         y = stack.values[part] - np.asarray(family.origin)
         weight = np.ones_like(y) if stack.weight is None else stack.weight[part]
@@ -49,7 +53,7 @@ def slopes(shard: Shard, labels: Index, family: Gaussian) -> Array:
         p = (weight > 0) / np.where(weight > 0, noise * inverse + family.trust * variance, 1.0)
         powers = [p, p * p, p * p * y, p * p * y * y]
         beside += sum_by_atom(
-            np.concatenate([x * a for a in (inverse, variance) for x in powers], axis=1), labels[part], K
+            np.concatenate([x * a for a in (inverse, variance) for x in powers], axis=1), own[part], K
         )
     return np.concatenate([restate(shard, labels, family), beside], axis=1)
 

@@ -36,6 +36,7 @@ def export(
     X: object = None,
     units: Mapping[str, str] | None = None,
     lacks: Sequence[str] | None = None,
+    time: Any = None,
     noise: float | Mapping[str, ArrayLike] | None = None,
     seed: int | None = None,
     allow_small: bool = False,
@@ -64,6 +65,8 @@ def export(
         Units of features; sites that state different ones should not be fused.
     lacks : sequence of str, optional
         Features of the other sites that this one never measured, as in `modelweld.read`.
+    time : number or date, optional
+        When the model was trained; it travels along.
     noise : float or mapping of str to float or array, optional
         Standard deviation of Gaussian noise to add: for all arrays that decide the matching, or by array; a number, or
         one per feature. Its square is added to the array's `variance`.
@@ -117,7 +120,7 @@ def export(
         check_counts(local)
     rows = getattr(model, "X_train_", None) if X is None else X
     check_rows(local, rows)
-    local = read(local, lacks=lacks or ())
+    local = read(local, lacks=lacks or (), time=time)
     concerns = find_concerns(local, compared=rows is not None)
     for concern in concerns:
         warn_user(concern, DisclosureWarning)
@@ -127,7 +130,10 @@ def export(
         source=" ".join(str(local.facts[name]) for name in ("class", "version") if name in local.facts),
         arrays=tuple(describe_array(local, name, scales) for name in local.arrays),
         names={coordinate: len(names) for coordinate, names in local.coordinates.items()},
-        facts=tuple(name for name in local.facts if name not in ("class", "version")),
+        facts=(
+            *(name for name in local.facts if name not in ("class", "version")),
+            *(["time"] if local.time is not None else []),
+        ),
         smallest=min((float(n.min()) for n in counts_behind(local).values() if n.size), default=None),
         bytes=sum(np.asarray(array).nbytes for array in local.arrays.values()),
         concerns=tuple(concerns),

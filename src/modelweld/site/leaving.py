@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 FACTS = {
+    "time": "when it was trained",
     "counted": "whether counts are numbers of points, or shares",
     "undone": "which scalers were undone",
     "units": "units of the features",

@@ -85,6 +85,13 @@ def tilt_and_slope(D: int, squared: Array) -> tuple[Array, Array]:
     return np.asarray(value + np.log(factor)), a
 
 
+def series_of(D: int) -> tuple[float, int, tuple[float, ...]]:
+    """The order at which to expand, its steps above that of D, and coefficients of the expansion and of its slope."""
+    order, steps = _reachable(D)
+    series, its_slope = _series(order)
+    return order, steps, series + its_slope
+
+
 def _reachable(D: int) -> tuple[float, int]:
     """The order at which to expand, and how many steps it lies above that of D."""
     steps = max(0, int(np.ceil(SMALLEST_ORDER - (D / 2 - 1))))

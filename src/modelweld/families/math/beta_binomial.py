@@ -6,6 +6,7 @@ p(v) = w l(p) + h: the carrier h is here in two parts, one that depends on what 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,14 +35,19 @@ def trials(values: Array, weight: Array | None) -> Array:
     return np.full(values.shape, np.inf) if weight is None else weight
 
 
-def first_hyperparameters(stack: Stack, seen: NDArray[np.bool_], exact: bool) -> list[tuple[Array, Array, float]]:
-    """Pseudo-counts and `between`, read off arcsines of roots: their variance is 1 / (4 w), whatever p."""
+def first_hyperparameters(
+    stack: Stack, seen: NDArray[np.bool_], exact: bool, shares: Sequence[float] | None = None
+) -> list[tuple[Array, Array, float]]:
+    """Pseudo-counts and `between`, read off arcsines of roots: their variance is 1 / (4 w), whatever p.
+
+    One for each of these `shares` of noise, which are read off the values, too, if they are not given.
+    """
     steady = replace(stack, values=np.where(seen, np.arcsin(np.sqrt(stack.values)), 0.0), moments=None)
     origin, total = total_variance(steady, pooled=False)
     own = 0.0 if stack.weight is None or not seen.any() else float((1 / stack.weight[seen]).mean())
     mean = np.clip(np.square(np.sin(origin)), 0.01, 0.99)
     found = []
-    for share in [0.5] if exact else noise_shares(steady, total):
+    for share in [0.5] if exact else shares or noise_shares(steady, total):
         noise = 4 * share * float(total.mean())
         number = np.clip(1 / (4 * (1 - share) * total), *PSEUDO_COUNTS)
         found.append((number * mean, number * (1 - mean), 1 / max(noise - own, SMALLEST_SHARE * noise)))

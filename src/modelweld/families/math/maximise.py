@@ -20,7 +20,15 @@ LogLikelihood = Callable[[Array], tuple[float, Array]]
 """Value and gradient at a vector of hyperparameters."""
 
 
-def climb(log_likelihood: LogLikelihood, start: Array, low: Array, high: Array, unit: Array | float = 1.0) -> Array:
+def climb(
+    log_likelihood: LogLikelihood,
+    start: Array,
+    low: Array,
+    high: Array,
+    unit: Array | float = 1.0,
+    *,
+    most_steps: int = MOST_CLIMB_STEPS,
+) -> Array:
     """Where the log likelihood is greatest between `low` and `high`; `start` if nowhere more.
 
     The search is in coordinates x times `unit`: it goes straight up where curvatures are about one in these.
@@ -52,7 +60,7 @@ def climb(log_likelihood: LogLikelihood, start: Array, low: Array, high: Array, 
         jac=True,
         method="L-BFGS-B",
         bounds=list(zip(low, high, strict=True)),
-        options={"maxiter": MOST_CLIMB_STEPS, "ftol": 1e-12, "gtol": 1e-6 / scale},
+        options={"maxiter": most_steps, "ftol": 1e-12, "gtol": 1e-6 / scale},
     )
     return np.asarray((found.x if -found.fun * scale > before else start) / unit)
 

@@ -31,8 +31,9 @@ LOG_RATIO_GRID = np.log(10.0) * np.arange(-8.0, 10.0)
 SMALLEST_RATIO = float(np.exp(LOG_RATIO_GRID[0]))
 
 MOST_HALVINGS, CLOSE_ENOUGH = 20, 1e-9
-"""Of two decades of log ratio, until it is known to this: the likelihood is flat there, so that its maximum is met to N
-times the square of this. Ridders' steps more than halve; most often four are enough."""
+"""Of two decades of log ratio, until two steps agree to this: the likelihood is flat there, so that its maximum is met
+to N times the square of this. Ridders' steps more than halve; most often four are enough. (What lies on one side of the
+zero all the time halves the bracket no further: its width says nothing.)"""
 
 
 class Hyperparameters(NamedTuple):
@@ -264,16 +265,17 @@ def best_log_ratio(effects: Effects, scalar: bool, prior: NoisePrior, noise: Arr
         grid.slope[above, columns],
     )
     high, low = np.where(rise > 0, high, low), np.where(fall > 0, high, low)  # no zero between: an end is best
+    guess = np.full(low.shape, np.nan)
     for _ in range(MOST_HALVINGS):
-        if (high - low < CLOSE_ENOUGH).all():
-            break
-        middle = (low + high) / 2
+        middle, last = (low + high) / 2, guess
         at = slopes(middle)
         step = (middle - low) * at / np.sqrt(np.maximum(at * at - rise * fall, np.finfo(float).tiny))
         guess = np.clip(middle + step, low, high)
+        if ((np.abs(guess - last) < CLOSE_ENOUGH) | (high - low < CLOSE_ENOUGH)).all():
+            break
         there = slopes(guess)
         for x, slope in ((middle, at), (guess, there)):
             rising, inside = slope > 0, (low <= x) & (x <= high)
             low, rise = (np.where(rising & inside, new, old) for new, old in ((x, low), (slope, rise)))
             high, fall = (np.where(~rising & inside, new, old) for new, old in ((x, high), (slope, fall)))
-    return np.asarray((low + high) / 2)
+    return np.asarray(guess)

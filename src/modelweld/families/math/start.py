@@ -8,6 +8,8 @@ two that coincide, or be split more finely than all others.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -15,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
 
@@ -63,6 +66,9 @@ UNKNOWN_SHARE = 0.1
 
 LARGEST_MATCHED = 1000
 """Groups with more rows are compared by nearest neighbours, because an optimal matching is cubic in the rows."""
+
+LARGEST_TABLE = 25_000_000
+"""Numbers of the largest table of distances that is made at once: 200 MB."""
 
 NOISE_FLOOR = 1e-9
 """Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
@@ -134,7 +140,6 @@ def usable_variance(origin: Array, total: Array, values: Array, pooled: bool) ->
 
 def noise_shares(stack: Stack, total: Array) -> list[float]:
     """First guesses of noise / (noise + spread) worth trying, between NOISE_SHARES."""
-    from scipy.optimize import linear_sum_assignment
     from scipy.special import gammaincinv
 
     largest = stack.largest(GROUPS_COMPARED)
@@ -143,11 +148,7 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
     for a, b in combinations(groups, 2):
         if sum(map(len, distances)) >= ENOUGH_DISTANCES:
             break
-        squared = _squared_distances(a, b)
-        if max(squared.shape) > LARGEST_MATCHED:
-            distances.append(squared.min(1))
-        else:
-            distances.append(squared[linear_sum_assignment(squared)])
+        distances.append(_matched_distances(a, b))
     if not distances:
         return [UNKNOWN_SHARE]
     ranked = np.sort(np.concatenate(distances)) / 2  # a difference of two copies has twice the noise
@@ -160,6 +161,22 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
         return _with_vote(_with_loud([quarter]), len(ranked), stack, total)
     expected = 2 * gammaincinv(D / 2, CLOSEST) / D  # the quantile of a mean of D squared standard normals
     return _with_vote(_with_loud([tenth, quarter / expected]), len(ranked), stack, total)
+
+
+def paired_distances(stack: Stack, total: Array, pairs: Iterable[tuple[int, int]]) -> Array:
+    """Mean squared differences, in units of the total variance, in the best matchings of these pairs of groups."""
+    found = [_matched_distances(*(_standardise(stack, j, total) for j in pair)) for pair in pairs]
+    return np.concatenate([np.zeros(0), *found])
+
+
+def _matched_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
+    """Of two groups; by nearest neighbours where they are large."""
+    from scipy.optimize import linear_sum_assignment
+
+    if max(len(a[0]), len(b[0])) > LARGEST_MATCHED:
+        return _nearest(a, b)
+    squared = _squared_distances(a, b)
+    return np.asarray(squared[linear_sum_assignment(squared)])
 
 
 def below_leap(ranked: Array) -> float | None:
@@ -219,27 +236,22 @@ def voted_share(stack: Stack, total: Array, groups: float = 0.5) -> float | None
     filled = order[stack.sizes[order] > 0]
     if len(filled) < FEWEST_VOTERS:
         return None
-    voters = [_thin(_standardise(stack, int(j), total)) for j in filled[_evenly(len(filled), VOTERS)]]
-    offsets = offsets_of([len(values) for values, _ in voters])
-    values = np.concatenate([values for values, _ in voters])
-    seen = None if stack.weight is None else np.concatenate([s for _, s in voters if s is not None])
-    nearest = np.minimum.reduceat(_squared_distances((values, seen), (values, seen)), offsets[:-1], axis=1)
-    own = group_of_values(offsets)
-    others = nearest[np.arange(len(voters)) != own[:, None]].reshape(len(values), len(voters) - 1)
+    voters = filled[_evenly(len(filled), VOTERS)].tolist()
+    rows = [stack.group(j)[_evenly(int(stack.sizes[j]), VOTES)] for j in voters]
+    offsets, own = offsets_of([len(x) for x in rows]), group_of_values(offsets_of([len(x) for x in rows]))
+    given = _standardised(stack, np.concatenate(rows), total)
+    nearest = np.minimum.reduceat(_squared_distances(given, given), offsets[:-1], axis=1)
+    others = nearest[np.arange(len(voters)) != own[:, None]].reshape(len(own), len(voters) - 1)
     votes = np.quantile(others, CLOSEST, axis=1)
-    return float(np.quantile([np.median(votes[own == g]) for g in range(len(voters))], groups) / 2)
+    votes = votes[np.lexsort((votes, own))]
+    low, high = ((offsets[:-1] + offsets[1:] - 1) // 2, (offsets[:-1] + offsets[1:]) // 2)
+    return float(np.quantile((votes[low] + votes[high]) / 2, groups) / 2)
 
 
+@lru_cache(maxsize=1024)
 def _evenly(n: int, most: int) -> Index:
     """At most so many of n positions, evenly spaced."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
-
-
-def _thin(group: tuple[Array, Array | None]) -> tuple[Array, Array | None]:
-    """At most VOTES values of a group."""
-    values, seen = group
-    chosen = _evenly(len(values), VOTES)
-    return values[chosen], None if seen is None else seen[chosen]
+    return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(np.int64))
 
 
 def typical_weight(stack: Stack) -> float:
@@ -252,9 +264,21 @@ def typical_weight(stack: Stack) -> float:
 
 def _standardise(stack: Stack, j: int, total: Array) -> tuple[Array, Array | None]:
     """Group j's values in units of the total deviation, and which of them are seen (None: all)."""
-    rows = stack.group(j)
-    values = stack.values[rows] / np.sqrt(total)
-    return values, None if stack.weight is None else (stack.weight[rows] > 0).astype(np.float64)
+    return _standardised(stack, stack.group(j), total)
+
+
+def _standardised(stack: Stack, rows: Index, total: Array) -> tuple[Array, Array | None]:
+    """The same of some values."""
+    return stack.values[rows] / np.sqrt(total), None if stack.weight is None else (stack.weight[rows] > 0).astype(float)
+
+
+def _nearest(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
+    """Squared distance of each row of a to the nearest of b."""
+    if len(a[0]) * len(b[0]) <= LARGEST_TABLE:
+        return np.asarray(_squared_distances(a, b).min(1))
+    parts = blocks(len(a[0]), len(b[0]), LARGEST_TABLE)
+    some = ((a[0][part], None if a[1] is None else a[1][part]) for part in parts)
+    return np.concatenate([_squared_distances(x, b).min(1) for x in some])
 
 
 def _squared_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:

@@ -31,22 +31,29 @@ class Weights(NamedTuple):
 
 
 class At(NamedTuple):
-    """Hyperparameters: mean direction and concentration of atoms (`base`), concentration of values about theirs."""
+    """Hyperparameters: mean direction and concentration of atoms (`base`), concentration of values about theirs.
+
+    Rows have so many `columns` of c, all of them alike. Where values are `axial`, which have no sign, there is no mean,
+    the base is zero, and a value has the sign that suits the atom.
+    """
 
     mean: Array
     kappa: float
     base: float
+    columns: int = 1
+    axial: bool = False
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows [n, c, S]."""
-        D = rows.shape[-1] - 2
+        D = self._sums(rows).shape[-1]
         return np.asarray(self.alone(rows) + tilt(D, self.squares(rows)) - tilt(D, np.asarray(self.base**2)))
 
     def predictive(self, own: Array, sums: Array) -> Array:
         """Log densities of values at atoms (L, K): one matrix product, and the tilt of squared lengths."""
-        D = own.shape[1] - 2
+        V, S = self._sums(own), self._sums(sums)
+        D = V.shape[1]
         ours, theirs = self.squares(own) - self.base**2, self.squares(sums)
-        lengths = own[:, 2:] @ sums[:, 2:].T
+        lengths = np.abs(V @ S.T) if self.axial else V @ S.T
         lengths *= 2 * self.kappa**2
         lengths += ours[:, None]
         lengths += theirs
@@ -57,22 +64,26 @@ class At(NamedTuple):
 
     def mode(self, rows: Array) -> Array:
         """Direction of kappa_0 mean + kappa S; the mean if there is none."""
-        pull = self.base * self.mean + self.kappa * rows[..., 2:]
-        length = np.linalg.norm(pull, axis=-1, keepdims=True)
-        return np.asarray(np.where(length > 0, pull / np.where(length > 0, length, 1.0), self.mean))
+        return directions_of(self.base * self.mean + self.kappa * self._sums(rows), self.mean)
 
     def squares(self, rows: Array) -> Array:
         """Squared lengths of kappa_0 mean + kappa S; the same at zero to the last bit as kappa_0 squared."""
-        S = rows[..., 2:]
-        along = S @ self.mean
+        S = self._sums(rows)
         across = np.einsum("...d,...d->...", S, S)
+        if self.axial:
+            return np.asarray(self.kappa**2 * across)
+        along = S @ self.mean
         squares = self.base**2 + 2 * self.base * self.kappa * along + self.kappa**2 * across
         return np.asarray(np.maximum(squares, 0.0))
 
     def alone(self, rows: Array) -> Array:
         """The part of the evidence that adds up over values: n (log C(0) - tilt(kappa)) + c."""
-        D = rows.shape[-1] - 2
+        D = self._sums(rows).shape[-1]
         return np.asarray(rows[..., 0] * (log_uniform(D) - float(tilt(D, np.asarray(self.kappa**2)))) + rows[..., 1])
+
+    def _sums(self, rows: Array) -> Array:
+        """S of rows."""
+        return rows[..., 1 + self.columns :]
 
     def learned(self, sums: Array, weights: Weights | None, typical: float) -> At:
         """Hyperparameters at a maximum reached from the present ones, given atoms' rows.
@@ -81,7 +92,7 @@ class At(NamedTuple):
         """
         if not (sums[:, 0] > 1).any():
             weights = None
-        held = sums[sums[:, 0] > 0, 2:]
+        held = self._sums(sums[sums[:, 0] > 0])
         low, high = CONCENTRATIONS[0] / typical, CONCENTRATIONS[1] * held.shape[1] / typical
         return maximise(held, weights, self, (min(low, self.kappa), max(high, self.kappa)))
 
@@ -132,6 +143,13 @@ def _turn(S: Array, at: At) -> tuple[At, At]:
     pull = at.base * at.mean + at.kappa * S
     a = slope(S.shape[1], np.einsum("kd,kd->k", pull, pull))
     return at._replace(mean=direction_of(a @ pull, at.mean)), at._replace(mean=direction_of(a @ S, at.mean))
+
+
+def directions_of(pull: Array, otherwise: Array) -> Array:
+    """Of length one, each; `otherwise` where there is no pull (and nothing of that either: the first axis)."""
+    length = np.linalg.norm(pull, axis=-1, keepdims=True)
+    none = otherwise if otherwise.any() else np.eye(1, pull.shape[-1])[0]
+    return np.asarray(np.where(length > 0, pull / np.where(length > 0, length, 1.0), none))
 
 
 def direction_of(vector: Array, otherwise: Array) -> Array:

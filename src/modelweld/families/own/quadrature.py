@@ -225,7 +225,7 @@ class FactorisingDensity(UserDensity):
         """Sum of log evidences on the present grid, and its gradient: that of logs weighted by the posterior."""
         others = {name: self.hyper[name] for name in self.fixed}
         f, nodes = self.functions, self._nodes
-        present = np.ones(stack.values.shape) if stack.weight is None else (stack.weight > 0).astype(np.float64)
+        present = stack.seen.astype(np.float64)
 
         def ascent(x: Array, units: Hyper) -> tuple[float, Hyper]:
             here = replace(self, h=self._unpack(x, units))

@@ -155,7 +155,8 @@ def maximise(
 
     `between` needs the values; with sums alone it stays. What each dimension of the typical covariance has beyond the
     ones before it does not fall below `floor` (D,), nor below NOISE_FLOOR of its present variance: values in less than
-    D directions would make the likelihood unbounded.
+    D directions would make the likelihood unbounded. A scale whose determinant is rounding, as such values can bring
+    about all the same, is not taken: the old ones stay.
     """
     from scipy.optimize import minimize
 
@@ -177,6 +178,6 @@ def maximise(
     found = minimize(
         cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_UPDATE_STEPS}
     )
-    if not found.fun < 0:
-        return old, between
-    return search.at(found.x)[:2]
+    best, width, _ = search.at(found.x)
+    told = found.fun < 0 and np.linalg.matrix_rank(best.scale, hermitian=True) == search.D
+    return (best, width) if told else (old, between)

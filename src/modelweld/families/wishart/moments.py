@@ -72,9 +72,7 @@ class Moments(NormalInverseWishart):
 
     Examples
     --------
-    >>> from typing import Literal, Self
-
-    import numpy as np
+    >>> import numpy as np
     >>> family = Moments(mean=np.zeros(2), strength=0.5, freedom=4.0, scale=np.eye(2))
     >>> points = np.array([[1.0, 2.0], [2.0, 2.0], [3.0, 5.0]])
     >>> value = np.append(points.mean(0), np.cov(points.T, bias=True))
@@ -84,6 +82,7 @@ class Moments(NormalInverseWishart):
     """
 
     learns = ("mean", "strength", "scale")
+    walked = ("strength", "scale")
 
     mean: ArrayLike | None = None
     strength: float | None = None

@@ -69,6 +69,8 @@ class NormalWishart(NormalInverseWishart):
     array([1. , 1.8])
     """
 
+    walked = ("strength", "scale", "between")
+
     mean: ArrayLike | None = None
     strength: float | None = None
     freedom: float | None = None

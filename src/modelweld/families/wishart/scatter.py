@@ -53,15 +53,13 @@ class Scatter(InverseWishart):
     `between`, so that the likelihood of different values of it can be compared. The estimate is the inverse of the
     posterior mean of the precision, (scale + sum n S) / (freedom + sum n): the average of what was sent and of the
     typical covariance. It always exists, is the posterior mode under the measure that prefers no units
-    (|Sigma|^(-(D + 1)/2) dSigma), and comes nearest to the truth in Stein's loss; the posterior mean of Sigma itself is
+    (``|Sigma|^(-(D + 1)/2) dSigma``), and comes nearest to the truth in Stein's loss; the posterior mean of Sigma is
     (freedom + sum n) / (freedom + sum n - D - 1) times as large, several times what sites sent where few points count.
     Equations: `modelweld.families.wishart.evidence`, without means.
 
     Examples
     --------
-    >>> from typing import Literal, Self
-
-    import numpy as np
+    >>> import numpy as np
     >>> family = Scatter(freedom=4.0, scale=np.eye(2), between=20.0)
     >>> rows = family.rows(np.array([[2.0, 0.5, 0.5, 1.0]]))
     >>> family.estimate(rows.sum(0)).round(3)                 # (scale + 20 S) / 24

@@ -47,7 +47,7 @@ class CompiledBoard:
         self.origin = np.array(family.origin)
         self.labels = np.full(N, NEW, dtype=np.int64)
         self.used = 0
-        P = D if family.scalar else 2 * D
+        P = D if family.scalar or D == 1 else 2 * D  # one number serves all dimensions: no squares among the features
         self.atoms = vacant_atoms(N, D, P)
         self._believe(prior)
         self.surcharge = prior.surcharge(int(stack.sizes.max()))

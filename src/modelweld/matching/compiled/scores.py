@@ -60,7 +60,7 @@ def weigh(slots, atoms, tables):
 
 
 @exact
-def _look(Y, tables, features, new, length):
+def features_of(Y, tables, features, new, length):
     """Features (P, L or a little more) of values, their scores as new atoms and squared lengths.
 
     Returns the squared length of the longest features.
@@ -116,6 +116,13 @@ def _transpose(Y, unit, features):
             features[d, i] = Y[i, d] * unit[d]
 
 
+@exact
+def rounding(longest, square, atoms):
+    """By how much a float32 score may be off, of values whose features, and they themselves, are so long (squared)."""
+    P, reach = atoms.weights.shape[1], atoms.reach
+    return 2 * FLOAT32_ROUNDING * ((P + 4) * np.sqrt(longest * reach[0]) + 4 * (reach[1] + square))
+
+
 @loose
 def _scan(products, constants, curvature, length, best, second, column):
     """Best and second best score of each value (columns of `products`, one row per atom), and the best atom."""
@@ -148,12 +155,12 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
         features = work.features[: P * padded].reshape(P, padded)
         products = work.products[: used * padded].reshape(used, padded)
         first, second, at = work.first[:padded], work.second[:padded], work.at[:padded]
-        longest = _look(Y[b : b + rows], tables, features, new[b : b + rows], work.length)
+        longest = features_of(Y[b : b + rows], tables, features, new[b : b + rows], work.length)
         if not clear:
             continue  # the group will be scored again, but that needs `new` too
         np.dot(atoms.weights[:used], features, products)
         _scan(products, atoms.constants[:used], atoms.curvature[:used], work.length[:padded], first, second, at)
-        doubt = 2 * FLOAT32_ROUNDING * ((P + 4) * np.sqrt(longest * atoms.reach[0]) + 4 * (atoms.reach[1] + longest))
+        doubt = rounding(longest, longest, atoms)
         # a best score between the highest surcharge and none could be judged differently after rounding
         lowest = -tables.surcharge[L - 1] - doubt
         for i in range(rows):
@@ -166,7 +173,7 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
 
 
 @loose
-def _above(products, constants, curvature, length, new, lowest, found):
+def above(products, constants, curvature, length, new, lowest, found):
     """Where scores are above `lowest`, as atom times values plus value; how many there are."""
     L, number = len(new), 0
     for k in range(products.shape[0]):
@@ -189,7 +196,7 @@ def worthwhile_scores(Y, used, atoms, tables, new, work, doubt):
     products = work.products[: used * padded].reshape(used, padded)
     lowest = -tables.surcharge[L - 1] - doubt
     found = np.empty(used * L + 1, np.int64)
-    number = _above(products, atoms.constants[:used], atoms.curvature[:used], work.length, new[:L], lowest, found)
+    number = above(products, atoms.constants[:used], atoms.curvature[:used], work.length, new[:L], lowest, found)
     if number > FEW_ATOMS * L:
         return exact_scores(Y, used, atoms, tables, new)
     scores = np.full((L, used), VACANT)

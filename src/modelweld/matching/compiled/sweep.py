@@ -8,6 +8,7 @@ from modelweld.compilers import exact
 from modelweld.matching.algorithm1 import CLEAR, NEW, SMALLEST_RISE
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
 from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, workspace
+from modelweld.matching.compiled.pairs import assign_pairs
 from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh, worthwhile_scores
 from modelweld.matching.compiled.settle import find_bounds, settled
 
@@ -97,18 +98,20 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
         if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
             done[2] += 1
             by = 0.0
-            if doubt < np.inf and most_new >= L and L <= BLOCK_ROWS:
-                scores = worthwhile_scores(Y, used, atoms, tables, new, work, doubt)
-            else:
-                scores = exact_scores(Y, used, atoms, tables, new)
-            for i in range(L):
-                best[i], column[i] = VACANT, 0
-                for k in range(used):
-                    if scores[i, k] > best[i]:
-                        best[i], column[i] = scores[i, k], k
-            if not distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed):
-                done[3] += 1
-                shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
+            free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
+            if not (free and L > BLOCK_ROWS and assign_pairs(Y, used, atoms, tables, work, choice, claimed, done)):
+                if doubt < np.inf and most_new >= L and L <= BLOCK_ROWS:
+                    scores = worthwhile_scores(Y, used, atoms, tables, new, work, doubt)
+                else:
+                    scores = exact_scores(Y, used, atoms, tables, new)
+                for i in range(L):
+                    best[i], column[i] = VACANT, 0
+                    for k in range(used):
+                        if scores[i, k] > best[i]:
+                            best[i], column[i] = scores[i, k], k
+                if not distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed):
+                    done[3] += 1
+                    shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
 
         if not first_time and _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
             for i in range(L):

@@ -1,0 +1,85 @@
+"""Gaussian values whose atoms move: each follows an Ornstein-Uhlenbeck path, of which `Gaussian` is the standstill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.families.fading import Moving, with_fields_of
+from modelweld.families.gaussian import Gaussian
+from modelweld.families.registry import register
+from modelweld.inputs.local_model import Array
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Drift(Moving, Gaussian):
+    r"""Real values of groups that come at different times, about atoms that move.
+
+    An atom is where `Gaussian` has it at any one time, N(mean, spread) in each dimension, and at times t and s its
+    places are correlated by exp(-\\|t - s\\| / memory). It moves by sqrt(2 spread dt / memory) in a short time dt, and
+    after a few memories it may be anywhere. Values scatter about its place of the moment, as they do in `Gaussian`.
+
+    Parameters
+    ----------
+    memory : float
+        Correlation time, in units of the times that groups have; learned. Infinite: atoms stand still.
+    mean, noise, spread, shape, learning, trust, resolution, origin, floor, squares, near, degrees, frame
+        As in `Gaussian`; shape "full" and the closed forms are not for atoms that move.
+
+    Notes
+    -----
+    What a family does with rows, it does here for values of one moment: then a path is a place. `log_density` has the
+    definition for values at several times, a Gaussian process; `modelweld.time` computes the same by Kalman filters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = Drift(mean=0.0, noise=1.0, spread=4.0, memory=10.0)
+    >>> values, times = np.array([[1.0], [2.0], [1.5]]), np.array([0.0, 3.0, 4.0])
+    >>> round(family.log_density(values, times), 3)
+    -4.971
+    """
+
+    learns = ("mean", "noise", "spread", "trust", "memory")
+    specificity = 0
+    forgotten = ("resolution",)  # how finely sites of one day are told apart
+
+    memory: float = np.inf
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_memory()
+        if self.shape == "full" or self.learning == "moments":
+            raise InputError("Drift: shape is 'diagonal' or 'scalar', and learning 'likelihood' or 'nothing'.")
+
+    def still(self) -> Gaussian:
+        """Of atoms that stand still."""
+        found: Gaussian = with_fields_of(Gaussian, self)
+        return found
+
+    def value_variances(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
+        """Variance (L, D) of each value about its atom; infinite where it was not seen."""
+        noise = np.zeros_like(values) + np.asarray(self.noise)
+        if weight is not None:
+            with np.errstate(divide="ignore"):
+                noise = noise / weight
+        return noise if variance is None else np.asarray(noise + self.trust * variance)
+
+    def log_density(
+        self, values: Array, times: Array, variance: Array | None = None, weight: Array | None = None
+    ) -> float:
+        """Log marginal density of the values (L, D) of one atom at these times (L,): the definition, in L^3 steps."""
+        own = self.value_variances(values, variance, weight)
+        y = values - np.asarray(self.mean)
+        spread = np.zeros(values.shape[1]) + np.asarray(self.spread)
+        together = np.exp(-np.abs(np.subtract.outer(times, times)) / self.memory)
+        value = 0.0
+        for d in range(values.shape[1]):
+            seen = np.isfinite(own[:, d])
+            covariance = spread[d] * together[np.ix_(seen, seen)] + np.diag(own[seen, d])
+            _, log_det = np.linalg.slogdet(2 * np.pi * covariance)
+            value -= 0.5 * float(log_det + y[seen, d] @ np.linalg.solve(covariance, y[seen, d]))
+        return value

@@ -1,0 +1,298 @@
+"""Log evidences of families as compiled functions of one row of sums, for chains that ask for millions of them.
+
+Equations are those of the families. A set of several arrays has the sum of their evidences; its rows stand side by
+side. What is not here (vocabularies that differ, users' own families) is drawn in numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import lgamma
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.compilers import exact
+from modelweld.families.base import Family
+from modelweld.families.counts import Counts
+from modelweld.families.directions import Directions
+from modelweld.families.gaussian import Gaussian
+from modelweld.families.math.bessel import log_uniform, series_of
+from modelweld.families.normal_gamma import NormalGamma
+from modelweld.families.proportions import Proportions
+from modelweld.families.rates import Rates
+from modelweld.families.wishart.moments import Moments
+from modelweld.families.wishart.normal_wishart import NormalWishart
+from modelweld.families.wishart.prior import InverseWishart
+from modelweld.families.wishart.scatter import Scatter
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
+
+RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, WISHART = range(7)
+
+
+class Evidence(NamedTuple):
+    """Of a set: the kind of each array, its columns of a row, and its hyperparameters among all of them."""
+
+    kinds: Index  # (A,)
+    cuts: Index  # (A + 1,)
+    theta: Array  # (T,)
+    at: Index  # (A + 1,)
+
+
+class _Compiled(NamedTuple):
+    """How a family goes over: its kind, hyperparameters (T,) for rows of k columns, rows of other sums if need be."""
+
+    kind: int
+    theta: Callable[[Any, int], Array]
+    rows: Callable[[Any, Array], Array] = lambda family, rows: rows
+
+
+def _side_by_side(D: int, *vectors: ArrayLike) -> Array:
+    """Vectors or single numbers as vectors (D,), one after the other."""
+    return np.concatenate([np.zeros(D) + np.asarray(vector, dtype=np.float64) for vector in vectors])
+
+
+def _of_directions(family: Directions, k: int) -> Array:
+    law = family.law
+    D, G = len(law.mean), len(law.kappas)
+    order, steps, series = series_of(D)
+    tilts = [_tilt(x * x, order, steps, np.array(series)) for x in (law.base, *law.kappas)]
+    alone = log_uniform(D) - np.array(tilts[1:])
+    head = [D, G, law.base, tilts[0], order, steps]
+    return np.concatenate([head, law.mean, law.kappas, alone, law.log_shares, series])
+
+
+def _of_wishart(family: InverseWishart, k: int) -> Array:
+    at = family.belief
+    D = len(at.mean)
+    before = _integral(at.freedom, float(np.linalg.slogdet(at.scale)[1]), D)
+    return np.array([D, at.strength, at.freedom, before, *at.mean, *at.scale.ravel()])
+
+
+def _rows_of_wishart(family: InverseWishart, rows: Array) -> Array:
+    of = family.sums(rows)
+    return np.column_stack([of.power, of.weight, of.carrier, of.first, of.second.reshape(len(rows), -1)])
+
+
+COMPILED: dict[type[Family], _Compiled] = {
+    Rates: _Compiled(RATES, lambda of, k: _side_by_side((k - 1) // 2, *of.gamma)),
+    Proportions: _Compiled(PROPORTIONS, lambda of, k: _side_by_side((k - 1) // 2, of.successes, of.failures)),
+    NormalGamma: _Compiled(NORMAL_GAMMA, lambda of, k: _side_by_side(k // 5, *of.belief)),
+    Gaussian: _Compiled(GAUSSIAN, lambda of, k: _side_by_side(k // 5, *of.hyperparameters)),
+    Counts: _Compiled(COUNTS, lambda of, k: _side_by_side(k - 2, of.base)),
+    Directions: _Compiled(DIRECTIONS, _of_directions),
+    NormalWishart: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
+    Scatter: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
+    Moments: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
+}
+
+
+def is_compiled(family: Family, rows: Array) -> bool:
+    """Whether the evidence of rows like these is here."""
+    if isinstance(family, Gaussian) and family.shape == "full":
+        return False
+    if isinstance(family, Directions) and family.axial:  # values have no sign until they are at an atom
+        return False
+    if isinstance(family, Counts) and rows.shape[1] > np.asarray(family.base).size + 2:  # vocabularies differ
+        return False
+    return type(family) in COMPILED
+
+
+def compiled_evidence(families: Sequence[Family], rows: Sequence[Array]) -> tuple[Evidence, Array] | None:
+    """Evidence and rows (N, k) of a set, side by side; None where some family's evidence is not here."""
+    if not all(is_compiled(family, own) for family, own in zip(families, rows, strict=True)):
+        return None
+    hows = [COMPILED[type(family)] for family in families]
+    thetas = [how.theta(family, own.shape[1]) for how, family, own in zip(hows, families, rows, strict=True)]
+    sides = [how.rows(family, own) for how, family, own in zip(hows, families, rows, strict=True)]
+    evidence = Evidence(
+        kinds=np.array([how.kind for how in hows]),
+        cuts=np.cumsum([0, *(side.shape[1] for side in sides)]),
+        theta=np.concatenate(thetas),
+        at=np.cumsum([0, *map(len, thetas)]),
+    )
+    return evidence, np.ascontiguousarray(np.concatenate(sides, axis=1))
+
+
+def evidence_of(family: Family, sums: Array) -> float:
+    """Log evidence of all atoms with these sums (K, k): compiled where it can be."""
+    found = compiled_evidence([family], [sums])
+    return float(family.log_evidence(sums).sum() if found is None else total_evidence(*found))
+
+
+@exact
+def total_evidence(of, rows):
+    """Log evidence of atoms with these sums (K, k), added up."""
+    total = 0.0
+    for k in range(len(rows)):
+        total += log_evidence(of, rows[k])
+    return total
+
+
+@exact
+def log_evidence(of, row):
+    """Log evidence of the values behind a row of sums (k,)."""
+    total = 0.0
+    for a in range(len(of.kinds)):
+        kind, theta, own = of.kinds[a], of.theta[of.at[a] : of.at[a + 1]], row[of.cuts[a] : of.cuts[a + 1]]
+        if kind == RATES:
+            total += _rates(theta, own)
+        elif kind == PROPORTIONS:
+            total += _proportions(theta, own)
+        elif kind == NORMAL_GAMMA:
+            total += _normal_gamma(theta, own)
+        elif kind == GAUSSIAN:
+            total += _gaussian(theta, own)
+        elif kind == COUNTS:
+            total += _counts(theta, own)
+        elif kind == DIRECTIONS:
+            total += _directions(theta, own)
+        else:
+            total += _wishart(theta, own)
+    return total
+
+
+@exact
+def _rates(theta, row):
+    D = len(theta) // 2
+    total = row[2 * D]
+    for d in range(D):
+        a, b, p, r = theta[d], theta[D + d], row[d], row[D + d]
+        total += lgamma(a + p) - lgamma(a) - a * np.log1p(r / b) - p * np.log(b + r)
+    return total
+
+
+@exact
+def _proportions(theta, row):
+    D = len(theta) // 2
+    total = row[2 * D]
+    for d in range(D):
+        a, b, s, f = theta[d], theta[D + d], row[d], row[D + d]
+        total += lgamma(a + s) - lgamma(a) + lgamma(b + f) - lgamma(b) - lgamma(a + b + s + f) + lgamma(a + b)
+    return total
+
+
+@exact
+def _normal_gamma(theta, row):
+    D = len(theta) // 4
+    total = 0.0
+    for d in range(D):
+        m, strength, shape, rate = theta[d], theta[D + d], theta[2 * D + d], theta[3 * D + d]
+        n, W, S, Q, G = row[d], row[D + d], row[2 * D + d], row[3 * D + d], row[4 * D + d]
+        off, now = S - m * W, shape + n / 2
+        squares = max(Q - m * (2 * S - m * W) - off * off / (strength + W), 0.0)
+        total += G / 2 - n / 2 * np.log(2 * np.pi * rate) + 0.5 * np.log(strength / (strength + W))
+        total += lgamma(now) - lgamma(shape) - now * np.log1p(squares / (2 * rate))
+    return total
+
+
+@exact
+def _gaussian(theta, row):
+    D = len(theta) // 3
+    total = 0.0
+    for d in range(D):
+        m, noise, rho = theta[d], theta[D + d], theta[2 * D + d] / theta[D + d]
+        n, W, S, Q, G = row[d], row[D + d], row[2 * D + d], row[3 * D + d], row[4 * D + d]
+        shrink, off = 1 + rho * W, S - m * W
+        squares = Q - 2 * m * S + m * m * W - rho * off * off / shrink
+        total += G - n * np.log(2 * np.pi * noise) - np.log(shrink) - squares / noise
+    return 0.5 * total
+
+
+@exact
+def _counts(theta, row):
+    D, A = len(theta), 0.0
+    total = row[D + 1]
+    for d in range(D):
+        A += theta[d]
+        if row[d] > 0:
+            total += lgamma(theta[d] + row[d]) - lgamma(theta[d])
+    return total + lgamma(A) - lgamma(A + row[D])
+
+
+@exact
+def _directions(theta, row):
+    D, G, base, of_atoms, order, steps = int(theta[0]), int(theta[1]), theta[2], theta[3], theta[4], int(theta[5])
+    if row[0] <= 0:
+        return 0.0
+    first, kappas = len(row) - D, 6 + D
+    along, across = 0.0, 0.0
+    for d in range(D):
+        along += theta[6 + d] * row[first + d]
+        across += row[first + d] * row[first + d]
+    total, highest = 0.0, -np.inf
+    for g in range(G):
+        kappa = theta[kappas + g]
+        squared = max(base * base + 2 * base * kappa * along + kappa * kappa * across, 0.0)
+        here = row[0] * theta[kappas + G + g] + row[1 + g] + theta[kappas + 2 * G + g]
+        here += _tilt(squared, order, steps, theta[kappas + 3 * G :])
+        if here > highest:
+            total, highest = total * np.exp(highest - here) + 1.0, here
+        else:
+            total += np.exp(here - highest)
+    return highest + np.log(total) - of_atoms
+
+
+@exact
+def _tilt(squared, order, steps, series):
+    """`families.math.bessel.tilt`; `series` holds the coefficients of the expansion, then those of its slope."""
+    n = (len(series) + 1) // 2
+    square = squared / (order * order)
+    r = np.sqrt(1.0 + square)
+    p, above = 1.0 / r, square / (1.0 + r)
+    polynomial, slope = 0.0, 0.0
+    for c in range(n - 1, -1, -1):
+        polynomial = polynomial * p + series[c]
+    for c in range(len(series) - 1, n - 1, -1):
+        slope = slope * p + series[c]
+    value = order * (above - np.log1p(0.5 * above)) - 0.5 * np.log(r) + polynomial
+    a = (order / (1.0 + r) - p * p * (0.5 + p * slope)) / (order * order)
+    factor = 1.0
+    for i in range(steps):
+        growth = squared * a
+        factor *= 1.0 + growth / (2 * (order - i))
+        a = 1.0 / (2 * (order - i) + growth)
+    return value + np.log(factor)
+
+
+@exact
+def _wishart(theta, row):
+    power, weight = row[0], row[1]
+    if power <= 0:
+        return 0.0
+    D, strength, freedom = int(theta[0]), theta[1] + weight, theta[2] + power
+    scale = np.empty((D, D))
+    for i in range(D):
+        of_i = row[3 + i] - weight * theta[4 + i]
+        for j in range(i + 1):
+            of_j = row[3 + j] - weight * theta[4 + j]
+            about = row[3 + D + i * D + j] - of_i * theta[4 + j] - of_j * theta[4 + i]
+            about -= weight * theta[4 + i] * theta[4 + j]
+            scale[i, j] = theta[4 + D + i * D + j] + about - of_i * of_j / strength
+    after = _integral(freedom, _log_det(scale), D)
+    return row[2] + D / 2 * np.log(theta[1] / strength) + after - theta[3]
+
+
+@exact
+def _log_det(lower):
+    """Of a positive definite matrix, of which the lower half is given and overwritten."""
+    total = 0.0
+    for i in range(len(lower)):
+        for j in range(i + 1):
+            left = lower[i, j]
+            for k in range(j):
+                left -= lower[i, k] * lower[j, k]
+            lower[i, j] = left / lower[j, j] if j < i else np.sqrt(left)
+        total += 2 * np.log(lower[i, i])
+    return total
+
+
+@exact
+def _integral(x, log_det, D):
+    """F(x, B) of `families.wishart.evidence`, given log|B|."""
+    total = D * (D - 1) / 4 * np.log(np.pi)
+    for j in range(D):
+        total += lgamma((x - j) / 2) - x / 2 * np.log(x / 2)
+    return total - x / 2 * (log_det - D * np.log(x))

@@ -1,0 +1,107 @@
+"""What shards can be asked for, and what is said of sites that are not fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from modelweld.errors import InputError, OutlierWarning, SmallShardWarning, TwinWarning, warn_user
+from modelweld.families import Gaussian
+from modelweld.families.base import Family
+from modelweld.inputs.stack import Index
+from modelweld.matching.plan import Request
+from modelweld.priors.beta_bernoulli import BetaBernoulli
+from modelweld.priors.lives import Lives
+from modelweld.shards.engine import Engine
+from modelweld.shards.shard import Shard
+from modelweld.shards.survey import Survey
+
+FEWEST_SITES_OF_A_SHARD = 32
+"""Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""
+
+MOST_NAMED = 5
+"""Sites that a warning names."""
+
+
+def check_asked(asked: Request, sweeps: int) -> None:
+    """Refuse what has no exact objective; `Request.decide` has refused what `fuse` refuses."""
+    if not (asked.families is None or isinstance(asked.families, Family)):
+        raise InputError(f"shards are fused by one array: give one Family; found {asked.families!r}.")
+    if isinstance(asked.prior, BetaBernoulli) and asked.prior.form != "exact":
+        raise InputError(
+            f"shards need the exact form of the prior, by which merges are scored; found {asked.prior.form!r}."
+        )
+    if isinstance(asked.prior, Lives):
+        raise InputError("shards are fused without times, and a prior of lives needs some: use modelweld.fuse.")
+    if sweeps < 0:
+        raise InputError(f"sweeps is a number of polishing sweeps, not negative; found {sweeps}.")
+
+
+def check_alike(surveys: Sequence[Survey]) -> None:
+    """All shards send the same columns of the same array, of a family whose sums say enough; small ones are named."""
+    if not surveys:
+        raise InputError("there is nothing to fuse: give at least one shard.")
+    first = surveys[0]
+    for s, x in enumerate(surveys):
+        if (x.array, x.columns, x.width) != (first.array, first.columns, first.width):
+            raise InputError(
+                f"shard {s}: all shards must send the same array with the same columns in the same order. It has "
+                f"{x.array or 'plain arrays'} with {x.width} columns {list(x.columns[:5])}, the first shard "
+                f"{first.array or 'plain arrays'} with {first.width} columns {list(first.columns[:5])}."
+            )
+        check_family(x.family, x.changing)
+    small = [s for s, x in enumerate(surveys) if len(x.sizes) < FEWEST_SITES_OF_A_SHARD]
+    if small and len(surveys) > 1:
+        warn_user(
+            f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES_OF_A_SHARD} sites (first of them is "
+            f"shard {small[0]} with {len(surveys[small[0]].sizes)}): their own matchings rest on little. Put more "
+            "sites into a shard.",
+            SmallShardWarning,
+        )
+
+
+def check_family(family: Family, changing: bool) -> None:
+    """Refuse a family whose sums do not say enough.
+
+    They do where rows depend on no hyperparameter, or on `Family.row_fields` alone, for which shards state them anew.
+    """
+    sees = type(family).seeing is not Family.seeing
+    plain = type(family) is Gaussian and family.shape != "full"
+    changes = changing and not (plain or family.row_fields)
+    moments = getattr(family, "learning", "") == "moments"
+    if sees or changes or moments or family.signless:
+        raise InputError(
+            "shards are fused by sums of rows (sufficient statistics): Gaussian with shape 'diagonal' or 'scalar' and "
+            "learning by 'likelihood' or 'nothing', NormalGamma, Counts, Directions that are not axial, Rates, "
+            f"Proportions, or a family of yours whose rows stay as they are. Found {family!r}; use modelweld.fuse."
+        )
+
+
+def name_aside(engine: Engine, surveys: Sequence[Survey], crowds: Sequence[Index], twins: Sequence[Index]) -> list[str]:
+    """Warn of what is not fitted, and say why."""
+    found = [f"shard {s}: {reason}" for s, x in enumerate(surveys) for reason in x.idle]
+    far = [f"shard {s}: {reason}" for s, x in enumerate(surveys) for reason in x.far]
+    typical = float(np.median(np.concatenate([x.sizes for x in surveys])))
+    for sites, kind, why in (
+        (crowds, OutlierWarning, f"sent far more values than a typical site ({typical:g}), and are set aside whole"),
+        (twins, TwinWarning, "sent what another site sent, to the last bit, and are counted once"),
+    ):
+        some = [s for s in range(len(sites)) if len(sites[s])]
+        if some:
+            names = engine.ask(names_of, some, [(sites[s][:MOST_NAMED],) for s in some])
+            called = [f"{name!r} of shard {s}" for s, own in zip(some, names, strict=True) for name in own][:MOST_NAMED]
+            number = sum(map(len, sites))
+            more = f" and {number - len(called)} more" if number > len(called) else ""
+            found.append(f"sites {', '.join(called)}{more} {why}.")
+            warn_user(found[-1], kind)
+    for reason in far[:MOST_NAMED]:
+        warn_user(reason, OutlierWarning)
+    if len(far) > MOST_NAMED:
+        warn_user(f"{len(far) - MOST_NAMED} more sites have gross outliers: see `reasons`.", OutlierWarning)
+    return [*found, *far]
+
+
+def names_of(shard: Shard, labels: Index, groups: Index) -> list[str]:
+    """Names of some of a shard's sites."""
+    return [shard.names[j] for j in groups]

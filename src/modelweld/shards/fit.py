@@ -1,0 +1,118 @@
+"""What a shard does with its values: fuse them by themselves, and match them again to the atoms of all shards."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.families.base import Family
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack, group_of_values
+from modelweld.matching.board import Board
+from modelweld.matching.plan import Plan
+from modelweld.matching.search import run
+from modelweld.matching.sparse_board import SparseBoard, suits
+from modelweld.priors.beta_bernoulli import Prior
+from modelweld.priors.pieces import Pieces
+from modelweld.shards.shard import ASIDE, TWIN, Shard, is_compiled
+from modelweld.shards.summary import Summary, summarise
+from modelweld.threads import blas_threads
+
+
+class Atoms(NamedTuple):
+    """The atoms of all shards, and what they are scored by: all that a shard must know of the others.
+
+    `counts` (K,) of sites and `sums` (K, k) of rows hold this shard's own values, too: every group is taken out before
+    it is matched. J is the number of sites of all shards.
+    """
+
+    counts: Index
+    sums: Array
+    family: Family
+    prior: Prior
+    pieces: Pieces | None
+    J: int
+
+
+class Learned(NamedTuple):
+    """What a shard has learned by itself: hyperparameters, from so many values of so many atoms."""
+
+    family: Family
+    values: int
+    atoms: int
+
+
+def fuse_shard(
+    shard: Shard, labels: Index, plan: Plan, prior: Prior, seed: int, crowds: Index, twins: Index
+) -> tuple[Index, Learned]:
+    """Fuse this shard's sites by themselves, as `fuse` would: labels of its values, and what was learned.
+
+    Parameters
+    ----------
+    shard, labels : Shard, int array
+        The shard, and which of its values are fitted.
+    plan, prior, seed
+        How hard to look.
+    crowds, twins : int arrays
+        Sites that are not fitted: those of far too many values, and those that repeat another.
+    """
+    site, labels = group_of_values(shard.stack.offsets), labels.copy()
+    for sites, label in ((crowds, ASIDE), (twins, TWIN)):
+        labels[np.isin(site, sites) & (labels >= 0)] = label
+    stack, _ = shard.fitted(labels)
+    if not len(stack.values):
+        return labels, Learned(shard.family.starts(stack)[0], 0, 0)
+    with blas_threads(1):
+        board, _, order = run([stack], [shard.family], prior, plan, np.random.default_rng(seed))
+    labels[np.flatnonzero(labels >= 0)[order]] = board.labels
+    return labels, Learned(board.families[0], len(order), len(board.counts))
+
+
+def propose(
+    shard: Shard, labels: Index, place: Index, atoms: Atoms, seed: tuple[int, ...]
+) -> tuple[Index, Summary | None]:
+    """One sweep over this shard's sites given the atoms of all shards: new labels and sums; None if nothing changes.
+
+    `place` has the centre's number of each of the shard's atoms, `seed` draws the order of the groups.
+    """
+    stack, own = shard.fitted(labels)
+    order = np.random.default_rng(seed).permutation(len(stack.sizes))
+    sweep = _compiled_sweep if atoms.pieces is None and is_compiled(stack, atoms.family) else _sweep
+    with blas_threads(1):
+        numbers, changed = sweep(stack, place[own], atoms, order)
+    return summarise(shard, labels, numbers, atoms.family) if changed else (labels, None)
+
+
+def board_of(stack: Stack, atoms: Atoms, numbers: Index | None = None) -> Board:
+    """A board of these values on which atoms are those of all shards."""
+    sparse = atoms.pieces is None and suits([stack], [atoms.family], atoms.prior)
+    make = SparseBoard if sparse else Board
+    board = make([stack], [atoms.family], atoms.prior, atoms.pieces)
+    board.set_prior(atoms.prior, atoms.J)
+    board.set_atoms(atoms.counts, [atoms.sums], numbers)
+    return board
+
+
+def _sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[Index, int]:
+    """Every group's best assignment on the reference board."""
+    board = board_of(stack, atoms, numbers)
+    changed = sum(board.step(int(j)) for j in order)
+    return board.labels, changed
+
+
+def _compiled_sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[Index, int]:
+    """The same for large shards."""
+    from modelweld.families import Gaussian
+    from modelweld.matching.compiled.layout import tabulate, vacant_atoms
+    from modelweld.matching.compiled.sweep import sweep
+
+    family, (N, D), K = atoms.family, stack.values.shape, len(atoms.counts)
+    assert isinstance(family, Gaussian)
+    board = vacant_atoms(K + N, D, D if family.scalar else 2 * D)
+    board.sums[:K], board.counts[:K] = atoms.sums[:, 2 * D : 3 * D], atoms.counts
+    surcharge, steps = atoms.prior.surcharge(int(stack.sizes.max())), atoms.prior.steps(atoms.J)
+    tables = tabulate(np.array(family.origin), *family.hyperparameters, steps, surcharge, 0, atoms.J)
+    done = np.zeros(5, dtype=np.int64)
+    sweep(stack.values, np.arange(N), stack.offsets, order, numbers, board, K, tables, done)
+    return numbers, int(done[0])

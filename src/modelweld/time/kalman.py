@@ -1,0 +1,129 @@
+"""Atoms that follow Ornstein-Uhlenbeck paths, exactly: pasts are places, futures are information (`beliefs`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.families.drift import Drift
+from modelweld.families.math.blocks import blocks
+from modelweld.families.math.predictive import log_predictive
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Stack
+from modelweld.time.beliefs import Information, Place, earlier, given, later, log_factor
+from modelweld.time.chains import Chains
+from modelweld.time.learning import learn_drift
+from modelweld.time.motion import Motion, State
+
+LINKS_BLOCK = 1_000_000
+"""Numbers of the largest temporary."""
+
+COMPILED_FROM = 1_000_000
+"""Pasts x futures x dimensions from which gains of links are compiled. By the input alone."""
+
+HOPELESS = -1.0
+"""Stands for the gain of a link that is worse than none."""
+
+
+class Kalman(Motion):
+    """The motion of `Drift`.
+
+    Attributes
+    ----------
+    y, variance : arrays (N, D)
+        Values from the mean, and their own variances; infinite where they were not seen.
+    mean, spread, noise : arrays (D,)
+        Hyperparameters.
+    """
+
+    family: Drift
+
+    def __init__(self, stack: Stack, family: Drift) -> None:
+        super().__init__(stack, family)
+        at, D = family.hyperparameters, stack.values.shape[1]
+        self.mean, self.spread, self.noise = (np.zeros(D) + x for x in (at.mean, at.spread, at.noise))
+        self.variance = family.value_variances(stack.values, stack.variance, stack.weight)
+        self.visible = np.isfinite(self.variance)
+        self.y = np.where(self.visible, stack.values - np.asarray(family.origin) - self.mean, 0.0)
+        both = np.where(self.visible, self.variance + self.spread, 1 / (2 * np.pi))
+        self.alone = -0.5 * (np.log(2 * np.pi * both) + self.y**2 / both).sum(1)
+        self.weight = np.where(self.visible, self.noise / self.variance, 0.0)
+
+    def nothing(self, number: int) -> Place:
+        """Anywhere."""
+        D = len(self.spread)
+        return Place(np.zeros((number, D)), np.zeros((number, D)) + self.spread)
+
+    def silence(self, number: int) -> Information:
+        """No precision."""
+        D = len(self.spread)
+        return Information(np.zeros((number, D)), np.zeros((number, D)))
+
+    def later(self, past: State, elapsed: Array) -> Place:
+        """It drifts, and is less certain."""
+        return later(Place(*past), self.correlation(elapsed), self.spread)
+
+    def earlier(self, future: State, elapsed: Array) -> Information:
+        """It says less."""
+        return earlier(Information(*future), self.correlation(elapsed), self.spread)
+
+    def told(self) -> Information:
+        """Precision and shift."""
+        precision = np.where(self.visible, 1 / self.variance, 0.0)
+        return Information(precision, precision * self.y)
+
+    def seeing(self, past: State, values: Index) -> Place:
+        """One step of the filter."""
+        mean, variance = past
+        part = variance / (variance + self.variance[values])
+        return Place(mean + part * (self.y[values] - mean), variance - part * variance)
+
+    def scores(self, values: Index, past: State, future: State) -> Array:
+        """Log predictive densities."""
+        place = given(Place(*past), Information(*future))
+        weight = self.weight[values]
+        own = (self.visible[values].astype(np.float64), weight, weight * self.y[values])
+        return np.asarray(log_predictive(*own, self.noise, place.mean, place.variance) - self.alone[values, None])
+
+    def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
+        """Log density ratios, that futures come from places of pasts and not from anywhere."""
+        place, told, D = Place(*past), Information(*future), len(self.spread)
+        alone = log_factor(Place(np.zeros(D), self.spread), told)
+        if len(ends) * len(starts) * D >= COMPILED_FROM:
+            from modelweld.time import links_compiled
+
+            gains = links_compiled.link_gains(*place, *told, alone, ends, starts, HOPELESS)
+            a, b = own
+            if len(a):
+                linked = log_factor(Place(*(x[a] for x in place)), Information(*(x[b] for x in told)))
+                gains[a, b] = linked - alone[b] - ends[a] - starts[b]
+            return np.asarray(gains)
+        gains = np.empty((len(ends), len(starts)))
+        for part in blocks(len(ends), len(starts) * D, LINKS_BLOCK):
+            some = Place(*(x[part, None, :] for x in place))
+            gains[part] = log_factor(some, Information(*(x[None] for x in told)))
+        return gains - alone - ends[:, None] - starts
+
+    def log_evidence(self, chains: Chains) -> float:
+        """By the filter."""
+        return chains.log_evidence(self.y, self.variance, self.spread, self.family.memory)
+
+    def learned(self, chains: Chains) -> Drift:
+        """The most probable hyperparameters near the present ones."""
+        return learn_drift(self.family, self.stack, chains)
+
+    def place(self, past: State, future: State) -> Place:
+        """In the coordinates of the values."""
+        found = given(Place(*past), Information(*future))
+        return Place(found.mean + self.mean + np.asarray(self.family.origin), found.variance)
+
+    def sent(self, place: Place) -> Place:
+        """With noise, and what standard errors of a typical value add to it."""
+        errors = 0.0 if self.stack.variance is None else self.family.trust * np.median(self.stack.variance, axis=0)
+        return Place(place.mean, place.variance + self.noise + errors)
+
+    def interval(self, place: Place, level: float) -> tuple[Array, Array]:
+        """Of normal variables."""
+        from scipy.special import ndtri
+
+        reach = float(ndtri(0.5 + level / 2)) * np.sqrt(place.variance)
+        return place.mean - reach, place.mean + reach

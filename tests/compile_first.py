@@ -1,0 +1,45 @@
+"""Compile what tests call, once, while style and types are looked at: two processes of tests would both compile it.
+
+`make test` calls it; without it tests pass as well, two minutes later.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+import conftest  # where tests keep compiled code
+import numpy as np
+
+import modelweld
+from modelweld import Counts, Directions, LocalModel, NormalGamma
+from modelweld.families import Gaussian
+
+
+def sites(J: int) -> list[np.ndarray]:
+    """Sites of some of twelve positive values in three features."""
+    rng = np.random.default_rng(0)
+    atoms = rng.uniform(2, 9, (12, 3))
+    return [(atoms + rng.normal(0, 0.3, atoms.shape))[rng.permutation(12)[:7]] for _ in range(J)]
+
+
+def with_errors(values: np.ndarray) -> LocalModel:
+    """What a site sends that states standard errors."""
+    return LocalModel({"v": values}, {"v": ("atom", None)}, variance={"v": np.full(values.shape, 0.01)})
+
+
+def compile_all() -> None:
+    """Call what is compiled: sweeps of one Gaussian array, chains of matchings of it and of other families."""
+    for shape in ("diagonal", "scalar"):
+        modelweld.fuse(sites(8), Gaussian(shape=shape), engine="compiled", search="thorough")
+        modelweld.fuse([with_errors(site) for site in sites(60)], Gaussian(shape=shape))
+    for fusion in (modelweld.fuse(sites(3)), modelweld.fuse([with_errors(site) for site in sites(3)])):
+        fusion.sample(4)
+    unit = [site / np.linalg.norm(site, axis=1, keepdims=True) for site in sites(3)]
+    counts = [np.floor(site) for site in sites(3)]
+    for values, family in ((unit, Directions()), (sites(3), NormalGamma()), (counts, Counts())):
+        modelweld.fuse(values, family).sample(4)
+
+
+if __name__ == "__main__":
+    print(f"compiling into {conftest.CACHES.name}")
+    compile_all()

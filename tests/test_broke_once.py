@@ -1,0 +1,175 @@
+"""What a stranger's file or values once broke, each as it was found; the law behind it is tested where it belongs."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld import Gaussian, InputError, LocalModel
+from modelweld.cli.points import csv_text
+from modelweld.federate import Answers, packed, unpacked
+from modelweld.files import load, read_sites, save
+
+pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarning")
+
+
+def weighted(values, weight):
+    return LocalModel({"v": values}, {"v": ("atom", None)}, weight={"v": weight})
+
+
+@pytest.fixture(scope="module")
+def places():
+    """Twelve atoms in eight dimensions, and twenty sites that hold some of them."""
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 4, (12, 8))
+    sites = [(atoms + rng.normal(0, 0.5, atoms.shape))[rng.random(12) < 0.6] for _ in range(20)]
+    return atoms, sites, rng
+
+
+def test_weights_of_any_size_match_alike(places):
+    _, sites, _ = places
+    assert [modelweld.fuse([weighted(s, w) for s in sites]).K for w in (1.0, 100.0)] == [12, 12]
+
+
+def test_two_sites_that_nearly_coincide_do_not_keep_the_others_apart(places):
+    atoms, sites, rng = places
+    twin = atoms + rng.normal(0, 0.5, atoms.shape)
+    assert modelweld.fuse([*sites[:18], twin, twin + rng.normal(0, 0.02, twin.shape)]).K == 12
+
+
+def test_one_site_that_splits_its_atoms_does_not_split_the_others(places):
+    atoms, sites, rng = places
+    pieces = np.repeat(atoms, 8, axis=0) + rng.normal(0, 0.5, (96, 8))
+    assert modelweld.fuse([*sites[:19], pieces]).K == 12
+
+
+def test_one_boundless_weight_ends_nothing(places):
+    atoms, sites, _ = places
+    assert modelweld.fuse([*(weighted(s, 100.0) for s in sites[:19]), weighted(atoms + 1.0, 1e18)]).K == 12
+
+
+@pytest.mark.parametrize("values", [[[0, 1], [2, 3]], [[0, 0]], [[1, 1], [1, 1]]])
+def test_full_covariances_take_few_and_identical_values(values):
+    """They failed in numpy's linear algebra, and so did a site that was added."""
+    site = np.array(values, dtype=np.float64)
+    fusion = modelweld.fuse([site] * 3, Gaussian(shape="full"))
+    larger = fusion.add(site, site="fourth")
+    assert fusion.K == larger.K == len(np.unique(site, axis=0))
+    assert np.isfinite([fusion.objective, larger.objective]).all()
+
+
+@pytest.mark.parametrize(("power", "fine"), [(-100, True), (-121, False), (-157, False), (-300, False)])
+def test_values_too_small_for_their_squares_are_refused(power, fine):
+    """At 1e-157 they gave twelve atoms for four, without a word."""
+    rng = np.random.default_rng(1)
+    atoms = rng.normal(0, 4, (4, 3))
+    sites = [(atoms + rng.normal(0, 0.1, atoms.shape)) * 10.0**power for _ in range(4)]
+    if fine:
+        assert modelweld.fuse(sites).K == 4
+        return
+    with pytest.raises(InputError, match="too little for their squares"):
+        modelweld.fuse(sites)
+
+
+def endless_and_empty():
+    """The bytes of a file whose one tensor has no entry and a shape beyond all numbers."""
+    manifest = json.loads(
+        header_of(packed(weighted(np.zeros((1, 2)), 1.0).with_(site="north")))["__metadata__"]["modelweld"]
+    )
+    entry = {"dtype": "F64", "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}
+    text = json.dumps({"__metadata__": {"modelweld": json.dumps(manifest)}, "v": entry}).encode()
+    return struct.pack("<Q", len(text)) + text
+
+
+def header_of(data):
+    return json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
+
+
+def test_a_shape_beyond_all_numbers_is_refused(tmp_path):
+    """numpy raised ValueError, in a callback of the round."""
+    path = tmp_path / "x.safetensors"
+    path.write_bytes(endless_and_empty())
+    with pytest.raises(InputError, match=r"x\.safetensors"):
+        load(path)
+    with pytest.raises(InputError, match="north"):
+        unpacked(endless_and_empty(), "north")
+    answers = Answers(expected=["north"])
+    answers.accept("north", endless_and_empty())
+    assert list(answers.refused) == ["north"]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "parquet"])
+def test_names_that_are_no_text_are_refused_in_words(tmp_path, suffix):
+    """Names are read late: of an archive's members a second time, of a table's sites when they are asked for."""
+    path = tmp_path / f"site.{suffix}"
+    if suffix == "npz":
+        np.savez(path, **{"é": np.eye(2)})
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        table = pyarrow.table({"age": [1.0, 2.0], "site": ["é", "é"]})
+        from pyarrow import parquet
+
+        parquet.write_table(table, path, compression="none", use_dictionary=False)
+    assert read_sites(path)
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\x98\x98", 1 if suffix == "npz" else -1))
+    with pytest.raises(InputError, match=r"is damaged|or damaged") as wrong:
+        read_sites(path)
+    assert "fault of modelweld" not in str(wrong.value)
+
+
+@pytest.mark.parametrize("features", [[["a"], "b"], [["a"]], [1, 2], "ab", {}])
+def test_features_that_are_no_names_are_refused_in_words(tmp_path, features):
+    path = tmp_path / "site.json"
+    path.write_text(json.dumps({"values": [[1, 2]], "features": features}))
+    with pytest.raises(InputError, match="features must be 2 names, one per column"):
+        read_sites(path)
+
+
+@pytest.mark.parametrize("noise", [[0.5, 0.5, 0.5], "wide", None, [0.5, float("nan")]])
+def test_a_fusion_whose_family_does_not_fit_its_values_is_refused_when_loaded(tmp_path, noise):
+    """It loaded, and failed at the first question."""
+    sites = [np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)]
+    path = save(modelweld.fuse(sites), tmp_path / "fusion.safetensors")
+    data = path.read_bytes()
+    header = header_of(data)
+    manifest = json.loads(header["__metadata__"]["modelweld"])
+    assert rewritten(manifest, "noise", noise)
+    header["__metadata__"]["modelweld"] = json.dumps(manifest)
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + struct.unpack("<Q", data[:8])[0] :])
+    with pytest.raises(InputError, match=r"fusion\.safetensors"):
+        load(path)
+
+
+def rewritten(tree, name, value):
+    """How often a field of that name was found in a tree of JSON and replaced."""
+    if isinstance(tree, list):
+        return sum(rewritten(branch, name, value) for branch in tree)
+    if not isinstance(tree, dict):
+        return 0
+    found = sum(rewritten(branch, name, value) for branch in tree.values())
+    if name in tree:
+        tree[name] = value
+    return found + (name in tree)
+
+
+@pytest.mark.parametrize("word", ["=cmd|' /C calc'!A0", "@SUM(1+1)", "+1+1", "-1+1", "\t=1"])
+def test_no_class_is_a_formula(word):
+    assert csv_text([["label"], [word]]).splitlines()[1].lstrip('"').startswith("'")
+
+
+def test_a_name_of_a_hundred_thousand_letters_does_not_come_back(tmp_path):
+    path = tmp_path / "site.json"
+    path.write_text(json.dumps({"values": [[1, 2]], "site": "x" * 100_000}))
+    with pytest.raises(InputError) as wrong:
+        read_sites(path)
+    assert len(str(wrong.value)) < 300
+    model = weighted(np.zeros((1, 2)), 1.0)
+    answers = Answers(expected=["north"])
+    answers.refuse("north", "y" * 100_000 + "\n\x1b[2J")
+    answers.accept("south", packed(model.with_(site="south")))
+    text = json.dumps(answers.told())
+    assert len(text) < 3_000
+    assert answers.refused["north"].isprintable()

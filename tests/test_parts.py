@@ -1,0 +1,106 @@
+"""A fit that is asked a few sites at a time says what it says of all at once."""
+
+import numpy as np
+import pytest
+
+from modelweld import LocalModel, fuse
+from modelweld.diagnostics.scatter import deviations_of_others, medians_of_others
+from modelweld.families.directions import Directions
+from modelweld.matching.leave_one_out import leave_out
+from modelweld.matching.parts import Parts
+from modelweld.posterior.assignment_marginals import assignment_marginals, marginals_of
+from modelweld.posterior.conditional import conditional, confidences
+from modelweld.studies import simulate
+
+
+def plain():
+    return fuse([*simulate.sparse(12, 9, 4, 1.5, 5, 1, 1, seed=1).values, np.zeros((0, 4))])
+
+
+def in_pieces():
+    drawn = simulate.over_segmented(0.3, seed=1)
+    errors = [LocalModel({"v": v}, {"v": ("atom", None)}, variance={"v": np.full(v.shape, 0.05)}) for v in drawn.values]
+    return fuse(errors)
+
+
+def directions():
+    values = simulate.sparse(8, 6, 5, 1.0, 5, 1, 1, seed=2).values
+    return fuse([v / np.linalg.norm(v, axis=1, keepdims=True) for v in values], Directions())
+
+
+FITS = {"plain": plain, "in pieces": in_pieces, "directions": directions}
+
+
+def cut(fusion, largest):
+    """The same fusion, asked in smaller parts."""
+    other = fusion.with_()
+    [name] = other.matchings
+    other._parts[name] = Parts(other.stacks(name), *other._settings(name), other.matching.stacked_labels, largest)
+    return other
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.parametrize("largest", [1, 100])
+@pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
+def test_parts_say_what_the_whole_says(fit, largest):
+    whole = FITS[fit]()
+    parts = cut(whole, largest)
+    assert len(parts.parts()) > len(whole.parts()) == 1
+    for a, b in zip(whole.diagnose(), parts.diagnose(), strict=True):
+        assert (a.site, a.parameters, a.unshared, a.warning) == (b.site, b.parameters, b.unshared, b.warning)
+        assert [b.score, b.influence, b.surprise] == pytest.approx([a.score, a.influence, a.surprise])
+        assert b.shift == pytest.approx(a.shift, nan_ok=True)
+        assert b.shift_z == pytest.approx(a.shift_z, nan_ok=True)
+    for a, b in zip(whole.worth_merging().sites, parts.worth_merging().sites, strict=True):
+        assert (a.site, a.shared, b.gain) == (b.site, b.shared, pytest.approx(a.gain))
+    for a, b in zip(whole.confidence(how="conditional"), parts.confidence(how="conditional"), strict=True):
+        assert b == pytest.approx(a)
+
+
+@pytest.mark.parametrize("fit", FITS)
+@pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
+def test_confidences_are_what_the_tables_say(fit):
+    """Those of all sites at once, beside the table of each; and asking moves nothing."""
+    fusion = FITS[fit]()
+    board, labels = fusion.board(), fusion.matching.stacked_labels
+    before = [sums.copy() for sums in board.sums], board.counts.copy()
+    for j, found in enumerate(confidences(board)):
+        table, own = conditional(board, j), labels[board.values_of(j)]
+        once = np.bincount(own, minlength=len(board.counts))[own] == 1
+        column = np.where((board.counts[own] == 1) & once, -1, own)
+        assert found == pytest.approx(table[np.arange(len(own)), column], abs=1e-9)
+    assert np.array_equal(before[1], board.counts)
+    assert all(np.array_equal(a, b) for a, b in zip(before[0], board.sums, strict=True))
+
+
+def test_each_site_is_left_out_by_itself():
+    board = plain().board()
+    together = leave_out(board, 0, len(board.sizes))
+    for j in range(len(board.sizes)):
+        one, same = leave_out(board, j), together.of(j)
+        for name in ("values", "atoms", "where", "holders", "shared"):
+            assert np.array_equal(getattr(one, name), getattr(same, name))
+        for a, b in zip([*one.own, *one.rest], [*same.own, *same.rest], strict=True):
+            assert np.array_equal(a, b)
+
+
+def test_tables_that_have_nothing_in_common_are_judged_at_once():
+    rng = np.random.default_rng(0)
+    tables = [rng.normal(0, 3, (L, 5)) for L in (1, 3, 2, 4)]
+    table, columns = np.repeat(np.arange(4), [1, 3, 2, 4]), rng.integers(6, size=10)
+    apart = np.concatenate([assignment_marginals(one) for one in tables])
+    assert marginals_of(np.concatenate(tables), table, columns) == pytest.approx(apart[np.arange(10), columns])
+
+
+@pytest.mark.parametrize("J", [1, 2, 3, 6, 7, 12])
+def test_medians_of_others_are_medians_of_others(J):
+    rng = np.random.default_rng(J)
+    x = np.where(rng.random((J, 4)) < 0.2, np.nan, rng.integers(-3, 4, (J, 4)).astype(float))
+    middle, deviation = medians_of_others(x), deviations_of_others(x)
+    for j in range(J):
+        for d in range(4):
+            others = np.delete(x[:, d], j)
+            others = others[np.isfinite(others)]
+            median = float(np.median(others)) if len(others) else 0.0
+            assert middle[j, d] == median
+            assert deviation[j, d] == (np.median(np.abs(others - median)) if len(others) else 0.0)

@@ -1,0 +1,102 @@
+"""What docs say was tried against modelweld is what the records hold, figure by figure; no record has a fault."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HOSTILE = ROOT / "experiments/hostile"
+
+
+def record(name):
+    return json.loads((HOSTILE / name).read_text(encoding="utf-8"))
+
+
+def text(name):
+    return re.sub(r"\s+", " ", (ROOT / name).read_text(encoding="utf-8"))
+
+
+def total(name, what):
+    return sum(row[what] for row in record(name)["rows"])
+
+
+def fuzzed():
+    return record("record.json")["readers"]
+
+
+def test_damaged_files():
+    readers = fuzzed()
+    assert len(readers) == 9
+    each = {row["inputs"] for row in readers.values()}
+    used, inputs = (sum(row[what] for row in readers.values()) for what in ("used", "inputs"))
+    assert f"| {min(each):,} of each, {inputs:,} in all |" in text("docs/reliability.md")
+    assert f"{used:,} of those that were read were used, none failed" in text("docs/reliability.md")
+    assert record("record.json")["faults"] == []
+    table = (HOSTILE / "README.md").read_text(encoding="utf-8")
+    for reader, row in readers.items():
+        figures = " | ".join(f"{row[what]:,}" for what in ("inputs", "read", "used", "refused", "netted", "fault"))
+        assert f"| {reader} | {figures} |" in table
+
+
+def test_earlier_records_are_named():
+    docs = text("docs/reliability.md")
+    earlier = record("record_earlier.json")["rows"]
+    assert f"{earlier[0]['inputs']:,} of each at an earlier commit" in docs
+    assert all(row["faults"] == 0 for row in earlier)
+    soaked = record("soak_earlier.json")
+    assert f"Another {soaked['fused']} of larger sets" in docs
+    assert sum(row["differs"] + row["failed"] for row in soaked["rows"]) == 0
+
+
+def test_a_megabyte():
+    rows = record("megabyte.json")["rows"]
+    assert f"| {len(rows)} files | each read or refused within a second of CPU |" in text("docs/reliability.md")
+    assert all(row["cpu"] < 1 and row["said"].startswith(("read", "refused")) for row in rows)
+
+
+def test_kills_and_full_disks():
+    docs = text("docs/reliability.md")
+    times, ended, left = (total("kills.json", what) for what in ("times", "ended first", "left behind"))
+    assert f"| {times:,}, over eight commands; in {ended} the command had ended first |" in docs
+    assert f"the old file {total('kills.json', 'old')} times, else the new one, whole; never half; {left} parts" in docs
+    assert total("kills.json", "broken") == total("kills.json", "left after the next") == 0
+    tried = total("disk.json", "times")
+    assert f"| {tried}, four for each of eight commands | {tried} times the old file and an error in one line" in docs
+    assert total("disk.json", "old") == total("disk.json", "told") == tried
+    assert total("disk.json", "broken") == 0
+
+
+def test_the_same_answer_by_another_way():
+    found, docs = record("soak.json"), text("docs/reliability.md")
+    assert found["faults"] == []
+    ties, better = (sum(law.get(what, 0) for law in found["laws"].values()) for what in ("tie", "better"))
+    last = found["first_seed"] + found["tried"] - 1
+    assert f"{found['tried']:,} are recorded** ([soak.json](../experiments/hostile/soak.json), seeds " in docs
+    assert f"seeds {found['first_seed']} to {last}): {found['refused']} refused, no unexplained difference" in docs
+    assert f"ties {ties}, better {better}" in docs
+
+
+def test_who_was_there():
+    """Every row of docs/privacy.md stands in the records, and every one of theirs there."""
+    wine, cancer = (record(f"{name}/results.json")["tables"][0] for name in ("membership", "membership_cancer"))
+    docs = (ROOT / "docs/privacy.md").read_text(encoding="utf-8")
+    for (name, *one), (same, *other) in zip(wine["rows"], cancer["rows"], strict=True):
+        assert name == same
+        assert f"| {' | '.join([name, *one, *other])} |" in docs
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("SECURITY.md", "Report what you find privately"),
+        ("docs/federate.md", "Who may reach the scheduler may run code"),
+        ("docs/federate.md", "Client, Security"),
+        ("examples/dask_shards.py", "who reaches a scheduler without `Security` may run code"),
+        ("docs/reliability.md", "out of reach of the vulnerability service"),
+    ],
+)
+def test_what_a_stranger_must_know_is_written(name, says):
+    """There was neither a word on how to report, nor on what an open scheduler means."""
+    assert says in text(name)

@@ -1,0 +1,348 @@
+"""Groups in time: the exact joint density by brute force, monotone steps, and the static model as a limit."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from modelweld.families import Drift, Gaussian
+from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
+from modelweld.matching.board import Board
+from modelweld.priors.lives import Lives, lifespans
+from modelweld.priors.spectrum import Spectrum
+from modelweld.studies.simulate_time import moving_groups
+from modelweld.time.chains import Chains
+from modelweld.time.learning import Problem, learn_drift
+from modelweld.time.links import link
+from modelweld.time.paths import smooth
+from modelweld.time.search import arrange_in_time, run
+from modelweld.time.timeline import Timeline
+from modelweld.time.walk import Walk
+
+MOMENTS = np.array([0.0, 0.7, 0.7, 2.0, 5.0])
+"""Irregular, two groups at one time."""
+
+
+def patterns(J: int) -> np.ndarray:
+    """All ways in which J groups can hold an atom."""
+    return np.array([held for held in product([False, True], repeat=J) if any(held)])
+
+
+def log_rate_by_hand(prior: Lives, held: np.ndarray, times: np.ndarray) -> float:
+    """Of one pattern: births and deaths summed one by one."""
+    slots = np.unique(times)
+    T, rate = len(slots), 0.0
+    stays = np.exp(-prior.hazard * np.diff(slots))
+    for born in range(T):
+        start = prior.alive if born == 0 else prior.alive * (1 - stays[born - 1])
+        for dies in range(born, T):  # the last slot in which it lives
+            lives = float(np.prod(stays[born:dies])) * (1.0 if dies == T - 1 else 1 - stays[dies])
+            inside = (times >= slots[born]) & (times <= slots[dies])
+            seen = np.where(held, prior.held, 1 - prior.held)[inside].prod() if not held[~inside].any() else 0.0
+            rate += start * lives * seen
+    return float(np.log(rate))
+
+
+@pytest.mark.parametrize("hazard", [0.0, 0.3, 4.0])
+def test_rates_of_lives_are_sums_over_births_and_deaths(hazard: float) -> None:
+    prior = Lives(3.0, 0.6, hazard).seeing(MOMENTS)
+    every = patterns(len(MOMENTS))
+    expected = [log_rate_by_hand(prior, held, MOMENTS) for held in every]
+    assert np.allclose(prior.log_rates(every), expected)
+    assert np.isclose(prior.ends().seen, np.exp(expected).sum())
+
+
+def test_probability_of_being_alive_is_that_of_all_lives() -> None:
+    prior = Lives(3.0, 0.6, 0.3)
+    held = np.array([[False, True, False, False, False]])
+    spans = lifespans(held, MOMENTS)
+    whole = np.exp(prior.seeing(MOMENTS).log_rates(held))[0]
+    for time, slot in ((0.0, 0), (0.7, 1), (2.0, 2), (5.0, 3)):
+        # those that live then: as if one more group, which always sees, had come at that time
+        certain = 0.0
+        for born, dies in product(range(slot + 1), range(slot, 4)):
+            one = _rate_of_life(prior, held[0], born, dies)
+            certain += one
+        assert np.isclose(prior.seeing(MOMENTS).living(spans, time)[0], certain / whole)
+    later = prior.seeing(MOMENTS).living(spans, 7.0)[0]
+    assert np.isclose(later, np.exp(-0.6) * prior.seeing(MOMENTS).living(spans, 5.0)[0])
+    between = prior.seeing(MOMENTS).living(spans, 3.0)[0]
+    assert prior.seeing(MOMENTS).living(spans, 5.0)[0] < between < prior.seeing(MOMENTS).living(spans, 2.0)[0]
+
+
+def _rate_of_life(prior: Lives, held: np.ndarray, born: int, dies: int) -> float:
+    slots, T = np.unique(MOMENTS), 4
+    stays = np.exp(-prior.hazard * np.diff(slots))
+    start = prior.alive if born == 0 else prior.alive * (1 - stays[born - 1])
+    lives = float(np.prod(stays[born:dies])) * (1.0 if dies == T - 1 else 1 - stays[dies])
+    inside = (slots[born] <= MOMENTS) & (slots[dies] >= MOMENTS)
+    if held[~inside].any():
+        return 0.0
+    return start * lives * float(np.where(held, prior.held, 1 - prior.held)[inside].prod())
+
+
+def test_lives_are_learned_and_never_made_less_probable() -> None:
+    drawn = moving_groups(1, T=60, alive=20.0, held=0.7, life=12.0)
+    K = len(drawn.paths)
+    presence = np.zeros((K, 60), dtype=bool)
+    for j, labels in enumerate(drawn.labels):
+        presence[labels, j] = True
+    presence, sizes = presence[presence.any(1)], presence.sum(0)
+    first = Lives(5.0, 0.5, 0.01).seeing(drawn.times)
+    learned = first.learned_of(presence, sizes)
+    assert learned.log_prob_of(presence, sizes) > first.log_prob_of(presence, sizes)
+    again = learned.learned_of(presence, sizes)
+    assert again.log_prob_of(presence, sizes) >= learned.log_prob_of(presence, sizes)
+    for name, truth in (("alive", 20.0), ("held", 0.7), ("hazard", 1 / 12)):
+        assert 0.8 < getattr(learned, name) / truth < 1.25
+
+
+def values_in_time(seed: int = 0, *, gaps: bool = True) -> tuple[Stack, np.ndarray, np.ndarray]:
+    """Twelve values of three atoms, with standard errors, some not seen, at irregular times."""
+    rng = np.random.default_rng(seed)
+    values, variance, weight = (
+        rng.normal(size=(12, 2)),
+        rng.uniform(0.1, 1.0, (12, 2)),
+        rng.integers(1, 4, (12, 2)) * 1.0,
+    )
+    weight[2, 0] = weight[7] = 0.0
+    times = np.sort(rng.uniform(0, 5, 12)) if gaps else np.zeros(12)
+    return Stack(values, offsets_of([1] * 12), variance, weight), times, rng.permutation(np.arange(12) % 3)
+
+
+FAMILY = Drift(mean=[0.2, -0.1], noise=[0.5, 0.8], spread=[2.0, 1.0], trust=0.7, memory=3.0)
+
+
+@pytest.mark.parametrize("memory", [0.5, 3.0, np.inf])
+def test_filter_has_the_density_of_the_gaussian_process(memory: float) -> None:
+    from dataclasses import replace
+
+    stack, times, labels = values_in_time()
+    family = replace(FAMILY, memory=memory)
+    expected = sum(
+        family.log_density(stack.values[own], times[own], stack.variance[own], stack.weight[own])
+        for own in (labels == k for k in range(3))
+    )
+    y = np.where(stack.weight > 0, stack.values - family.mean, 0.0)
+    variance = family.value_variances(stack.values, stack.variance, stack.weight)
+    chains = Chains(labels, times)
+    assert np.isclose(chains.log_evidence(y, variance, np.asarray(family.spread), memory), expected)
+    given = y, variance, np.asarray(family.spread), memory
+    value, slopes = chains.plain_slopes(*given)
+    assert np.isclose(value, expected)
+    compiled, others = chains.compiled(*given, sloped=True)
+    assert np.isclose(compiled, expected)
+    assert all(np.allclose(one, other) for one, other in zip(slopes, others, strict=True))
+    assert np.isclose(chains.compiled(*given, sloped=False)[0], expected)
+
+
+def test_at_one_time_or_infinite_memory_the_density_is_the_gaussian_familys() -> None:
+    stack, times, labels = values_in_time()
+    static = Gaussian(mean=FAMILY.mean, noise=FAMILY.noise, spread=FAMILY.spread, trust=FAMILY.trust)
+    rows = static.rows(stack.values, stack.variance, stack.weight)
+    expected = float(static.log_evidence(rows[labels == 0].sum(0)))
+    from dataclasses import replace
+
+    own = labels == 0
+    args = stack.values[own], stack.variance[own], stack.weight[own]
+    still = replace(FAMILY, memory=np.inf)
+    assert np.isclose(still.log_density(args[0], times[own], *args[1:]), expected)
+    assert np.isclose(FAMILY.log_density(args[0], np.zeros(own.sum()), *args[1:]), expected)
+
+
+@pytest.mark.parametrize("memory", [1.5, np.inf])
+def test_slopes_are_those_of_the_evidence(memory: float) -> None:
+    from modelweld.families.base import with_fields
+
+    stack, times, labels = values_in_time()
+    family = with_fields(FAMILY, memory=memory, squares=np.array([0.1, 0.1]), near=0.1)
+    problem = Problem(family, stack, Chains(labels, times))
+    value, slopes = problem._with_slopes(family)
+    assert np.isclose(value, problem.log_posterior(family))
+    small = 1e-6
+
+    def slope(**fields: object) -> float:
+        return (problem.log_posterior(with_fields(family, **fields)) - value) / small
+
+    for d in range(2):
+        step = small * np.eye(2)[d]
+        assert np.isclose(slope(mean=np.asarray(family.mean) + step), slopes[0][d], rtol=1e-3, atol=1e-4)
+        assert np.isclose(slope(noise=np.asarray(family.noise) * np.exp(step)), slopes[1][d], rtol=1e-3, atol=1e-4)
+        assert np.isclose(slope(spread=np.asarray(family.spread) * np.exp(step)), slopes[2][d], rtol=1e-3, atol=1e-4)
+    assert np.isclose(slope(trust=family.trust * np.exp(small)), slopes[4], rtol=1e-3, atol=1e-4)
+    if np.isfinite(memory):
+        assert np.isclose(slope(memory=memory * np.exp(small)), slopes[3], rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+def test_learning_never_lowers_the_posterior(shape: str) -> None:
+    stack, times, labels = values_in_time(3)
+    family = Drift(
+        mean=[0.0, 0.0],
+        noise=1.0 if shape == "scalar" else [1.0, 1.0],
+        spread=1.0 if shape == "scalar" else [1.0, 1.0],
+        shape=shape,
+        memory=2.0,
+    )
+    problem = Problem(family, stack, Chains(labels, times))
+    learned = learn_drift(family, stack, Chains(labels, times))
+    assert problem.log_posterior(learned) > problem.log_posterior(family)
+
+
+def matchings(sizes: list[int]) -> list[np.ndarray]:
+    """All matchings of groups of these sizes, as labels."""
+    found: list[list[int]] = [[]]
+    for size in sizes:
+        longer = []
+        for labels in found:
+            K = max(labels, default=-1) + 1
+            for choice in product(range(K + size), repeat=size):
+                new = [c for c in choice if c >= K]
+                if len(set(choice)) == size and new == list(range(K, K + len(new))):
+                    longer.append([*labels, *choice])
+        found = longer
+    return [np.array(labels, dtype=np.int64) for labels in found]
+
+
+def tiny(seed: int) -> Timeline:
+    """Four groups of one to two values, with everything that is to be learned at what it was drawn by."""
+    rng = np.random.default_rng(seed)
+    sizes, times = [2, 1, 2, 2], np.array([0.0, 1.0, 1.0, 2.5])
+    family = Drift(mean=[0.0], noise=[0.2], spread=[1.0], memory=4.0)
+    stack = Stack(rng.normal(size=(sum(sizes), 1)), offsets_of(sizes))
+    return Timeline(stack, times, family, Lives(2.0, 0.6, 0.2))
+
+
+def joint_density(board: Timeline, labels: np.ndarray) -> float:
+    """The model by its definition: rates of patterns by hand, and Gaussian processes."""
+    from scipy.special import gammaln
+
+    times, value = board.times, 0.0
+    for k in np.unique(labels):
+        own = labels == k
+        held = np.isin(np.arange(len(times)), board.group[own])
+        value += log_rate_by_hand(board.prior, held, times)
+        value += board.family.log_density(board.stack.values[own], times[board.group[own]])
+    seen = sum(np.exp(log_rate_by_hand(board.prior, held, times)) for held in patterns(len(times)))
+    return value - seen - float(gammaln(board.sizes + 1.0).sum())
+
+
+def test_objective_is_the_exact_joint_density() -> None:
+    board = tiny(0)
+    constant = None
+    for labels in matchings(board.sizes.tolist())[::7]:
+        board.labels = labels
+        difference = board.objective() - joint_density(board, labels)
+        constant = difference if constant is None else constant  # log priors of what is learned
+        assert np.isclose(difference, constant)
+
+
+def test_probabilities_of_all_matchings_of_all_sizes_add_up_to_one() -> None:
+    prior, times = Lives(0.4, 0.5, 0.5), np.array([0.0, 1.0])
+    prior = prior.seeing(times)
+    total = 0.0
+    learned = prior.log_prob_of(np.zeros((0, 2), dtype=bool), np.zeros(2, dtype=np.int64)) + prior.ends().seen
+    for sizes in product(range(5), repeat=2):
+        for labels in matchings(list(sizes)):
+            group = np.repeat([0, 1], sizes)
+            presence = np.zeros((labels.max(initial=-1) + 1, 2), dtype=bool)
+            presence[labels, group] = True
+            total += np.exp(prior.log_prob_of(presence, np.array(sizes)) - learned)
+    assert np.isclose(total, 1.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sweeps_end_at_a_matching_that_brute_force_hardly_beats(seed: int) -> None:
+    board = tiny(seed)
+    for _ in range(20):
+        if board.sweep(np.arange(0)) == 0:
+            break
+    found, every = board.objective(), []
+    for labels in matchings(board.sizes.tolist()):
+        board.labels = labels
+        every.append(board.objective())
+    assert found >= np.sort(every)[-3]
+    assert found <= max(every) + 1e-9
+
+
+def labels_on_the_way(walk: Walk, done: set[int]) -> np.ndarray:
+    """The whole matching while a sweep is on its way."""
+    board = walk.board
+    ahead = ~np.isin(board.group, list(done))
+    return np.where(ahead, walk.name[np.where(ahead, board.labels, 0)], board.labels)
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_every_step_of_a_sweep_raises_the_objective_by_what_it_says(backwards: bool) -> None:
+    drawn = moving_groups(5, T=10, D=2, alive=5.0, drift=4.0)
+    stack, times, _ = arrange_in_time(stack_arrays(drawn.groups), drawn.times // 2)
+    family = Drift(mean=np.zeros(2), noise=[0.02] * 2, spread=[1.0] * 2, memory=5.0)
+    rng = np.random.default_rng(0)
+    labels = np.concatenate([rng.permutation(8)[:size] for size in stack.sizes])
+    board = Timeline(stack, times, family, Lives(5.0, 0.7, 0.1), np.unique(labels, return_inverse=True)[1])
+    board.backwards = backwards
+    before, done, changes = board.objective(), set(), 0
+    walk = Walk(board)
+    for j in walk.way.groups:
+        for step in (link, None):
+            changes += link(walk, int(j)) if step else walk.match(int(j))
+            if not step:
+                done.add(int(j))
+            kept = board.labels
+            board.labels = np.unique(labels_on_the_way(walk, done), return_inverse=True)[1]
+            after = board.objective()
+            board.labels = kept
+            assert after >= before - 1e-8
+            before = after
+    assert changes > 5
+
+
+def test_static_objective_at_infinite_memory_and_certain_life() -> None:
+    stack, _, labels = values_in_time(2)
+    still = Drift(mean=[0.2, -0.1], noise=[0.5, 0.8], spread=[2.0, 1.0], trust=0.7)
+    static = Gaussian(mean=still.mean, noise=still.noise, spread=still.spread, trust=0.7)
+    prior = Lives(6.0, 0.4, 0.0)
+    timed, board = Timeline(stack, np.arange(12.0), still, prior), Board([stack], [static], prior)
+    for at in (labels, np.arange(12), np.arange(12) // 2):
+        timed.labels = at.copy()
+        assert np.isclose(timed.objective(), board.at(at.copy()).objective())
+
+
+def test_certain_life_is_the_spectrum_whose_atoms_are_held_alike() -> None:
+    counts, sizes = np.array([1, 5, 2]), np.full(6, 2)
+    held, off = 0.4, []
+    for large in (100.0, 500.0):
+        spectrum = Spectrum.expecting(held * large, (1 - held) * large, 6.0 * (1 - (1 - held) ** 6), 6)
+        steps = spectrum.steps(6) - Lives(6.0, held).steps(6)
+        off.append(np.abs(steps).max())
+    assert off[1] < off[0] / 4 < 0.05
+    assert np.isfinite(Lives(6.0, held).log_prob(counts, sizes))
+
+
+def test_smoothed_path_is_that_of_the_gaussian_process() -> None:
+    stack, times, labels = values_in_time(4)
+    stack = Stack(stack.values, stack.offsets, stack.variance)
+    board = Timeline(stack, times, FAMILY, Lives(2.0, 0.5, 0.1), labels)
+    for time in (-1.0, float(times[4]), 2.2, 9.0):
+        place = smooth(board, np.array([1]), np.array([time]))
+        own = labels == 1
+        noise = FAMILY.value_variances(stack.values, stack.variance)[own]
+        for d in range(2):
+            spread, mean = np.asarray(FAMILY.spread)[d], np.asarray(FAMILY.mean)[d]
+            K = spread * np.exp(-np.abs(np.subtract.outer(times[own], times[own])) / 3.0) + np.diag(noise[:, d])
+            k = spread * np.exp(-np.abs(times[own] - time) / 3.0)
+            assert np.isclose(place.mean[0, d], mean + k @ np.linalg.solve(K, stack.values[own, d] - mean))
+            assert np.isclose(place.variance[0, d], spread - k @ np.linalg.solve(K, k))
+
+
+def test_a_run_rises_at_every_step_and_finds_what_was_drawn() -> None:
+    drawn = moving_groups(1, T=15, drift=2.0, alive=6.0)
+    stack, times, order = arrange_in_time(stack_arrays(drawn.groups), drawn.times)
+    board, progress = run(stack, times, Drift(), None, np.random.default_rng(0), 200)
+    assert progress.converged
+    assert (np.diff(progress.history) >= -1e-8).all()
+    assert np.isclose(progress.history[-1], board.objective())
+    truth = np.concatenate(drawn.labels)[order]
+    assert len(np.unique(np.stack([truth, board.labels]), axis=1)[0]) == len(np.unique(truth)) == board.labels.max() + 1

@@ -1,0 +1,145 @@
+"""Figures in tables of the documentation stand in a record, and records say where they come from."""
+
+import json
+
+import numpy as np
+import pytest
+
+from studies import importing
+
+UNRECORDED = 10
+"""Tables typed by hand of which no record is left: there may be fewer, not more."""
+
+SILENT = {
+    "benchmarks/README.md": 4,
+    "docs/poisoning.md": 2,
+    "docs/privacy.md": 1,
+    "docs/start/why.md": 1,
+    "experiments/directions/README.md": 4,
+    "experiments/hostile/README.md": 1,
+    "experiments/time/README.md": 2,
+}
+"""Tables that do not say where they come from, by file: there may be fewer, not more."""
+
+YOUNG = ("benchmarks", "experiments/directions", "experiments/hostile", "experiments/time")
+"""Folders whose records say commit and versions under names of their own, and not all of the rest."""
+
+
+@pytest.fixture
+def study(monkeypatch):
+    yield from importing(monkeypatch, "")
+
+
+@pytest.fixture
+def told(study):
+    module = study("told_tables")
+    return module, [table for path in module.documents() for table in module.tables(path)]
+
+
+def test_tables_say_where_their_figures_come_from(told):
+    _, tables = told
+    silent = [t.file for t in tables if not t.kind]
+    assert {file: silent.count(file) for file in silent if silent.count(file) > SILENT.get(file, 0)} == {}
+    assert len([t for t in tables if t.kind == "unrecorded"]) <= UNRECORDED
+
+
+def test_their_figures_stand_there(told):
+    module, tables = told
+    missing = {t.name: sorted(module.unsupported(t)) for t in tables if t.kind == "from"}
+    assert len(missing) > 10
+    assert {name: found for name, found in missing.items() if found} == {}
+
+
+def test_a_figure_that_no_record_has_is_noticed(told, tmp_path, monkeypatch):
+    module, _ = told
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    (tmp_path / "a.md").write_text("| x | .248 | 12 | 1,034 | -.5 |\n")
+    page = tmp_path / "b.md"
+    page.write_text("<!-- from: a.md -->\n| | p | q | r | s |\n|---|---|---|---|---|\n| x | 0.25 | 13 | 1034 | .5 |\n")
+    (table,) = module.tables(page)
+    assert module.unsupported(table) == {"13"}
+
+
+def test_a_source_holds_for_the_next_table_only(told, tmp_path, monkeypatch):
+    module, _ = told
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    rows = "| | p | q |\n|---|---|---|\n| x | 1 | 2 |\n| y | 3 | 4 |\n"
+    (tmp_path / "b.md").write_text(
+        f"<!-- cited: a book -->\n{rows}\n{rows}\nwords\n\n| | p |\n|---|---|\n| x | a word |\n"
+    )
+    assert [t.kind for t in module.tables(tmp_path / "b.md")] == ["cited", ""]
+
+
+def test_the_page_of_claims_is_what_records_say(study):
+    claims = study("claims")
+    written, made = (
+        [line for line in text.split("## Studies")[0].splitlines() if "(../benchmarks)" not in line]  # of the machine
+        for text in (claims.PAGE.read_text(encoding="utf-8"), claims.page())
+    )
+    assert written == made, "run python experiments/claims.py"
+
+
+def test_records_say_where_they_come_from(study):
+    provenance = study("provenance")
+    for path in provenance.records():
+        name = path.relative_to(provenance.ROOT).as_posix()
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if name.startswith(YOUNG) and "provenance" not in record:
+            assert record["versions"], name
+            assert record.get("commit") or record["versions"]["commit"], name
+        else:
+            assert provenance.lacking(path) == [], name
+
+
+def test_what_a_run_keeps_says_where_it_comes_from(study, tmp_path):
+    provenance = study("provenance")
+    provenance.keep(tmp_path / "x" / "results.json", {"rows": [1, 2]}, {"seeds": [3]})
+    assert provenance.lacking(tmp_path / "x" / "results.json") == []
+    assert provenance.kept(tmp_path / "x" / "results.json") == {"rows": [1, 2]}
+    assert provenance.kept(tmp_path / "none.json") == {}
+
+
+def test_paired_intervals_hold_the_truth_as_often_as_they_say(study):
+    paired = study("paired").paired
+    rng = np.random.default_rng(0)
+    found = [paired(rng.normal(0.3, 1, 8), np.zeros(8)) for _ in range(2000)]
+    assert np.mean([p.low <= 0.3 <= p.high for p in found]) == pytest.approx(0.95, abs=0.015)
+    assert paired([1.0, 1.2, 0.9], [0.0, 0.1, 0.0]).verdict == "ahead"
+    assert paired([0.0, 0.1, 0.0], [1.0, 1.2, 0.9]).verdict == "behind"
+
+
+def test_tables_of_studies_are_those_of_their_records(study):
+    """With what was run at their head, where `write_record` made them."""
+    markdown, found = study("study").markdown, 0
+    for path in study("provenance").records():
+        record = json.loads(path.read_text(encoding="utf-8"))
+        if path.name == "results.json" and "tables" in record:
+            head, rest = markdown(record).split("\n", 1)
+            text = path.with_name("tables.md").read_text(encoding="utf-8")
+            assert text.startswith(head), path
+            assert text.endswith(rest), path
+            found += 1
+    assert found > 5
+
+
+def test_seeds_of_topics_are_those_that_were_stated(monkeypatch):
+    for module in importing(monkeypatch, "planned_topics"):
+        run = module("run")
+        stated = (run.HERE / "plan.md").read_text(encoding="utf-8")
+        assert "3000, 3001, ..., 3009, ten" in stated
+        assert list(run.SEEDS) == list(range(3000, 3010))
+
+
+def test_topics_merged_one_by_one_reach_the_number_that_is_told(monkeypatch):
+    rng = np.random.default_rng(0)
+    sites = [rng.dirichlet(np.full(30, 0.1), 6) for _ in range(5)]
+    for module in importing(monkeypatch, "planned_topics"):
+        rivals = module("rivals")
+        assert rivals.merged(sites, 1.0).max() + 1 == 30
+        assert rivals.merged(sites, -1.0).max() + 1 == 6
+        for K in (8, 15, 22):
+            labels = rivals.merged_to(sites, K)
+            assert abs(labels.max() + 1 - K) <= 1
+            assert set(labels) == set(range(labels.max() + 1))
+            total = rivals.added(np.vstack(sites), labels)
+            np.testing.assert_allclose(total.sum(), 30.0)
