@@ -53,8 +53,29 @@ def page(records: Sequence[tuple[Mapping[str, Any], Path]]) -> str:
 <body><header><h1>The paper's studies, reproduced</h1>
 <p class="muted">Yurochkin et al., <i>Statistical Model Aggregation via Parameter Matching</i>, NeurIPS 2019,
 beside modelweld and rivals on the same data.</p><nav aria-label="studies">{links}</nav></header>
-<main>{body}</main></body></html>
+<main>{overview(records)}{body}</main></body></html>
 """
+
+
+def overview(records: Sequence[tuple[Mapping[str, Any], Path]]) -> str:
+    """What is claimed, where, whether it holds and by how much, before all else; a quick run claims nothing."""
+    rows = [
+        [
+            claim["text"],
+            record["study"],
+            "yes" if claim["holds"] else "no",
+            claim["found"],
+            f"{len(record['results'])} tasks",
+        ]
+        for record, _ in records
+        for claim in record["claims"]
+    ]
+    columns = ["claim", "where", "holds", "by how much", "on how many"]
+    return (
+        table({"title": "What is claimed, and whether it holds", "columns": columns, "rows": rows, "note": ""})
+        if rows
+        else ""
+    )
 
 
 def section(record: Mapping[str, Any], folder: Path) -> str:

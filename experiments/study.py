@@ -17,29 +17,30 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: tasks run side by
 
 import argparse
 import json
-import platform
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from importlib import metadata
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from provenance import KEY, SAID, as_text, commit, provenance
+from provenance import versions as libraries
+from watching import shown
+
 HERE = Path(__file__).parent
 RESULTS, TABLES, EXPECTED = "results.json", "tables.md", "expected.json"
-TASK_FOLDER, FIGURE_FOLDER = "tasks", "figures"
+TASK_FOLDER, FIGURE_FOLDER, COMMITS = "tasks", "figures", "commits"
+
+NEEDS = 3
+"""How a study ends that lacks a library: it has said which."""
 
 Result = dict[str, Any]
 """What a task gives: numbers, texts and lists of them, as JSON holds them."""
 Results = Mapping[str, Result]
 """Results of tasks by name."""
-
-LIBRARIES, NOT_INSTALLED = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn"), "not installed"
-"""Whose versions are recorded."""
 
 
 @dataclass(frozen=True)
@@ -125,12 +126,18 @@ def main(study: Study) -> None:
     parser.add_argument("--out", type=Path, help="folder for the results")
     parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
     parser.add_argument("--accept", action="store_true", help="keep the results as the ones to expect")
+    parser.add_argument("--done", action="store_true", help="tell of the tasks that are done, run no other")
+    parser.add_argument("--retell", action="store_true", help="tables and claims of the record anew; nothing is run")
     options = parser.parse_args()
+    if options.retell:
+        print(retold(study, HERE / study.name))
+        return
     out = options.out or Path("reproduced", *["quick"] * options.quick, study.name)
     check_needs(study)
     if options.fresh:
         shutil.rmtree(out, ignore_errors=True)
-    results = carried_out(study.tasks(options.quick), out / TASK_FOLDER, options.jobs)
+    folder, tasks = out / TASK_FOLDER, study.tasks(options.quick)
+    results = carried_out(finished(tasks, folder) if options.done else tasks, folder, options.jobs)
     record = write(study, results, out, quick=options.quick)
     print((out / TABLES).read_text())
     for line in surprises(record, HERE / study.name / EXPECTED) if not options.quick else ():
@@ -141,21 +148,7 @@ def main(study: Study) -> None:
 
 def versions(package: ModuleType) -> dict[str, str]:
     """Of what was measured, the last commit that changed it among them, and of what it stands on."""
-    home = Path(str(package.__file__)).parent
-
-    def git(*words: str) -> str:
-        run = subprocess.run(["git", *words], cwd=home, capture_output=True, text=True, check=False)
-        return run.stdout.strip()
-
-    changed = " with changes" if git("status", "--porcelain", "--", ".") else ""
-    commit = git("log", "-1", "--format=%H", "--", ".") or "unknown"
-    found = {package.__name__: package.__version__, "commit": commit + changed, "python": platform.python_version()}
-    for library in LIBRARIES:
-        try:
-            found[library] = metadata.version(library)
-        except metadata.PackageNotFoundError:
-            found[library] = NOT_INSTALLED
-    return found
+    return {package.__name__: package.__version__, "commit": commit(), **libraries()}
 
 
 def check_needs(study: Study) -> None:
@@ -164,19 +157,34 @@ def check_needs(study: Study) -> None:
 
     missing = sorted({extra for module, extra in study.needs.items() if find_spec(module) is None})
     if missing:
-        sys.exit(f"error: the study '{study.name}' needs pip install 'modelweld[{','.join(missing)}]'.")
+        needed = f"pip install -e '.[{','.join(missing)}]'"
+        print(f"error: the study '{study.name}' needs, in this clone: {needed}", file=sys.stderr)
+        sys.exit(NEEDS)
 
 
 def carried_out(tasks: Sequence[Task], folder: Path, jobs: int) -> dict[str, Result]:
     """Results of all tasks; those that are in the folder already are not done again."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = {task.name: folder / f"{task.name.replace('/', '-')}.json" for task in tasks}
+    files = {task.name: file_of(task, folder) for task in tasks}
     left = [task for task in tasks if not files[task.name].exists()]
+    if left:
+        with (folder / COMMITS).open("a") as file:
+            file.write(commit() + "\n")
     for name, result in shown(done(left, jobs), len(left)):
         unfinished = files[name].with_suffix(".unfinished")
         unfinished.write_text(json.dumps(result))
         unfinished.replace(files[name])
     return {task.name: json.loads(files[task.name].read_text()) for task in tasks}
+
+
+def finished(tasks: Sequence[Task], folder: Path) -> list[Task]:
+    """Those whose results are in the folder."""
+    return [task for task in tasks if file_of(task, folder).exists()]
+
+
+def file_of(task: Task, folder: Path) -> Path:
+    """Where a task's result is kept."""
+    return folder / f"{task.name.replace('/', '-')}.json"
 
 
 def done(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[str, Result]]:
@@ -196,62 +204,50 @@ def named_result(task: Task) -> tuple[str, Result]:
     return task.name, {**result, "cpu": time.process_time() - begun}
 
 
-def shown(items: Iterator[tuple[str, Result]], total: int) -> Iterator[tuple[str, Result]]:
-    """The same, with progress and time left where someone is watching, a line each where not."""
-    if not sys.stderr.isatty():
-        for k, (name, result) in enumerate(items, 1):
-            print(f"{k}/{total} {name}", file=sys.stderr, flush=True)
-            yield name, result
-        return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        bar = progress.add_task("working", total=total)
-        for name, result in items:
-            progress.update(bar, advance=1, description=name)
-            yield name, result
-
-
 def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str, Any]:
-    """Write results, tables and figures of a study, and give back what was written as JSON."""
+    """Write results, tables and figures of a study, and give back what was written as JSON.
+
+    A quick run has too few repeats for verdicts, so it has no claims.
+    """
     from modelweld import __version__
 
     summary = study.summary(results)
+    origin = provenance({"quick": quick, "tasks": list(results)})
+    if (out / TASK_FOLDER / COMMITS).exists():
+        origin["commit"] = ", ".join(dict.fromkeys((out / TASK_FOLDER / COMMITS).read_text().splitlines()))
     (out / FIGURE_FOLDER).mkdir(exist_ok=True)
     record = {
+        KEY: origin,
         "study": study.name,
         "title": study.title,
         "question": study.question,
         "quick": quick,
         "modelweld": __version__,
-        **asdict(summary),
+        **asdict(replace(summary, claims=()) if quick else summary),
         "figures": [asdict(figure) for figure in study.draw(results, out / FIGURE_FOLDER)],
         "results": dict(results),
     }
-    (out / RESULTS).write_text(json.dumps(record, indent=1) + "\n")
+    (out / RESULTS).write_text(as_text(record))
     (out / TABLES).write_text(markdown(record))
     return record
+
+
+def retold(study: Study, home: Path) -> str:
+    """Tables and claims that today's summary makes of a record; its results and where they come from stay."""
+    record = json.loads((home / RESULTS).read_text())
+    told = provenance({})
+    record[KEY]["told"] = {"commit": told["commit"], "date": told["date"]}
+    record |= asdict(study.summary(record["results"]))
+    (home / RESULTS).write_text(as_text(record))
+    (home / TABLES).write_text(markdown(record))
+    return markdown(record)
 
 
 def write_record(out: Path, record: Mapping[str, Any], seeds: str, remark: str = "") -> str:
     """Write a record and its tables, headed by what was run; the tables."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / RESULTS).write_text(json.dumps(record) + "\n")
+    told = {name: record[name] for name in SAID if name in record}
+    (out / RESULTS).write_text(as_text({KEY: provenance(told), **record}))
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
     head, rest = markdown(record).split("\n", 1)
     text = f"{head}\n\n{seeds}; {versions}; {record['cpu']:.0f} CPU s{remark}\n{rest}"
@@ -261,7 +257,7 @@ def write_record(out: Path, record: Mapping[str, Any], seeds: str, remark: str =
 
 def markdown(record: Mapping[str, Any]) -> str:
     """Tables and claims for people who read text."""
-    parts = [f"# {record['title']}"]
+    parts = [f"# {record['title']}"] + ["Quick version: too few repeats to judge by."] * bool(record.get("quick"))
     for table in record["tables"]:
         lines = [table["columns"], ["---"] * len(table["columns"]), *([cell(c) for c in row] for row in table["rows"])]
         parts += [f"## {table['title']}", "\n".join(f"| {' | '.join(line)} |" for line in lines), table["note"]]

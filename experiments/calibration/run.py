@@ -11,10 +11,15 @@ probability that two values of different sites belong together. What is drawn wi
 
 from __future__ import annotations
 
-import argparse
+import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
+import argparse
+
 import numpy as np
+from provenance import keep
 
 from modelweld import fuse
 from modelweld.inputs.stack import group_of_values, offsets_of
@@ -63,6 +68,7 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="one seed, few draws, nothing written")
     arguments = parser.parse_args()
     seeds, draws = (1, 20) if arguments.smoke else (arguments.seeds, arguments.draws)
+    bins: dict[str, dict[str, list[list[float]]]] = {}
     lines = ["# Calibration", "", f"Seeds {arguments.first_seed} to {arguments.first_seed + seeds - 1}.", ""]
     for name, draw in SETS.items():
         runs = [judged(draw(seed=arguments.first_seed + i), draws) for i in range(seeds)]
@@ -70,8 +76,12 @@ def main() -> None:
         for title in runs[0]:
             stated, correct = (np.concatenate([run[title][part] for run in runs]) for part in (0, 1))
             lines += table(title, stated, correct)
+            found = [[b.low, b.high, b.stated, b.true, b.number] for b in calibration(stated, correct)]
+            bins.setdefault(name, {})[title] = [[float(stated.mean()), float(correct.mean()), len(stated)], *found]
     if not arguments.smoke:
         (arguments.out / "tables.md").write_text("\n".join(lines))
+        told = {"seeds": seeds, "first_seed": arguments.first_seed, "draws": draws}
+        keep(arguments.out / "results.json", bins, told)
     print("\n".join(lines))
 
 

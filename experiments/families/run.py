@@ -7,13 +7,18 @@ python experiments/families/run.py --smoke       # one seed, few atoms, nothing 
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
 import json
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
+from provenance import keep, kept
 from sets import ATOMS, SETTINGS, SITES, Setting, Simulated
 
 from modelweld import fuse
@@ -92,8 +97,8 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="one seed, few atoms, nothing written")
     arguments = parser.parse_args()
     seeds, K, J = (1, 6, 4) if arguments.smoke else (arguments.seeds, ATOMS, SITES)
-    kept = HERE / "expected.json"
-    expected = json.loads(kept.read_text()) if kept.exists() else {}
+    asked = HERE / "expected.json"
+    expected = json.loads(asked.read_text()) if asked.exists() else {}
     results = {}
     for name, setting in SETTINGS.items():
         if not name.startswith(arguments.only):
@@ -109,12 +114,12 @@ def main() -> None:
     for line in changes(results, expected):
         print("changed:", line)
     written = arguments.out / "results.json"
-    before = json.loads(written.read_text()) if written.exists() and arguments.only else {}
+    before = kept(written) if arguments.only else {}
     together = {name: (before | results)[name] for name in SETTINGS if name in before | results}
-    written.write_text(json.dumps(together, indent=1) + "\n")
+    keep(written, together, {"seeds": arguments.seeds, "first_seed": arguments.first_seed})
     (arguments.out / "tables.md").write_text(rendered(together) + "\n")
     if arguments.accept:
-        kept.write_text(json.dumps(together, indent=1) + "\n")
+        asked.write_text(json.dumps(together, indent=1) + "\n")
 
 
 if __name__ == "__main__":

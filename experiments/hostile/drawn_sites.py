@@ -53,7 +53,7 @@ def draw(seed: int) -> Drawn:
     """Sites of this seed."""
     rng = np.random.default_rng([2_026, seed])
     name = str(rng.choice([*PLAIN, *BESIDE, *BESIDE, *KINDS]))
-    J, K, D = int(rng.integers(2, 9)), int(rng.integers(1, 9)), int(rng.integers(1, 6))
+    J, K, D = int(rng.integers(2, 7)), int(rng.integers(1, 6)), int(rng.integers(1, 5))
     if name in ("full", "normal-wishart", "counts", "directions", "topics", "proportions", "scatter"):
         D = max(D, 2)
     spread = 10.0 ** rng.uniform(0, 1.5)

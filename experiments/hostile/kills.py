@@ -62,9 +62,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="draws when kills come")
     parser.add_argument("--disk", action="store_true", help="fill the disk instead of killing")
     parser.add_argument("--smoke", action="store_true", help="one of each command")
-    parser.add_argument("--out", type=Path, help="a JSON file for the record")
+    parser.add_argument("--out", type=lambda name: Path(name).resolve(), help="a JSON file for the record")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
+    about = versions(modelweld)  # before the run: a checkout can change meanwhile
     number = len(COMMANDS) if given.smoke else given.number
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -77,7 +78,7 @@ def main() -> None:
         f"{sum(int(row['times']) for row in rows):,} {'full disks' if given.disk else 'kills'}, {broken} broken files"
     )
     if given.out:
-        record = {"versions": versions(modelweld), "seed": given.seed, "rows": rows, "broken": broken}
+        record = {"versions": about, "seed": given.seed, "rows": rows, "broken": broken}
         given.out.write_text(json.dumps(record, indent=1) + "\n")
     sys.exit(bool(broken))
 

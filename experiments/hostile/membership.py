@@ -3,6 +3,8 @@
     python experiments/hostile/membership.py               # three tables, 64 sites each; minutes of one core
     python experiments/hostile/membership.py --smoke       # one table, 8 sites; seconds
 
+Each release is kept in --out as soon as it is attacked, and a run goes on where another of the same library stopped.
+
 The attacker has everything but the answer: all rows, how sites train, and that a site holds a random half of the rows.
 It trains a model on many such halves itself. How well parameters fit a row is one number; over the models with and
 without that row it has two Gaussians, whose ratio at the released parameters is the score (Carlini et al. 2022, with
@@ -24,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 import argparse
 import csv
 import math
-import time
 import warnings
 from collections.abc import Callable
 from importlib.resources import files
@@ -40,7 +41,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.mixture import GaussianMixture
 from sklearn.neural_network import MLPClassifier
-from study import Table, asdict, versions, write_record
+from study import TASK_FOLDER, Result, Table, Task, asdict, carried_out, versions, write_record
 
 import modelweld
 from modelweld import InputError
@@ -153,15 +154,16 @@ def scores(fits: Array, held: NDArray[np.bool_]) -> Array:
     return np.nan_to_num(found)
 
 
-def attacked(X: Array, release: Release, sites: int, seed: int) -> dict[str, Any]:
+def attacked(table: str, release: str, sites: int, seed: int) -> Result:
     """AUC of every site, and the share of members that are told at one false alarm in a hundred, all sites together."""
     rng = np.random.default_rng(seed)
+    X = tables()[table]
     X = X[rng.permutation(len(X))]
     private_rows = np.arange(len(X)) >= int(PUBLIC * len(X))
     held = (rng.random((sites, len(X))) < 0.5) & private_rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fits = np.stack([release(X[one], X, int(rng.integers(2**31))) for one in held])
+        fits = np.stack([RELEASES[release](X[one], X, int(rng.integers(2**31))) for one in held])
         found = scores(fits, held)[:, private_rows]
     member = held[:, private_rows]
     alarms, told, _ = roc_curve(member.ravel(), found.ravel())
@@ -185,17 +187,17 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=list(tables()), help="only these")
     parser.add_argument("--seed", type=int, default=1000)
     parser.add_argument("--out", type=Path, default=Path("reproduced/membership"), help="folder for the record")
-    options, about, begun = parser.parse_args(), versions(modelweld), time.process_time()
+    options, about = parser.parse_args(), versions(modelweld)
     dp = find_spec("opendp") is not None
-    releases = {name: release for name, release in RELEASES.items() if dp or not name.startswith("private")}
+    releases = [name for name in RELEASES if dp or not name.startswith("private")]
     wanted = ["wine"] if options.smoke else options.tables
-    chosen = {name: X for name, X in tables().items() if name in wanted}
+    chosen = [name for name in tables() if name in wanted]
     sites = SMOKE_SITES if options.smoke else options.sites
-    cells = {
-        f"{table} / {name}": attacked(X, release, sites, options.seed)
-        for table, X in chosen.items()
-        for name, release in releases.items()
-    }
+    tasks = [
+        Task(f"{table} / {name}", attacked, (table, name, sites, options.seed)) for table in chosen for name in releases
+    ]
+    folder = options.out / TASK_FOLDER / f"{about['commit']}, {sites} sites, seed {options.seed}"
+    cells = carried_out(tasks, folder, jobs=1)
     rows = []
     for name in releases:
         found = [cells[f"{table} / {name}"] for table in chosen]
@@ -207,7 +209,7 @@ def main() -> None:
     heads = [f"{table}, {cells[f'{table} / {next(iter(releases))}']['rows']} rows" for table in chosen]
     table = Table("Who was there? AUC; members told at 1 % false alarms", ["released", *heads], rows, note)
     record = {"title": "Membership inference", "versions": about, "seeds": [options.seed], "tables": [asdict(table)]}
-    record |= {"cpu": time.process_time() - begun, "claims": [], "cells": cells}
+    record |= {"cpu": sum(cell["cpu"] for cell in cells.values()), "claims": [], "cells": cells}
     remark = "" if dp else "; private releases were left out: opendp is not installed"
     print(write_record(options.out, record, f"Seed {options.seed}", remark))
 

@@ -8,12 +8,14 @@ import json
 import random
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import modelweld
-from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, Rates, Spectrum
+from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, NormalWishart, Proportions, Rates, Spectrum
 from modelweld.files import save
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
@@ -84,13 +86,18 @@ def seeds() -> dict[str, list[bytes]]:
     ]
     words = [topics(rng.integers(1, 50, (3, 4)).astype(float), list("abcd"), site=f"t{j}") for j in range(3)]
     positive = [np.abs(s) + 1 for s in sites]
+    dated = [model.with_(time=f"202{j}-03-31") for j, model in enumerate(named)]
     fusions = [
         modelweld.fuse(sites),
-        modelweld.fuse(named),
-        modelweld.fuse(weighted),
-        modelweld.fuse(chains),
-        modelweld.fuse(nets),
-        modelweld.fuse(words),
+        modelweld.fuse(named[:2]),
+        modelweld.fuse(weighted[:2]),
+        modelweld.fuse(chains[:2]),
+        modelweld.fuse(nets[:2]),
+        modelweld.fuse(words[:2]),
+        modelweld.fuse(dated[:2]),
+        modelweld.fuse([*sites, sites[0] * 1e6, sites[1]]),  # one set aside, one twice
+        modelweld.fuse([1 / (1 + np.exp(-s)) for s in sites[:3]], Proportions()),
+        modelweld.fuse(sites[:3], NormalWishart()),
         modelweld.fuse(sites, Gaussian(shape="full"), Spectrum()),
         modelweld.fuse(sites, NormalGamma()),
         modelweld.fuse(positive, Rates()),
@@ -100,7 +107,7 @@ def seeds() -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = {"site": [_saved(m) for m in (weighted[0], named[0], chains[0], nets[0], words[0])]}
     found["message"] = found["site"]
     found["fusion"] = [_saved(f) for f in fusions]
-    found["slim"] = [_saved(f.slim()) for f in (fusions[0], fusions[7], fusions[10])]
+    found["slim"] = [_saved(f.slim()) for f in (fusions[0], fusions[-4], fusions[-1])]
     table = b"age,bmi,count,site\n1.5,2.5,30,a\n4,,12,b\n5.5,6,9,a\n"
     found["csv"] = [table, b"x;y\n1;2\n3;4\n"]
     found["json"] = [
@@ -171,9 +178,8 @@ def regrown(data: bytes, draw: random.Random) -> bytes:
 
 def rewritten(data: bytes, draw: random.Random) -> bytes:
     """A safetensors file whose header, manifest or numbers were changed, with sizes and hashes made right again."""
-    length = int.from_bytes(data[:8], "little")
-    header, tensors = json.loads(data[8 : 8 + length]), bytearray(data[8 + length :])
-    manifest = json.loads(header["__metadata__"]["modelweld"])
+    header, manifest, tensors = taken_apart(data)
+    header, tensors = dict(header), bytearray(tensors)
     match draw.randrange(4):
         case 0:
             manifest = _grow(manifest, draw)
@@ -191,11 +197,20 @@ def rewritten(data: bytes, draw: random.Random) -> bytes:
                     whole = draw.randrange(-3, 9)
                     tensors[at : at + 8] = (np.float64(odd) if draw.random() < 0.5 else np.int64(whole)).tobytes()
             if isinstance(manifest, dict) and name in manifest.get("sha256", {}):
-                manifest["sha256"][name] = hashlib.sha256(tensors[begin:end]).hexdigest()
+                right = hashlib.sha256(tensors[begin:end]).hexdigest()
+                manifest = {**manifest, "sha256": {**manifest["sha256"], name: right}}
     header["__metadata__"] = {"modelweld": json.dumps(manifest)}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + bytes(tensors)
+
+
+@lru_cache(maxsize=256)
+def taken_apart(data: bytes) -> tuple[dict[str, Any], Any, bytes]:
+    """Header, manifest and tensors of a safetensors file; not to be changed, for most are asked for again."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    return header, json.loads(header["__metadata__"]["modelweld"]), data[8 + length :]
 
 
 def _grow(tree: object, draw: random.Random) -> object:

@@ -4,7 +4,8 @@
     python experiments/hostile/poison.py --attacks sybils --sites 20 --seeds 3000 3001 --out /tmp/x
     python experiments/hostile/poison.py --smoke                         # three attacks, one seed; seconds
 
-Writes results.json (every draw) and tables.md into --out. See README.md for what is drawn and compared.
+Writes results.json (every draw) and tables.md into --out; each cell is kept there as soon as it is done, and a run goes
+on where another of the same library, seeds and folder stopped. See README.md for what is drawn and compared.
 """
 
 from __future__ import annotations
@@ -19,12 +20,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
 import argparse
-import json
 
 from attacks import ATTACKS, drawn
 from breakdown import claims, tables
 from defences import BARE, measured
-from study import RESULTS, Result, Task, asdict, done, shown, versions, write_record
+from study import RESULTS, TASK_FOLDER, Result, Task, asdict, carried_out, versions, write_record
 
 import modelweld
 
@@ -75,9 +75,13 @@ def main() -> None:
     chosen = [name for name in ATTACKS if any(name.startswith(wanted) for wanted in options.attacks)]
     # without bad sites plain values are the same whatever the attack, and sites with claims are not: all are run
     cells = [(name, J, share) for J in options.sites for name in chosen for share in options.shares]
-    tasks = [Task(json.dumps(cell), draw_and_measure, (*cell, options.seeds)) for cell in cells]
-    results = dict(shown(done(tasks, options.jobs), len(tasks)))
-    found = {cell: results[json.dumps(cell)]["seeds"] for cell in cells}
+    seeds = " ".join(map(str, options.seeds))
+    tasks = {
+        cell: Task("{}, {} sites, {:g} bad, seeds {}".format(*cell, seeds), draw_and_measure, (*cell, options.seeds))
+        for cell in cells
+    }
+    results = carried_out(list(tasks.values()), options.out / TASK_FOLDER / about["commit"], options.jobs)
+    found = {cell: results[task.name]["seeds"] for cell, task in tasks.items()}
     record = {
         "title": f"Breakdown under bad sites{' (smoke run)' if options.smoke else ''}",
         "versions": about,
@@ -87,7 +91,7 @@ def main() -> None:
         "claims": [asdict(claim) for claim in claims(found)],
         "cells": {f"{name} / {J} sites / {share:g}": short(rows) for (name, J, share), rows in found.items()},
     }
-    print(write_record(options.out, record, f"Seeds {' '.join(map(str, options.seeds))}"))
+    print(write_record(options.out, record, f"Seeds {seeds}"))
     print(f"written: {options.out / RESULTS}")
 
 

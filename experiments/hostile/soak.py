@@ -1,11 +1,12 @@
 """Random fusions, each asked in several ways that must agree: every difference is a fault, printed with its seed.
 
-python experiments/hostile/soak.py                     # 10,000 fusions, some hours on one processor
+python experiments/hostile/soak.py --out soak.json     # 10,000 fusions, about an hour on one processor
 python experiments/hostile/soak.py --number 1 --seed 70
 python experiments/hostile/soak.py --smoke             # two dozen, half a minute
 
 What must agree is in `LAWS`: the compiled and the plain engine, another order of sites and rows, other units, another
-origin, the file that is written and read again, and a site that comes and goes.
+origin, the file that is written and read again, a site that comes and goes, and one that leaves. A run with `--out`
+that was stopped goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
-import json
 import sys
 import time
 import traceback
@@ -25,12 +25,16 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from drawn_sites import Drawn, draw
+from drawn_sites import draw
+from kept import Record, begun, keep
 from laws import LAWS
-from study import versions
 
-import modelweld
 from modelweld import InputError
+
+OUTCOMES, FAULTS = ("held", "better", "tie", "differs", "failed"), ("differs", "failed")
+
+OFTEN = 50
+"""Fusions after which the record is written."""
 
 
 def main() -> None:
@@ -40,66 +44,58 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float("inf"), help="CPU after which it ends")
     parser.add_argument("--seed", type=int, default=0, help="the first fusion's")
     parser.add_argument("--smoke", action="store_true", help="two dozen fusions")
-    parser.add_argument("--out", type=Path, help="a JSON file for the record")
+    parser.add_argument("--out", type=Path, help="a JSON file for the record, taken up if it is there")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    found: Counter[str] = Counter()
-    until = time.process_time() + given.seconds
-    seeds = range(given.seed, given.seed + (24 if given.smoke else given.number))
-    for seed in seeds:
-        found += soaked(seed)
-        if time.process_time() > until:
-            break
-    rows = [
-        {"law": law, **{what: found[f"{law}: {what}"] for what in ("held", "better", "differs", "failed")}}
-        for law in ("fuse", *LAWS)
-    ]
-    faults = sum(row["differs"] + row["failed"] for row in rows)
-    record = {
-        "versions": versions(modelweld),
-        "seeds": [seeds[0], seed],
-        "cpu": time.process_time(),
-        "fused": found["fuse: held"],
-        "refused": found["fuse: refused"],
-        "rows": rows,
-        "fused by family": {name[4:]: n for name, n in sorted(found.items()) if name.startswith("of: ")},
-        "faults": faults,
-    }
-    for row in rows:
-        print(", ".join(f"{name} {value}" for name, value in row.items()))
-    print(f"{record['fused']:,} fusions, {record['refused']} refused, {faults} faults")
-    if given.out:
-        given.out.write_text(json.dumps(record, indent=1) + "\n")
-    sys.exit(bool(faults))
+    record = soak(given.seed, 24 if given.smoke else given.number, given.seconds, given.out)
+    for law, row in record["laws"].items():
+        print(f"{law}: " + ", ".join(f"{what} {row[what]}" for what in OUTCOMES))
+    print(f"{record['fused']:,} fusions, {record['refused']} refused, {len(record['faults'])} faults")
+    sys.exit(bool(record["faults"]))
 
 
-def soaked(seed: int) -> Counter[str]:
-    """One random fusion, and what the laws say of it."""
-    found: Counter[str] = Counter()
+def soak(first: int, number: int, seconds: float, out: Path | None) -> Record:
+    """The record after so many fusions, or so many seconds."""
+    nothing = {law: dict.fromkeys(OUTCOMES, 0) for law in ("fuse", *LAWS)}
+    record: Record = {"tried": 0, "cpu": 0.0, "fused": 0, "refused": 0, "laws": nothing, "families": {}, "faults": []}
+    record |= begun(out, first_seed=first)
+    spent, start = record["cpu"], time.process_time()
+    families = Counter(record["families"])
+    while record["tried"] < number and time.process_time() - start < seconds:
+        seed = first + record["tried"]
+        family, outcomes = soaked(seed)
+        for law, outcome in outcomes.items():
+            what = outcome.split()[0]
+            record["laws"][law][what] += 1
+            if what in FAULTS:
+                record["faults"].append({"seed": seed, "family": family, "law": law, "found": outcome})
+                print(f"seed {seed}, {family}, {law}: {outcome}", file=sys.stderr, flush=True)
+        record["tried"] += 1
+        record["fused" if outcomes else "refused"] += 1
+        families[family] += bool(outcomes)
+        record["families"], record["cpu"] = dict(sorted(families.items())), spent + time.process_time() - start
+        if record["tried"] % OFTEN == 0:
+            keep(out, record)
+    keep(out, record)
+    return record
+
+
+def soaked(seed: int) -> tuple[str, dict[str, str]]:
+    """The family of one random fusion, and what the laws say of it; nothing if it is refused."""
     sites = draw(seed)
     try:
         fusion = sites.fuse()
     except InputError:
-        return Counter(["fuse: refused"])
+        return sites.name, {}
     except Exception:
-        _tell(seed, sites, "fuse", traceback.format_exc(limit=-3))
-        return Counter(["fuse: failed"])
-    found["fuse: held"] += 1
-    found[f"of: {sites.name}"] += 1
+        return sites.name, {"fuse": f"failed {traceback.format_exc(limit=-3)}"}
+    found = {"fuse": "held"}
     for law, holds in LAWS.items():
         try:
-            outcome = holds(sites, fusion)
+            found[law] = holds(sites, fusion)
         except Exception:
-            outcome = f"failed {traceback.format_exc(limit=-3)}"
-        if outcome:
-            found[f"{law}: {outcome.split()[0]}"] += 1
-        if outcome.startswith(("differs", "failed")):
-            _tell(seed, sites, law, outcome)
-    return found
-
-
-def _tell(seed: int, sites: Drawn, law: str, what: str) -> None:
-    print(f"seed {seed}, {sites}, {law}: {what}", file=sys.stderr, flush=True)
+            found[law] = f"failed {traceback.format_exc(limit=-3)}"
+    return sites.name, {law: outcome for law, outcome in found.items() if outcome}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,11 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
 import json
 import pickle
@@ -18,9 +23,9 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
+from provenance import keep, kept
 from rivals import Mixture, barycentre, em, kmeans, refitted, transport
 from sets import SETS, Sites, digits, heart
 
@@ -317,9 +322,9 @@ def main() -> None:
         print("\n".join(lines({name: [measured(s, 0)] for name, s in small.items()}, {"3 sites": [identities(0, 3)]})))
         return
     path = HERE / "results.json"
-    kept = json.loads(path.read_text()) if path.exists() and arguments.only else {"real": {}, "simulated": {}}
-    real = {name: kept["real"].get(name, []) if arguments.only not in (None, name) else [] for name in SETS}
-    simulated = kept["simulated"] if arguments.only not in (None, "simulated") else {f"{SIMULATED} sites": []}
+    before = kept(path) if arguments.only else {"real": {}, "simulated": {}}
+    real = {name: before["real"].get(name, []) if arguments.only not in (None, name) else [] for name in SETS}
+    simulated = before["simulated"] if arguments.only not in (None, "simulated") else {f"{SIMULATED} sites": []}
     for seed in arguments.seeds:
         for name in SETS:
             if arguments.only in (None, name):
@@ -328,7 +333,7 @@ def main() -> None:
         if arguments.only in (None, "simulated"):
             simulated[f"{SIMULATED} sites"].append(identities(seed, SIMULATED))
         found = {name: runs for name, runs in real.items() if runs}
-        path.write_text(json.dumps({"real": found, "simulated": simulated}, separators=(",", ":")) + "\n")
+        keep(path, {"real": found, "simulated": simulated}, {"seeds": arguments.seeds})
         (HERE / "tables.md").write_text("\n".join(lines(found, simulated)) + "\n")
     expected, now = HERE / "expected.json", summary(found)
     if arguments.accept or not expected.exists():

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from data import Index, Person, pooled, two_people
 from matchings import disjoint, paths_of, relabelled, scores
+from paired import paired
 from sensors import SITES, STATES, fitted_chain, watches
 from sessions import pairs, strangers
 
@@ -158,16 +159,17 @@ def summary(results: Results) -> Summary:
         for method in found[0]:
             ari = np.array([r[method]["ari"] for r in found])
             gain = ari - without
-            error = gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else 0.0
             cells = [f"{np.mean([r[method][what] for r in found]):.3f}" for what in ("hamming", "ari")]
             K = f"{np.mean([r[method]['K'] for r in found]):.1f}"
             below = f"{int((gain < 0).sum())} of {len(gain)}"
-            rows.append([title, method, *cells, K, f"{gain.mean():+.3f} ± {error:.3f}", below])
+            rows.append([title, method, *cells, K, str(paired(ari, without)), below])
             if method.startswith("fuse") and (method.endswith("X))") or "hmmlearn" not in title):
                 text = f"{title}: {method} at most {MARGIN} below no matching"
-                claims.append(Claim(text, f"{gain.mean():+.3f}", bool(gain.mean() >= -MARGIN)))
+                claims.append(Claim(text, str(paired(ari, without)), bool(gain.mean() >= -MARGIN)))
     columns = ["", "states", "Hamming", "ARI", "states seen", "ARI less that of no matching", "draws below it"]
-    return Summary([Table("Segmentations", columns, rows, "Means over draws; ± is a standard error.")], claims)
+    return Summary(
+        [Table("Segmentations", columns, rows, "Means over draws; differences with 95 % intervals.")], claims
+    )
 
 
 STUDY = Study(

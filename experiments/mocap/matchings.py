@@ -23,6 +23,11 @@ def sites(models: Sequence[Any], known: str, effective: str = "visits") -> list[
     return [read(m, known=known, effective=effective, site=f"site {j}") for j, m in enumerate(models)]
 
 
+def default(models: Sequence[Any]) -> Fusion:
+    """What a user calls."""
+    return fuse(list(models))
+
+
 def authors(models: Sequence[Any]) -> Fusion:
     """The paper's method to the letter of its authors' program, on means."""
     return fuse(sites(models, "equally"), preset="authors")
@@ -34,7 +39,7 @@ def means(models: Sequence[Any]) -> Fusion:
 
 
 def errors(models: Sequence[Any]) -> Fusion:
-    """Means with standard errors; a person's states may be pieces of one: the default."""
+    """Means with standard errors by visits; a person's states may be pieces of one. Not what `fuse(models)` does."""
     return fuse(sites(models, "variance"))
 
 
@@ -56,6 +61,7 @@ def kmeans(models: Sequence[Any]) -> Fusion:
 Method = Callable[[Sequence[Any]], Fusion]
 
 FUSIONS: dict[str, Method] = {
+    "fuse(models)": default,
     "SPAHM, authors' form": authors,
     "means": means,
     "means + errors + copies": errors,

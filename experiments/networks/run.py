@@ -1,13 +1,19 @@
 """Networks of sites that saw different classes, fused from their weights: see README.md."""
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
 import json
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from others import averaged, matched_weights, posterior_means, probabilities, units_of
+from paired import paired
+from provenance import keep, kept
 from sites import Setting, drawn, trained
 
 from modelweld import fuse, read
@@ -120,14 +126,26 @@ def table(results):
         for method, row in entry["methods"].items():
             low, high = row["range"]
             lines.append(f"| {method} | {row['accuracy']:.3f} | {low:.3f} to {high:.3f} | {row['units']:.0f} |")
-        wins = [np.mean([run[how][0] > run["best local"][0] for run in entry["runs"]]) for how in JUDGED]
-        words = ", ".join(f"{how} in {win:.0%}" for how, win in zip(JUDGED, wins, strict=True))
-        lines += ["", f"Better than the best local network: {words} of runs.", ""]
+        runs = entry["runs"]
+        wins = [sum(run[how][0] > run["best local"][0] for run in runs) for how in JUDGED]
+        words = ", ".join(f"{how} in {win} of {len(runs)}" for how, win in zip(JUDGED, wins, strict=True))
+        lines += ["", f"Better than the best local network: {words} runs. Differences, 95 % intervals over seeds:", ""]
+        for ours, theirs in COMPARED:
+            difference = paired([run[ours][0] for run in runs], [run[theirs][0] for run in runs])
+            lines.append(f"- {ours} less {theirs}: {difference}")
+        lines.append("")
     return "\n".join(lines)
 
 
 JUDGED = ("ours, mean", "ours, refit", "ours, polish", "ours, refit, inputs sent", "ours, polish, inputs sent")
 """Compared with the best local network in every run."""
+
+COMPARED = (
+    ("ours, refit", "best local"),
+    ("ours, refit", "class-weighted logit ensemble"),
+    ("ours, mean", "PFNM (1, 1, 1)"),
+)
+"""Paired, seed by seed."""
 
 
 def main():
@@ -139,10 +157,14 @@ def main():
     parser.add_argument("--smoke", action="store_true", help="two tiny settings, one seed")
     parser.add_argument("--out", type=Path, default=HERE)
     parser.add_argument("--accept", action="store_true", help="rewrite expected.json")
+    parser.add_argument("--retell", action="store_true", help="make tables.md anew from results.json, nothing else")
     options = parser.parse_args()
+    if options.retell:
+        (options.out / "tables.md").write_text(table(kept(options.out / "results.json")))
+        return
     settings = SMOKE if options.smoke else DIGITS + (MNIST if options.mnist else [])
-    kept = options.out / "results.json"
-    results = json.loads(kept.read_text()) if kept.exists() and not options.smoke else {}
+    path = options.out / "results.json"
+    results = {} if options.smoke else kept(path)
     for setting in settings:
         if not setting.name.startswith(options.only):
             continue
@@ -153,7 +175,7 @@ def main():
         short = {method: row["accuracy"] for method, row in results[setting.name]["methods"].items()}
         print(f"{setting.name}: {short} ({time.process_time() - began:.0f} s)", flush=True)
         options.out.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(results) + "\n")
+        keep(path, results, {"seeds": {name: entry["seeds"] for name, entry in results.items()}})
         (options.out / "tables.md").write_text(table(results))
     if not options.smoke:
         compare(results, options.accept)

@@ -13,14 +13,19 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
 import json
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from provenance import keep, kept
 from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 
@@ -199,14 +204,14 @@ def main() -> None:
         parser.error("give --data newsgroups20.npz (see README.md), or --smoke")
     corpus = made_up() if options.smoke else load(options.data)
     options.out.mkdir(parents=True, exist_ok=True)
-    kept = options.out / "results.json"
-    results = json.loads(kept.read_text()) if kept.exists() and not options.smoke else {}
+    path = options.out / "results.json"
+    results = {} if options.smoke else kept(path)
     for seed in [0] if options.smoke else options.seeds:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             results[str(seed)] = run(corpus, seed)
         print(f"seed {seed}\n{table({str(seed): results[str(seed)]})[0]}", flush=True)
-        kept.write_text(json.dumps(dict(sorted(results.items())), indent=1) + "\n")
+        keep(path, dict(sorted(results.items())), {"seeds": sorted(map(int, results))})
     text, means = table(results)
     print(text)
     (options.out / "tables.md").write_text(text)

@@ -29,7 +29,8 @@ import hostile
 import real
 from draws import Group
 from methods import measured, warm_up
-from study import NOT_INSTALLED, Result, Task, asdict, done, shown, versions, write_record
+from provenance import NOT_INSTALLED
+from study import Result, Task, asdict, done, shown, versions, write_record
 from telling import TITLES, summary
 
 import modelweld

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 from methods import BARE, COUNTED, METHODS, SILHOUETTE, TOLD, UNMATCHED, WITHOUT, Row
-from scipy.stats import t
+from paired import LEVEL, paired
 from study import Claim, Table
 
 Measure = Literal["error", "ari", "cpu"]
@@ -18,8 +18,6 @@ Seeds = Mapping[str, Mapping[str, Row]]
 Cells = Mapping[str, Seeds]
 """Cell ("case/group/cell") -> seeds."""
 
-LEVEL = 0.95
-"""Of intervals."""
 
 CLOSE = 0.02
 """ARI by which a cell may be below its reference."""
@@ -65,8 +63,8 @@ def interval(numbers: Sequence[float]) -> str:
         return "-"
     if len(numbers) == 1:
         return f"{numbers[0]:+.3f}"
-    half = t.ppf((1 + LEVEL) / 2, len(numbers) - 1) * np.std(numbers, ddof=1) / math.sqrt(len(numbers))
-    return f"{mean(numbers):+.3f} ± {half:.3f}"
+    found = paired(numbers, [0.0] * len(numbers))
+    return f"{found.mean:+.3f} ± {found.high - found.mean:.3f}"
 
 
 def reference_of(cells: Cells) -> str:

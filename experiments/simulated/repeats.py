@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from contenders import AUTHORS
+from paired import Paired, paired
 from study import Results
 
 KINDS = {"true": "true local atoms", "kmeans": "k-means local atoms"}
@@ -70,6 +71,11 @@ class Repeats:
         seen = ~np.isnan(squares)
         with np.errstate(invalid="ignore"):  # no repeat has such atoms: not a number
             return np.sqrt(np.where(seen, squares, 0.0).sum(axis=0) / seen.sum(axis=0))
+
+    def less(self, setting: Setting, contender: str, measure: str) -> Paired:
+        """A contender less the authors' form, repeat by repeat; above zero is worse."""
+        sign = -1.0 if measure == "ari" else 1.0
+        return paired(*(sign * self.values(setting, name, measure) for name in (contender, AUTHORS)))
 
     def worse(self, setting: Setting, contender: str, measure: str) -> tuple[float, float]:
         """By how much a contender is worse than the authors' form, repeat by repeat: mean and its standard error."""

@@ -94,12 +94,12 @@ def hyperparameters(repeats: Repeats) -> Table:
 def differences(repeats: Repeats) -> Table:
     """Ours minus the authors' form, repeat by repeat."""
     rows = [
-        [str(s), name, *("{:+.4f} ± {:.4f}".format(*repeats.worse(s, name, m)) for m in COMPARED)]
+        [str(s), name, *(str(repeats.less(s, name, m)) for m in COMPARED)]
         for s in sorted(repeats.by_setting)
         for name in repeats.contenders(s.kind)
         if name.startswith("ours")
     ]
-    note = "Positive is worse. Mean ± standard error of the paired difference; error in K relative to the true K."
+    note = "Positive is worse. Mean of the paired difference and its 95 % interval; error in K relative to the true K."
     title = "By how much ours is worse than the authors' form"
     return Table(title, ["setting", "method", *COMPARED.values()], rows, note)
 

@@ -14,6 +14,11 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
 import warnings
 from itertools import pairwise
@@ -21,6 +26,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
+from provenance import keep
 
 from modelweld import Fusion, ModelweldWarning, fuse
 from modelweld.matching import piece_guard, search
@@ -108,9 +114,18 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=30, help=f"from {FIRST_SEED} on (default 30)")
-    seeds = range(FIRST_SEED, FIRST_SEED + parser.parse_args().seeds)
+    parser.add_argument("--out", type=Path, help="folder for guard.json and guard.md; printed only, without")
+    asked = parser.parse_args()
+    seeds = range(FIRST_SEED, FIRST_SEED + asked.seeds)
     found = [outcome(share, noise, seed) for seed in seeds for share in SHARES for noise in NOISES]
-    print(table([o for o in found if o is not None]))
+    outcomes = [o for o in found if o is not None]
+    print(table(outcomes))
+    if asked.out is not None:
+        rows = [[float(o.share), float(o.certainty), *map(float, o.ari), *map(int, o.error_in_k)] for o in outcomes]
+        columns = ["share", "certainty", "ARI with", "ARI without", "error in K with", "error in K without"]
+        told = {"seeds": asked.seeds, "first_seed": FIRST_SEED}
+        keep(asked.out / "guard.json", {"columns": columns, "rows": rows}, told)
+        (asked.out / "guard.md").write_text(f"# Is the guard of copies right?\n\n{table(outcomes)}\n")
 
 
 if __name__ == "__main__":

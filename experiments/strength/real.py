@@ -12,9 +12,13 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
 import csv
-import json
 import math
 import tempfile
 import warnings
@@ -23,12 +27,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 from mixtures import Mixture, log_likelihood, merged, union
+from provenance import keep
 
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
 from modelweld.kinds.mixture_reduction import reduce_to
@@ -262,10 +266,10 @@ def cell(rows: list[dict[str, Any]], measure: str, digits: int) -> str:
     return f"{seen.mean():{'+' if rival else ''}.{digits}f}{spread}"
 
 
-def write(results: Results, out: Path) -> None:
+def write(results: Results, out: Path, seeds: list[int]) -> None:
     """real.md and real.json."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / "real.json").write_text(json.dumps(results, separators=(",", ":")) + "\n")
+    keep(out / "real.json", results, {"seeds": seeds})
     (out / "real.md").write_text(
         f"# Real sets: measured table\n\nWritten by `real.py`; the README says how to read it.\n\n{table(results)}\n"
     )
@@ -288,7 +292,7 @@ def main() -> None:
             by_seed = [measured(draw(seed), settings) for seed in seeds]
             results[name] = {method: [rows[method] for rows in by_seed] for method in by_seed[0]}
             print(table({name: results[name]}), flush=True)
-            write(results, out)
+            write(results, out, seeds)
 
 
 if __name__ == "__main__":

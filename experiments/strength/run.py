@@ -15,6 +15,11 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU seconds should mean one core
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
 import json
 import math
@@ -26,11 +31,11 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from mixtures import Mixture, log_likelihood, merged
+from provenance import keep, kept
 from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
@@ -403,10 +408,10 @@ def with_spread(pair: list[float | None], digits: int, sign: bool) -> str:
     return text if deviation is None else f"{text} ± {deviation:.{digits}f}"
 
 
-def write(results: Results, out: Path) -> None:
+def write(results: Results, out: Path, first_seed: int) -> None:
     """tables.md and results.json."""
     out.mkdir(parents=True, exist_ok=True)
-    (out / "results.json").write_text(json.dumps(results, indent=None, separators=(",", ":")) + "\n")
+    keep(out / "results.json", results, {"first_seed": first_seed})
     (out / "tables.md").write_text(
         "# Strength: measured tables\n\nWritten by `run.py`; the README says how to read them.\n\n"
         f"## Mean ARI and error in K\n\n{overview(results)}\n\n"
@@ -470,7 +475,7 @@ def main() -> int:
     if not chosen:
         parser.error(f"--only names none of {list(sets)}")
     old = arguments.out / "results.json"
-    results: Results = json.loads(old.read_text()) if old.exists() and arguments.only else {}
+    results: Results = kept(old) if arguments.only else {}
     failures: list[str] = []
     with ProcessPoolExecutor(arguments.jobs, initializer=None if arguments.smoke else warm_up) as pool:
         waiting = {
@@ -486,7 +491,7 @@ def main() -> int:
             failures += [failure for row in results[name].values() for failure in row["failed"]]
             print(f"{name}: " + "; ".join(said(m, r) for m, r in results[name].items()), flush=True)
             results = {name: results[name] for name in (*sets, *results) if name in results}
-            write(results, arguments.out)
+            write(results, arguments.out, arguments.first_seed)
     if arguments.accept:
         lines = [f"  {json.dumps(name)}: {json.dumps(rows)}" for name, rows in expectation(results).items()]
         (arguments.out / "expected.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -12,14 +12,19 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: seconds should mean one core
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
 import json
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from jax.scipy.stats import norm, t
+from provenance import keep
 
 from modelweld import ModelweldWarning, fuse
 from modelweld.families.own.density import from_density
@@ -118,8 +123,7 @@ def main() -> None:
             f"| {m['set_aside']:.1f} | {rows[0]['seconds']:.2f} | {median:.2f} | {m.get('df', float('nan')):.1f} |"
         )
     if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+        keep(args.out / "results.json", results, {"seeds": args.seeds, "first_seed": args.first_seed})
     expected = HERE / "expected.json"
     if args.accept:
         kept = {name: {key: m[key] for key in ("ari", "error_in_k")} for name, m in means.items()}

@@ -30,7 +30,7 @@ class Size(NamedTuple):
 
 
 FULL = Size()
-QUICK = Size(train=150, own=60, across=30, points=15, steps=25, states=6)
+QUICK = Size(train=300, own=60, across=30, points=50, steps=25, states=8)
 FIRST_ROWS = 5000  # of pooled data, on which the pooled process starts: steps on all rows take four times as long
 
 

@@ -3,7 +3,7 @@
 See README.md for the data, who is compared and what came out.
 
     python experiments/temperatures/run.py            # 50 states, 10 repeats
-    python experiments/temperatures/run.py --quick    # 6 states, 15 points each, one repeat
+    python experiments/temperatures/run.py --quick    # 8 states, 50 points each, one repeat
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LARGE_LOCAL, LARGE_POOLED = 300, 600  # points
 def tasks(quick: bool) -> list[Task]:
     """One task per split; processes with many points are tasks of their own."""
     if quick:
-        large = [Task("local/100", large_local, (100, QUICK, 40)), Task("pooled/100", large_pooled, (100, QUICK, 60))]
+        large = [Task("local/100", large_local, (100, QUICK, 100)), Task("pooled/100", large_pooled, (100, QUICK, 100))]
         return [Task("repeat/100", repeat, (100, QUICK)), *large]
     return [
         *(Task(f"repeat/{seed}", repeat, (seed, FULL)) for seed in SEEDS),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from data import FEATURES, UNIT
+from paired import paired
 from scores import LEVELS
 from study import Claim, Summary, Table
 
@@ -186,19 +187,19 @@ def claims(scores: Scores) -> list[Claim]:
     larger = 100 * (column(scores, "natural", "across")[: len(more)] / more - 1)
     return [
         Claim(
-            "Across the country the fused process is within 1 % of the pooled one, with no data moved.",
-            f"{with_spread(gap, 2)} % behind, at most {gap.max():.2f} %.",
+            "Across the country the fused process is, in the mean, within 1 % of the pooled one, with no data moved.",
+            f"{paired(gap, 0 * gap)} % behind, at most {gap.max():.2f} %: never equal.",
             bool(gap.mean() <= WITHIN),
         ),
         Claim(
             "It is ahead of the robust Bayesian committee machine.",
-            f"by {with_spread(ahead)} F across, in {(ahead > 0).sum()} of {len(ahead)} repeats.",
-            bool((ahead > 0).all()),
+            f"by {paired(ahead, 0 * ahead)} F across, in {(ahead > 0).sum()} of {len(ahead)} repeats.",
+            paired(ahead, 0 * ahead).verdict == "ahead",
         ),
         Claim(
             "At home it is not worse than the states' own processes.",
-            f"better by {with_spread(home)} F, in {(home > 0).sum()} of {len(home)} repeats.",
-            bool((home > 0).all()),
+            f"better by {paired(home, 0 * home)} F, in {(home > 0).sum()} of {len(home)} repeats.",
+            paired(home, 0 * home).verdict != "behind",
         ),
         Claim(
             "Aim: its 90 % intervals hold 88 to 92 % of temperatures.",
@@ -212,7 +213,7 @@ def claims(scores: Scores) -> list[Claim]:
         ),
         Claim(
             "It is within 1 % of a pooled process with 600 points, too.",
-            f"{with_spread(larger, 2)} % behind.",
+            f"{paired(larger, 0 * larger)} % behind.",
             bool(larger.mean() <= WITHIN),
         ),
     ]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 import warnings
 from collections import defaultdict
@@ -171,7 +170,7 @@ def main() -> None:
     asked = parser.parse_args()
     here = Path(__file__).parent
     sys.path.insert(0, str(here.parent))
-    from study import versions
+    from provenance import keep
 
     cells: dict[str, dict[str, list[bool]]] = defaultdict(lambda: defaultdict(list))
     for draw, rng in draw_sites(1 if asked.smoke else asked.draws, asked.smoke):
@@ -183,10 +182,8 @@ def main() -> None:
         shown = [f"{sum(record[c])} of {len(record[c])}" if record[c] else "" for c in columns]
         print(f"| {cell} | {' | '.join(shown)} |")
     if not asked.smoke:
-        asked.out.mkdir(parents=True, exist_ok=True)
         counts = {cell: {c: [sum(x), len(x)] for c, x in record.items()} for cell, record in cells.items()}
-        written = {"versions": versions(modelweld), "draws": asked.draws, "cells": counts}
-        (asked.out / "results.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        keep(asked.out / "results.json", {"cells": counts}, {"draws": asked.draws})
 
 
 if __name__ == "__main__":

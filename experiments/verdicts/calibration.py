@@ -31,6 +31,7 @@ import time
 import warnings
 
 import numpy as np
+from provenance import keep
 from study import Result, versions
 
 import modelweld
@@ -228,7 +229,7 @@ def written(out: Path, about: dict[str, str], first: int, cells: dict[tuple[int,
     named = {name_of(cell): runs for cell, runs in cells.items()}
     out.mkdir(parents=True, exist_ok=True)
     record = {"versions": about, "first_seed": first, "cells": named}
-    (out / "calibration.json").write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    keep(out / "calibration.json", record, {"first_seed": first})
     (out / "calibration.md").write_text(text)
     return text
 

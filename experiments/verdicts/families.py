@@ -2,14 +2,13 @@
 
     python experiments/verdicts/families.py [--sets 16] [--out reproduced/verdicts]
 
-Five sites hold about half of twelve groups that overlap. How wide hyperparameters are believed to be was chosen on
-seeds 0 to 11.
+Five sites hold about half of twelve groups that overlap. What is believed of hyperparameters was chosen on
+seeds 0 to 11 and 200 to 223.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
 from collections.abc import Callable
@@ -20,10 +19,24 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from provenance import keep
 from study import versions
 
 import modelweld
-from modelweld import Directions, Family, NormalGamma, Proportions, Rates, Scatter, fuse
+from modelweld import (
+    Counts,
+    Directions,
+    Family,
+    Gaussian,
+    LocalModel,
+    Moments,
+    NormalGamma,
+    NormalWishart,
+    Proportions,
+    Rates,
+    Scatter,
+    fuse,
+)
 from modelweld.posterior.overlap import is_right
 
 Values = NDArray[np.float64]
@@ -40,6 +53,25 @@ def covariance(x: Values, n: int, rng: np.random.Generator) -> Values:
     roots = np.linalg.cholesky(x.reshape(-1, 2, 2))
     points = roots @ rng.normal(size=(len(x), 2, n))
     return np.asarray(points @ points.swapaxes(1, 2) / n).reshape(len(x), 4)
+
+
+def moments(x: Values, n: int, rng: np.random.Generator) -> LocalModel:
+    """Means and covariances of n points of deviation one about each."""
+    points = x[:, None, :] + rng.normal(size=(len(x), n, x.shape[1]))
+    mean = points.mean(1)
+    off = points - mean[:, None, :]
+    arrays = {"means": mean, "covariances": off.swapaxes(1, 2) @ off / n}
+    return LocalModel(
+        arrays,
+        axes={"means": ("atom", None), "covariances": ("atom", None, None)},
+        weight={"means": n, "covariances": n},
+    )
+
+
+def two_arrays(x: Values, rng: np.random.Generator) -> LocalModel:
+    """A place and two scales of each."""
+    arrays = {"places": x[:, :1] + rng.normal(0, 0.4, (len(x), 1)), "scales": rng.gamma(12, x[:, 1:] / 12)}
+    return LocalModel(arrays, axes={"places": ("atom", None), "scales": ("atom", None)})
 
 
 Draw = Callable[[np.random.Generator], Values]
@@ -66,6 +98,26 @@ CASES: dict[str, tuple[Family, Draw, Scattered]] = {
         Scatter(),
         lambda rng: covariance(np.tile(0.5 * np.eye(2).ravel(), (GROUPS, 1)), 4, rng),
         lambda x, rng: covariance(x, 20, rng),
+    ),
+    "Counts": (
+        Counts(),
+        lambda rng: rng.dirichlet(np.ones(5), GROUPS),
+        lambda x, rng: np.array([rng.multinomial(25, p) for p in x], dtype=np.float64),
+    ),
+    "NormalWishart": (
+        NormalWishart(),
+        lambda rng: rng.normal(0, 2.0, (GROUPS, 3)),
+        lambda x, rng: x + rng.normal(0, 0.55, x.shape),
+    ),
+    "Moments": (
+        {("means", "covariances"): Moments()},
+        lambda rng: rng.normal(0, 2.0, (GROUPS, 2)),
+        lambda x, rng: moments(x, 12, rng),
+    ),
+    "Gaussian and Rates": (
+        {"places": Gaussian(), "scales": Rates(kind="gamma")},
+        lambda rng: np.hstack([rng.normal(0, 2.0, (GROUPS, 1)), rng.gamma(3, 3, (GROUPS, 2))]),
+        lambda x, rng: two_arrays(x, rng),
     ),
 }
 """Family, true groups, and what a site sends of them."""
@@ -110,8 +162,7 @@ def main() -> None:
     for row in rows:
         print(row)
     asked.out.mkdir(parents=True, exist_ok=True)
-    record = {"versions": about, "first_seed": FIRST_SEED, "rows": rows}
-    (asked.out / "families.json").write_text(json.dumps(record, indent=1) + "\n")
+    keep(asked.out / "families.json", {"versions": about, "rows": rows}, {"first_seed": FIRST_SEED, "sets": asked.sets})
 
 
 if __name__ == "__main__":

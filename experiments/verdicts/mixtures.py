@@ -11,7 +11,6 @@ the true one that most of its points come from. Nothing was chosen here.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
 from pathlib import Path
@@ -22,6 +21,7 @@ from sklearn.mixture import GaussianMixture
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from calibration import bins, uneven
+from provenance import keep
 from study import Result, versions
 
 import modelweld
@@ -88,9 +88,7 @@ def main() -> None:
         *(told_of(name, runs) for name, runs in cells.items()),
     ]
     asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "mixtures.json").write_text(
-        json.dumps({"versions": about, "cells": cells}, separators=(",", ":")) + "\n"
-    )
+    keep(asked.out / "mixtures.json", {"versions": about, "cells": cells}, {"seeds": list(seeds)})
     (asked.out / "mixtures.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

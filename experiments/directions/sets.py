@@ -1,0 +1,190 @@
+"""Sets of directions whose truth is known: signatures of cohorts, maps of subjects, topics of words, dictionaries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+GLOVE = Path(__file__).parents[1] / "data" / "glove" / "vectors.npz"
+
+POOL, COHORTS, HELD, SAMPLES = 18, 12, (4, 8), (25, 61)
+"""Signatures in all, cohorts, signatures of a cohort, and its samples."""
+
+MAPS, SUBJECTS, OWN_MAPS, SHARE, ELECTRODES, MOST_ALIKE = 15, 16, 3, 0.6, 64, 0.7
+"""Maps that subjects share, subjects, maps of their own, the share of the former that one has, electrodes, and the
+largest absolute cosine of any two maps."""
+
+GROUPS, MODELS, WORDS, TOLD, GROUPS_HELD = 40, 6, 30, 8, 25
+"""Word groups, models, words of a group, words of it that a model has seen, and groups that a model has found."""
+
+
+class Sets(NamedTuple):
+    """The truth and the values of every site."""
+
+    truth: list[Labels]
+    sites: list[Values]
+
+    @property
+    def K(self) -> int:
+        """True number of atoms."""
+        return len(np.unique(np.concatenate(self.truth)))
+
+
+def unit(x: Values) -> Values:
+    """Rows of length one."""
+    return np.asarray(x / np.linalg.norm(x, axis=-1, keepdims=True))
+
+
+def at_cosine(atoms: Values, cosine: float, rng: np.random.Generator) -> Values:
+    """One value about each atom, at this cosine in a random direction."""
+    across = rng.normal(size=atoms.shape)
+    across -= (across * atoms).sum(1, keepdims=True) * atoms
+    return unit(cosine * atoms + np.sqrt(1 - cosine**2) * unit(across))
+
+
+def about(atoms: Values, kappa: float, rng: np.random.Generator) -> Values:
+    """One draw of von Mises-Fisher about each atom."""
+    from scipy.stats import vonmises_fisher
+
+    return np.concatenate([vonmises_fisher(atom, kappa).rvs(1, random_state=rng) for atom in atoms])
+
+
+def read_catalogue(path: Path | None, rng: np.random.Generator) -> Values:
+    """Signatures (number, 96) of a tab-separated table with one column each; drawn ones without a table."""
+    if path is None:
+        return np.asarray(rng.dirichlet(np.full(96, 0.15), 60))
+    lines = [line.split("\t")[1:] for line in path.read_text().splitlines()[1:]]
+    table = np.array(lines, dtype=np.float64).T
+    return np.asarray(table / table.sum(1, keepdims=True))
+
+
+def signatures(seed: int, path: Path | None, mutations: int, cohorts: int = COHORTS) -> Sets:
+    """What non-negative factorisation finds of the mutations of simulated cohorts, factors named by signatures."""
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.decomposition import NMF
+
+    rng = np.random.default_rng(seed)
+    known = read_catalogue(path, rng)
+    pool = rng.permutation(len(known))[:POOL]
+    truth, sites = [], []
+    for _ in range(cohorts):
+        held = rng.permutation(pool)[: rng.integers(*HELD)]
+        exposure = rng.dirichlet(np.full(len(held), 0.5), rng.integers(*SAMPLES))
+        exposure *= np.exp(rng.normal(np.log(mutations), 0.7, (len(exposure), 1)))
+        counts = rng.poisson(exposure @ known[held])
+        fitted = NMF(
+            len(held), solver="mu", beta_loss="kullback-leibler", init="nndsvda", max_iter=1000, random_state=0
+        )
+        found = unit(fitted.fit(counts).components_)
+        rows, columns = linear_sum_assignment(-found @ unit(known[held]).T)
+        names = np.empty(len(held), dtype=np.int64)
+        names[rows] = held[columns]
+        truth.append(names)
+        sites.append(found)
+    return Sets(truth, sites)
+
+
+def dipoles(number: int, rng: np.random.Generator) -> Values:
+    """Maps of dipoles in a sphere on electrodes spread over its upper part, no two of them alike."""
+    heights = np.linspace(1.0, -0.3, ELECTRODES)
+    angles = np.pi * (1 + 5**0.5) * np.arange(ELECTRODES)
+    ring = np.sqrt(1 - heights**2)
+    places = np.stack([ring * np.cos(angles), ring * np.sin(angles), heights], axis=1)
+    found = np.zeros((0, ELECTRODES))
+    while len(found) < number:
+        source, moment = unit(rng.normal(size=(2, 3)))
+        off = places - rng.uniform(0.4, 0.8) * source * (1, 1, np.sign(source[2]))
+        field = off @ moment / np.linalg.norm(off, axis=1) ** 3
+        field = unit(field - field.mean())
+        if np.abs(found @ field).max(initial=0.0) < MOST_ALIKE:
+            found = np.vstack([found, field])
+    return found
+
+
+def maps(seed: int, cosine: float, subjects: int = SUBJECTS) -> Sets:
+    """Maps of subjects, with noise and with signs of no meaning."""
+    rng = np.random.default_rng(seed)
+    every = dipoles(MAPS + subjects * OWN_MAPS, rng)
+    truth, sites = [], []
+    for j in range(subjects):
+        own = MAPS + OWN_MAPS * j + np.arange(OWN_MAPS)
+        held = np.concatenate([np.flatnonzero(rng.random(MAPS) < SHARE), own])
+        values = at_cosine(every[held], cosine, rng)
+        truth.append(held)
+        sites.append(values * rng.choice([-1.0, 1.0], (len(held), 1)))
+    return Sets(truth, sites)
+
+
+def topics(seed: int, models: int = MODELS) -> Sets:
+    """Embeddings of topics: mean vectors of some words of groups, about words far from each other."""
+    rng = np.random.default_rng(seed)
+    table = np.load(GLOVE)
+    words = unit(table["vectors"] * table["scale"])
+    groups: list[Labels] = []
+    centres = np.zeros((0, words.shape[1]))
+    while len(groups) < GROUPS:
+        centre = words[rng.integers(len(words))]
+        if (centres @ centre).max(initial=-1.0) < 0.5:
+            centres = np.vstack([centres, centre])
+            groups.append(np.argsort(-words @ centre)[:WORDS])
+    truth = [rng.permutation(GROUPS)[:GROUPS_HELD] for _ in range(models)]
+    sites = [unit(np.array([words[rng.permutation(groups[g])[:TOLD]].mean(0) for g in held])) for held in truth]
+    return Sets(truth, sites)
+
+
+def dictionaries(seed: int, L: int, J: int, D: int, cosine: float = 0.85) -> Sets:
+    """Dictionaries of L directions each, half of which all sites share."""
+    rng = np.random.default_rng(seed)
+    shared = unit(rng.normal(size=(L // 2, D)))
+    truth, sites = [], []
+    for j in range(J):
+        own = unit(rng.normal(size=(L - L // 2, D)))
+        order = rng.permutation(L)
+        names = np.concatenate([np.arange(L // 2), L // 2 + j * len(own) + np.arange(len(own))])
+        truth.append(names[order])
+        sites.append(at_cosine(np.concatenate([shared, own]), cosine, rng)[order])
+    return Sets(truth, sites)
+
+
+def centres(seed: int, J: int, L: int, D: int, noise: float) -> Sets:
+    """Sites of L real vectors each, half of which all sites share, at this deviation from atoms of deviation one."""
+    rng = np.random.default_rng(seed)
+    shared = rng.normal(size=(L // 2, D))
+    truth, sites = [], []
+    for j in range(J):
+        own = rng.normal(size=(L - L // 2, D))
+        order = rng.permutation(L)
+        names = np.concatenate([np.arange(L // 2), L // 2 + j * len(own) + np.arange(len(own))])
+        truth.append(names[order])
+        sites.append((np.concatenate([shared, own]) + noise * rng.normal(size=(L, D)))[order])
+    return Sets(truth, sites)
+
+
+def learned_dictionaries(seed: int, number: int, features: int, images: int) -> list[Values]:
+    """Dictionaries learned from handwritten digits, each from other images and another start; signs mean nothing."""
+    from sklearn.datasets import load_digits
+    from sklearn.decomposition import MiniBatchDictionaryLearning
+
+    X = load_digits().data
+    X = (X - X.mean(0)) / X.std()
+    found = []
+    for each in range(number):
+        rng = np.random.default_rng([seed, each])
+        fit = MiniBatchDictionaryLearning(features, alpha=1, batch_size=64, max_iter=3, random_state=each)
+        found.append(unit(fit.fit(X[rng.permutation(len(X))[:images]]).components_))
+    return found
+
+
+def overlapping(seed: int, J: int, D: int, kappa: float) -> Sets:
+    """Draws from the model itself: each of J sites holds about half of twelve atoms spread evenly."""
+    rng = np.random.default_rng(seed)
+    atoms = unit(rng.normal(size=(12, D)))
+    truth = [np.flatnonzero(rng.random(12) < 0.5) for _ in range(J)]
+    truth = [held for held in truth if len(held)]
+    return Sets(truth, [about(atoms[held], kappa, rng) for held in truth])
