@@ -84,10 +84,7 @@ def table(record: dict[str, Any]) -> str:
     for row in record["rows"]:
         own, told = row["seconds"]["fuse"], row["ARI"]
         fuse = f"{spell(own)}, ARI {told['fuse']:.3f}"
-        others = [
-            f"{spell(s)} ({float(f'{s / own:.2g}'):g} x)"
-            for s in (row["seconds"]["textbook"], row["seconds"]["kmeans"])
-        ]
+        others = [f"{spell(s)} ({ratio(s / own)})" for s in (row["seconds"]["textbook"], row["seconds"]["kmeans"])]
         sites = f"{row['J']:,} sites, {row['N']:,} parameters"
         lines.append(f"| {sites} | {fuse} | {others[0]} | {others[1]}, ARI {told['kmeans']:.3f} |")
     return "\n".join(lines) + "\n"

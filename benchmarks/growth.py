@@ -1,16 +1,18 @@
 """How CPU time grows with the number of values N, stage by stage and family by family: exponents, from one command.
 
 Atoms and sites stay as they are (twenty atoms in ten dimensions, about ten values per site); the number of sites
-doubles until one call takes `LONGEST` seconds. The exponent is the slope of log time in log N over the last three
-sizes: one is linear. Stages are called by themselves on the true matching.
+doubles until one call takes `LONGEST` seconds, twice at least. The exponent is the slope of log time in log N over the
+last three sizes: one is linear. Stages are called by themselves on the true matching.
 
     python benchmarks/growth.py            # some minutes; writes growth.json
+    python benchmarks/growth.py diagnose   # that stage alone; what is known of the others stays
     python benchmarks/growth.py --smoke    # seconds: does it run?
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 import warnings
 from collections.abc import Callable
@@ -35,16 +37,16 @@ from modelweld.priors.pieces import Pieces
 from modelweld.screening.artefacts import artefacts
 from modelweld.screening.quarantine import find_shifted
 from modelweld.studies import simulate
-from recorded import least_seconds, record
+from recorded import commit, least_seconds, record
 
 RECORD = Path(__file__).parent / "growth.json"
 
 ATOMS, DIMENSIONS, NOISE, SPREAD = 20, 10, 1.0, 7.0
 
-LONGEST = 3.0
+LONGEST = 0.5
 """Seconds of a call beyond which sites are not doubled again."""
 
-MOST_SITES = 12_800
+MOST_SITES = 6_400
 
 Job = Callable[[], object]
 
@@ -124,9 +126,10 @@ def shifts(J: int) -> Job:
 
 STAGES: dict[str, tuple[Callable[[int], Job], int]] = {
     "fuse, plain values": (fusing(plain), 100),
-    "fuse, standard errors": (fusing(with_errors), 50),
-    "fuse, mixtures": (fusing(mixtures), 50),
+    "fuse, standard errors (beyond 2,000 values)": (fusing(with_errors), 250),
+    "fuse, mixtures (beyond 2,000 values)": (fusing(mixtures), 250),
     "fuse, Directions": (fusing(lambda J: Sites(ATOMS, DIMENSIONS, J, 1).unit(), Directions()), 50),
+    "fuse, full covariances": (fusing(plain, Gaussian(shape="full")), 50),
     "fuse, Counts": (fusing(lambda J: Sites(ATOMS, 50, J, 1).counts(1.0), Counts()), 50),
     "split": (on_board(split), 50),
     "agglomeration (to 2,000 values)": (on_board(agglomerate), 25),
@@ -136,6 +139,7 @@ STAGES: dict[str, tuple[Callable[[int], Job], int]] = {
     "confidence, others taken for right": (asked(plain, conditional), 50),
     "diagnose": (asked(plain, lambda fusion: fusion.diagnose()), 50),
     "diagnose, standard errors": (asked(with_errors, lambda fusion: fusion.diagnose()), 50),
+    "confidence, standard errors": (asked(with_errors, conditional), 50),
     "report": (asked(plain, page), 50),
     "sampler, ten draws": (asked(plain, lambda fusion: fusion.sample(10, chains=1, warm_up=0)), 50),
     "reduction": (asked(mixtures, lambda fusion: fusion.reduction()), 10),
@@ -147,7 +151,7 @@ def grow(name: str, largest: int) -> dict[str, Any]:
     """Seconds at each N, and the exponent at the end."""
     prepare, J = STAGES[name]
     N, seconds = [], []
-    while largest >= J and not (seconds and seconds[-1] > LONGEST):
+    while largest >= J and not (len(seconds) > 2 and seconds[-1] > LONGEST):
         number = sum(map(len, plain(J)))
         if name.startswith("agglomeration") and number > LARGEST_AGGLOMERATED:
             break
@@ -157,7 +161,13 @@ def grow(name: str, largest: int) -> dict[str, Any]:
         seconds.append(round(least_seconds(job, 3 if not seconds or seconds[-1] < 0.3 else 1), 5))
         J *= 2
     exponent = float(np.polyfit(np.log(N[-3:]), np.log(seconds[-3:]), 1)[0]) if len(N) > 1 else None
-    return {"stage": name, "N": N, "seconds": seconds, "exponent": None if exponent is None else round(exponent, 2)}
+    return {
+        "stage": name,
+        "commit": commit(),
+        "N": N,
+        "seconds": seconds,
+        "exponent": None if exponent is None else round(exponent, 2),
+    }
 
 
 def main() -> None:
@@ -166,14 +176,15 @@ def main() -> None:
     parser.add_argument("stages", nargs="*", help="only these")
     given = parser.parse_args()
     warnings.simplefilter("ignore", modelweld.ModelweldWarning)
-    rows = []
+    rows = {row["stage"]: row for row in json.loads(RECORD.read_text())["rows"]} if RECORD.exists() else {}
     for name in ["split", "reduction"] if given.smoke else given.stages or STAGES:
         row = grow(name, 50 if given.smoke else MOST_SITES)
-        rows.append(row)
         at = f"{row['seconds'][-1]:.3f} s at N = {row['N'][-1]:,}"
         print(f"{name}: exponent {row['exponent']}, {at}", flush=True)
-        if not (given.smoke or given.stages):  # a run that is stopped leaves what it has measured
-            record(RECORD, "CPU seconds, one thread; slope of log time in log N over the last three sizes", rows)
+        if not given.smoke:  # a run that is stopped leaves what it has measured, and what was measured before
+            rows[name] = row
+            kept = [rows[stage] for stage in STAGES if stage in rows]
+            record(RECORD, "CPU seconds, one thread; slope of log time in log N over the last three sizes", kept)
 
 
 if __name__ == "__main__":

@@ -98,10 +98,12 @@ def many(J: int) -> Iterator[Row]:
     before, sites = resident(), few_shared(J, 100, 50)
     data = sum(values.nbytes for values in sites)
     found: list[Any] = []
+    page = Path(tempfile.mkdtemp()) / "page.html"
     calls: dict[str, tuple[Callable[[], Any], float]] = {
         "fuse": (lambda: found.append(modelweld.fuse(sites)), 4.0),
         "confidence": (lambda: found[0].confidence(), 8.0),
         "diagnose": (lambda: found[0].diagnose(), 8.0),
+        "report": (lambda: found[0].report(page), 16.0),
     }
     for name, (call, most) in calls.items():
         begin = process_time()

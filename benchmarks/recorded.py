@@ -6,7 +6,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,19 +15,25 @@ from time import process_time
 LIBRARIES = ("numpy", "scipy", "numba", "scikit-learn")
 
 
-def record(path: Path, what: str, rows: Sequence[object]) -> None:
-    """Keep a table."""
-    git = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=path.parent)
+def record(path: Path, what: str, rows: Sequence[object] | Mapping[str, object], **others: object) -> None:
+    """Keep a table, and others beside it."""
     content = {
-        "commit": git.stdout.strip() or "unknown",
+        "commit": commit(),
         "date": datetime.now(UTC).date().isoformat(),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES},
         "load": [round(x, 1) for x in os.getloadavg()],
         "processors": os.cpu_count(),
         "what": what,
         "rows": rows,
-    }
+    } | others
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def commit() -> str:
+    """What is measured."""
+    git = ["git", "rev-parse", "--short", "HEAD"]
+    found = subprocess.run(git, capture_output=True, text=True, cwd=Path(__file__).parent)
+    return found.stdout.strip() or "unknown"
 
 
 def least_seconds(job: Callable[[], object], repeats: int) -> float:

@@ -1,7 +1,9 @@
-"""Shards on a Dask cluster against flat fusion: agreement, time, memory, bytes moved, and what a billion would cost.
+"""Shards on a Dask cluster beside the default call: agreement, growth with N, memory, bytes moved, a billion's price.
 
-python benchmarks/shards.py             # all tables, written to benchmarks/shards.md; needs the extra 'dask'
-python benchmarks/shards.py --smoke     # a minute
+python benchmarks/shards.py                 # all parts, recorded in shards.json; needs the extra 'dask'
+python benchmarks/shards.py scale           # that part alone (agreement, growth, scale); the others stay
+python benchmarks/shards.py --table         # shards.md from the record
+python benchmarks/shards.py --smoke         # a minute, nothing written
 """
 
 from __future__ import annotations
@@ -11,25 +13,75 @@ import json
 import subprocess
 import sys
 import time
+import warnings
+from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import modelweld
-from modelweld import Gaussian
+from families import Sites
+from modelweld import Counts, Directions, Family, Gaussian, LocalModel
 from modelweld.shards.dask import OnDask, fuse_on_dask
 from modelweld.shards.fuse import fuse_shards, grouped, run
 from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
+from recorded import record
+
+RECORD = Path(__file__).with_suffix(".json")
 
 D, ATOMS, HELD = 50, 100, 50  # every site holds half of a hundred atoms, as in benchmarks/scale.py
 SHARD = 2_000  # sites of a large shard: 100,000 values, 40 MB
 FEWEST_SHARDS = 4
-SEEDS = (20, 21)
+SEEDS = (30, 31)
 CORES, MACHINES, BILLION = 16, 100, 10**9
 FAMILY = Gaussian(shape="scalar")
+
+
+def real(J: int, seed: int, sd: float = 1.0, width: int = D) -> list[np.ndarray]:
+    """Plain values of fifty atoms."""
+    return [np.asarray(v) for v in simulate.sparse(50, J, width, sd, np.sqrt(50), 1, 1, seed=seed).values]
+
+
+def with_errors(J: int, seed: int, sd: float = 1.0) -> list[LocalModel]:
+    """Values of twenty atoms in ten dimensions with standard errors, of which they hold half of their variance."""
+    sites = simulate.sparse(20, J, 10, sd, np.sqrt(50), 1, 1, seed=seed).values
+    errors = [{"v": np.full(v.shape, sd**2 / 2)} for v in sites]
+    return [
+        LocalModel({"v": v}, {"v": ("atom", None)}, variance=e, site=f"s{j}")
+        for j, (v, e) in enumerate(zip(sites, errors, strict=True))
+    ]
+
+
+def counts(J: int, seed: int, share: float = 0.2) -> list[np.ndarray]:
+    """Words of twenty topics."""
+    return Sites(20, 40, J, seed).counts(share)
+
+
+def directions(J: int, seed: int, width: int = 10) -> list[np.ndarray]:
+    """Unit vectors about twenty atoms, of which sites agree more closely on those that lie farther out."""
+    return Sites(20, width, J, seed).unit()
+
+
+SETS: dict[str, tuple[Callable[[int, int], list[Any]], Family | None]] = {
+    "plain, D=50, sd 1": (real, None),
+    "plain, D=50, sd 5": (partial(real, sd=5.0), None),
+    "plain, D=20, sd 5": (partial(real, sd=5.0, width=20), None),
+    "plain, D=50, sd 10": (partial(real, sd=10.0), None),
+    "standard errors, sd 1": (with_errors, None),
+    "standard errors, sd 4": (partial(with_errors, sd=4.0), None),
+    "counts": (counts, Counts()),
+    "counts, all words": (partial(counts, share=1.0), Counts()),
+    "directions, D=10": (directions, Directions()),
+    "directions, D=4": (partial(directions, width=4), Directions()),
+}
+"""The same sites in shards and flat; of each kind sets that are easy to tell apart, and harder ones."""
+
+GROWING = ("plain, D=20, sd 5", "standard errors, sd 1", "counts", "directions, D=10")
+"""Sets of which the number of sites is doubled, in shards of 128."""
 
 
 def drawn(seed: int, sites: int) -> list[np.ndarray]:
@@ -46,20 +98,10 @@ def sources(N: int) -> list[partial]:
     return [partial(drawn, s, J // number) for s in range(number)]
 
 
-def gigabytes(file: str, name: str) -> float:
-    """A number of /proc, in GB."""
-    [line] = [x for x in Path(file).read_text().splitlines() if x.startswith(name)]
-    return int(line.split()[1]) * 1024 / 1e9
-
-
 def peak() -> float:
     """The most memory this process has had, in GB."""
-    return gigabytes("/proc/self/status", "VmHWM")
-
-
-def fits(N: int) -> bool:
-    """Whether flat fusion may be tried: it takes two to three times the memory of the values."""
-    return gigabytes("/proc/meminfo", "MemAvailable") > 3 * N * D * 8 / 1e9
+    [line] = [x for x in Path("/proc/self/status").read_text().splitlines() if x.startswith("VmHWM")]
+    return int(line.split()[1]) * 1024 / 1e9
 
 
 def cluster(workers: int) -> Any:
@@ -75,62 +117,82 @@ def on_dask(N: int, workers: int = 2) -> dict[str, Any]:
     with cluster(workers) as local, Client(local) as client:
         fuse_on_dask(client, sources(20_000), FAMILY, keep=False)  # loads compiled code
         busy = sum(client.run(time.process_time).values())
-        wall, own = time.perf_counter(), time.process_time()
-        engine = OnDask(client, sources(N), keep=False)
-        fused = run(engine, FAMILY, "auto", seed=0, sweeps=3)
-        wall, own = time.perf_counter() - wall, time.process_time() - own
-        between = client.run(lambda dask_worker: sum(x["total"] for x in dask_worker.transfer_incoming_log))
+        own = time.process_time()
+        engine = OnDask(client, sources(N), keep=False, family=FAMILY)
+        fused = run(engine)
         return {
             "N": N,
             "shards": engine.shards,
-            "wall": wall,
-            "workers": sum(client.run(time.process_time).values()) - busy,
-            "client": own,
+            "workers_s": sum(client.run(time.process_time).values()) - busy,
+            "client_s": time.process_time() - own,
             "worker_GB": max(client.run(peak).values()),
             "client_GB": peak(),
             "up": fused.moved.up,
             "down": fused.moved.down,
-            "between": sum(between.values()),
             "K": fused.K,
             "objective": fused.objective,
-            "changed": fused.changed,
+            "changed": list(fused.changed),
+            "converged": fused.converged,
         }
 
 
 def flat(N: int) -> dict[str, Any]:
-    """The same values in one process."""
-    modelweld.fuse(drawn(0, 400), FAMILY, search="plain", engine="compiled")  # loads compiled code
+    """The same values in one process, by the default call."""
+    modelweld.fuse(drawn(0, 400), FAMILY)  # loads compiled code
     sites = [site for source in sources(N) for site in source()]
     begin = time.process_time()
-    fusion = modelweld.fuse(sites, FAMILY, search="plain", copies=False, engine="compiled")
-    seconds = time.process_time() - begin
-    return {"N": N, "seconds": seconds, "GB": peak(), "K": fusion.K, "objective": fusion.objective}
+    fusion = modelweld.fuse(sites, FAMILY)
+    return {"s": time.process_time() - begin, "GB": peak(), "K": fusion.K, "objective": fusion.objective}
 
 
-def agreement(J: int, seeds: tuple[int, ...], settings: tuple[tuple[int, float], ...]) -> list[str]:
-    """The same sites flat, in shards here, by joblib, and on 2 and 4 Dask workers."""
+def agreement(J: int = 128, seeds: Sequence[int] = SEEDS) -> list[dict[str, Any]]:
+    """The same sites flat by the default call, in shards here, by joblib, and on 2 Dask workers."""
     from distributed import Client
 
-    rows = [
-        "| D | sd | seed | N | K flat | K shards | ARI of both | nats per value: shards - flat | joblib, Dask 2, 4 |",
-        "|---" * 9 + "|",
-    ]
-    with cluster(2) as two, Client(two) as client2, cluster(4) as four, Client(four) as client4:
-        for width, sd in settings:
+    rows = []
+    with cluster(2) as two, Client(two) as client:
+        for name, (draw, family) in SETS.items():
             for seed in seeds:
-                shards = grouped(simulate.sparse(50, J, width, sd, np.sqrt(50), 1, 1, seed=seed).values)
-                here = fuse_shards(shards)
-                others = [fuse_shards(shards, n_jobs=2), *(fuse_on_dask(c, shards) for c in (client2, client4))]
-                same = "same bits" if all(x.trace == here.trace for x in others) else "DIFFERENT"
+                shards = grouped(draw(J, seed))
+                here = fuse_shards(shards, family)
+                same = True
+                if seed == seeds[0]:
+                    others = [fuse_shards(shards, family, n_jobs=2), fuse_on_dask(client, shards, family)]
+                    same = all(x.trace == here.trace for x in others)
                 fusion = here.to_fusion()
-                whole = modelweld.fuse(fusion.given, search="plain", copies=False)
-                N = int(here.sizes.sum())
-                ari = adjusted_rand(whole.labels, fusion.labels)
-                gap = (here.objective - whole.objective) / N
-                gap = 0.0 if abs(gap) < 1e-9 else gap
-                row = f"| {width} | {sd:g} | {seed} | {N} | {whole.K} | {here.K} | {ari:.4f} | {gap:+.5f} | {same} |"
-                rows.append(row)
+                whole = modelweld.fuse(fusion.given, family)
+                rows.append(
+                    {
+                        "set": name,
+                        "seed": seed,
+                        "N": int(here.sizes.sum()),
+                        "K_flat": whole.K,
+                        "K": here.K,
+                        "ari": adjusted_rand(whole.labels, fusion.labels),
+                        "gap": here.objective - whole.objective,
+                        "falls": float(np.diff([value for _, value in here.trace]).min()),
+                        "converged": here.converged,
+                        "same_bits": same,
+                    }
+                )
                 print(rows[-1], flush=True)
+    return rows
+
+
+def growth(sites: Sequence[int] = (256, 512, 1024)) -> list[dict[str, Any]]:
+    """CPU time in one process as the number of sites is doubled, in shards of 128 sites."""
+    rows = []
+    for name in GROWING:
+        draw, family = SETS[name]
+        fuse_shards(grouped(draw(128, 1), 64), family)  # loads what is needed
+        for J in sites:
+            shards = grouped(draw(J, 1), 128)
+            begin = time.process_time()
+            fused = fuse_shards(shards, family)
+            seconds = time.process_time() - begin
+            rows.append({"set": name, "N": int(fused.sizes.sum()), "shards": len(shards), "s": seconds})
+            rows[-1] |= {"K": fused.K, "sweeps": len(fused.changed)}
+            print(rows[-1], flush=True)
     return rows
 
 
@@ -141,102 +203,148 @@ def alone(*arguments: str) -> dict[str, Any]:
     return dict(json.loads(answer.splitlines()[-1]))
 
 
-def scale(sizes: list[int]) -> tuple[list[str], dict[str, Any]]:
-    """The scale table, and its largest row."""
-    rows = [
-        "| N | sites | shards | wall | CPU of 2 workers | CPU of client | CPU of flat | GB per worker | GB of client "
-        "| GB of flat | MB down | MB up | MB between workers | nats per value: shards - flat |",
-        "|---" * 14 + "|",
-    ]
-    found = []
+def scale(sizes: Sequence[int] = (10**5, 3 * 10**5, 10**6)) -> list[dict[str, Any]]:
+    """Shards on two workers, and flat."""
+    rows = []
     for N in sizes:
-        x = alone("--row", str(N))
-        found.append(x)
-        f = alone("--flat", str(N)) if fits(N) else None
-        gap = "" if f is None else f"{(x['objective'] - f['objective']) / N:+.1e}"
-        flat_s, flat_gb = ("", "") if f is None else (f"{f['seconds']:.2f} s", f"{f['GB']:.2f}")
-        rows.append(
-            f"| {N:,} | {N // HELD:,} | {x['shards']} | {x['wall']:.0f} s | {x['workers']:.1f} s | {x['client']:.1f} s "
-            f"| {flat_s} | {x['worker_GB']:.2f} | {x['client_GB']:.2f} | {flat_gb} | {x['down'] / 1e6:.1f} "
-            f"| {x['up'] / 1e6:.1f} | {x['between'] / 1e6:.1f} | {gap} |"
-        )
-        print(rows[-1], f"K {x['K']}, changed {x['changed']}", flush=True)
-    cpu = [x["workers"] + x["client"] for x in found]
-    if len(found) > 1:
-        decade = np.log(cpu[-1] / cpu[-2]) / np.log(found[-1]["N"] / found[-2]["N"])
-        rows += ["", f"CPU time grows as N^{decade:.2f} from N = {found[-2]['N']:,} to N = {found[-1]['N']:,}; below,"]
-        rows += ["start-up and the merge weigh most. Workers draw, sort and check their values anew at each of three"]
-        rows += [
-            "passes (`keep=False`), which flat fusion, given them in memory, does not: CPU time is the price of memory."
-        ]
-    return rows, found[-1]
+        rows.append(alone("--row", str(N)) | {"flat": alone("--flat", str(N))})
+        print(rows[-1], flush=True)
+    return rows
 
 
-def billion(x: dict[str, Any]) -> list[str]:
-    """What a billion values would cost on a hundred machines, by the largest row measured."""
-    shards, J = BILLION // (SHARD * HELD), BILLION // HELD
-    rate, client = x["N"] / x["workers"], x["client"] / x["shards"]
-    moved = (x["up"] + x["down"]) / x["shards"]
-    sums = shards * ATOMS * 5 * D * 8 / 1e9
-    return [
-        f"Measured at N = {x['N']:,}: {rate:,.0f} values per CPU second of a worker (drawn anew at each of three",
-        f"passes); per shard of {SHARD * HELD:,}, {client * 1e3:.0f} ms of the client and {moved / 1e6:.2f} MB moved.",
+def exponent(rows: Sequence[dict[str, Any]], seconds: Callable[[dict[str, Any]], float]) -> float:
+    """Slope of log time in log N over the last three sizes."""
+    last = rows[-3:]
+    return float(np.polyfit(np.log([x["N"] for x in last]), np.log([seconds(x) for x in last]), 1)[0])
+
+
+def table(found: dict[str, Any]) -> str:
+    """The record as a page."""
+    parts, versions = found["rows"], ", ".join(f"{k} {v}" for k, v in found["versions"].items())
+    lines = [
+        "# Shards beside the default call",
         "",
-        f"- workers: 10^9 / ({rate:,.0f} x {MACHINES} x {CORES}) = {BILLION / rate / MACHINES / CORES:.0f} s",
-        f"- centre: {shards:,} shards x {client * 1e3:.0f} ms = {shards * client:.0f} s, one process;",
-        f"  with shards ten times as large (400 MB) {shards * client / 10:.0f} s",
-        f"- messages: {shards:,} x {moved / 1e6:.2f} MB = {shards * moved / 1e9:.1f} GB through one scheduler,",
-        f"  {shards * moved / 1.25e9:.0f} s at 10 Gbit/s",
-        f"- memory: 4 GB of values per machine, if they are kept; {sums:.1f} GB of sums at the centre; in every worker",
-        f"  process a table by number of sites, {3 * J * 8 / 1e9:.1f} GB with one noise for all dimensions,",
-        f"  {2 * J * 8 * D / 1e9:.0f} GB with one for each (too much: it would have to be cut to counts that occur)",
+        f"Made by `python benchmarks/shards.py --table` from shards.json: commit {found['commit']}, {found['date']}, "
+        f"{versions}, {found['processors']} processors that others used too (load {found['load']}). "
+        f"Seconds are of CPU. {found.get('notes', '')}",
         "",
-        f"Assumptions: {CORES} cores per machine as fast as these and free; {ATOMS} atoms, {HELD} per site, noise 1",
-        "about atoms of variance 50, so that one polishing sweep changes nothing (each further one is a pass more);",
-        "reading costs what drawing costs here; workers and centre take turns; no worker is lost (one costs its shards",
-        "again).",
+        "## The same sites in shards and flat",
+        "",
+        "128 sites in shards of 32; flat is `fuse(sites)`. Nats are of the whole objective, in which each side has its",
+        "own weak prior of the noise, read off the values that it sees. Nothing was chosen on these seeds.",
+        "",
+        "| set | seed | N | K flat | K shards | ARI of both | nats: shards - flat | per value | bits by joblib, Dask |",
+        "|---" * 9 + "|",
     ]
+    for x in parts["agreement"]:
+        bits = ("same" if x["same_bits"] else "DIFFERENT") if x["seed"] == SEEDS[0] else ""
+        lines.append(
+            f"| {x['set']} | {x['seed']} | {x['N']:,} | {x['K_flat']} | {x['K']} | {x['ari']:.4f} | {x['gap']:+.2f} "
+            f"| {x['gap'] / x['N']:+.5f} | {bits} |"
+        )
+    worst = min(x["gap"] / x["N"] for x in parts["agreement"])
+    falls = min(0.0, *(x["falls"] for x in parts["agreement"]))
+    lines += [
+        "",
+        f"Lowest: {worst:+.4f} nats per value. Largest fall of the objective in any step: {falls:g}.",
+        "",
+        "## Growth, in one process, shards of 128 sites",
+        "",
+        "Numbers of sweeps differ from row to row, and with them seconds: an exponent of two rows says little.",
+        "",
+        "| set | N: seconds | exponent in N |",
+        "|---|---|---|",
+    ]
+    for name in GROWING:
+        rows = [x for x in parts["growth"] if x["set"] == name]
+        if len(rows) < 2:
+            lines.append(f"| {name} | not measured | |")
+            continue
+        times = ", ".join(f"{x['N']:,}: {x['s']:.1f}" for x in rows)
+        lines.append(f"| {name} | {times} | {exponent(rows, lambda x: x['s']):.2f} |")
+    rows = parts["scale"]
+    lines += [
+        "",
+        f"## Scale (D = {D}, {ATOMS} atoms, {HELD} per site, noise 1, one noise for all dimensions)",
+        "",
+        "Two Dask workers, shards drawn anew at each of four passes (`keep=False`): memory stays that of a shard.",
+        "",
+        "| N | shards | CPU of workers | CPU of client | CPU of flat | GB per worker | GB of client | GB of flat "
+        "| MB down | MB up | nats per value: shards - flat |",
+        "|---" * 11 + "|",
+    ]
+    for x in rows:
+        f = x["flat"]
+        lines.append(
+            f"| {x['N']:,} | {x['shards']} | {x['workers_s']:.1f} s | {x['client_s']:.1f} s | {f['s']:.1f} s "
+            f"| {x['worker_GB']:.2f} | {x['client_GB']:.2f} | {f['GB']:.2f} | {x['down'] / 1e6:.1f} "
+            f"| {x['up'] / 1e6:.1f} | {(x['objective'] - f['objective']) / x['N']:+.1e} |"
+        )
+    return "\n".join([*lines, "", *billion(rows), ""])
+
+
+def billion(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """What a billion values would cost on a hundred machines, by the exponents measured."""
+    x = rows[-1]
+    work, centre = (exponent(rows, lambda r, k=k: r[k]) for k in ("workers_s", "client_s"))
+    moved = exponent(rows, lambda r: r["up"] + r["down"])
+    times = BILLION / x["N"]
+    workers, client = x["workers_s"] * times ** max(work, 1.0), x["client_s"] * times ** max(centre, 1.0)
+    shards, J = BILLION // (SHARD * HELD), BILLION // HELD
+    sums = shards * ATOMS * 5 * D * 8 / 1e9
+    gigabytes = (x["up"] + x["down"]) * times ** max(moved, 1.0) / 1e9
+    hours = workers / MACHINES / CORES / 3600 + client / 3600
+    return [
+        f"## 10^9 local parameters on {MACHINES} machines of {CORES} cores, from the exponents measured",
+        "",
+        f"Exponents in N over the last three rows: workers {work:.2f}, client {centre:.2f}, bytes moved {moved:.2f} "
+        "(below one where start-up and the fewest shards weigh; one is used in place of what is less).",
+        "",
+        f"- workers: {x['workers_s']:.0f} s x {times:,.0f}^{max(work, 1.0):.2f} = {workers / 3600:.1f} CPU hours, "
+        f"{workers / MACHINES / CORES:.0f} s on {MACHINES * CORES:,} cores",
+        f"- centre: {x['client_s']:.1f} s x {times:,.0f}^{max(centre, 1.0):.2f} = {client / 3600:.1f} hours, one "
+        "process; shards ten times as large make it a tenth",
+        f"- messages: {gigabytes:.1f} GB through one scheduler, {gigabytes * 8 / 10:.0f} s at 10 Gbit/s",
+        f"- **together {hours:.1f} hours**, workers and centre in turn",
+        f"- memory: {x['worker_GB']:.2f} GB per worker process, {BILLION * D * 8 / MACHINES / 1e9:.0f} GB of values "
+        f"per machine if they are kept; at the centre {sums:.1f} GB of sums, {16 * J / 1e9:.1f} GB of sizes and marks "
+        f"of {J:,} sites; in every worker process a table by number of sites, {3 * J * 8 / 1e9:.1f} GB with one noise "
+        f"for all dimensions, {2 * J * 8 * D / 1e9:.0f} GB with one for each (too much: it would have to be cut to "
+        "counts that occur)",
+        "",
+        f"Assumptions: cores as fast as these and free; {ATOMS} atoms, {HELD} per site, noise 1 about atoms of "
+        "variance 50, so that one polishing sweep changes nothing (each further one is a pass more); reading costs "
+        f"what drawing costs here; no worker is lost. An extrapolation by a factor of {times:,.0f}: nothing above "
+        f"N = {x['N']:,} was run for this record.",
+    ]
+
+
+PARTS: dict[str, Callable[[], list[dict[str, Any]]]] = {"agreement": agreement, "growth": growth, "scale": scale}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="which; default: all")
     parser.add_argument("--smoke", action="store_true", help="small sizes, nothing written")
+    parser.add_argument("--table", action="store_true", help="write shards.md from the record")
     parser.add_argument("--row", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--flat", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--largest", type=int, default=10**7, help="local parameters of the last row")
     asked = parser.parse_args()
+    warnings.simplefilter("ignore", modelweld.ModelweldWarning)
     if asked.row or asked.flat:
         print(json.dumps(on_dask(asked.row) if asked.row else flat(asked.flat)))
-        return
-    if asked.smoke:
-        agreement(64, SEEDS[:1], ((D, 1.0), (20, 5.0)))
+    elif asked.smoke:
+        agreement(64, SEEDS[:1])
+        growth((128, 256, 512))
         scale([10_000])
-        return
-    sizes = [N for N in (10**4, 10**5, 10**6, 10**7) if asked.largest >= N]
-    table, largest = scale(sizes)
-    same = agreement(128, SEEDS, ((D, 0.5), (D, 1.0), (D, 2.0), (D, 5.0), (20, 5.0), (D, 10.0)))
-    text = [
-        "# Shards against flat fusion",
-        "",
-        "Written by `python benchmarks/shards.py` on two cores that others used at the same time: walls say little.",
-        "",
-        "## The same sites, five ways",
-        "",
-        "`simulate.sparse(50, 128, D, sd, sqrt(50), 1, 1)`, shards of 32 sites, defaults, at most three polishing",
-        "sweeps; flat is `fuse(sites, search='plain', copies=False)`.",
-        "",
-        *same,
-        "",
-        f"## Scale (D = {D}, {ATOMS} atoms, {HELD} per site, noise 1, one noise for all dimensions)",
-        "",
-        *table,
-        "",
-        "## A billion on a hundred machines, on paper",
-        "",
-        *billion(largest),
-        "",
-    ]
-    Path(__file__).with_suffix(".md").write_text("\n".join(text))
+    elif asked.table:
+        RECORD.with_suffix(".md").write_text(table(json.loads(RECORD.read_text())))
+    else:
+        for part in asked.parts or PARTS:
+            rows = PARTS[part]()
+            known = json.loads(RECORD.read_text())["rows"] if RECORD.exists() else {}
+            what = f"shards beside fuse(sites); dask {version('dask')}"
+            record(RECORD, what, known | {part: rows})
 
 
 if __name__ == "__main__":

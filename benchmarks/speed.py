@@ -5,7 +5,8 @@ timed end to end, from a list of arrays to a Fusion, after the compiler has warm
 pass and ten sweeps; k-means is scikit-learn's, told the number of atoms, with ten starts. Settings are the paper's:
 L = 50 atoms, D = 50, each site holds each atom with a probability of its own.
 
-The first table is the call that everybody makes, `fuse(sites)`. It is recorded in `results.json`.
+The first table is the call that everybody makes, `fuse(sites)`. All are recorded in `results.json`, each as soon as it
+is measured; README.md's tables are made from it by `benchmarks/tables.py`.
 
     python benchmarks/speed.py            # all tables, about ten minutes
     python benchmarks/speed.py --default  # the first one only, about three, and its record
@@ -15,6 +16,7 @@ The first table is the call that everybody makes, `fuse(sites)`. It is recorded 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -171,13 +173,16 @@ def defaults(jobs: Sequence[tuple[int, float]], repeats: int, console: Console) 
     return rows
 
 
-def ratios(rows: list[tuple[int, float, str]], repeats: int, console: Console) -> None:
+def ratios(rows: list[tuple[int, float, str]], repeats: int, console: Console) -> list[dict[str, object]]:
+    """Settings beside the textbook."""
+    found = []
     table = Table(title="CPU time, one thread: textbook (11 passes) against fuse, end to end")
     heads = ["J", "sd", "mode", "N", "textbook s", "ms/parameter", "fuse ms", "ratio", "K", "true", "textbook", "ARI"]
     for head in [*heads, "sweeps"]:
         table.add_column(head, justify="left" if head == "mode" else "right")
     for J, sd, mode in rows:
         r = compare(simulate.paper_figure(J, sd, seed=1), mode, repeats)
+        found.append({"J": J, "sd": sd, "mode": mode} | {k: _rounded(x) for k, x in r.items()})
         table.add_row(
             f"{J}",
             f"{sd:g}",
@@ -194,10 +199,16 @@ def ratios(rows: list[tuple[int, float, str]], repeats: int, console: Console) -
             f"{r['sweeps']}",
         )
     console.print(table)
+    return found
 
 
-def exponents(sizes: dict[str, list[tuple[int, int, int]]], console: Console) -> None:
+def _rounded(x: object) -> object:
+    return float(f"{x:.4g}") if isinstance(x, float) else x
+
+
+def exponents(sizes: dict[str, list[tuple[int, int, int]]], console: Console) -> list[dict[str, object]]:
     """How CPU time of fuse grows: slope of log time in log N, L and D, the others held fixed."""
+    found = []
     table = Table(title="fuse, isotropic, sd 1: growth of CPU time")
     for head in ("varied", "J, L, D", "ms", "exponent"):
         table.add_column(head, justify="left" if head == "varied" else "right")
@@ -215,10 +226,26 @@ def exponents(sizes: dict[str, list[tuple[int, int, int]]], console: Console) ->
             y.append(median(cpu_seconds(job) for _ in range(5)))
             x.append({"N (through J)": sum(map(len, values)), "L": L, "D": D}[varied])
         slope = np.polyfit(np.log(x), np.log(y), 1)[0]
+        found.append({"varied": varied, "at": x, "ms": [round(1e3 * s, 2) for s in y], "exponent": round(slope, 2)})
         for i, setting in enumerate(settings):
             last = f"{slope:.2f}" if i + 1 == len(settings) else ""
             table.add_row(varied if i == 0 else "", ", ".join(map(str, setting)), f"{1e3 * y[i]:.1f}", last)
     console.print(table)
+    return found
+
+
+def keep(**tables: object) -> None:
+    """Record tables; those that were not measured anew stay."""
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    rows = tables.pop("rows", known.get("rows", []))
+    others = {name: known[name] for name in ("settings", "exponents") if name in known}
+    record(
+        RESULTS,
+        "CPU milliseconds, one thread; textbook: Algorithm 1, eleven passes; plain: search='plain', one variance; "
+        "kmeans: scikit-learn, told K, ten starts; settings: fuse ms beside the textbook's s",
+        rows,
+        **others | tables,
+    )
 
 
 def main() -> None:
@@ -232,15 +259,10 @@ def main() -> None:
         ratios([(10, 1.0, "isotropic"), (10, 1.0, "authors")], 1, console)
         return
     rows = defaults([(J, sd) for J in (100, 10, 30, 2000) for sd in (1.0, 5.0, 10.0)], 5, console)
-    record(
-        RESULTS,
-        "CPU milliseconds, one thread; textbook: Algorithm 1, eleven passes; plain: search='plain', one variance; "
-        "kmeans: scikit-learn, told K, ten starts",
-        rows,
-    )
+    keep(rows=rows)
     if asked.default:
         return
-    ratios(
+    found = ratios(
         [
             *[(100, 1.0, mode) for mode in MODES],
             (2000, 1.0, "isotropic"),
@@ -251,7 +273,8 @@ def main() -> None:
         11,
         console,
     )
-    exponents(
+    keep(settings=found)
+    grown = exponents(
         {
             "N (through J)": [(J, 50, 50) for J in (100, 300, 1000, 3000)],
             "L": [(200, L, 50) for L in (50, 100, 200, 400)],
@@ -259,6 +282,7 @@ def main() -> None:
         },
         console,
     )
+    keep(exponents=grown)
 
 
 if __name__ == "__main__":
