@@ -2,8 +2,9 @@
 
 Four machines hold the files of 32 sites each, every site with some of twelve centres in five dimensions. Workers read
 and fuse their own files; the client sees sums, never a centre of a site. Here the machines are processes and the
-files are written first; with a cluster of yours, `client` is a `Client("scheduler:8786")` and the paths are those that
-its workers see.
+files are written first, and nobody else reaches them; with a cluster of yours, `client` is a
+`Client("tls://scheduler:8786", security=Security(...))`, since who reaches a scheduler without `Security` may run code
+there (docs/federate.md), and the paths are those that its workers see.
 """
 
 import tempfile
@@ -49,8 +50,8 @@ def main() -> None:
                 print(f"  objective after {stage:<11}{objective:14.3f}")
             print(f"  bytes to the workers {fused.moved.down:,}, from them {fused.moved.up:,}")
             print("  labels of the first site:", fused.labels(0)[0])
-        flat = modelweld.fuse([file for shard in shards for file in shard], search="plain", copies=False)
-        print(f"flat: {flat.K} atoms, objective {flat.objective:.3f}")
+        flat = modelweld.fuse([file for shard in shards for file in shard])
+        print(f"flat: {flat.K} atoms, objective {flat.objective:.3f} (its own weak prior of the noise)")
 
 
 if __name__ == "__main__":

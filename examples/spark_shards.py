@@ -24,14 +24,18 @@ from typing import Any
 import numpy as np
 
 from modelweld.families import Gaussian
-from modelweld.families.math.start import NOISE_FLOOR, total_variance, usable_variance
+from modelweld.families.base import with_fields
+from modelweld.families.math.start import NOISE_FLOOR, usable_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import alternate
-from modelweld.matching.plan import MOST_SWEEPS
+from modelweld.matching.plan import MOST_SWEEPS, Plan
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.centre import Centre
-from modelweld.shards.shard import Shard, Summary, fuse_shard, load, survey
+from modelweld.shards.fit import fuse_shard
+from modelweld.shards.shard import Shard, load
+from modelweld.shards.summary import Summary, summary_of
+from modelweld.shards.survey import survey
 
 ATOMS = "shard string, number bigint, count bigint, sums array<double>, sizes array<bigint>"
 """Schema of what `fused_atoms` gives; `sizes`, those of the shard's sites, stands beside its atom 0 only."""
@@ -75,12 +79,12 @@ def merge(sums: Any, *, origin: Array, prior: Prior, seed: int = 0) -> Merged:
     family = Gaussian(mean=origin, noise=variance, spread=variance, origin=origin, floor=NOISE_FLOOR * variance)
     family = family.update(np.concatenate(rows))
     summaries = [
-        Summary(np.arange(len(r)), frame["count"].to_numpy(), r, family)
+        Summary(np.arange(len(r)), frame["count"].to_numpy(), r, family, int(frame["count"].sum()), 0.0)
         for r, frame in zip(rows, shards.values(), strict=True)
     ]
     centre = Centre(summaries, np.arange(len(shards)), family, prior, np.sort(sizes))
     trace = [("shards", centre.objective())]
-    centre.release()
+    centre.release(np.arange(len(shards)))
     alternate(centre, len(shards), np.random.default_rng(seed), MOST_SWEEPS)
     trace.append(("merge", centre.objective()))
     places = dict(zip(shards, centre.places, strict=True))
@@ -107,9 +111,11 @@ def _partition(frames: Iterable[Any]) -> Iterator[tuple[Any, Shard]]:
 
 def _fused(shard: Shard, origin: Array, prior: Prior, seed: int) -> tuple[Index, Summary]:
     """The same labels whenever it is asked."""
-    _, variance = total_variance(shard.stack, pooled=False)
-    return fuse_shard(shard, None, Gaussian(), np.asarray(origin), variance, prior, seed)
+    everything, nobody = np.zeros(len(shard.stack.values), dtype=np.int64), np.arange(0)
+    plan = Plan(prior, pieces=False, search="plain")
+    labels, learned = fuse_shard(shard, everything, plan, prior, seed, nobody, nobody)
+    return labels, summary_of(shard, labels, with_fields(learned.family, origin=np.asarray(origin)))
 
 
 def _name(shard: Shard) -> str:
-    return survey(shard, None).mark.hex()
+    return survey(shard, None, screen=False)[1].mark.hex()

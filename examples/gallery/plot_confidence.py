@@ -1,0 +1,43 @@
+"""
+How sure is a match?
+====================
+
+Sites with values that overlap more and more (simulated, so that the truth is known): is a confidence of .9 right
+nine times in ten? Draws of matching and hyperparameters say how sure; the truth says how often.
+"""
+
+from itertools import pairwise
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import modelweld
+from modelweld import simulate
+
+stated, right = [], []
+for seed in range(8):
+    drawn = simulate.low_dimensional(seed=seed)
+    fusion = modelweld.fuse(drawn.values)
+    labels, truth = np.concatenate(fusion.labels), np.concatenate(drawn.truth)
+    sure = np.concatenate(fusion.confidence())
+    for k in range(fusion.K):  # an atom is the true one that most of its values come from
+        members = labels == k
+        stated += sure[members].tolist()
+        right += (truth[members] == np.bincount(truth[members]).argmax()).tolist()
+stated, right = np.array(stated), np.array(right)
+print(f"{len(stated)} matches, stated {stated.mean():.3f}, right {right.mean():.3f}")
+
+# %%
+fig, ax = plt.subplots(figsize=(4.6, 4.2), layout="constrained")
+edges = np.array([0, 0.5, 0.7, 0.8, 0.9, 0.97, 1.0001])
+ax.plot([0, 1], [0, 1], color="grey", lw=1)
+for low, high in pairwise(edges):
+    inside = (stated >= low) & (stated < high)
+    if inside.sum() > 4:
+        share, n = right[inside].mean(), inside.sum()
+        error = 2 * np.sqrt(share * (1 - share) / n + 1e-4)
+        ax.errorbar(stated[inside].mean(), share, error, fmt="o", color="steelblue", ms=4 + np.sqrt(n) / 2, capsize=3)
+        ax.annotate(f"{n}", (stated[inside].mean(), share), xytext=(8, -12), textcoords="offset points", fontsize=8)
+ax.set(xlabel="stated confidence", ylabel="share that is right", xlim=(0.3, 1.02), ylim=(0.3, 1.05))
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
