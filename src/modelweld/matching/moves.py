@@ -165,7 +165,7 @@ class Pairs:
         return rises
 
     def _with_singles(self, rises: Array) -> Array:
-        """These rises, with what the evidence gains from any two values: one half of the table, and its mirror image."""
+        """These rises, with what the evidence gains from any two values: half of the table, then its mirror image."""
         for start in range(0, len(rises), SINGLES_BLOCK):
             part, rest = slice(start, start + SINGLES_BLOCK), slice(start, None)
             gain = sum((f.gain(s[part], s[rest]) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(()))
