@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 
+import conftest  # noqa: E402, F401 - programs of the gallery use what tests have compiled already
 from tools import flow_map, gallery_order, house_map, records, reference_pages  # noqa: E402
 
 import modelweld  # noqa: E402

@@ -48,6 +48,12 @@ def test_the_conda_recipe_asks_for_the_same():
     assert PROJECT["project"]["requires-python"] == ">=3.11"
 
 
+def test_the_paper_cites_what_it_lists():
+    cited = set(re.findall(r"@(\w+)", (ROOT / "paper.md").read_text(encoding="utf-8").split("---", 2)[2]))
+    listed = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited == set(listed)
+
+
 def test_extras_are_ranges():
     extras = {name: lines for name, lines in PROJECT["project"]["optional-dependencies"].items()}
     assert [line for lines in extras.values() for line in lines if "==" in line] == []

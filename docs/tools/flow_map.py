@@ -61,7 +61,9 @@ def arrow(one: str, other: str, word: str, way: str) -> str:
     elif way == "down":
         path, at = f"M{x1 + WIDE / 2} {y1 + TALL} L{x2 + WIDE / 2} {y2 - 3}", (x1 + WIDE / 2 + 32, y1 + TALL + 24)
     elif way == "round":
-        path = f"M{x1} {y1 + TALL - 4} L{x1 - 14} {y1 + TALL + 8} L{x1 - 14} {y2 + middle} L{x2 + WIDE + 3} {y2 + middle}"
+        path = (
+            f"M{x1} {y1 + TALL - 4} L{x1 - 14} {y1 + TALL + 8} L{x1 - 14} {y2 + middle} L{x2 + WIDE + 3} {y2 + middle}"
+        )
         at = ((x1 + x2 + WIDE) / 2, y2 + middle - 8)
     else:
         path = f"M{x1} {y1 + middle} L{x2 - 6} {y1 + middle} L{x2 - 6} {y2 + middle} L{x2 - 3} {y2 + middle}"

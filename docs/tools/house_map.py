@@ -106,7 +106,9 @@ def drawn() -> str:
     for i, room in enumerate(rooms):
         y, x = HEAD + i * CELL, NAMES + IDEAS + i * CELL + CELL / 2 + 4
         parts.append(f'<text class="room" x="8" y="{y + 12}">{room}</text>')
-        parts.append(f'<text x="{NAMES}" y="{y + 12}">{escape(shortened(known.get(room, FILES.get(room, "one file"))))}</text>')
+        parts.append(
+            f'<text x="{NAMES}" y="{y + 12}">{escape(shortened(known.get(room, FILES.get(room, "one file"))))}</text>'
+        )
         parts.append(f'<text class="room" transform="translate({x:.0f} {HEAD - 6}) rotate(-90)">{room}</text>')
         if i and level[room] != level[rooms[i - 1]]:
             parts.append(f'<line class="floor" x1="8" x2="{wide - 16}" y1="{y}" y2="{y}"/>')
