@@ -31,7 +31,7 @@ TESTS = [
         "extending",
     )
 ]
-"""Run from the archive, in a minute; the others, whose code is the same, must at least be found with all they import."""
+"""Run from the archive, in a minute; the others must at least be found, with all they import."""
 
 PROGRAM = """
 import numpy as np, modelweld

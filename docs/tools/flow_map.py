@@ -41,7 +41,8 @@ FLOWS = [
 """From room to room: what, and which way the arrow goes."""
 
 STYLE = (
-    "text{font:12px system-ui,sans-serif;fill:#24313a;text-anchor:middle}.room{font-weight:600;font-size:13px;fill:#0b3954}"
+    "text{font:12px system-ui,sans-serif;fill:#24313a;text-anchor:middle}"
+    ".room{font-weight:600;font-size:13px;fill:#0b3954}"
     ".box{fill:#dcebf5;stroke:#0a6a94}.way{fill:none;stroke:#6a7b87;stroke-width:1.6;marker-end:url(#tip)}"
 )
 
@@ -78,11 +79,15 @@ def drawn() -> str:
         f'<text class="room" x="{x + WIDE / 2:.0f}" y="{y + 22}">{room}</text>'
         for room, (x, y) in PLACES.items()
     ]
-    tip = '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    size = f'viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}"'
+    tip = (
+        '<marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0 L8 4 L0 8 z" fill="#6a7b87"/></marker>'
+    )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-        f'aria-label="What flows between the rooms of modelweld"><style>{STYLE}</style><defs>{tip}'
-        f'<path d="M0 0 L8 4 L0 8 z" fill="#6a7b87"/></marker></defs><rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#fff"/>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
+        f'aria-label="What flows between the rooms of modelweld"><style>{STYLE}</style><defs>{tip}</defs>'
+        f'<rect width="{WIDTH}" height="{HEIGHT}" rx="8" fill="#fff"/>'
         f"{''.join(arrow(*flow) for flow in FLOWS)}{''.join(boxes)}</svg>\n"
     )
 

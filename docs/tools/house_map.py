@@ -113,7 +113,8 @@ def drawn() -> str:
         if i and level[room] != level[rooms[i - 1]]:
             parts.append(f'<line class="floor" x1="8" x2="{wide - 16}" y1="{y}" y2="{y}"/>')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
+        'role="img" '
         f'aria-label="Rooms of modelweld, and which imports which"><style>{STYLE}</style>'
         f'<rect width="{wide}" height="{high}" rx="8" fill="#fff"/>{"".join(parts)}</svg>\n'
     )

@@ -40,7 +40,7 @@ class WindowStart(NamedTuple):
     --------
     >>> import numpy as np
     >>> from modelweld.hmm import window_start
-    >>> X = np.concatenate([np.full((60, 1), 0.0), np.full((60, 1), 9.0)]) + np.random.default_rng(0).normal(size=(120, 1))
+    >>> X = np.repeat([[0.0], [9.0]], 60, axis=0) + np.random.default_rng(0).normal(size=(120, 1))
     >>> found = window_start(X, n_states=2, random_state=0)
     >>> found.labels.shape, found.means.shape, found.covars.shape
     ((120,), (2, 1), (2, 1, 1))
