@@ -5,8 +5,10 @@ import io
 import re
 import tokenize
 from configparser import ConfigParser
+from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -99,6 +101,17 @@ def test_the_map_has_every_room_in_the_order_of_imports():
     level = {room: i for i, line in enumerate(layers) for room in re.findall(r"modelweld\.(\w+)", line)}
     assert set(listed) == rooms <= level.keys()
     assert [level[room] for room in listed] == sorted((level[room] for room in listed), reverse=True)
+
+
+def test_what_flows_is_drawn_between_rooms_that_there_are():
+    root = Path(__file__).parents[1]
+    spec = spec_from_file_location("flow_map", root / "docs" / "tools" / "flow_map.py")
+    drawing = module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    rooms = {path.stem for path in (root / "src" / "modelweld").iterdir()}
+    assert drawing.PLACES.keys() <= rooms
+    assert {room for flow in drawing.FLOWS for room in flow[:2]} <= drawing.PLACES.keys()
+    ElementTree.fromstring(drawing.drawn())
 
 
 def tokens_of(source):
