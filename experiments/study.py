@@ -127,7 +127,9 @@ def main(study: Study) -> None:
     parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
     parser.add_argument("--accept", action="store_true", help="keep the results as the ones to expect")
     parser.add_argument("--done", action="store_true", help="tell of the tasks that are done, run no other")
-    parser.add_argument("--retell", action="store_true", help="tables, claims and figures of the record anew; nothing is run")
+    parser.add_argument(
+        "--retell", action="store_true", help="tables, claims and figures of the record anew; nothing is run"
+    )
     options = parser.parse_args()
     check_needs(study)
     if options.retell:
