@@ -22,7 +22,6 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from recorded import record
 from sklearn.cluster import KMeans
 
 import modelweld
@@ -30,6 +29,7 @@ from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.textbook import textbook
 from modelweld.threads import blas_threads
+from recorded import record
 
 HERE = Path(__file__).parent
 RECORD, README = HERE / "bare.json", HERE.parent / "README.md"

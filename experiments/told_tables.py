@@ -49,7 +49,7 @@ class Told(NamedTuple):
 def documents() -> list[Path]:
     """README and the paper, docs, and the README of the benchmarks and of every study."""
     found = [ROOT / "README.md", ROOT / "paper.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return found + [ROOT / "benchmarks" / "README.md", *sorted((ROOT / "experiments").rglob("README.md"))]
+    return [*found, ROOT / "benchmarks" / "README.md", *sorted((ROOT / "experiments").rglob("README.md"))]
 
 
 def tables(path: Path) -> Iterator[Told]:
