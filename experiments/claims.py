@@ -114,7 +114,7 @@ def topics() -> list[Row]:
     seeds = {name: sum(task.startswith(f"{name}/") for task in record["results"]) for name in sets}
     rows = []
     for claim in record.get("claims", []):
-        own = "lda" if "words by tokens" in claim["text"] else "books"
+        own = "pages" if claim["text"].startswith("40 books, pages") else "books"
         name = "newsgroups" if claim["text"].startswith("20") else own
         found = judged("planned_topics", claim["text"], f"{seeds[name]} seeds stated before")
         text, verdict = found.claim.rsplit(": ", 1)

@@ -14,6 +14,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
 
 import argparse
+import csv
+import gzip
+import re
 import zipfile
 from dataclasses import replace
 from typing import Any
@@ -34,6 +37,9 @@ SCORED = 3000
 
 RATIO = 1.5
 """Counts of pairs whose ratio is about this share a level: a count is known within a quarter."""
+
+PAGE = 300
+"""Tokens of a page."""
 
 BYTE = 127
 """Largest number of a signed byte."""
@@ -121,6 +127,27 @@ def reduced_pairs(pairs: Files, words: np.ndarray) -> Files:
     }
 
 
+def reduced_pages(folder: Path, words: np.ndarray, ids: np.ndarray) -> Files:
+    """Pages of so many tokens of these words, in the order of the text; a last half page or less is left out."""
+    csv.field_size_limit(2**31 - 1)
+    with gzip.open(folder / "gutenberg" / "books_text.csv.gz", "rt", encoding="utf8") as file:
+        texts = {int(row["gutenberg_id"]): row["text"] for row in csv.DictReader(file)}
+    number = {word: k for k, word in enumerate(words)}
+    pages, book = [], []
+    for b, key in enumerate(ids):
+        tokens = [number[t] for t in re.findall(r"\b[a-z]+\b", texts[int(key)].lower()) if t in number]
+        starts = range(0, len(tokens) - PAGE // 2, PAGE)
+        pages += [np.unique(tokens[k : k + PAGE], return_counts=True) for k in starts]
+        book += [b] * len(starts)
+    return {
+        "indptr": np.concatenate([[0], np.cumsum([len(found) for found, _ in pages])]).astype(np.int32),
+        "gaps": np.concatenate([np.diff(found, prepend=0) for found, _ in pages]).astype(np.uint16),
+        "counts": np.concatenate([counts for _, counts in pages]).astype(np.uint8),
+        "book": np.array(book, np.uint8),
+        "words": np.array(len(words)),
+    }
+
+
 def write(path: Path, files: Files) -> None:
     """An .npz that `np.load` reads, packed by LZMA, the same bytes every time."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
@@ -193,6 +220,8 @@ def main() -> None:
     write(DATA / "gutenberg" / "bag.npz", reduced_bag(bag, chosen))
     write(DATA / "gutenberg" / "pairs.npz", reduced_pairs(pairs, bag["words"][chosen][:SCORED]))
     write(DATA / "glove" / "vectors.npz", reduced_vectors(glove["vectors"][chosen]))
+    words = bag["words"][chosen][:SCORED]
+    write(DATA / "gutenberg" / "pages.npz", reduced_pages(options.folder, words, bag["gutenberg_id"]))
 
 
 if __name__ == "__main__":
