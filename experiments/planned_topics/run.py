@@ -177,7 +177,7 @@ SETS = {"newsgroups": "20 newsgroups", "books": "40 books", "pages": "40 books, 
 
 
 def told(name: str, results: Mapping[str, Result]) -> tuple[Table, list[Claim]]:
-    """Means of a set, and differences of ours from every rival."""
+    """Means of a set, and differences of ours from every rival; claims where all seeds that were stated are run."""
     draws = [r["methods"] for task, r in results.items() if task.startswith(name)]
     rows, claims = [], []
     ours = next(iter(draws[0]))
@@ -192,7 +192,7 @@ def told(name: str, results: Mapping[str, Result]) -> tuple[Table, list[Claim]]:
                 continue
             difference = paired([d[ours][measure] for d in draws], [d[method][measure] for d in draws])
             row.append(str(difference))
-            if "told K" in method:
+            if "told K" in method and len(draws) == len(SEEDS):
                 good = difference if MORE_IS_BETTER[measure] else paired([0] * len(draws), lost(draws, ours, method))
                 text = f"{SETS[name]}, {measure}: {ours} beside {method}: {good.verdict}."
                 claims.append(Claim(text, str(difference), good.verdict != "behind"))

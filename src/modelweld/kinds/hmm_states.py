@@ -3,10 +3,10 @@
 A fit that is told the number of states cuts some of them in two; its site then holds an atom in pieces. A fit that
 merges states by its own evidence leaves none, and to look for them only joins states that differ.
 
-Frames of movements and sensors resemble their neighbours. Sites measure over how many, the fact `correlation_time`.
-Where it is long, so many frames count as one, states of different sites differ by more than chance, and means alone
-join what differs: covariances decide besides; so where a fit found its frames correlated itself (`zeta`). Nor can pieces be told from neighbours where a state is known by fewer
-independent frames than it has features.
+Frames of movements and sensors resemble their neighbours. Sites measure over how many, the fact `correlation_time`, or
+find it in their fit, the fact `zeta`. Where it is long, so many frames count as one, states of different sites differ
+by more than chance, and means alone join what differs: covariances decide besides. Nor can pieces be told from
+neighbours where a state is known by fewer independent frames than it has features.
 """
 
 from __future__ import annotations
