@@ -14,12 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
-import subprocess
 import time
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,6 +29,7 @@ from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.textbook import textbook
 from modelweld.threads import blas_threads
+from recorded import record
 
 HERE = Path(__file__).parent
 RECORD, README = HERE / "bare.json", HERE.parent / "README.md"
@@ -68,20 +66,13 @@ def measure(J: int, repeats: int) -> dict[str, Any]:
     return {"J": J, "N": len(pooled), "K": data.K, "K found": fusion.K, "seconds": found, "ARI": ari}
 
 
-def versions() -> dict[str, str]:
-    """Of what was measured, and of what it stands on."""
-    git = subprocess.run(["git", "rev-parse", "HEAD"], cwd=HERE, capture_output=True, text=True, check=False)
-    stands_on = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "numba")}
-    return {"commit": git.stdout.strip() or "unknown", "python": platform.python_version(), **stands_on}
-
-
-def table(record: dict[str, Any]) -> str:
+def table(found: dict[str, Any]) -> str:
     """In Markdown, as the README has it."""
     lines = [
         "| one thread, CPU time | `fuse(sites)` | textbook Algorithm 1 | k-means, told K |",
         "|---|---|---|---|",
     ]
-    for row in record["rows"]:
+    for row in found["rows"]:
         own, told = row["seconds"]["fuse"], row["ARI"]
         fuse = f"{spell(own)}, ARI {told['fuse']:.3f}"
         others = [f"{spell(s)} ({ratio(s / own)})" for s in (row["seconds"]["textbook"], row["seconds"]["kmeans"])]
@@ -104,10 +95,10 @@ def spell(seconds: float) -> str:
     return f"{1e3 * seconds:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
 
 
-def write_table(record: dict[str, Any]) -> None:
+def write_table(found: dict[str, Any]) -> None:
     """Put the table where the README has its marks."""
     before, rest = README.read_text(encoding="utf-8").split(BEGIN)
-    README.write_text(before + BEGIN + table(record) + END + rest.split(END, 1)[1], encoding="utf-8")
+    README.write_text(before + BEGIN + table(found) + END + rest.split(END, 1)[1], encoding="utf-8")
 
 
 def main() -> None:
@@ -122,11 +113,10 @@ def main() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", modelweld.ConvergenceWarning)
         rows = [measure(J, 1 if asked.smoke else 5) for J in (SITES[:1] if asked.smoke else SITES)]
-    record = {"versions": versions(), "rows": rows}
-    print(table(record))
+    print(table({"rows": rows}))
     if not asked.smoke:
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-        write_table(record)
+        record(RECORD, "CPU seconds, one thread, medians of five; textbook: once", rows)
+        write_table({"rows": rows})
 
 
 if __name__ == "__main__":

@@ -26,8 +26,8 @@ NO_RECORDS = ("expected.json",)
 
 UNKNOWN = {"not recorded": "the run did not say; the study's README does, as far as it is known"}
 
-SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "what")
-"""Settings that older records have under names of their own."""
+SAID = ("seeds", "seed", "first_seed", "draws", "cases", "catalogue", "quick", "what", "data")
+"""Settings that some records have under names of their own."""
 
 
 def provenance(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,23 +88,34 @@ def records() -> Iterator[Path]:
 
 
 def lacking(path: Path) -> list[str]:
-    """What a record does not say of where it comes from."""
-    said = json.loads(path.read_text(encoding="utf-8")).get(KEY, {})
+    """What a record does not say of where it comes from, in the one key or by names of its own."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    said = {**by_own_names(record), **record.get(KEY, {})}
     return [part for part in PARTS if not said.get(part)]
+
+
+def by_own_names(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record that is put together elsewhere (benchmarks, hostile, directions) says of where it comes from."""
+    versions = record.get("versions", {})
+    return {
+        "commit": record.get("commit") or versions.get("commit"),
+        "date": record.get("date"),
+        "versions": {k: v for k, v in versions.items() if k not in ("commit", "modelweld")},
+        "settings": {name: record[name] for name in SAID if name in record},
+    }
 
 
 def from_history(path: Path) -> dict[str, Any]:
     """Where a record comes from that did not say so itself: of its last commit, and what it says in other places."""
-    record = json.loads(path.read_text(encoding="utf-8"))
-    said = record.get("versions", {})
+    said = by_own_names(json.loads(path.read_text(encoding="utf-8")))
     last, day = git("log", "-1", "--format=%h %cs", "--", str(path)).split()
     asked = git("show", f"{last}:constraints.txt")
     pinned = {name: v for name, v in re.findall(r"^([\w-]+)==([\w.]+)", asked, re.MULTILINE) if name in LIBRARIES}
     return {
-        "commit": record.get("commit") or said.get("commit") or f"at most {last}",
-        "date": record.get("date", day),
-        "versions": {k: v for k, v in said.items() if k not in ("commit", "modelweld")} or pinned or UNKNOWN,
-        "settings": {name: record[name] for name in SAID if name in record} or UNKNOWN,
+        "commit": said["commit"] or f"at most {last}",
+        "date": said["date"] or day,
+        "versions": said["versions"] or pinned or UNKNOWN,
+        "settings": said["settings"] or UNKNOWN,
         "filled in": f"from the record and from commit {last}, which holds it: the run did not say all of it",
     }
 

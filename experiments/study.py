@@ -127,13 +127,15 @@ def main(study: Study) -> None:
     parser.add_argument("--fresh", action="store_true", help="forget the tasks that are done")
     parser.add_argument("--accept", action="store_true", help="keep the results as the ones to expect")
     parser.add_argument("--done", action="store_true", help="tell of the tasks that are done, run no other")
-    parser.add_argument("--retell", action="store_true", help="tables and claims of the record anew; nothing is run")
+    parser.add_argument(
+        "--retell", action="store_true", help="tables, claims and figures of the record anew; nothing is run"
+    )
     options = parser.parse_args()
+    check_needs(study)
     if options.retell:
         print(retold(study, HERE / study.name))
         return
     out = options.out or Path("reproduced", *["quick"] * options.quick, study.name)
-    check_needs(study)
     if options.fresh:
         shutil.rmtree(out, ignore_errors=True)
     folder, tasks = out / TASK_FOLDER, study.tasks(options.quick)
@@ -233,11 +235,12 @@ def write(study: Study, results: Results, out: Path, *, quick: bool) -> dict[str
 
 
 def retold(study: Study, home: Path) -> str:
-    """Tables and claims that today's summary makes of a record; its results and where they come from stay."""
+    """Tables, claims and figures that a record makes today; its results and where they come from stay."""
     record = json.loads((home / RESULTS).read_text())
     told = provenance({})
     record[KEY]["told"] = {"commit": told["commit"], "date": told["date"]}
     record |= asdict(study.summary(record["results"]))
+    record["figures"] = [asdict(figure) for figure in study.draw(record["results"], home / FIGURE_FOLDER)]
     (home / RESULTS).write_text(as_text(record))
     (home / TABLES).write_text(markdown(record))
     return markdown(record)

@@ -3,7 +3,8 @@
 A comment above a table says which:
 
     <!-- from: experiments/mocap/tables.md -->       every number of the table stands in these files, digit by digit
-    <!-- made: python benchmarks/bare.py --table --> the command wrote it (between this and its end); `from` holds too
+    <!-- made: python benchmarks/bare.py --table --> the command wrote it (between this and its end), from a record; any
+                                                     word will do in place of "made" where the command looks for it
     <!-- cited: Yurochkin et al. 2019, table 2 -->   typed by hand, from there
     <!-- unrecorded: seen once, 2026-11-16 -->       typed by hand, and no record is left: take it as that
 
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-COMMENT = re.compile(r"<!-- (from|made|cited|unrecorded|speed): (.*?) -->")
+COMMENT = re.compile(r"<!-- (from|cited|unrecorded|\w+(?=: python )): (.*?) -->")
 NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d[\d,]*)?\.?\d+(?![\w]|\.\d)")
 QUOTED = re.compile(r"`[^`]*`|\[[^]]*\]\([^)]*\)")
 RULE = re.compile(r"^\|[\s:|-]+\|$")
@@ -46,9 +47,9 @@ class Told(NamedTuple):
 
 
 def documents() -> list[Path]:
-    """README, docs, and the README of every study."""
-    found = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    return found + sorted((ROOT / "experiments").rglob("README.md"))
+    """README and the paper, docs, and the README of the benchmarks and of every study."""
+    found = [ROOT / "README.md", ROOT / "paper.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*found, ROOT / "benchmarks" / "README.md", *sorted((ROOT / "experiments").rglob("README.md"))]
 
 
 def tables(path: Path) -> Iterator[Told]:
@@ -59,7 +60,7 @@ def tables(path: Path) -> Iterator[Told]:
     while i < len(lines):
         said = COMMENT.search(lines[i])
         if said:
-            kind, source = said[1].replace("speed", "made"), said[2]
+            kind, source = "made" if said[2].startswith("python ") else said[1], said[2]
         elif lines[i].startswith("|") and i + 1 < len(lines) and RULE.match(lines[i + 1]):
             end = next((k for k in range(i, len(lines)) if not lines[k].startswith("|")), len(lines))
             rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in (lines[i], *lines[i + 2 : end])]
@@ -89,7 +90,7 @@ def numbers(text: str) -> set[str]:
 
 
 def unsupported(told: Told) -> set[str]:
-    """Numbers of a table's cells of figures that its files do not have."""
+    """Numbers of a table that its files do not have: all of cells of figures, fractions also where there are words."""
     texts, values = set[str](), list[float]()
     for name in map(str.strip, told.source.split(",")):
         if not (ROOT / name).exists():
@@ -100,8 +101,8 @@ def unsupported(told: Told) -> set[str]:
         else:
             texts |= numbers(content)
     values += [float(n) for n in texts]
-    cells = [cell for row in told.rows[1:] for cell in row[1:] if is_figure(cell)]
-    left = {n for cell in cells for n in numbers(cell)} - texts
+    cells = [cell for row in told.rows[1:] for cell in row[1:]]
+    left = {n for cell in cells for n in numbers(cell) if is_figure(cell) or "." in n} - texts
     return {n for n in left if not any(rounded(x, n) == n for x in values)}
 
 

@@ -92,12 +92,12 @@ def test_what_cannot_be_fused_is_named():
         HMM().fused(fusion, "counts")
 
 
-def merged(rng, means, **options):
+def merged(rng, means, zeta=0.9, **options):
     """A counted chain whose fit merged states that are one, as it says by its zeta."""
     K, D = means.shape
     emissions = {"means": means, "covariances": np.stack([np.eye(D)] * K)}
     made = chain(rng, K, D, emissions=emissions, **options)
-    return made.with_(facts={**made.facts, "zeta": 0.5})
+    return made.with_(facts={**made.facts, "zeta": zeta})
 
 
 def decided_by(sites):
@@ -117,6 +117,20 @@ def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_who
         frames = np.asarray(model.arrays["moves"]).sum(0) + np.asarray(model.arrays["starts"])
         assert np.allclose(np.asarray(model.weight["covariances"]).reshape(3, -1)[:, 0], frames)
     assert decided_by([merged(rng, means) for _ in range(4)]) == (["means"], False)  # enough sites to learn noise from
+
+
+@pytest.mark.parametrize(
+    ("zetas", "arrays"),
+    [
+        ((0.4, 0.4, 0.4, 0.9), ["means", "covariances"]),
+        ((0.4, 0.6, 0.9, 0.9), ["means"]),
+        ((0.4, "?", "?", "?"), ["means"]),
+    ],
+)
+def test_covariances_decide_at_many_sites_whose_fits_found_frames_correlated(zetas, arrays):
+    rng = np.random.default_rng(9)
+    means = rng.normal(0, 9, (3, 2))
+    assert decided_by([merged(rng, means, zeta) for zeta in zetas]) == (arrays, False)
 
 
 def test_states_may_be_pieces_where_fits_do_not_merge_them_or_sites_say_nothing():

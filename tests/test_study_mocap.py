@@ -96,7 +96,7 @@ def test_visits_have_the_evidence_of_the_librarys_family(study):
 
 @pytest.mark.studies
 def test_quick_run(tmp_path):
-    scores = quick_run("mocap", tmp_path)["results"]["default restart 0"]["scores"]
+    scores = quick_run("mocap", tmp_path)["results"]["default restart 8"]["scores"]
     assert scores["means + covariances"]["hamming"] < scores["local models"]["hamming"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -29,5 +30,6 @@ def keep(path: Path | None, record: Record) -> None:
     """Write the record: the old one or the new one is there, whenever the process ends."""
     if path is not None:
         unfinished = path.with_suffix(".unfinished")
-        unfinished.write_text(json.dumps(record, indent=1) + "\n")
+        dated = {**record, "date": datetime.now(UTC).date().isoformat()}
+        unfinished.write_text(json.dumps(dated, indent=1) + "\n")
         unfinished.replace(path)

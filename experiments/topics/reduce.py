@@ -1,21 +1,33 @@
 """Make the small files of this study from the full ones: 26 MB of counts and vectors become 3.
 
 python experiments/topics/reduce.py FOLDER           # FOLDER/gutenberg and FOLDER/glove hold the full files
-python experiments/topics/reduce.py FOLDER --check   # also: do the small files order the methods as the full ones do?
+python experiments/topics/reduce.py FOLDER --check   # do the small files order methods as they do? Kept in check.json
 
 What is lost, and how much, is written in the README of each data folder.
 """
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
+
 import argparse
+import csv
+import gzip
+import re
 import zipfile
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from coherence import Table, scores
+from paired import paired
+from provenance import keep
 from topic_data import DATA, load
+
+HERE = Path(__file__).parent
 
 COMPONENTS = 50
 """Dimensions that are kept, as many as the paper's vectors have."""
@@ -26,11 +38,14 @@ SCORED = 3000
 RATIO = 1.5
 """Counts of pairs whose ratio is about this share a level: a count is known within a quarter."""
 
+PAGE = 300
+"""Tokens of a page."""
+
 BYTE = 127
 """Largest number of a signed byte."""
 
-SEEDS = (0, 1)
-"""For the check: of those on which settings were chosen."""
+SEEDS = (0, 1, 100, 101, 102, 103, 104)
+"""For the check: on the first two settings were chosen."""
 
 Files = dict[str, np.ndarray]
 
@@ -112,6 +127,27 @@ def reduced_pairs(pairs: Files, words: np.ndarray) -> Files:
     }
 
 
+def reduced_pages(folder: Path, words: np.ndarray, ids: np.ndarray) -> Files:
+    """Pages of so many tokens of these words, in the order of the text; a last half page or less is left out."""
+    csv.field_size_limit(2**31 - 1)
+    with gzip.open(folder / "gutenberg" / "books_text.csv.gz", "rt", encoding="utf8") as file:
+        texts = {int(row["gutenberg_id"]): row["text"] for row in csv.DictReader(file)}
+    number = {word: k for k, word in enumerate(words)}
+    pages, book = [], []
+    for b, key in enumerate(ids):
+        tokens = [number[t] for t in re.findall(r"\b[a-z]+\b", texts[int(key)].lower()) if t in number]
+        starts = range(0, len(tokens) - PAGE // 2, PAGE)
+        pages += [np.unique(tokens[k : k + PAGE], return_counts=True) for k in starts]
+        book += [b] * len(starts)
+    return {
+        "indptr": np.concatenate([[0], np.cumsum([len(found) for found, _ in pages])]).astype(np.int32),
+        "gaps": np.concatenate([np.diff(found, prepend=0) for found, _ in pages]).astype(np.uint16),
+        "counts": np.concatenate([counts for _, counts in pages]).astype(np.uint8),
+        "book": np.array(book, np.uint8),
+        "words": np.array(len(words)),
+    }
+
+
 def write(path: Path, files: Files) -> None:
     """An .npz that `np.load` reads, packed by LZMA, the same bytes every time."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
@@ -125,7 +161,7 @@ def write(path: Path, files: Files) -> None:
 
 def check(folder: Path) -> None:
     """UCI by the paper's rule: methods on small and on full vectors, scored by the small and by the full table."""
-    from topic_models import OURS, fused, kmeans_of_centres, local_topics, pooled_kmeans
+    from topic_models import DEFAULT, OURS, fused, kmeans_of_centres, local_topics, pooled_kmeans
 
     small = load()
     bag, pairs, glove = full_files(folder)
@@ -134,18 +170,40 @@ def check(folder: Path) -> None:
     exact = Table(windows.astype(float), table, float(pairs["n_windows"]))
     wide = replace(small, raw=glove["vectors"][chosen].astype(np.float32), table=exact)
     by_full_table = {"small files": small, "small vectors, full table": replace(small, table=exact)}
+    rows = []
     for learned, scored in ((small, by_full_table), (wide, {"full vectors, full table": wide})):
         for seed in SEEDS:
             local = local_topics(learned, seed)
-            found = {name: fused(learned, local, name)[1] for name in (OURS, "fused, Directions")}
-            K, keep = len(found[OURS].centres), found[OURS].shared
-            found["k-means of centres"] = kmeans_of_centres(learned, local, K, seed)
-            found["pooled k-means"] = pooled_kmeans(learned, K, seed)
+            found = {name: fused(learned, local, name)[1] for name in (DEFAULT, OURS)}
+            K, kept = len(found[DEFAULT].centres), found[DEFAULT].shared
+            found["k-means of centres told K"] = kmeans_of_centres(learned, local, K, seed)
+            found["pooled k-means told K"] = pooled_kmeans(learned, K, seed)
             for name, topics in found.items():
                 for files, corpus in scored.items():
-                    measured = scores(topics, corpus, keep)
-                    uci = [f"{measured[f'nearest/{part}']['uci']:.3f}" for part in ("all", "filtered")]
-                    print(" | ".join([files, str(seed), name, str(measured["K"]), str(keep), *uci]), flush=True)
+                    measured = scores(topics, corpus, kept)
+                    uci = [float(measured[f"nearest/{part}"]["uci"]) for part in ("all", "filtered")]
+                    rows.append([files, seed, name, int(measured["K"]), kept, *uci])
+                    print(rows[-1], flush=True)
+    columns = ["files", "seed", "method", "K", "kept", "UCI, all", "UCI, kept"]
+    keep(HERE / "check.json", {"columns": columns, "rows": rows}, {"seeds": list(SEEDS)})
+    (HERE / "check.md").write_text("\n".join(told(rows)) + "\n", encoding="utf-8")
+
+
+def told(rows: list[list[Any]]) -> list[str]:
+    """A line per pair of files and method, means over seeds; and the bare call less another, seed by seed."""
+    lines = [
+        "# Do the small files decide?",
+        "",
+        "| | | K | UCI, all | UCI, kept | the bare call less it, all | kept |",
+        "|---" * 7 + "|",
+    ]
+    for files, name in dict.fromkeys((row[0], row[2]) for row in rows):
+        of = np.array([row[3:] for row in rows if (row[0], row[2]) == (files, name)], dtype=float)
+        bare = np.array([row[3:] for row in rows if row[0] == files and "default" in row[2]], dtype=float)
+        less = [""] * 2 if "default" in name else [str(paired(bare[:, k], of[:, k])) for k in (2, 3)]
+        cells = [f"{of[:, 0].mean():.1f}", *(f"{of[:, k].mean():.3f}" for k in (2, 3)), *less]
+        lines.append(f"| {' | '.join([files, name, *cells])} |")
+    return lines
 
 
 def main() -> None:
@@ -162,6 +220,8 @@ def main() -> None:
     write(DATA / "gutenberg" / "bag.npz", reduced_bag(bag, chosen))
     write(DATA / "gutenberg" / "pairs.npz", reduced_pairs(pairs, bag["words"][chosen][:SCORED]))
     write(DATA / "glove" / "vectors.npz", reduced_vectors(glove["vectors"][chosen]))
+    words = bag["words"][chosen][:SCORED]
+    write(DATA / "gutenberg" / "pages.npz", reduced_pages(options.folder, words, bag["gutenberg_id"]))
 
 
 if __name__ == "__main__":

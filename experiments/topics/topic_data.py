@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from coherence import Table
+from scipy.sparse import csr_matrix
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -66,6 +67,17 @@ def load(folder: Path = DATA) -> Corpus:
         titles=titles,
         table=load_table(folder / "gutenberg" / "pairs.npz"),
     )
+
+
+@cache
+def load_pages(path: Path = DATA / "gutenberg" / "pages.npz") -> tuple[csr_matrix, np.ndarray]:
+    """Pages x the first words, and the book of every page."""
+    stored = np.load(path)
+    ends, gaps = stored["indptr"], stored["gaps"].astype(np.int64)
+    steps = np.cumsum(gaps)
+    indices = steps - np.repeat(np.concatenate([[0], steps])[ends[:-1]], np.diff(ends))
+    shape = (len(ends) - 1, int(stored["words"]))
+    return csr_matrix((stored["counts"].astype(float), indices, ends), shape=shape), stored["book"].astype(np.int64)
 
 
 def load_table(path: Path) -> Table:

@@ -124,12 +124,12 @@ def paper(local: Local) -> Fusion:
     return fuse([unit(centres) for centres in local.centres], preset="paper")
 
 
-OURS = "fused, standard errors"
+OURS, DEFAULT = "fused, standard errors", "fused, all defaults"
 FUSED: Mapping[str, Callable[[Local], Fusion]] = {
     OURS: with_errors,
     "fused, Gaussian": gaussian,
     "fused, Directions": directions,
-    "fused, all defaults": default,
+    DEFAULT: default,
     "SPAHM, paper's setting": paper,
 }
 

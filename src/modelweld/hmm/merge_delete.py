@@ -33,6 +33,9 @@ SETTLING_STEPS = 4
 GLANCE_STEPS = 10
 """Steps before a glance's only round of merges."""
 
+GLANCE_PAIRS = 6
+"""Pairs that a glance tries: on 14 fits it ended where 12 do, at three quarters of their time; 4 moved zeta by 6 %."""
+
 FEWEST_FRAMES = 1.0
 """A state with fewer expected frames is dropped."""
 
@@ -67,7 +70,7 @@ class Course:
         """Part of the way up, at half the time: as many states as at its end, nearly, and frames where they belong."""
         self.climb(GLANCE_STEPS, least_gain, "start")
         self.sort(least_gain)
-        self.reduce(least_gain)
+        self.reduce(least_gain, GLANCE_PAIRS)
 
     def climb(self, most: int, least_gain: float, move: str = "") -> None:
         """Up to so many steps, until one gains less; states without frames are dropped on the way."""
@@ -84,10 +87,10 @@ class Course:
             if self.converged or i >= most:
                 return
 
-    def reduce(self, least_gain: float) -> None:
+    def reduce(self, least_gain: float, pairs: int = PAIRS_TRIED) -> None:
         """Merge and delete states until nothing raises the bound."""
         while self.point.K > 1:
-            accepted = next(self._accept_moves(), None)
+            accepted = next(self._accept_moves(pairs), None)
             if accepted is None:
                 return
             name, trial = accepted
@@ -102,12 +105,12 @@ class Course:
             self.point = self.point.taken(order)
             self.climb(SETTLING_STEPS, least_gain, "sort")
 
-    def _accept_moves(self) -> Iterator[tuple[str, Point]]:
+    def _accept_moves(self, pairs: int) -> Iterator[tuple[str, Point]]:
         """Moves after which the bound is higher."""
         point, problem = self.point, self.problem
         gains = pooling_gains(problem.zeta * point.statistics.sums, point.prior)
         gains[np.tril_indices(len(gains))] = -np.inf
-        best = np.argsort(-gains, axis=None, kind="stable")[:PAIRS_TRIED]
+        best = np.argsort(-gains, axis=None, kind="stable")[:pairs]
         for i, j in zip(*np.unravel_index(best, gains.shape), strict=True):
             if gains[i, j] == -np.inf:
                 break

@@ -25,7 +25,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
-from modelweld.kinds.hmm_states import are_correlated, are_merged, are_scarce, weigh_states
+from modelweld.kinds.hmm_states import are_correlated, are_merged, are_scarce, are_tempered, weigh_states
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_components import diagonals, merge_components, parameters, squared_errors, weight_pairs
 from modelweld.kinds.mixture_lacking import complete, seen_features
@@ -183,7 +183,8 @@ class HMM(Kind):
         arrays = models[0].arrays
         if "means" in arrays:
             few = len(models) < FEWEST_FOR_SPECTRUM and are_merged(models)
-            beside: dict[Key, Family] = {"covariances": Scatter()} if few or are_correlated(models) else {}
+            correlated = are_correlated(models) or are_tempered(models)
+            beside: dict[Key, Family] = {"covariances": Scatter()} if few or correlated else {}
             return {"means": Gaussian(resolution=resolution(models)), **beside}
         return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
 

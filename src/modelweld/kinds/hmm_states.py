@@ -3,10 +3,10 @@
 A fit that is told the number of states cuts some of them in two; its site then holds an atom in pieces. A fit that
 merges states by its own evidence leaves none, and to look for them only joins states that differ.
 
-Frames of movements and sensors resemble their neighbours. Sites measure over how many, the fact `correlation_time`.
-Where it is long, so many frames count as one, states of different sites differ by more than chance, and means alone
-join what differs: covariances decide besides. Nor can pieces be told from neighbours where a state is known by fewer
-independent frames than it has features.
+Frames of movements and sensors resemble their neighbours. Sites measure over how many, the fact `correlation_time`, or
+find it in their fit, the fact `zeta`. Where it is long, so many frames count as one, states of different sites differ
+by more than chance, and means alone join what differs: covariances decide besides. Nor can pieces be told from
+neighbours where a state is known by fewer independent frames than it has features.
 """
 
 from __future__ import annotations
@@ -39,10 +39,16 @@ def are_merged(models: Sequence[LocalModel]) -> bool:
 
 def are_correlated(models: Sequence[LocalModel]) -> bool:
     """Whether frames are, as all sites measured and most found."""
-    wide = "means" in models[0].arrays and np.shape(models[0].arrays["means"])[1] > MOST_FEATURES
-    if wide or not all(_knows_means(m) and _time(m) is not None for m in models):
+    if _are_wide(models) or not all(_knows_means(m) and _time(m) is not None for m in models):
         return False
     return bool(np.median([_time(m) or 1.0 for m in models]) >= CORRELATED)
+
+
+def are_tempered(models: Sequence[LocalModel]) -> bool:
+    """Whether fits that merged states found frames to be correlated: most count a frame for less than half of one."""
+    if _are_wide(models) or not are_merged(models):
+        return False
+    return bool(np.median([_power(m) for m in models]) <= 1 / CORRELATED)
 
 
 def are_scarce(models: Sequence[LocalModel]) -> bool:
@@ -64,6 +70,17 @@ def weigh_states(model: LocalModel) -> LocalModel:
     variance = model.variance if _time(model) is None else {"means": squared_errors(parameters(model)[1], worth)}
     weight = {**model.weight, "covariances": np.where(regular, worth, 0.0)}
     return model.with_(variance={**model.variance, **variance}, weight=weight)
+
+
+def _are_wide(models: Sequence[LocalModel]) -> bool:
+    """Whether there are too many features to match whole covariances."""
+    return "means" in models[0].arrays and np.shape(models[0].arrays["means"])[1] > MOST_FEATURES
+
+
+def _power(model: LocalModel) -> float:
+    """What a frame counts, as the fit found it."""
+    said = model.facts.get("zeta")
+    return float(said) if isinstance(said, (int, float)) and 0 < said <= 1 else 1.0
 
 
 def _worth(model: LocalModel) -> Array:
