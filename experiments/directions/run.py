@@ -5,8 +5,8 @@
     python experiments/directions/run.py --smoke
 
 The catalogue of signatures is a table of COSMIC, as it lies in the package SigProfilerAssignment under
-data/Reference_Signatures; without one, signatures are drawn. Choices were made on seeds 0 to 9; the record is of seeds
-from 100 on.
+data/Reference_Signatures; without one, signatures are drawn. Choices were made on seeds 0 to 19; the record is of
+seeds from 200 on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "2")  # before numpy
 
 import argparse
-import json
 import resource
 import sys
 import time
@@ -28,14 +27,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from provenance import keep
 from rivals import best_cut, cut, first_wins, kmeans_without_signs, score
 from sets import Sets, centres, dictionaries, learned_dictionaries, maps, overlapping, signatures, topics
-from study import versions
 
-import modelweld
 from modelweld import Directions, Family, Fusion, Gaussian, fuse
 
-FIRST_SEED, SEEDS = 100, 10
+FIRST_SEED, SEEDS = 200, 10
 Row = dict[str, object]
 
 
@@ -265,9 +263,9 @@ def main() -> None:
         for seed in range(asked.first_seed, asked.first_seed + seeds):
             for cell, method, row in STUDIES[name](seed, asked):
                 rows.append({"study": name, "cell": cell, "method": method, "seed": seed, **row})
-        catalogue = asked.catalogue.name if asked.catalogue else "drawn"
-        record = {"versions": versions(modelweld), "catalogue": catalogue, "rows": rows}
-        (asked.out / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+        told = {"catalogue": asked.catalogue.name if asked.catalogue else "drawn"} if name == "signatures" else {}
+        settings = {"first_seed": asked.first_seed, "seeds": seeds, "threads": os.environ["OMP_NUM_THREADS"], **told}
+        keep(asked.out / f"{name}.json", {"rows": rows}, settings)
         (asked.out / f"{name}.md").write_text(table(rows))
         print(table(rows), flush=True)
 
