@@ -47,8 +47,18 @@ def test_mixtures(tmp_path):
 def test_directions(tmp_path):
     printed_by(EXPERIMENTS / "directions/run.py", "--smoke", "--out", tmp_path)
     studies = {path.stem: json.loads(path.read_text()) for path in tmp_path.glob("*.json")}
-    assert sorted(studies) == ["concentrations", "huge", "large", "maps", "signatures", "topics"]
-    assert all(record["rows"][0]["method"].startswith("fuse(sites, Directions(") for record in studies.values())
+    assert sorted(studies) == [
+        "concentrations",
+        "features",
+        "gaussian",
+        "huge",
+        "large",
+        "maps",
+        "signatures",
+        "topics",
+    ]
+    first = {name: record["rows"][0]["method"] for name, record in studies.items() if name != "features"}  # scores
+    assert all(method.startswith("fuse(sites") for method in first.values())
     assert all(record["versions"]["commit"] for record in studies.values())
     assert all(row["same"] for row in studies["large"]["rows"] if "same" in row)
     maps = {row["method"]: row["ari"] for row in studies["maps"]["rows"]}

@@ -7,6 +7,7 @@ import pytest
 
 from modelweld import Gaussian, InputError, NormalGamma, Rates, fuse, load
 from modelweld.files.fusion_checks import check_answers
+from modelweld.priors.spectrum import Spectrum
 
 
 @pytest.mark.parametrize(("value", "fine"), [(2.0, True), (-1.0, False), (np.nan, False)])
@@ -50,3 +51,16 @@ def test_a_slim_fusion_of_values_of_another_width_does_not_fit_together(tmp_path
     path = replace(slim, pattern=slim.pattern.with_(arrays=wider)).save(tmp_path / "slim.safetensors")
     with pytest.raises(InputError, match="its parts do not fit together"):
         load(path)
+
+
+@pytest.mark.parametrize(("b", "fine"), [(1.0, True), ("1.0", False), (np.nan, False)])
+def test_a_prior_of_words_has_no_odds(b, fine):
+    """One was refused by the last net alone, as a fault of ours."""
+    sites = [np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)]
+    matching = fuse(sites).matching
+    changed = {"atom": replace(matching, prior=Spectrum(b=b))}
+    if fine:
+        check_answers(sites, changed)
+    else:
+        with pytest.raises(InputError, match="has no odds"):
+            check_answers(sites, changed)

@@ -190,4 +190,4 @@ def test_quick_run(tmp_path):
     scores = record["results"]["repeat/100"]["scores"]
     assert scores["natural"]["across"] < scores["local"]["across"]
     assert scores["pooled"]["across"] < scores["yesterday"]["across"]
-    assert len(record["claims"]) == 6
+    assert record["claims"] == []  # a quick run is no evidence

@@ -139,4 +139,4 @@ def test_topics_count_the_words_closest_to_them():
 def test_quick_run(tmp_path):
     record = quick_run("topics", tmp_path)
     assert len(record["tables"]) >= 3
-    assert len(record["claims"]) >= 4
+    assert record["claims"] == []  # a quick run is no evidence

@@ -12,6 +12,7 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Key, Stack, stack_arrays
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import stack_of
+from modelweld.priors.beta_bernoulli import Prior
 
 
 def check_answers(given: Sequence[LocalModel] | Sequence[Array], matchings: Mapping[str, Matching]) -> None:
@@ -20,9 +21,16 @@ def check_answers(given: Sequence[LocalModel] | Sequence[Array], matchings: Mapp
         for key in matching.families:
             if not _answers(_stack(given, key, set_name, matchings), key, matching):
                 raise InputError(f"its family of {key!r} is not one of what the sites sent. {AGAIN}")
-        prior = matching.prior
-        if prior is not None and not np.isfinite(prior.as_probability().steps(len(matching.offsets) - 1)).all():
+        if matching.prior is not None and not _has_odds(matching.prior, len(matching.offsets) - 1):
             raise InputError(f"the prior of set {set_name!r} has no odds. {AGAIN}")
+
+
+def _has_odds(prior: Prior, J: int) -> bool:
+    """Whether a prior knows the odds of every number of J groups."""
+    try:
+        return bool(np.isfinite(prior.as_probability().steps(J)).all())
+    except (TypeError, ValueError, ArithmeticError):  # a word where a number belongs
+        return False
 
 
 def _stack(
@@ -43,5 +51,5 @@ def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
         rows = family.rows(stack.values, stack.variance, stack.weight)
         wide = key not in matching.values or matching.values[key].shape[1:] == family.estimate(rows[:1]).shape[1:]
         return wide and bool(np.isfinite(rows).all() and np.isfinite(family.log_evidence(rows)).all())
-    except (ValueError, ArithmeticError):  # shapes of other values, a frame without inverse
+    except (TypeError, ValueError, ArithmeticError):  # words, shapes of other values, a frame without inverse
         return False

@@ -48,7 +48,7 @@ def read(model: BERTopic, *, most: int = MOST_WORDS) -> LocalModel:
         )
     words, vocabulary = _words(model, sizes)
     chosen = np.sort(np.argsort(-words.sum(axis=0), kind="stable")[:most])
-    words, vocabulary = words[:, chosen], [vocabulary[v] for v in chosen]
+    words, vocabulary = np.ascontiguousarray(words[:, chosen]), [vocabulary[v] for v in chosen]
     first = model._outliers
     custom = getattr(model, "custom_labels_", None)
     vectorizer = model.vectorizer_model.get_params(deep=False)

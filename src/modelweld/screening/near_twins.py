@@ -63,23 +63,33 @@ def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: 
     total = np.where(total > 0, total, np.inf)
     means = np.add.reduceat(values, offsets[filled]) / sizes[filled, None] / np.sqrt(total)
     order = np.argsort(means @ np.random.default_rng(0).normal(size=len(total)), kind="stable")
-    noise = voted_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES)
+    near = [pair for pair in _next_to(order, means, sizes[filled]) if pair[2] < 4 * SIMILAR**2]
+    if not near:
+        return numbers  # noise is at most all there is
+    voted = voted_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES)
+    noise = min(voted or 0.0, 1.0)
     pairs, suspects = [np.zeros((2, 0), dtype=np.int64)], set()
+    for i, j in ((filled[one], filled[other]) for one, other, apart in near if apart < 4 * SIMILAR**2 * noise):
+        spans = [np.arange(offsets[k], offsets[k + 1]) for k in (i, j)]
+        a, b = (values[span] / np.sqrt(total) for span in spans)
+        squares = np.square(a[:, None] - b).mean(axis=2)
+        nearest = squares.argmin(axis=1)
+        pair = np.stack([numbers[spans[0]], numbers[spans[1][nearest]]])
+        new = len(set(nearest.tolist())) == len(nearest) and not np.array_equal(*pair)
+        if new and squares.min(axis=1).mean() / 2 < 2 * SIMILAR**2 * noise:
+            pairs.append(pair)
+            suspects |= {int(i), int(j)}
+    return _joined(numbers, pairs) if 2 * len(suspects) < len(filled) else numbers  # a majority is no copy
+
+
+def _next_to(order: Index, means: Array, sizes: Index) -> Iterator[tuple[int, int, float]]:
+    """Pairs of sites of one size that are next to each other in `order`, and how far apart their means are."""
     for lag in range(1, NEIGHBOURS + 1):
         one, other = order[:-lag], order[lag:]
-        apart = np.square(means[one] - means[other]).mean(axis=1) * sizes[filled[one]] / 2
-        close = (sizes[filled[one]] == sizes[filled[other]]) & (apart < 4 * SIMILAR**2 * (noise or 0.0))
-        for i, j in zip(filled[one[close]].tolist(), filled[other[close]].tolist(), strict=True):
-            spans = [np.arange(offsets[k], offsets[k + 1]) for k in (i, j)]
-            a, b = (values[span] / np.sqrt(total) for span in spans)
-            squares = np.square(a[:, None] - b).mean(axis=2)
-            nearest = squares.argmin(axis=1)
-            pair = np.stack([numbers[spans[0]], numbers[spans[1][nearest]]])
-            new = len(set(nearest.tolist())) == len(nearest) and not np.array_equal(*pair)
-            if new and squares.min(axis=1).mean() / 2 < 2 * SIMILAR**2 * (noise or 0.0):
-                pairs.append(pair)
-                suspects |= {i, j}
-    return _joined(numbers, pairs) if 2 * len(suspects) < len(filled) else numbers  # a majority is no copy
+        same = sizes[one] == sizes[other]
+        one, other = one[same], other[same]
+        apart = np.square(means[one] - means[other]).mean(axis=1) * sizes[one] / 2
+        yield from zip(one.tolist(), other.tolist(), apart.tolist(), strict=True)
 
 
 def number_near(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from modelweld.errors import NamesWarning, UnitsWarning, warn_user
 from modelweld.families.math.start import SMALLEST_RANGE
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Stack
 from modelweld.screening.outliers import MAD_TO_DEVIATION
 from modelweld.screening.swapped import describe_swapped, find_swapped
 from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, middle
@@ -106,28 +106,28 @@ def totals_of_values(values: Array, seen: NDArray[np.bool_] | None = None) -> To
 
 def totals_of_stack(stack: Stack) -> list[Totals | None]:
     """Of plain values, site by site; of too many sites none."""
-    if len(stack.sizes) > MOST_SITES or not len(stack.values):
+    if len(stack.sizes) > MOST_SITES:
         return [None] * len(stack.sizes)
-    sizes = stack.sizes
-    place = np.arange(len(stack.values)) - np.repeat(stack.offsets[:-1], sizes)
-    site = np.repeat(np.arange(len(sizes)), sizes)
-    table = np.full((len(sizes), stack.values.shape[1], sizes.max()), np.inf)
-    table[site, :, place] = stack.values
-    mean = _medians(table, sizes)
-    table[site, :, place] = np.abs(stack.values - mean[site])
-    deviation = MAD_TO_DEVIATION * _medians(table, sizes)
     return [
-        None if n < FEWEST_VALUES else Totals(mean[j], deviation[j], n / OF_MEDIANS, n / OF_MEDIANS)
-        for j, n in enumerate(sizes.tolist())
+        _of_plain(stack.values[start:end].T)
+        for start, end in zip(stack.offsets[:-1].tolist(), stack.offsets[1:].tolist(), strict=True)
     ]
 
 
-def _medians(table: Array, sizes: Index) -> Array:
-    """Of each site's values (J, D), from a table (J, D, L) filled up with infinities; the table is sorted."""
-    table.sort(axis=2)
-    rows = np.arange(len(table))
-    lower, upper = np.maximum(sizes - 1, 0) // 2, sizes // 2 - (sizes == 0)
-    return np.asarray((table[rows, :, lower] + table[rows, :, upper]) / 2)
+def _of_plain(features: Array) -> Totals | None:
+    """Of a site's values, a row per feature (D, L), all of them seen."""
+    number = features.shape[1]
+    if number < FEWEST_VALUES:
+        return None
+    mean = _medians(features)
+    deviation = MAD_TO_DEVIATION * _medians(np.abs(features - mean[:, None]))
+    return Totals(mean, deviation, number / OF_MEDIANS, number / OF_MEDIANS)
+
+
+def _medians(features: Array) -> Array:
+    """Of each row (D,)."""
+    ordered, number = np.sort(features, axis=1), features.shape[1]
+    return np.asarray((ordered[:, (number - 1) // 2] + ordered[:, number // 2]) / 2)
 
 
 def name_other_units(
