@@ -29,10 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from provenance import keep
 from rivals import best_cut, cut, first_wins, kmeans_without_signs, score
-from sets import Sets, centres, dictionaries, learned_dictionaries, maps, overlapping, signatures, topics
+from sets import Sets, centres, dictionaries, learned_dictionaries, maps, overlapping, signatures, topics, unit
 from summary import differences, table
 
-from modelweld import Directions, Family, Fusion, Gaussian, fuse
+from modelweld import Directions, Factors, Family, Fusion, Gaussian, fuse
 
 FIRST_SEED, SEEDS = 200, 10
 Row = dict[str, object]
@@ -76,6 +76,9 @@ def of_signatures(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, s
         sets, cell = signatures(seed, asked.catalogue, mutations, 4 if asked.smoke else 12), f"{mutations} mutations"
         yield cell, "fuse(sites, Directions())", fused(sets, Directions())
         yield cell, "one concentration, as before", fused(sets, Directions(own=False))
+        roots = Sets(sets.truth, [unit(np.sqrt(x)) for x in sets.sites])
+        yield cell, "of square roots", fused(roots, Directions())
+        yield cell, "of square roots, one concentration", fused(roots, Directions(own=False))
         for cosine in (0.8, 0.9):
             yield cell, f"cut at {cosine}", clustered(sets, cut(sets, cosine))
         yield cell, "best cut, seen on the truth", clustered(sets, best_cut(sets))
@@ -89,6 +92,9 @@ def of_maps(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str, Ro
         yield cell, "the same, own=True", fused(sets, Directions(axial=True, own=True))
         yield cell, "one concentration, as before", fused(sets, Directions(own=False))
         upright = [x * np.sign(np.take_along_axis(x, np.abs(x).argmax(1, keepdims=True), 1)) for x in sets.sites]
+        axes = np.linalg.svd(np.concatenate(sets.sites), full_matrices=False)[2]
+        turned = Sets(sets.truth, [x @ axes.T for x in sets.sites])
+        yield cell, "Factors() on principal axes", fused(turned, Factors())
         yield cell, "as before, signs by largest entry", fused(Sets(sets.truth, upright), Directions(own=False))
         yield cell, "best cut of |cosine|, seen on the truth", clustered(sets, best_cut(sets, signless=True))
         if not asked.smoke:
