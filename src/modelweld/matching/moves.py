@@ -165,7 +165,7 @@ class Pairs:
         return rises
 
     def _with_singles(self, rises: Array) -> Array:
-        """These rises, with what the evidence gains from any two values: one half of the table, and its mirror image."""
+        """These rises, with what the evidence gains from any two values: half of the table, then its mirror image."""
         for start in range(0, len(rises), SINGLES_BLOCK):
             part, rest = slice(start, start + SINGLES_BLOCK), slice(start, None)
             gain = sum((f.gain(s[part], s[rest]) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(()))
@@ -175,10 +175,10 @@ class Pairs:
 
     def _prior_of_singles(self) -> Array:
         """`_prior_of_all` where every atom is one value: two of one group, or of two."""
-        one, two = self.log_rate[1] - self.log_rate[1] - self.log_rate[1], self.log_rate[2] - 2 * self.log_rate[1]
+        one, two = -self.log_rate[1], self.log_rate[2:3].sum() - 2 * self.log_rate[1]  # a single group has no two
         together = -np.inf if self.pieces is None else np.log(self.pieces.delta / (1 - self.pieces.delta))
         group = self.held.argmax(1)
-        return np.where(group[:, None] == group, one + together + self.log_ways[2], two)
+        return np.asarray(np.where(group[:, None] == group, one + together + self.log_ways[2], two))
 
     def _prior_of_all(self) -> Array:
         """`_prior_with` of all pairs."""
