@@ -13,7 +13,6 @@ from xml.etree import ElementTree
 import pytest
 
 import modelweld
-from modelweld import fuse
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"^# needs the extra (\w+)$", re.MULTILINE)
@@ -72,12 +71,6 @@ def test_the_guide_to_directions_runs():
         exec(compile(block, f"docs/directions.md, block {i}", "exec"), names)
     assert names["fusion"].K == 3
     assert names["features_of_all"].K == 5
-    subject = type(
-        "ModKMeans", (), {"cluster_centers_": names["loadings"], "info": {"ch_names": [f"E{i}" for i in range(12)]}}
-    )
-    maps = fuse([names["microstates"](subject, "a"), names["microstates"](subject, "b")], twins="independent")
-    assert maps.K == 3
-    assert maps.models[0].coordinates["feature"][0] == "E0"
     one, other = (names["aligned"][j][names["fusion"].labels[j].argsort()] for j in (0, 1))
     assert ((one * other).sum(1) > 0.9).all()
 

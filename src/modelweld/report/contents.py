@@ -166,7 +166,8 @@ class Groups(TypedDict):
 
     `low` and `high` are ends of intervals of fused values at `level`, `noise` and `spread` deviations from site to site
     and from group to group, `members` points behind the local parameters that are listed, `columns` how many features
-    there are.
+    there are. Of every group, those that are set aside included, `held` has in how many sites it is expected to be and
+    the ends of an interval of that number.
     """
 
     word: str
@@ -187,6 +188,7 @@ class Groups(TypedDict):
     points: list[Number] | None
     aside: Number
     members: list[Number] | None
+    held: Numbers
 
 
 class Alert(TypedDict):

@@ -57,6 +57,19 @@ function siteTotal(j) {
   return known && !S.groups.shares ? total : null;
 }
 
+
+// ---- in how many sites ----
+function unsure(k) { // whether more or fewer sites than were matched may hold it
+  const G = S.groups;
+  return G.held !== null && (G.held[k][1] !== S.counts[k] || G.held[k][2] !== S.counts[k]);
+}
+const heldBy = (k) => S.groups.held === null ? "" : ` Expected at ${number(S.groups.held[k][0], 3)}, `
+  + `at ${sitesBetween(k)} with probability ${100 * S.groups.level} %.`;
+function sitesBetween(k) {
+  const [, low, high] = S.groups.held[k];
+  return low === high ? whole(low) : `${whole(low)} to ${whole(high)}`;
+}
+
 // ---- the table ----
 const WORDS = { topic: "Most probable words", pattern: "Largest entries" };
 function atoms() {
@@ -77,7 +90,7 @@ function atoms() {
   const row = (k) => el("tr", { class: state.atom === k ? "chosen" : "" },
     el("th", { scope: "row" }, chip(k), atomButton(k), k >= S.K ? el("span", { class: "hint" }, " ",
         term("set aside", "aside")) : null),
-    el("td", { class: "n" }, `${S.counts[k].toLocaleString("en")}`),
+    el("td", { class: "n" }, `${S.counts[k].toLocaleString("en")}`, unsure(k) ? el("small", {}, sitesBetween(k)) : null),
     ...(all ? [el("td", { class: "n strong" }, k < S.K ? whole(G.points[k]) : "–")] : []),
     ...(listed ? D.sites.map((_, j) => { const n = pointsAt(k, j);
           return el("td", { class: `n site ${n === undefined ? "none" : ""}` }, n === undefined ? "–"
@@ -101,6 +114,7 @@ function atoms() {
 }
 function groupsHint(features, listed, all) {
   const G = S.groups, parts = [`${Word()}s are numbered from 0, as in fusion.labels${G.members ? " and modelweld apply" : ""}.`];
+  if (range(S.K).some(unsure)) parts.push(`Small under sites: how many hold it with probability ${100 * G.level} %, where that is not certain.`);
   if (all && !listed) parts.push(`Click a ${word()} for its ${G.counted} at every site.`);
   if (features) parts.push(`Large: the mean of what sites sent${G.members ? `, weighted by ${G.counted}` : ""}.`);
   if (features && G.low) parts.push(`Small: where the fused ${word()} lies with probability ${100 * G.level} %, the matching taken as uncertain too.`);
