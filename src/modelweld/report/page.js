@@ -74,7 +74,7 @@ function use(index) {
   scatter = rowsOf.map((rows, k) => S.counts[k] > 1 && rows.length
     ? Math.sqrt(rows.reduce((t, r) => t + S.distance[r] ** 2, 0) / rows.length) : null);
   state.atoms = state.sites = STEP; state.doubtful = FIRST;
-  mapAxes();
+  mapAxes(); pathColumns();
   document.querySelectorAll("[data-set]").forEach((node) => { node.hidden = +node.dataset.set !== index; });
 }
 const holds = (j, k) => rowsOf[k].some((r) => siteOf[r] === j);
@@ -89,7 +89,7 @@ function doubtful() {
     known = S.confidence !== null;
   $("doubt-title").textContent = known ? "Doubtful matches" : `Matches farthest from their ${word()}`;
   $("doubt-lead").textContent = !list.length
-    ? (known ? `Every match${state.site === null ? "" : " of this site"} has a confidence of ${SURE} or more: ${S.confidence_meaning}.` : "None.") : known ? `Least certain first. Confidence is ${S.confidence_meaning}.` : "Confidences were left out because of size. Distances are in typical deviations: 1 is usual.";
+    ? (known ? `Every match${state.site === null ? "" : " of this site"} has a confidence of ${SURE} or more: ${S.confidence_meaning}.` : "None.") : known ? `Least certain first. Confidence is ${S.confidence_meaning}.` : `${S.time ? "Confidences are not computed where sites have times; distances are from where the group was at the time of the site." : "Confidences were left out because of size."} Distances are in typical deviations: 1 is usual.`;
   $("doubtful").parentElement.hidden = !list.length;
   table($("doubtful"), [{ name: "Site" }, { name: `Its ${word()}`, n: true }, { name: "Matched to", n: true },
       ...(known ? [{ name: "Confidence", n: true }, { name: "Or else", n: true }, { name: "with", n: true }] : []),
@@ -196,7 +196,7 @@ function detail() {
 }
 
 // ---- together ----
-function drawings() { matrix(); map(); picture(); supports(); objective(); }
+function drawings() { lives(); matrix(); map(); paths(); picture(); supports(); objective(); }
 function show() { drawings(); atoms(); doubtful(); sites(); warnings(); detail(); }
 function choose(text, exact = D.sites.indexOf(text)) {
   $("site").value = text; state.query = text;
@@ -244,6 +244,7 @@ on("save", "click",
   () => { const link = el("a",
       { href: URL.createObjectURL(new Blob([$("numbers").textContent], { type: "application/json" })),
         download: "fusion.json" }); link.click(); URL.revokeObjectURL(link.href); });
+bindTime();
 let waiting = 0;
 window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(show, 120); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);
