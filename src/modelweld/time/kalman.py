@@ -7,12 +7,14 @@ import numpy as np
 from modelweld.families.drift import Drift
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.predictive import log_predictive
+from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 from modelweld.time.beliefs import Information, Place, earlier, given, later, log_factor
 from modelweld.time.chains import Chains
 from modelweld.time.learning import learn_drift
 from modelweld.time.motion import Motion, State
+from modelweld.time.standstill import effects_of, log_evidence
 
 LINKS_BLOCK = 1_000_000
 """Numbers of the largest temporary."""
@@ -33,6 +35,8 @@ class Kalman(Motion):
         Values from the mean, and their own variances; infinite where they were not seen.
     mean, spread, noise : arrays (D,)
         Hyperparameters.
+    still, alike : bool
+        Whether atoms stand still; whether all values are equally well known.
     """
 
     family: Drift
@@ -41,9 +45,19 @@ class Kalman(Motion):
         super().__init__(stack, family)
         at, D = family.hyperparameters, stack.values.shape[1]
         self.mean, self.spread, self.noise = (np.zeros(D) + x for x in (at.mean, at.spread, at.noise))
+        self.y = stack.values - (np.asarray(family.origin) + self.mean)
+        self.still = bool(np.isinf(family.memory))
+        self.alike = stack.variance is None and stack.weight is None
+        if self.alike:
+            self.variance, self.weight, self.visible = (
+                np.broadcast_to(x, self.y.shape) for x in (self.noise, 1.0, np.True_)
+            )
+            both = self.noise + self.spread
+            self.alone = -0.5 * (np.log(2 * np.pi * both).sum() + (self.y * self.y) @ (1 / both))
+            return
         self.variance = family.value_variances(stack.values, stack.variance, stack.weight)
         self.visible = np.isfinite(self.variance)
-        self.y = np.where(self.visible, stack.values - np.asarray(family.origin) - self.mean, 0.0)
+        self.y = np.where(self.visible, self.y, 0.0)
         both = np.where(self.visible, self.variance + self.spread, 1 / (2 * np.pi))
         self.alone = -0.5 * (np.log(2 * np.pi * both) + self.y**2 / both).sum(1)
         self.weight = np.where(self.visible, self.noise / self.variance, 0.0)
@@ -60,15 +74,19 @@ class Kalman(Motion):
 
     def later(self, past: State, elapsed: Array) -> Place:
         """It drifts, and is less certain."""
+        if self.still:
+            return Place(*past)
         return later(Place(*past), self.correlation(elapsed), self.spread)
 
     def earlier(self, future: State, elapsed: Array) -> Information:
         """It says less."""
+        if self.still:
+            return Information(*future)
         return earlier(Information(*future), self.correlation(elapsed), self.spread)
 
     def told(self) -> Information:
         """Precision and shift."""
-        precision = np.where(self.visible, 1 / self.variance, 0.0)
+        precision = np.full(self.y.shape, 1 / self.noise) if self.alike else np.where(self.visible, 1 / self.variance, 0.0)
         return Information(precision, precision * self.y)
 
     def seeing(self, past: State, values: Index) -> Place:
@@ -104,7 +122,10 @@ class Kalman(Motion):
         return gains - alone - ends[:, None] - starts
 
     def log_evidence(self, chains: Chains) -> float:
-        """By the filter."""
+        """By the filter, or where atoms stand still by sums."""
+        if self.still and self.stack.variance is None:
+            at = Hyperparameters(np.zeros(len(self.mean)), self.noise, self.spread)
+            return log_evidence(effects_of(self.y, self.stack.weight, chains.labels), at)
         return chains.log_evidence(self.y, self.variance, self.spread, self.family.memory)
 
     def learned(self, chains: Chains) -> Drift:
