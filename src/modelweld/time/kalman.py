@@ -35,6 +35,8 @@ class Kalman(Motion):
         Values from the mean, and their own variances; infinite where they were not seen.
     mean, spread, noise : arrays (D,)
         Hyperparameters.
+    alone, peak : arrays (N,)
+        Log density of each value by itself, and the largest there is about any place.
     still, alike : bool
         Whether atoms stand still; whether all values are equally well known.
     """
@@ -54,6 +56,7 @@ class Kalman(Motion):
             )
             both = self.noise + self.spread
             self.alone = -0.5 * (np.log(2 * np.pi * both).sum() + (self.y * self.y) @ (1 / both))
+            self.peak = np.full(len(self.y), -0.5 * np.log(2 * np.pi * self.noise).sum())
             return
         self.variance = family.value_variances(stack.values, stack.variance, stack.weight)
         self.visible = np.isfinite(self.variance)
@@ -61,6 +64,7 @@ class Kalman(Motion):
         both = np.where(self.visible, self.variance + self.spread, 1 / (2 * np.pi))
         self.alone = -0.5 * (np.log(2 * np.pi * both) + self.y**2 / both).sum(1)
         self.weight = np.where(self.visible, self.noise / self.variance, 0.0)
+        self.peak = -0.5 * np.log(np.where(self.visible, 2 * np.pi * self.variance, 1.0)).sum(1)
 
     def nothing(self, number: int) -> Place:
         """Anywhere."""
@@ -102,6 +106,10 @@ class Kalman(Motion):
         own = (self.visible[values].astype(np.float64), weight, weight * self.y[values])
         return np.asarray(log_predictive(*own, self.noise, place.mean, place.variance) - self.alone[values, None])
 
+    def most(self, values: Index) -> float:
+        """That of an atom which is known to be where the value is."""
+        return float((self.peak[values] - self.alone[values]).max(initial=-np.inf))
+
     def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
         """Log density ratios, that futures come from places of pasts and not from anywhere."""
         place, told, D = Place(*past), Information(*future), len(self.spread)
@@ -109,11 +117,9 @@ class Kalman(Motion):
         if len(ends) * len(starts) * D >= COMPILED_FROM:
             from modelweld.time import links_compiled
 
-            gains = links_compiled.link_gains(*place, *told, alone, ends, starts, HOPELESS)
-            a, b = own
-            if len(a):
-                linked = log_factor(Place(*(x[a] for x in place)), Information(*(x[b] for x in told)))
-                gains[a, b] = linked - alone[b] - ends[a] - starts[b]
+            future_of = np.full(len(ends), -1)
+            future_of[own[0]] = own[1]
+            gains = links_compiled.link_gains(*place, *told, alone, ends, starts, future_of, HOPELESS)
             return np.asarray(gains)
         gains = np.empty((len(ends), len(starts)))
         for part in blocks(len(ends), len(starts) * D, LINKS_BLOCK):
