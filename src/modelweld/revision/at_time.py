@@ -16,7 +16,7 @@ from modelweld.families import Family
 from modelweld.families.fading import Moving
 from modelweld.inputs.clock import number_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, offsets_of
+from modelweld.inputs.stack import offsets_of
 from modelweld.kinds import kind_of
 from modelweld.matching.result import Matching, by_count, ranks
 from modelweld.time.answers import living_at

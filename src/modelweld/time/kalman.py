@@ -90,7 +90,9 @@ class Kalman(Motion):
 
     def told(self) -> Information:
         """Precision and shift."""
-        precision = np.full(self.y.shape, 1 / self.noise) if self.alike else np.where(self.visible, 1 / self.variance, 0.0)
+        precision = (
+            np.full(self.y.shape, 1 / self.noise) if self.alike else np.where(self.visible, 1 / self.variance, 0.0)
+        )
         return Information(precision, precision * self.y)
 
     def seeing(self, past: State, values: Index) -> Place:
