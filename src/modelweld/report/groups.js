@@ -69,7 +69,7 @@ function atoms() {
   const shown = range(G.features.length <= MOST_FEATURES + 1 ? G.features.length : MOST_FEATURES),
     rest = G.columns - shown.length, all = G.points !== null && !G.shares;
   const heads = [{ name: Word() }, { name: "Sites", n: true }, ...(S.time ? [{ name: "First seen" }, { name: "Last seen" },
-      { node: el("th", { scope: "col", class: "n" }, term("Lives", "lives"), el("small", {}, `at ${S.time.newest}`)) }] : []), ...(all ? [{ name: cap(G.counted), n: true }] : []),
+      { node: el("th", { scope: "col", class: "n" }, term("Lives", "lives"), el("small", { class: "line" }, `at ${S.time.newest}`)) }] : []), ...(all ? [{ name: cap(G.counted), n: true }] : []),
     ...(listed ? D.sites.map((name) => ({ name, n: true, site: true })) : []),
     ...(S.confidence ? [{ node: el("th", { scope: "col", class: "n" }, term("Confidence", "confidence")) }] : []),
     ...(S.words ? [{ name: WORDS[word()] ?? "Most probable symbols" }] : []), ...shown.map((d) => ({ node: el("th",

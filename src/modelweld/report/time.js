@@ -7,7 +7,7 @@ function dateTicks(low, high, most) { // whole years, months, days or hours, whi
     const step = Math.max(1, ...ticks(0, years, most).slice(1, 2).map(Math.ceil));
     for (let y = Math.ceil(year(low) / step) * step; at(y) <= high; y += step)
       if (at(y) >= low) found.push([at(y), String(y)]);
-  } else if (years * 12 / most >= 0.5) {
+  } else if (years * 12 >= 2) {
     const step = [1, 2, 3, 6].find((s) => years * 12 / s <= most) || 6;
     for (let y = year(low); y <= year(high); y++) for (let m = 0; m < 12; m += step)
       if (at(y, m) >= low && at(y, m) <= high) found.push([at(y, m), iso(at(y, m)).slice(0, 7)]);
