@@ -1,8 +1,8 @@
 """Tables, one row per parameter and one column per feature: CSV and Parquet, as R, SQL and spreadsheets write them.
 
-Two column names are kept: `count` (or `counts`), the points behind a row, and `site`, whose it is. A column `time` of dates
-says when the site's model was trained; numbers under that name are a feature like any other. An empty cell means that the
-value was not seen: weight zero.
+Two column names are kept: `count` (or `counts`), the points behind a row, and `site`, whose it is. A column `time` of
+dates says when the site's model was trained; numbers under that name are a feature like any other. An empty cell means
+that the value was not seen: weight zero.
 """
 
 from __future__ import annotations
