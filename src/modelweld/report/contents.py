@@ -191,6 +191,36 @@ class Groups(TypedDict):
     held: Numbers
 
 
+class PathNumbers(TypedDict):
+    """Where an atom is at several times, by column, with the ends of an interval."""
+
+    times: list[Number]
+    values: Numbers
+    low: Numbers
+    high: Numbers
+
+
+class InTime(TypedDict):
+    """When groups live and where they go: times are numbers (dates: days since 1970), and in words.
+
+    `moments` and `names` are those of the listed sites; `first`, `last`, `span`, `alive` (at the `newest` time) and
+    `paths` of atoms, the latter in `columns`, with intervals at `level`.
+    """
+
+    dated: bool
+    moments: list[Number]
+    names: list[str]
+    first: list[str]
+    last: list[str]
+    span: list[list[float]]
+    alive: list[Number]
+    newest: str
+    sentence: str
+    columns: list[str]
+    level: float
+    paths: list[PathNumbers]
+
+
 class Alert(TypedDict):
     """What an owner of a site, or who fuses, should look at; of which site, None: of several."""
 
@@ -227,6 +257,7 @@ class SetNumbers(Aside):
     fit: Fit
     words: list[list[list[str | float]]] | None
     groups: Groups
+    time: InTime | None
     alerts: list[Alert]
 
 
