@@ -118,7 +118,7 @@ def test_rows_add_in_any_order(case, rng):
         assert family.log_evidence(sum(p.sum(0) for p in parts)) == pytest.approx(float(whole))
 
 
-@pytest.mark.parametrize("scale", [0.0, 0.3, 2.0])
+@pytest.mark.parametrize("scale", [0.0, 2.0])
 def test_learning_never_lowers_the_evidence(case, rng, scale):
     for counts in ([1, 1, 1], [2, 1, 1], [5, 3, 1, 2, 2], [30], [2, 2]):
         drawn = case.draw(counts, rng)
