@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 # environments for the tests that need extras: name -> extras that get along in one, separated by commas
-EXTRAS_light := hmm,topics,dask,dp,studies,browser,plot
+EXTRAS_light := hmm,topics,dask,dp,studies,browser,plot,microstates
 EXTRAS_rounds := flower,nvflare
 EXTRAS_jax := jax,dynamax
 EXTRAS_torch := torch,gp
@@ -21,6 +21,7 @@ comma := ,
 space := $() $()
 EXTRAS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
 MARKERS := $(EXTRAS) $(strip $(foreach name,$(ENVIRONMENTS),$(MARKS_$(name)))) slow
+DEFAULT := not ($(subst $(space), or ,$(MARKERS)))
 OLDEST_TESTS := $(patsubst %,tests/test_%.py,fuse families matching gaussian engines files cli estimator posterior report)
 
 .DEFAULT_GOAL := help
@@ -34,7 +35,7 @@ demo: $(VENV)/.demo   ## four hospitals, one fused model
 
 test: $(VENV)/.dev   ## style, types and the default test suite
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
-	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "not ($(subst $(space), or ,$(MARKERS)))"
+	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "$(DEFAULT)"
 
 lint: $(VENV)/.dev   ## style and types
 	$(BIN)/ruff check .
@@ -70,10 +71,10 @@ package: $(VENV)/.dev   ## wheel and source archive: checked, installed into an 
 	rm -rf dist
 	$(BIN)/python -m hatchling build -d dist
 	$(BIN)/twine check --strict dist/*
-	$(BIN)/python .ci/package.py dist
+	$(BIN)/python .ci/package.py dist "$(DEFAULT)"
 
 oldest: .venv-oldest/.ready   ## tests with the oldest versions that pyproject.toml allows
-	.venv-oldest/bin/pytest -p no:cacheprovider -m "not ($(subst $(space), or ,$(MARKERS)))" $(OLDEST_TESTS)
+	.venv-oldest/bin/pytest -p no:cacheprovider -m "$(DEFAULT)" $(OLDEST_TESTS)
 
 .venv-oldest/.ready: pyproject.toml .ci/oldest.py
 	$(or $(PYTHON),$(error $(NO_PYTHON))) -m venv .venv-oldest
@@ -106,7 +107,7 @@ bench: $(VENV)/.dev   ## speed against the textbook version, side by side, and s
 	$(BIN)/python benchmarks/scale.py million
 
 docs: .venv-docs/.ready   ## the site, with its gallery run, into build/docs; links inside are checked
-	.venv-docs/bin/sphinx-build --fail-on-warning --keep-going --quiet --jobs 2 -d build/doctrees docs build/docs
+	.venv-docs/bin/sphinx-build --fail-on-warning --keep-going --quiet -d build/doctrees docs build/docs
 	.venv-docs/bin/python docs/tools/check_site.py build/docs
 
 picture: $(VENV)/.plot   ## redraw the README's picture

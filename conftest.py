@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import sys
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent
 
-CACHES = ROOT / ".pytest_cache" / "numba"
-"""One folder of compiled code, named by a hash of the sources it was compiled from."""
+CACHES = ROOT / ".pytest_cache" / f"numba-{version('numba')}"
+"""One folder of compiled code, named by a hash of the sources it was compiled from; apart for each version of numba."""
 
 
 def compiled_sources() -> list[Path]:
@@ -71,6 +72,7 @@ NEEDS = {
     "federate.flower": "flower",
     "federate.nvflare": "nvflare",
     "shards.dask": "dask",
+    "private_centres": "dp",
 }
 """Part of the name of a module or function -> the extra its examples need."""
 

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-sys.path.insert(0, str(DOCS))
+sys.path[:0] = [str(DOCS), str(DOCS.parent)]
 
-from tools import house_map, records, reference_pages  # noqa: E402
+import conftest  # noqa: E402, F401 - programs of the gallery use what tests have compiled already
+from tools import flow_map, gallery_order, house_map, records, reference_pages  # noqa: E402
 
 import modelweld  # noqa: E402
 
@@ -21,6 +22,7 @@ version = release = modelweld.__version__
 records.write_pages(DOCS)
 reference_pages.write_pages(DOCS)
 house_map.write_picture(DOCS / "_static" / "house.svg")
+flow_map.write_picture(DOCS / "_static" / "flow.svg")
 
 extensions = [
     "sphinx.ext.autodoc",
@@ -63,7 +65,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,  # its page would load scripts from a network
     "doc_module": ("modelweld",),
     "backreferences_dir": "gallery/backreferences",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": gallery_order.as_one_learns,
     "reference_url": {"modelweld": None},
 }
 

@@ -159,6 +159,35 @@ def networks() -> list[Row]:
     return rows
 
 
+def directions() -> list[Row]:
+    """Sets of directions, beside what people do today."""
+    where, rows = "directions", []
+
+    def column(name: str, cell: str, begins: str, value: str) -> list[float]:
+        record = kept(HERE / where / "results" / f"{name}.json")["rows"]
+        own = [row for row in record if row["cell"] == cell and row["method"].startswith(begins)]
+        return [float(row[value]) for row in sorted(own, key=lambda row: row["seed"])]
+
+    for depth in (500, 150, 60):
+        cell = f"{depth} mutations"
+        ours, true = (column("signatures", cell, "fuse(", value) for value in ("K", "true_K"))
+        by = paired(ours, true)
+        rows.append(
+            Row(f"signatures, {cell}: K within one", where, YES if abs(by.mean) <= 1 else NO, str(by), "10 draws")
+        )
+        found = paired(column("signatures", cell, "fuse(", "ari"), column("signatures", cell, "best cut", "ari"))
+        text = "... ARI as good as that of the cosine cut that sees the truth"
+        rows.append(Row(text, where, verdict(found), str(found), "10 draws"))
+    for cosine, aim in ((0.95, 0.99), (0.85, 0.95), (0.75, 0.85)):
+        ari = float(np.mean(column("maps", f"cosine {cosine}", "fuse(", "ari")))
+        text = f"maps without signs at cosine {cosine}: ARI at least {aim}"
+        rows.append(Row(text, where, YES if ari >= aim else NO, f"{ari:.3f}", "10 draws"))
+    found = paired(column("topics", "", "fuse(", "ari"), column("topics", "", "first model wins, 0.8", "ari"))
+    text = "topics of words: ahead of merging by a threshold, at its best of three"
+    rows.append(Row(text, where, {"ahead": YES}.get(found.verdict, NO), str(found), "10 draws, 10 orders"))
+    return rows
+
+
 def mixtures() -> list[Row]:
     """Densities at equal size."""
     real = kept(HERE / "mixtures" / "results.json")["real"]
@@ -205,6 +234,7 @@ PARTS: Mapping[str, Callable[[], list[Row]]] = {
     "Movements": movements,
     "Topics": topics,
     "Networks": networks,
+    "Directions": directions,
     "Mixtures": mixtures,
     "Speed": speed,
 }

@@ -22,6 +22,9 @@ NEEDS = re.compile(r"^# needs the extra (\w+)$", re.MULTILINE)
 WIDTH = "100"
 """Columns of the terminal in which commands print."""
 
+FIRST_TIME = "compiling, once on this machine"
+"""Begins a line that a command says once: no part of a page."""
+
 
 def needed(block):
     """The extra that a block needs, or None."""
@@ -52,7 +55,8 @@ def console(block):
     lines = []
     for line in block.splitlines():
         if line.startswith("$ "):
-            lines += [line, *(x.rstrip() for x in command(line[2:]).rstrip("\n").splitlines())]
+            said = command(line[2:]).rstrip("\n").splitlines()
+            lines += [line, *(x.rstrip() for x in said if not x.startswith(FIRST_TIME))]
     return "\n".join(lines) + "\n"
 
 

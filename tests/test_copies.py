@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
+from modelweld import BetaBernoulli, Directions, Gaussian, OverlapWarning, fuse
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
@@ -257,6 +257,26 @@ def test_rises_are_kept_up_to_date(seed, copies):
         np.testing.assert_allclose(kept[near], fresh[near], atol=1e-8)
         assert (fresh[~near] < 0).all()
         assert pairs.highest.max() == pytest.approx(fresh.max(), abs=1e-8)
+
+
+def test_unions_of_values_without_sign_are_scored_as_they_are_joined():
+    """Turned to agree, whichever way they lie: else a union with an atom that points the other way looked too bad."""
+    rng = np.random.default_rng(0)
+    axes = rng.normal(size=(6, 4))
+    values = np.concatenate([axes + rng.normal(0, 0.1, axes.shape) for _ in range(8)]) * rng.choice(
+        [-1.0, 1.0], (48, 1)
+    )
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    stack = Stack(values, offsets_of([6] * 8))
+    board = Board([stack], [Directions(axial=True).starts(stack)[0]], BetaBernoulli())
+    board.labels = np.arange(48)
+    board.recount()
+    pairs = Pairs(board)
+    assert pairs.join_best()
+    k, others = int(pairs.counts.argmax()), np.flatnonzero(pairs.counts == 1)
+    evidence, gains = pairs._evidence_of(k, others)
+    assert evidence == pytest.approx(pairs.evidence[k])
+    np.testing.assert_allclose(gains, pairs._evidence_with(k, others))
 
 
 def test_an_agglomeration_does_not_depend_on_the_order_of_sites():

@@ -5,13 +5,14 @@ import io
 import re
 import tokenize
 from configparser import ConfigParser
+from importlib.util import module_from_spec, spec_from_file_location
 from operator import attrgetter
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 import modelweld
-from modelweld import fuse
 
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NEEDS = re.compile(r"^# needs the extra (\w+)$", re.MULTILINE)
@@ -70,12 +71,6 @@ def test_the_guide_to_directions_runs():
         exec(compile(block, f"docs/directions.md, block {i}", "exec"), names)
     assert names["fusion"].K == 3
     assert names["features_of_all"].K == 5
-    subject = type(
-        "ModKMeans", (), {"cluster_centers_": names["loadings"], "info": {"ch_names": [f"E{i}" for i in range(12)]}}
-    )
-    maps = fuse([names["microstates"](subject, "a"), names["microstates"](subject, "b")], twins="independent")
-    assert maps.K == 3
-    assert maps.models[0].coordinates["feature"][0] == "E0"
     one, other = (names["aligned"][j][names["fusion"].labels[j].argsort()] for j in (0, 1))
     assert ((one * other).sum(1) > 0.9).all()
 
@@ -99,6 +94,17 @@ def test_the_map_has_every_room_in_the_order_of_imports():
     level = {room: i for i, line in enumerate(layers) for room in re.findall(r"modelweld\.(\w+)", line)}
     assert set(listed) == rooms <= level.keys()
     assert [level[room] for room in listed] == sorted((level[room] for room in listed), reverse=True)
+
+
+def test_what_flows_is_drawn_between_rooms_that_there_are():
+    root = Path(__file__).parents[1]
+    spec = spec_from_file_location("flow_map", root / "docs" / "tools" / "flow_map.py")
+    drawing = module_from_spec(spec)
+    spec.loader.exec_module(drawing)
+    rooms = {path.stem for path in (root / "src" / "modelweld").iterdir()}
+    assert drawing.PLACES.keys() <= rooms
+    assert {room for flow in drawing.FLOWS for room in flow[:2]} <= drawing.PLACES.keys()
+    ElementTree.fromstring(drawing.drawn())
 
 
 def tokens_of(source):

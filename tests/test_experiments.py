@@ -59,7 +59,7 @@ def test_directions(tmp_path):
     ]
     first = {name: record["rows"][0]["method"] for name, record in studies.items() if name != "features"}  # scores
     assert all(method.startswith("fuse(sites") for method in first.values())
-    assert all(record["versions"]["commit"] for record in studies.values())
+    assert all(record["provenance"]["commit"] for record in studies.values())
     assert all(row["same"] for row in studies["large"]["rows"] if "same" in row)
     maps = {row["method"]: row["ari"] for row in studies["maps"]["rows"]}
     assert maps["fuse(sites, Directions(axial=True))"] > maps["one concentration, as before"]

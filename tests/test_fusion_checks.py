@@ -1,12 +1,14 @@
 """Fusions that load can answer: what their families do not take, or cannot divide by, is refused by name."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, InputError, NormalGamma, Rates, fuse, load
+from modelweld import Gaussian, InputError, LocalModel, NormalGamma, Rates, fuse, load
 from modelweld.files.fusion_checks import check_answers
+from modelweld.inputs.stack import stack_arrays
+from modelweld.priors.spectrum import Spectrum
 
 
 @pytest.mark.parametrize(("value", "fine"), [(2.0, True), (-1.0, False), (np.nan, False)])
@@ -50,3 +52,60 @@ def test_a_slim_fusion_of_values_of_another_width_does_not_fit_together(tmp_path
     path = replace(slim, pattern=slim.pattern.with_(arrays=wider)).save(tmp_path / "slim.safetensors")
     with pytest.raises(InputError, match="its parts do not fit together"):
         load(path)
+
+
+@pytest.mark.parametrize(("b", "fine"), [(1.0, True), ("1.0", False), (np.nan, False)])
+def test_a_prior_of_words_has_no_odds(b, fine):
+    """One was refused by the last net alone, as a fault of ours."""
+    sites = [np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)]
+    matching = fuse(sites).matching
+    changed = {"atom": replace(matching, prior=Spectrum(b=b))}
+    if fine:
+        check_answers(sites, changed)
+    else:
+        with pytest.raises(InputError, match="has no odds"):
+            check_answers(sites, changed)
+
+
+def test_a_slim_fusion_with_a_prior_that_is_no_number_does_not_fit_together(tmp_path):
+    slim = fuse([np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)]).slim()
+    path = replace(slim, prior=Spectrum(junk=None)).save(tmp_path / "slim.safetensors")
+    with pytest.raises(InputError, match="its parts do not fit together"):
+        load(path)
+
+
+def test_arrays_over_a_set_that_was_never_matched_are_named():
+    axes = {"v": ("atom", None)}
+    sites = [LocalModel({"v": np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10}, axes) for j in range(3)]
+    fusion = fuse(sites)
+    with pytest.raises(InputError, match="'v' runs over 'feature', of which there is no matching"):
+        check_answers([site.with_(axes={"v": ("atom", "feature")}) for site in sites], fusion.matchings)
+
+
+def test_an_atom_of_which_no_density_is_known_is_refused():
+    """Its posterior has no positive scale: every value alone had an evidence, and confidences failed."""
+    sites = [np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)]
+    matching = fuse(sites, Gaussian()).matching
+    family = NoAtoms(**{f.name: getattr(matching.families["values"], f.name) for f in fields(Gaussian)})
+    with pytest.raises(InputError, match="is not one of what the sites sent"):
+        check_answers(sites, {"atom": replace(matching, families={"values": family})})
+
+
+class NoAtoms(Gaussian):
+    """A family that knows the evidence of values and fails at what they add to atoms."""
+
+    def gain(self, rows, sums):
+        raise np.linalg.LinAlgError("not positive definite")
+
+
+def test_noise_below_its_own_floor_is_learned_all_the_same():
+    """A file said so; where sites state standard errors the search had bounds without anything between them."""
+    axes, error = {"v": ("atom", None)}, {"v": np.full((2, 2), 0.01)}
+    sites = [LocalModel({"v": np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10}, axes, variance=error) for j in range(4)]
+    fusion = fuse(sites)
+    matching = fusion.matching
+    families = {key: replace(family, floor=np.array([1e-320, 1e119])) for key, family in matching.families.items()}
+    stack = stack_arrays([site.arrays["v"] for site in sites])
+    stack = replace(stack, variance=np.full(stack.values.shape, 0.01))
+    learned = families["v"].learn(stack, matching.stacked_labels, None)
+    assert np.isfinite(learned.noise).all()

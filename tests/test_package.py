@@ -14,6 +14,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 def test_versions_are_one():
     cited = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.MULTILINE)[1]
     assert cited == modelweld.__version__
+    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    assert re.search(r'^  version: "(\S+)"$', recipe, re.MULTILINE)[1] == modelweld.__version__
     assert PROJECT["tool"]["hatch"]["version"]["path"] == "src/modelweld/__init__.py"
 
 
@@ -34,6 +36,22 @@ def test_oldest_versions_are_the_lower_bounds():
     listed = module.oldest()
     assert len(listed) == len(PROJECT["project"]["dependencies"])
     assert all(re.fullmatch(r"[\w-]+==[\d.]+", line) for line in listed)
+
+
+def test_the_conda_recipe_asks_for_the_same():
+    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    run, build = (re.search(rf"^  {part}:\n((?:    - .*\n)+)", recipe, re.MULTILINE)[1] for part in ("run", "host"))
+    stated = {line.replace(" ", "") for line in re.findall(r"- (.*)", run)} - {"python>=3.11"}
+    assert stated == {line.replace(" ", "") for line in PROJECT["project"]["dependencies"]}
+    needed = {line.replace(" ", "") for line in re.findall(r"- (.*)", build)}
+    assert needed == {*PROJECT["build-system"]["requires"], "python>=3.11", "pip"}
+    assert PROJECT["project"]["requires-python"] == ">=3.11"
+
+
+def test_the_paper_cites_what_it_lists():
+    cited = set(re.findall(r"@(\w+)", (ROOT / "paper.md").read_text(encoding="utf-8").split("---", 2)[2]))
+    listed = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    assert cited == set(listed)
 
 
 def test_extras_are_ranges():

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import modelweld
+from modelweld.shards import OnDask
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "modelweld"
@@ -20,6 +21,9 @@ PUBLIC = {
 }
 INSIDE = ROOT / "examples" / "spark_shards.py"
 """A pattern that stands on internal modules, and says so."""
+
+WITHOUT_EXAMPLE = {OnDask}
+"""What another public name makes: its example has it."""
 
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -71,6 +75,19 @@ def test_modules_bring_what_is_listed(module):
         assert set(import_module(place).__all__) == PUBLIC[module]
     else:
         assert defined(place) >= PUBLIC[module]
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_classes_and_functions_have_an_example(module):
+    """Warnings and errors aside, which say what they are by what they say; all others are run as doctests."""
+    try:
+        room = import_module(home(module))
+    except ImportError:  # needs an extra
+        return
+    found = {name: getattr(room, name, None) for name in PUBLIC[module]}
+    shown = {name: x for name, x in found.items() if callable(x) and x not in WITHOUT_EXAMPLE}
+    shown = {name: x for name, x in shown.items() if not (isinstance(x, type) and issubclass(x, Exception))}
+    assert [name for name, x in shown.items() if not re.search(r">>> |::\n", x.__doc__ or "")] == []
 
 
 def test_the_package_shows_public_names_only():

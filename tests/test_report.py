@@ -20,6 +20,7 @@ from modelweld.report import numbers_of, page_of, summary, write_report
 from modelweld.report.coordinates import deviations, gather_values, order_by_likeness, plane
 from modelweld.studies.baselines import kmeans_matching
 from modelweld.studies.simulate import over_segmented, poisoned, sparse
+from modelweld.studies.simulate_time import moving_groups
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> \"&amp; </script>"
 VOID = {"meta", "input", "br", "img", "link", "hr"}
@@ -118,6 +119,11 @@ def layers():
     return modelweld.fuse(sites)
 
 
+def in_time():
+    drawn = moving_groups(2, T=6, D=2, alive=3.0)
+    return modelweld.fuse(drawn.groups, times=[f"2024-0{1 + int(t)}" for t in drawn.times])
+
+
 FUSIONS = {
     "arrays": plain,
     "hostile names": hostile,
@@ -128,6 +134,7 @@ FUSIONS = {
     "gp": processes,
     "several sets": layers,
     "baseline": lambda: kmeans_matching([[[0.0], [9.0]], [[9.2], [0.2], [5.0]]], 3),
+    "in time": in_time,
     "one value": lambda: modelweld.fuse([[[1.0, 2.0]]]),
     "an empty site": lambda: modelweld.fuse([np.zeros((0, 2)), [[1.0, 2.0]], [[1.1, 2.0], [7.0, 7.0]]]),
 }
@@ -167,7 +174,7 @@ def test_numbers_are_the_fusions(fusion, found):
 
 
 def test_scores_are_the_fusions(fusion, found):
-    if not all(m.families for m in fusion.matchings.values()):
+    if fusion.times is not None or not all(m.families for m in fusion.matchings.values()):
         assert found["verdict"] is None
         assert len(found["notes"]) == 3
         return
@@ -248,6 +255,35 @@ def test_figures_and_sentences_stand_in_the_page():
     assert numbers_of(fusion)["sets"][0]["alerts"][0] == {"site": None, "text": fusion.matching.reasons[0]}
     for symbol in ("σ", "σ₀", "μ₀", "γ₀", "α"):
         assert symbol in text
+
+
+def test_lives_and_paths_on_the_page_are_the_fusions():
+    fusion = in_time()
+    found = numbers_of(fusion)
+    told, lives = found["sets"][0]["time"], fusion.lives()
+    assert told["newest"] == "2024-06"
+    assert told["names"][0] == "2024-01"
+    for k in range(fusion.K):
+        assert (told["first"][k], told["last"][k]) == (str(lives.first[k]), str(lives.last[k]))
+        assert told["alive"][k] == pytest.approx(lives.alive[k], abs=1e-4)
+        path, own = fusion.path(k), told["paths"][k]
+        steps = len(own["times"])
+        for name in ("values", "low", "high"):
+            drawn = np.array(own[name])[:, [told["columns"].index(f"dim {d}") for d in range(2)]]
+            assert np.allclose(drawn, getattr(path, name)[:steps], rtol=1e-3, atol=1e-9)
+        assert np.allclose(found["sets"][0]["groups"]["means"][k], fusion.atoms[k], rtol=1e-4)
+    assert told["sentence"] in page_of(found)
+    assert told["sentence"] in summary(found)
+    assert numbers_of(fusion.at("2024-03"))["sets"][0]["time"] is None
+
+
+def test_distances_in_time_are_from_where_the_atom_was():
+    times = np.arange(8.0)
+    sites = [[[t, 0.0], [5.0 + t, 3.0]] for t in times]
+    fusion = modelweld.fuse(sites, times=times, families=modelweld.Drift(noise=0.01, spread=9.0, memory=100.0))
+    _, spread = deviations(gather_values(fusion, "atom"), fusion.matching.stacked_labels, fusion.counts)
+    assert fusion.K == 2
+    assert spread.max() < 0.5  # from where they were last seen, it would be four
 
 
 def test_what_was_asked_for_is_on_the_page():

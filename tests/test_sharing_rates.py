@@ -8,6 +8,7 @@ import pytest
 import modelweld
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.holders import chances, conditional_sharing, drawn_sharing, held_by
+from modelweld.report.numbers import numbers_of
 
 OFFSETS = np.array([0, 2, 3, 5])
 FITTED = np.array([0, 1, 0, 0, 1])
@@ -83,3 +84,29 @@ def test_it_prints_and_shows_itself():
     assert "<table" in found._repr_html_()
     with pytest.raises(modelweld.InputError, match="level"):
         modelweld.fuse(sites()).sharing(level=1.5)
+
+
+def test_many_trials_are_halved_to_the_same_chances(monkeypatch):
+    p = np.random.default_rng(2).random(300)
+    one_by_one = chances(p)
+    monkeypatch.setattr("modelweld.posterior.holders.MOST_IN_TURN", 7)
+    assert np.allclose(chances(p), one_by_one, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("draws", [True, False])
+def test_the_page_says_in_how_many_sites_groups_are(draws):
+    rng = np.random.default_rng(3)
+    values = [rng.normal(0, 3, (3, 2)) for _ in range(4)]
+    values = [x + rng.normal(0, 1.0, x.shape) for x in values]
+    fusion = modelweld.fuse(values)
+    said = numbers_of(fusion, draws=draws)["sets"][0]["groups"]
+    found = fusion.sharing(said["level"], how=None if draws else "conditional")
+    assert np.allclose(said["held"], np.transpose([found.expected, found.low, found.high]), atol=0.01)
+
+
+def test_what_confidence_said_is_not_asked_again():
+    fusion = modelweld.fuse(sites())
+    stated = fusion.confidence(how="conditional")
+    again = fusion.sharing(stated=stated)
+    assert again.how == "conditional"
+    assert np.array_equal(again.expected, fusion.sharing(how="conditional").expected)

@@ -305,3 +305,10 @@ def test_a_site_sent_twice_is_no_reason_to_merge():
     with pytest.warns(TwinWarning):
         twice = fuse([*sites, sites[0]])
     assert twice.worth_merging().p_value == fuse(sites).worth_merging().p_value > 0.05
+
+
+@pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
+def test_values_whose_squares_are_beyond_all_numbers_lie_where_they_lie(unit):
+    values = np.random.default_rng(0).normal(size=(40, 3))
+    found, expected = place(values * unit), place(values)
+    assert np.array_equal(found.points, expected.points)

@@ -8,13 +8,34 @@ from __future__ import annotations
 import re
 import sys
 from configparser import ConfigParser
+from html import escape
 from pathlib import Path
 
 import grimp
 
 ROOT = Path(__file__).parents[2]
-WIDTH, ROW, TALL, LEFT = 860, 58, 36, 40
-"""Of the picture: its width, the distance of levels, the height of a room, the margin."""
+CELL, NAMES, IDEAS, HEAD = 16, 98, 320, 88
+"""Of the picture: a cell of the table, the columns of names and of ideas, and the height of the columns' names."""
+
+MOST_WORDS = 52
+"""Letters of an idea that there is room for."""
+
+FILES = {
+    "fuse": "fuse(): from models to a fusion",
+    "fusion": "what comes back, and all that it can be asked",
+    "estimator": "SPAHM, as an estimator of scikit-learn",
+    "match": "one set, stage by stage",
+    "threads": "how many processors",
+    "compilers": "what numba compiles, and where it is kept",
+    "progress": "what is said while one waits",
+    "errors": "errors and warnings",
+}
+"""Rooms of one file -> what it holds."""
+
+STYLE = (
+    "text{font:12px system-ui,sans-serif;fill:#24313a}.room{font-weight:600;fill:#0b3954}.may{fill:#dcebf5}"
+    ".same{fill:#f1f1ee}.does{fill:#0a6a94}.floor{stroke:#9fb4c2;stroke-width:1}"
+)
 
 
 def levels() -> list[list[str]]:
@@ -42,54 +63,60 @@ def ideas() -> dict[str, str]:
     """Room -> the first words of its row in docs/design.md."""
     table = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").split("| room | idea |")[1].split("\n\n")[0]
     rows = [line.split("|") for line in table.splitlines()[2:]]
-    return {room: re.split(r"[;:(]", row[2])[0].strip() for row in rows for room in re.findall(r"`(\w+)`", row[1])}
+    return {
+        room: re.split(r"[;:(]", row[2])[0].strip().replace("`", "")
+        for row in rows
+        for room in re.findall(r"`(\w+)`", row[1])
+    }
 
 
-def box(name: str, x: float, y: float, wide: float, idea: str) -> str:
-    """A room: its name, and its idea for who points at it."""
-    return (
-        f'<g class="room" id="room-{name}"><title>{name}: {idea}</title>'
-        f'<rect x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{TALL}" rx="7"/>'
-        f'<text x="{x + wide / 2:.0f}" y="{y + TALL / 2 + 5:.0f}">{name}</text></g>'
-    )
+def shortened(text: str) -> str:
+    """As many whole words as there is room for."""
+    return text if len(text) <= MOST_WORDS else text[:MOST_WORDS].rsplit(" ", 1)[0].rstrip(",") + " …"
+
+
+def cells(rooms: list[str], level: dict[str, int], counted: dict[tuple[str, str], int]) -> str:
+    """A cell for each pair of rooms: whether the one may import the other, and as large a square as it does."""
+    drawn = []
+    for i, one in enumerate(rooms):
+        for k, other in enumerate(rooms):
+            x, y = NAMES + IDEAS + k * CELL, HEAD + i * CELL
+            n = counted.get((one, other), 0)
+            if one == other or level[other] > level[one]:
+                kind = "same" if one == other else "may"
+                drawn.append(f'<rect class="{kind}" x="{x + 1}" y="{y + 1}" width="{CELL - 2}" height="{CELL - 2}"/>')
+            if n:
+                side = min(CELL - 4, 3 + 1.6 * n**0.5)
+                at = (CELL - side) / 2
+                drawn.append(
+                    f'<rect class="does" x="{x + at:.1f}" y="{y + at:.1f}" width="{side:.1f}" height="{side:.1f}">'
+                    f"<title>{one} imports {other}: {n}</title></rect>"
+                )
+    return "".join(drawn)
 
 
 def drawn() -> str:
-    """The picture: levels from top to foundation, a line for each pair of rooms of which one imports the other."""
+    """The picture: a row for each room, a column for each that it may import."""
     floors = levels()
+    rooms = [room for floor in floors for room in floor]
+    level = {room: i for i, floor in enumerate(floors) for room in floor}
     known = ideas()
-    middle: dict[str, tuple[float, float]] = {}
-    boxes = []
-    for i, floor in enumerate(floors):
-        wide = 118.0
-        gap = (WIDTH - 2 * LEFT - wide * len(floor)) / (len(floor) + 1)
-        shift = 70 * (-1) ** i if len(floor) == 1 else 0  # so that lines do not run through the rooms between
-        for k, room in enumerate(floor):
-            x, y = LEFT + gap * (k + 1) + wide * k + shift * (1 + i % 3), 20 + i * ROW
-            middle[room] = (x + wide / 2, y + TALL / 2)
-            boxes.append(box(room, x, y, wide, known.get(room, "one file")))
-    lines = []
-    used_by_all = {room for floor in floors[-3:] for room in floor}  # lines to these would hide all others
-    for (one, other), n in sorted(imports(list(middle)).items()):
-        if other in used_by_all:
-            continue
-        (x1, y1), (x2, y2) = middle[one], middle[other]
-        down = TALL / 2 if y2 > y1 else -TALL / 2
-        lines.append(
-            f'<path class="way" style="stroke-width:{0.5 + n**0.5 / 3:.1f}" '
-            f'd="M{x1:.0f} {y1 + down:.0f} C{x1:.0f} {y1 + down * 2.4:.0f} '
-            f'{x2:.0f} {y2 - down * 2.4:.0f} {x2:.0f} {y2 - down:.0f}">'
-            f"<title>{one} imports {other}: {n}</title></path>"
+    wide, high = NAMES + IDEAS + CELL * len(rooms) + 16, HEAD + CELL * len(rooms) + 12
+    parts = [cells(rooms, level, imports(rooms))]
+    for i, room in enumerate(rooms):
+        y, x = HEAD + i * CELL, NAMES + IDEAS + i * CELL + CELL / 2 + 4
+        parts.append(f'<text class="room" x="8" y="{y + 12}">{room}</text>')
+        parts.append(
+            f'<text x="{NAMES}" y="{y + 12}">{escape(shortened(known.get(room, FILES.get(room, "one file"))))}</text>'
         )
-    high = 20 + len(floors) * ROW
-    style = (
-        ".room rect{fill:#e8f1f8;stroke:#2a6f9e;stroke-width:1.2}.room text{font:600 14px system-ui,sans-serif;"
-        "text-anchor:middle;fill:#0b3954}.way{fill:none;stroke:#7a8b99;opacity:.45}.way:hover{stroke:#c2410c;opacity:1}"
-    )
+        parts.append(f'<text class="room" transform="translate({x:.0f} {HEAD - 6}) rotate(-90)">{room}</text>')
+        if i and level[room] != level[rooms[i - 1]]:
+            parts.append(f'<line class="floor" x1="8" x2="{wide - 16}" y1="{y}" y2="{y}"/>')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {high}" role="img" '
-        f'aria-label="Rooms of modelweld, each above those it imports"><style>{style}</style>'
-        f'<rect width="{WIDTH}" height="{high}" rx="8" fill="#fff"/>{"".join(lines)}{"".join(boxes)}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
+        'role="img" '
+        f'aria-label="Rooms of modelweld, and which imports which"><style>{STYLE}</style>'
+        f'<rect width="{wide}" height="{high}" rx="8" fill="#fff"/>{"".join(parts)}</svg>\n'
     )
 
 

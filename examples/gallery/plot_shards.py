@@ -13,7 +13,7 @@ import modelweld
 from modelweld import simulate
 from modelweld.shards import fuse_shards, grouped
 
-sizes, true, flat, sharded, sent = (64, 128, 256), [], [], [], []
+sizes, true, flat, sharded, sent = (32, 64, 128), [], [], [], []
 for J in sizes:
     drawn = simulate.paper_figure(J, 2.0, seed=0)
     true.append(drawn.K)

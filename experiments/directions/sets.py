@@ -35,6 +35,12 @@ class Sets(NamedTuple):
         """True number of atoms."""
         return len(np.unique(np.concatenate(self.truth)))
 
+    @property
+    def shared(self) -> int:
+        """How many of them several sites hold."""
+        held = [np.unique(own) for own in self.truth]
+        return int((np.unique(np.concatenate(held), return_counts=True)[1] > 1).sum())
+
 
 def unit(x: Values) -> Values:
     """Rows of length one."""

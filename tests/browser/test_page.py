@@ -126,6 +126,20 @@ def test_a_value_on_the_page_is_the_fusions(opened, fusion):
     )
 
 
+def test_in_how_many_sites_a_group_may_be_stands_under_the_number(opened):
+    rng = np.random.default_rng(3)
+    fusion = modelweld.fuse([rng.normal(0, 3, (3, 2)) + rng.normal(0, 1.0, (3, 2)) for _ in range(4)])
+    browser, found = opened(fusion), fusion.sharing(0.9)
+    for k, row in enumerate(rows(browser, "atoms")):
+        number, *interval = row.find_elements(By.TAG_NAME, "td")[0].text.split("\n")
+        certain = found.low[k] == found.high[k] == found.sites[k]
+        ends = f"{found.low[k]}" if found.low[k] == found.high[k] else f"{found.low[k]} to {found.high[k]}"
+        assert (int(number), interval) == (found.sites[k], [] if certain else [ends])
+    rows(browser, "atoms")[0].find_element(By.TAG_NAME, "button").click()
+    assert f"Expected at {found.expected[0]:.3g}," in find(browser, "detail-body").text
+    fine(browser)
+
+
 def test_clicking_the_matrix_opens_the_atom_there(opened, fusion):
     browser = opened(fusion)
     Select(find(browser, "order")).select_by_value("given")

@@ -108,6 +108,8 @@ def inspect(
     if isinstance(found, Fusion):
         for name in found.matchings:
             result(f"\n{found.table(name, confidence=confidence)}")
+            if found.times is not None:
+                result(f"\n{found.lives(name)}")
 
 
 def validate(

@@ -10,6 +10,7 @@ import numpy as np
 from modelweld.cli.messages import SAID
 from modelweld.cli.words import spoken
 from modelweld.fusion import Fusion
+from modelweld.inputs.clock import spell
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import arrays_of
 from modelweld.report.text import several
@@ -31,6 +32,7 @@ class SiteContent(TypedDict):
     arrays: dict[str, ArrayContent]
     coordinates: dict[str, list[str]]
     facts: dict[str, object]
+    time: str | None
 
 
 SetContent = TypedDict(
@@ -101,6 +103,7 @@ def _model(model: LocalModel) -> SiteContent:
         },
         "coordinates": {name: list(names) for name, names in model.coordinates.items()},
         "facts": dict(model.facts),
+        "time": None if model.time is None else spell(model.time),
     }
 
 
@@ -155,7 +158,8 @@ def spell_content(content: Content) -> str:
             reasons = [spoken(reason) for reason in found["reasons"]]
             lines += [f"  {reason}" for reason in reasons if not any(said.startswith(reason) for said in SAID)]
         return "\n".join([*lines, f"objective {content['objective']:.3f}"])
-    lines = [f"site {content['site'] or '(no name)'}: {content['kind'] or 'arrays'}"]
+    when = f", of {content['time']}" if content["time"] is not None else ""
+    lines = [f"site {content['site'] or '(no name)'}: {content['kind'] or 'arrays'}{when}"]
     for name, array in content["arrays"].items():
         axes = ", ".join(str(axis) if axis is not None else "." for axis in array["axes"])
         more = ", ".join([*(f"with {w}" for w in array["with"]), *(["rides"] if array["rides"] else [])])

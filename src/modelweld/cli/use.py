@@ -34,16 +34,20 @@ def model(
     how: How = None,
     size: Annotated[int | None, typer.Option("--K", help="Components of a mixture, if not one per atom.")] = None,
     features: Features = "",
+    at: Annotated[str, typer.Option(help="Where sites have times: when. Else all atoms, where last seen.")] = "",
     force: Force = False,
 ) -> None:
     """Write the fused model for the sites to use, as a fitted model of their own library."""
     from modelweld.cli.paths import fusion_of
+    from modelweld.cli.times import time_in
     from modelweld.cli.words import names_in
     from modelweld.files.fused_model import save_model
     from modelweld.files.new_file import check_free
 
     check_free(out, force=force)
     found = fusion_of(fusion)
+    if at:
+        found = found.at(time_in(at, "--at"))
     with show_progress("making the fused model"):
         fused = found.model(how, features=names_in(features), **({} if size is None else {"K": size}))
         opened = save_model(fused, out, force=force)

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pieces:
-    """Parameters of one site that are pieces of the same atom."""
+    """Parameters of one site that are pieces of the same atom.
+
+    Examples
+    --------
+    >>> print(Pieces("north", 3, (0, 2)).sentence)
+    site 'north': parameters 0 and 2 look like pieces of one (atom 3): more restarts there.
+    """
 
     site: str
     atom: int
@@ -28,7 +34,13 @@ class Pieces:
 
 @dataclass(frozen=True)
 class SetAside:
-    """A parameter that is more probably junk, a piece or a mixture of atoms than (a value of) an atom of its own."""
+    """A parameter that is more probably junk, a piece or a mixture of atoms than (a value of) an atom of its own.
+
+    Examples
+    --------
+    >>> print(SetAside("north", 1, 0.97, None).sentence)
+    site 'north': parameter 1 belongs to no atom (probability 0.97). It is kept, but not counted.
+    """
 
     site: str
     row: int

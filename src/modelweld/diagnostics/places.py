@@ -71,7 +71,8 @@ def place(values: Array) -> Places | None:
     used = high - low > np.sqrt(np.finfo(float).eps) * np.maximum(np.abs(low), np.abs(high))
     if not used.any():
         return None
-    x = _standard(_unskewed(_standard(values[:, used])))
+    exponent = np.frexp(np.maximum(np.abs(low), np.abs(high))[used])[1]
+    x = _standard(_unskewed(_standard(np.ldexp(values[:, used], -exponent))))  # else squares may be beyond all numbers
     shares = np.stack([_smoothed_shares(column) for column in x.T], axis=1)
     if shares.shape[1] == 1:
         return Places(_stretched(shares[:, 0]), used, np.ones((1, 1)))

@@ -87,11 +87,18 @@ class Questions(Matched):
         shares = shares_right(posterior, matching.stacked_labels)
         return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
 
-    def sharing(self, level: float = 0.9, set_name: str | None = None, how: How | None = None) -> Sharing:
+    def sharing(
+        self,
+        level: float = 0.9,
+        set_name: str | None = None,
+        how: How | None = None,
+        *,
+        stated: Confidence | None = None,
+    ) -> Sharing:
         """In how many sites each atom is, and how sure that is: expected numbers of sites, with intervals.
 
-        `how` as in `confidence`, where "drawn" is the default as long as it takes seconds. Print it, let a notebook
-        show it, or take ``.to_pandas()``.
+        `how` as in `confidence`, where "drawn" is the default as long as it takes seconds; `stated` is what that said,
+        if it is at hand. Print it, let a notebook show it, or take ``.to_pandas()``.
 
         Examples
         --------
@@ -109,7 +116,7 @@ class Questions(Matched):
 
         check_level(level)
         name, matching = self.named_set(set_name)
-        stated = self.confidence(name, how)
+        stated = self.confidence(name, how) if stated is None else stated
         labels, offsets = matching.stacked_labels, matching.offsets
         if stated.how == "conditional":
             return conditional_sharing(stated, labels, offsets, level)

@@ -50,6 +50,13 @@ class Family(ABC):
     moves_as : str
         Of the class: the name of the family of such values whose atoms move (`modelweld.families.fading.Moving`), for
         groups that come at different times; empty: there is none.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> family = modelweld.Gaussian()
+    >>> isinstance(family, modelweld.Family), family.learns
+    (True, ('mean', 'noise', 'spread', 'trust'))
     """
 
     learns: ClassVar[tuple[str, ...]] = ()

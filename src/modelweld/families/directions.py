@@ -12,20 +12,23 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families.base import Family, with_fields
 from modelweld.families.checks import check_choice, freeze_number, known
-from modelweld.families.math.bessel import tilt
 from modelweld.families.math.cosine_bound import contending
-from modelweld.families.math.drawn_directions import draw_directions
+from modelweld.families.math.direction_rows import direction_rows
 from modelweld.families.math.own_concentration import NODES, Mixed, even_tilts, weighted_tilts
 from modelweld.families.math.signs import LOG_2, upright
-from modelweld.families.math.start import NOISE_SHARES, noise_shares, total_variance
-from modelweld.families.math.unit_vectors import even_weights, misfit_directions, typical_weight, unit_vector
-from modelweld.families.math.von_mises_fisher import At, Weights, direction_of, directions_of, first_concentrations
+from modelweld.families.math.start import NOISE_SHARES, noise_shares
+from modelweld.families.math.unit_vectors import (
+    even_weights,
+    misfit_directions,
+    rotated,
+    scattered,
+    typical_weight,
+    unit_vector,
+)
+from modelweld.families.math.von_mises_fisher import At, Weights, direction_of, first_concentrations
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-OPPOSITE = 1e-9
-"""One plus the cosine below which two directions are opposite, and no plane is that of both."""
 
 
 @register
@@ -128,18 +131,17 @@ class Directions(Family):
         if self.mean is not None and np.size(self.mean) != D:
             raise InputError(f"Directions: mean has {np.size(self.mean)} entries but the values have {D} dimensions.")
         stack = self.upright(stack)
-        centre, total = self._scatter(stack)
-        mean = direction_of(centre, np.eye(D)[0]) if self.mean is None else self.mean
-        shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, total)
-        scatter = min(D * float(total[0]), 1.0)  # 1 - length^2
-        first = [first_concentrations(D, scatter, share, typical_weight(stack)) for share in shares]
-        given = self.concentration
+        look = scattered(stack, self.axial)
+        mean = direction_of(look.centre, np.eye(D)[0]) if self.mean is None else self.mean
+        shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, look.variance)
+        first = [first_concentrations(D, look.scatter, share, typical_weight(stack)) for share in shares]
+        given, given_base = self.concentration, 0.0 if self.axial else self.base_concentration
         return [
             replace(
-                self._believing(D, scatter, typical_weight(stack)),
+                self._believing(D, look.scatter, typical_weight(stack)),
                 mean=None if self.axial else mean,
                 concentration=given or kappa,
-                base_concentration=self._first_base(base),
+                base_concentration=base if given_base is None else given_base,
                 diversity=0.0 if self.differing and self.diversity is None else self.diversity,
             )
             for kappa, base in first
@@ -148,33 +150,20 @@ class Directions(Family):
     def expecting(self, stack: Stack, share: float) -> Self:
         """Concentrations as in `starts`."""
         D = stack.values.shape[1]
-        scatter = min(D * float(self._scatter(self.upright(stack))[1][0]), 1.0)
+        scatter = scattered(self.upright(stack), self.axial).scatter
         kappa, base = first_concentrations(D, scatter, share, typical_weight(stack))
         return replace(self, concentration=kappa, base_concentration=0.0 if self.axial else base)
-
-    def _first_base(self, found: float) -> float:
-        """Base concentration to begin with, if this is what the values say."""
-        if self.axial:
-            return 0.0
-        return found if self.base_concentration is None else self.base_concentration
 
     def believing(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
         if not self.reference:
             return self
-        _, total = self._scatter(stack)
-        D = stack.values.shape[1]
-        return self._believing(D, min(D * float(total[0]), 1.0), typical_weight(stack))
+        return self._believing(stack.values.shape[1], scattered(stack, self.axial).scatter, typical_weight(stack))
 
     def _believing(self, D: int, scatter: float, weight: float) -> Self:
         """With the prior that goes with such a scatter of values of this weight."""
         believes = (self.differing or self.axial) and self.learning != "nothing"
         return replace(self, reference=D / (scatter * weight)) if believes else self
-
-    def _scatter(self, stack: Stack) -> tuple[Array, Array]:
-        """Mean (D,) and variance (1,) of values; axial ones are as likely to be turned round."""
-        centre, total = total_variance(stack, pooled=True)
-        return centre, np.full(1, 1 / len(centre)) if self.axial else total
 
     def embedded(self, values: Array) -> Array:
         """Unit vectors as they are."""
@@ -182,21 +171,7 @@ class Directions(Family):
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, c, w v]: c is one column, or with `own` one for each concentration of the grid."""
-        L, D = values.shape
-        values = upright(values) if self.axial else values
-        kappas, lengths = self._kappas, np.sqrt(np.einsum("ld,ld->l", values, values))
-        G = len(kappas)
-        rows = np.empty((L, 1 + G + D))
-        rows[:, 0], rows[:, 1 : 1 + G] = 1.0, 0.0
-        if weight is None:
-            np.divide(values, lengths[:, None], out=rows[:, 1 + G :])
-            return rows
-        w, seen = weight[:, 0], weight[:, 0] > 0
-        np.multiply(values, (w / np.where(seen, lengths, 1.0))[:, None], out=rows[:, 1 + G :])
-        for g, kappa in enumerate(kappas, start=1):
-            rows[:, g] = tilt(D, np.asarray(kappa**2)) - tilt(D, (kappa * w) ** 2)
-        rows[~seen] = 0.0
-        return rows
+        return direction_rows(upright(values) if self.axial else values, weight, self._kappas)
 
     def rows_change(self, stack: Stack) -> bool:
         """With weights other than zero and one, rows depend on the concentration."""
@@ -256,20 +231,13 @@ class Directions(Family):
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
         """A concentration of the grid, then von Mises-Fisher; axial ones face as their estimate does."""
-        law = self.law
-        shares, _ = law.shares(sums)
-        node = (rng.random(len(sums)) > np.cumsum(shares, axis=0)[:-1]).sum(0)
-        pull = law.base * law.mean + law.kappas[node, None] * law.parts(sums)[2]
-        drawn = draw_directions(directions_of(pull, law.mean), np.linalg.norm(pull, axis=1), rng)
+        drawn = self.law.draw(sums, rng)
         faces = (drawn * self.estimate(sums)).sum(1, keepdims=True) >= 0
         return np.where(faces, drawn, -drawn) if self.axial else drawn
 
     def follow(self, values: Array, before: Array, after: Array) -> Array:
         """By the rotation in the plane of the two that takes one to the other."""
-        along = (before * after).sum(1, keepdims=True)
-        middle = before + after
-        half = (values * middle).sum(1, keepdims=True) / (1 + np.maximum(along, OPPOSITE - 1))
-        return np.asarray(values - half * middle + 2 * (values * before).sum(1, keepdims=True) * after)
+        return rotated(values, before, after)
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood; of mean and base concentration only if there are weights other than zero and one."""

@@ -62,7 +62,7 @@ class Drift(Moving, Gaussian):
 
     def value_variances(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """Variance (L, D) of each value about its atom; infinite where it was not seen."""
-        noise = np.zeros_like(values) + np.asarray(self.noise)
+        noise = np.full(values.shape, np.asarray(self.noise))
         if weight is not None:
             with np.errstate(divide="ignore"):
                 noise = noise / weight

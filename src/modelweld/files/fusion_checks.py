@@ -7,22 +7,36 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from modelweld.errors import InputError
+from modelweld.families.base import sum_by_atom
 from modelweld.files.file_errors import AGAIN
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Key, Stack, stack_arrays
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import stack_of
+from modelweld.priors.beta_bernoulli import Prior
 
 
 def check_answers(given: Sequence[LocalModel] | Sequence[Array], matchings: Mapping[str, Matching]) -> None:
     """Refuse families whose hyperparameters are of other values than the sites sent, and priors without odds."""
     for set_name, matching in matchings.items():
         for key in matching.families:
-            if not _answers(_stack(given, key, set_name, matchings), key, matching):
+            try:
+                stack = _stack(given, key, set_name, matchings)
+            except KeyError as axis:
+                raise InputError(f"{key!r} runs over {axis}, of which there is no matching. {AGAIN}") from None
+            if not _answers(stack, key, matching):
                 raise InputError(f"its family of {key!r} is not one of what the sites sent. {AGAIN}")
-        prior = matching.prior
-        if prior is not None and not np.isfinite(prior.as_probability().steps(len(matching.offsets) - 1)).all():
+        if matching.prior is not None and not has_odds(matching.prior, len(matching.offsets) - 1):
             raise InputError(f"the prior of set {set_name!r} has no odds. {AGAIN}")
+
+
+def has_odds(prior: Prior, J: int) -> bool:
+    """Whether a prior knows the odds of every number of J groups, and who is an atom."""
+    try:
+        prior.is_atom(np.ones(1, dtype=np.int64), J)
+        return bool(np.isfinite(prior.as_probability().steps(J)).all())
+    except (TypeError, ValueError, ArithmeticError):  # a word where a number belongs
+        return False
 
 
 def _stack(
@@ -42,6 +56,9 @@ def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
             return False
         rows = family.rows(stack.values, stack.variance, stack.weight)
         wide = key not in matching.values or matching.values[key].shape[1:] == family.estimate(rows[:1]).shape[1:]
-        return wide and bool(np.isfinite(rows).all() and np.isfinite(family.log_evidence(rows)).all())
-    except (ValueError, ArithmeticError):  # shapes of other values, a frame without inverse
+        if not wide or not np.isfinite(rows).all():
+            return False
+        sums = sum_by_atom(rows, matching.stacked_labels, len(matching.counts))
+        return bool(np.isfinite(family.log_evidence(rows)).all() and np.isfinite(family.gain(rows[:1], sums)).all())
+    except (TypeError, ValueError, ArithmeticError):  # words, shapes of other values, a frame without inverse
         return False

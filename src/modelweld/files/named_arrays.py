@@ -15,7 +15,7 @@ from modelweld.inputs.local_model import Array, LocalModel, check_values
 VALUES = ("values", "centres", "centers", "means")
 """What one row per parameter may be called."""
 
-OTHERS = ("counts", "covariances", "variances", "variance", "weight", "features", "site")
+OTHERS = ("counts", "covariances", "variances", "variance", "weight", "features", "site", "time")
 
 SHARES_SUM = 1e-6
 """Counts whose sum is this close to one are shares of points, not numbers."""
@@ -48,13 +48,14 @@ def model_of(given: Mapping[str, ArrayLike], site: str = "") -> LocalModel:
             + (" For one-dimensional parameters use shape (L, 1)." if values.ndim == 1 else "")
         )
     site = check_name(str(parts.pop("site", site)), "a site", empty=True)
+    time = _time(parts.pop("time", None))
     features = _features(parts.pop("features", None), values.shape[1])
     counts = check_values(parts.pop("counts"), "counts") if "counts" in parts else None
     if counts is not None and (counts.shape != values.shape[:1] or (counts < 0).any()):
         raise InputError(f"counts must be one number, not negative, for each of {len(values)} rows.")
     spreads = [name for name in ("covariances", "variances") if name in parts]
     if spreads:
-        return _mixture(values, parts, counts, features, site)
+        return _mixture(values, parts, counts, features, site).with_(time=time)
     arrays = {"values": values, **({} if counts is None else {"counts": counts})}
     axes: dict[str, tuple[str | None, ...]] = {"values": ("atom", None if features is None else "feature")}
     return LocalModel(
@@ -65,7 +66,18 @@ def model_of(given: Mapping[str, ArrayLike], site: str = "") -> LocalModel:
         riding=[name for name in arrays if name == "counts"],
         site=site,
         coordinates={} if features is None else {"feature": features},
+        time=time,
     )
+
+
+def _time(given: ArrayLike | None) -> object:
+    """When it was trained: one number, or one date in words."""
+    if given is None:
+        return None
+    found = np.asarray(given)
+    if found.ndim:
+        raise InputError(f"time must be one number or date; found an array of shape {found.shape}.")
+    return found.item() if found.dtype.kind != "M" else found[()]
 
 
 def _features(given: ArrayLike | None, D: int) -> list[str] | None:

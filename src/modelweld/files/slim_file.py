@@ -12,6 +12,7 @@ from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.files.entries import SlimContent, SlimManifest, Tensor
 from modelweld.files.file_errors import AGAIN
+from modelweld.files.fusion_checks import has_odds
 from modelweld.files.fusion_file import describe_families, key_of
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
@@ -89,6 +90,7 @@ def _whole(slim: SlimFusion) -> bool:
         and len(slim.pattern.sizes) == 1
         and set(slim.pattern.sizes.values()) == {0}
         and J > 0
+        and has_odds(slim.prior, J)
         and slim.sizes.min() >= 0
         and (np.diff(slim.sizes) >= 0).all()
         and slim.counts.sum() == slim.sizes.sum()

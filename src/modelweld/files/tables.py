@@ -1,6 +1,7 @@
 """Tables, one row per parameter and one column per feature: CSV and Parquet, as R, SQL and spreadsheets write them.
 
-Two column names are kept: `count` (or `counts`), the points behind a row, and `site`, whose it is. An empty cell means
+Two column names are kept: `count` (or `counts`), the points behind a row, and `site`, whose it is. A column `time` of
+dates says when the site's model was trained; numbers under that name are a feature like any other. An empty cell means
 that the value was not seen: weight zero.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
@@ -27,8 +29,9 @@ if TYPE_CHECKING:
     from pyarrow import ChunkedArray
 
 NOT_SEEN = ("", "NA")
-COUNT, SITE = ("count", "counts"), "site"
+COUNT, SITE, TIME = ("count", "counts"), "site", "time"
 DELIMITERS = ",;\t"
+NO_FEATURE = "there is no column of a feature: found {}. The first line must name the columns."
 LONGEST_LINE = 8 * MiB
 
 
@@ -69,25 +72,36 @@ def _lines(file: IO[str]) -> Iterator[str]:
         yield line
 
 
-def _cells(lines: CsvLines, header: list[str]) -> tuple[list[str], Array, list[str] | None]:
-    """Names of columns, numbers (rows, columns) with NaN for what was not seen, and the sites."""
+def _cells(lines: CsvLines, header: list[str]) -> tuple[list[str], Array, list[str] | None, list[str] | None]:
+    """Names of columns, numbers (rows, columns) with NaN for what was not seen, the sites, and their dates."""
     names = [name.strip() for name in header]
     _check_columns(names)
-    at = names.index(SITE) if SITE in names else None
-    numbers, sites = array("d"), []
+    numbers = array("d")
+    told: dict[str, list[str]] | None = None
     for row in lines:
         if not row:
             continue
         line = lines.line_num + 1
         if len(row) != len(names):
             raise InputError(f"line {line} has {len(row)} cells, but there are {len(names)} columns.")
+        if told is None:
+            told = {name: [] for name, cell in zip(names, row, strict=True) if name == SITE or _is_date(name, cell)}
         for name, cell in zip(names, row, strict=True):
-            if name == SITE:
-                sites.append(cell)
+            if name in told:
+                told[name].append(cell)
             else:
                 numbers.append(_number(cell.strip(), line, name))
-    columns = [name for name in names if name != SITE]
-    return columns, np.array(numbers).reshape(-1, len(columns)), None if at is None else sites
+    if told is None:
+        told = {SITE: []} if SITE in names else {}
+    columns = [name for name in names if name not in told]
+    if all(name in COUNT for name in columns):
+        raise InputError(NO_FEATURE.format(names))
+    return columns, np.array(numbers).reshape(-1, len(columns)), told.get(SITE), told.get(TIME)
+
+
+def _is_date(name: str, cell: str) -> bool:
+    """Whether a column says when, by its first cell."""
+    return name == TIME and re.fullmatch(r"\d{4}-\d\d.*", cell.strip()) is not None
 
 
 def _number(cell: str, line: int, column: str) -> float:
@@ -112,7 +126,7 @@ def _check_columns(names: list[str]) -> None:
     if "" in names or "__index_level_0__" in names:
         raise InputError("a column has no name: row numbers? Write the table without (index=False, row.names=FALSE).")
     if not [name for name in names if name not in (*COUNT, SITE)]:
-        raise InputError(f"there is no column of a feature: found {names}. The first line must name the columns.")
+        raise InputError(NO_FEATURE.format(names))
     try:
         [float(name) for name in names]
     except ValueError:
@@ -120,7 +134,7 @@ def _check_columns(names: list[str]) -> None:
     raise InputError("its first line has numbers only. The first line must name the columns.")
 
 
-def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[NamedArrays]:
+def _sites(columns: list[str], numbers: Array, sites: list[str] | None, times: list[str] | None) -> list[NamedArrays]:
     """The rows of every site, as named arrays; sites in the order in which they appear."""
     counted = [name for name in columns if name in COUNT]
     if len(counted) > 1:
@@ -138,8 +152,20 @@ def _sites(columns: list[str], numbers: Array, sites: list[str] | None) -> list[
             named["weight"] = 1.0 - np.isnan(values)
         if counted:
             named["counts"] = own[:, columns.index(counted[0])]
+        if times is not None:
+            named[TIME] = _one_time(times[rows] if isinstance(rows, slice) else [times[i] for i in rows], site)
         result.append(named)
     return result
+
+
+def _one_time(times: list[str], site: str) -> str:
+    """When a site's model was trained; all its rows say the same."""
+    distinct = sorted({time.strip() for time in times})
+    if len(distinct) > 1:
+        raise InputError(
+            f"site {site!r} has two times, {distinct[0]!r} and {distinct[1]!r}. Give each time a site of its own."
+        )
+    return distinct[0]
 
 
 def _rows_of(sites: list[str] | None, total: int) -> dict[str, list[int] | slice]:
@@ -173,23 +199,27 @@ def read_parquet(path: Path) -> list[NamedArrays]:
                 )
             schema = file.schema_arrow
             _check_columns(list(schema.names))
+            words = [SITE] if SITE in schema.names else []
             for field in schema:
                 kind = field.type
                 real = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
                 word = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
-                if not (real or (word and field.name == SITE)):
+                date = pyarrow.types.is_date(kind) or pyarrow.types.is_timestamp(kind) or word
+                if field.name == TIME and date:
+                    words.append(TIME)
+                elif not (real or (word and field.name == SITE)):
                     raise InputError(f"column {field.name!r} holds {str(kind)[:60]}, but must hold numbers.")
             table = file.read()
-            sites = [str(site) for site in table.column(SITE).to_pylist()] if SITE in schema.names else None
+            told = {name: [str(cell) for cell in table.column(name).to_pylist()] for name in words}
     except InputError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError) as wrong:
         raise InputError(f"it is no Parquet table, or damaged: {first_line(wrong)}.") from None
-    columns = [name for name in schema.names if name != SITE]
+    columns = [name for name in schema.names if name not in told]
     numbers = np.empty((table.num_rows, len(columns)))
     for i, name in enumerate(columns):
         numbers[:, i] = _fill(table.column(name), name)
-    return _sites(columns, numbers, sites)
+    return _sites(columns, numbers, told.get(SITE), told.get(TIME))
 
 
 def _fill(column: ChunkedArray, name: str) -> Array:

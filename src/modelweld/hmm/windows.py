@@ -34,7 +34,17 @@ MEAN_PRECISION = 0.01
 
 
 class WindowStart(NamedTuple):
-    """A state for every frame (T,), and the means (K, D) and covariances (K, D, D) of the states."""
+    """A state for every frame (T,), and the means (K, D) and covariances (K, D, D) of the states.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modelweld.hmm import window_start
+    >>> X = np.repeat([[0.0], [9.0]], 60, axis=0) + np.random.default_rng(0).normal(size=(120, 1))
+    >>> found = window_start(X, n_states=2, random_state=0)
+    >>> found.labels.shape, found.means.shape, found.covars.shape
+    ((120,), (2, 1), (2, 1, 1))
+    """
 
     labels: Index
     means: Array

@@ -38,7 +38,9 @@ def take_names(given: Sequence[object]) -> list[object]:
     ]
 
 
-def as_model(given: object, features: Sequence[str] | None = None, *, where: str = "local model") -> LocalModel:
+def as_model(
+    given: object, features: Sequence[str] | None = None, *, where: str = "local model", time: object = None
+) -> LocalModel:
     """Plain values of one site as a LocalModel; their columns are called as the table does, or `features`."""
     names = _names(given) if features is None else list(map(str, features))
     values = _numbers(given, where) if _is_table(given) else given
@@ -53,6 +55,7 @@ def as_model(given: object, features: Sequence[str] | None = None, *, where: str
         {"values": ("atom", feature)},
         weight=weight,
         coordinates=coordinates,
+        time=time,
     )
 
 

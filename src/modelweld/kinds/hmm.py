@@ -88,6 +88,14 @@ def hmm(
         Names of the features, or of the symbols.
     facts : mapping, optional
         What is needed to write it again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> emissions = {"means": np.array([[0.0], [5.0]]), "variances": np.ones((2, 1))}
+    >>> local = hmm(np.full((2, 2), 25.0), np.ones(2), np.full(2, 50.0), emissions, counted=True, features=["speed"])
+    >>> local.kind, sorted(local.arrays)
+    ('hmm', ['counts', 'means', 'moves', 'starts', 'variances'])
     """
     names = {"feature": features, "symbol": symbols}
     coordinates = {axis: list(spelt) for axis, spelt in names.items() if spelt is not None}

@@ -140,6 +140,8 @@ TABLE = (
     Adapter("sklearn.PCA", "components", ".principal_components"),
     Adapter("sklearn.IncrementalPCA", "components", ".principal_components"),
     Adapter("sklearn.TruncatedSVD", "components", ".principal_components"),
+    Adapter("pycrostates.ModKMeans", "components", ".microstates", "microstates"),
+    Adapter("pycrostates.AAHCluster", "components", ".microstates", "microstates"),
 )
 
 _REGISTERED: list[Adapter] = []

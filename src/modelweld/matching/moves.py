@@ -43,6 +43,9 @@ MOST_ROUNDS = 200
 PAIRS_BLOCK = 1_000_000
 """Numbers of the largest table of unions that is made."""
 
+SINGLES_BLOCK = 256
+"""Values that are compared with all that come after them at a time."""
+
 HOPELESS = 100.0
 """Nats: what lowers the objective by more with either of two atoms is not scored again with their union, which is
 more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
@@ -149,11 +152,10 @@ class Pairs:
 
     def _all_rises(self, single: bool) -> Array:
         """The rises of all pairs; where every atom is a `single` value, the family's `gain` is the quicker way."""
-        rises = self._prior_of_all()
+        rises = self._prior_of_singles() if single else self._prior_of_all()
         np.fill_diagonal(rises, -np.inf)
         if single:
-            union = sum((f.gain(s, s) for f, s in zip(self.families, self.sums, strict=True)), -self.evidence[:, None])
-            return np.asarray(rises + union)
+            return self._with_singles(rises)
         a, b = np.nonzero(np.triu(rises > -np.inf))  # where two may be joined at all
         for part in blocks(len(a), sum(s.shape[1] for s in self.sums), PAIRS_BLOCK):
             tell("comparing atoms", part.start, len(a))
@@ -161,6 +163,22 @@ class Pairs:
             rises[one, other] += self._evidence_with(one, other)
             rises[other, one] = rises[one, other]
         return rises
+
+    def _with_singles(self, rises: Array) -> Array:
+        """These rises, with what the evidence gains from any two values: half of the table, then its mirror image."""
+        for start in range(0, len(rises), SINGLES_BLOCK):
+            part, rest = slice(start, start + SINGLES_BLOCK), slice(start, None)
+            gain = sum((f.gain(s[part], s[rest]) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(()))
+            rises[part, rest] += gain - self.evidence[part, None]
+            rises[rest, part] = rises[part, rest].T
+        return rises
+
+    def _prior_of_singles(self) -> Array:
+        """`_prior_of_all` where every atom is one value: two of one group, or of two."""
+        one, two = -self.log_rate[1], self.log_rate[2:3].sum() - 2 * self.log_rate[1]  # a single group has no two
+        together = -np.inf if self.pieces is None else np.log(self.pieces.delta / (1 - self.pieces.delta))
+        group = self.held.argmax(1)
+        return np.asarray(np.where(group[:, None] == group, one + together + self.log_ways[2], two))
 
     def _prior_of_all(self) -> Array:
         """`_prior_with` of all pairs."""
@@ -191,7 +209,7 @@ class Pairs:
         found = np.zeros(len(others) + 1)
         for family, sums in zip(self.families, self.sums, strict=True):
             rows = np.concatenate([sums[k : k + 1], sums[others]])
-            rows[1:] += sums[k]
+            rows[1:] = sums[k] + family.facing(rows[1:], np.broadcast_to(sums[k], rows[1:].shape))
             found += family.log_evidence(rows)
         return float(found[0]), found[1:] - found[0] - self.evidence[others]
 
@@ -200,12 +218,12 @@ class Pairs:
         shared = self.held[others] @ self.held[k]
         union = (self.counts[k] + self.counts[others] - shared).astype(np.int64)
         gain = self.log_rate[union] - self.log_rate[self.counts[k]] - self.log_rate[self.counts[others]]
-        both = np.flatnonzero(shared)
+        both = shared.nonzero()[0]
         if self.pieces is None:
             gain[both] = -np.inf
-        else:
+        elif len(both):
             gain[both] += shared[both] * np.log(self.pieces.delta / (1 - self.pieces.delta))
-            groups = np.flatnonzero(self.held[k])
+            groups = self.held[k].nonzero()[0]
             r, s = self.held_pieces[k, groups], self.held_pieces[np.ix_(others[both], groups)]
             ways = self.log_ways[r + s] - self.log_ways[r] - self.log_ways[s]  # zero where s is zero
             gain[both] += ways.sum(1)
@@ -223,7 +241,7 @@ class Pairs:
         self.tally.join(a, b, int(self.held[a].sum()))
         row = np.maximum(self.rises[a], self.rises[b])
         row[[a, b]] = self.rises[b] = self.rises[:, b] = -np.inf
-        near = np.flatnonzero(row > -HOPELESS)
+        near = (row > -HOPELESS).nonzero()[0]
         self.evidence[a], row[near] = self._evidence_of(a, near)
         row[near] += self._prior_with(a, near)
         self.rises[a] = self.rises[:, a] = row
@@ -236,6 +254,6 @@ class Pairs:
         lost = ((self.best == a) | (self.best == b)) & ~better
         self.best[better], self.highest[better] = a, self.rises[a, better]
         lost[[a, b]] = True
-        again = np.flatnonzero(lost)
+        again = lost.nonzero()[0]
         self.best[again] = self.rises[again].argmax(1)
         self.highest[again] = self.rises[again, self.best[again]]

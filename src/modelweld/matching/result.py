@@ -91,6 +91,13 @@ class Matching:
         Whether gross outliers and shifted sites were looked for.
     twins : dict of int to int, or None
         Sites that repeat another, and that other: they are labelled like it and were not fitted. None if nobody looked.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> matching = modelweld.fuse([[[0.0], [5.0]], [[5.1]], [[0.1], [4.9]]]).matching
+    >>> matching.stacked_labels.tolist(), matching.counts.tolist(), matching.converged
+    ([1, 0, 0, 1, 0], [3, 2], True)
     """
 
     stacked_labels: Index

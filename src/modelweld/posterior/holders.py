@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST_ROWS = 40
 """Rows that are printed; `to_pandas` has them all."""
 
+MOST_IN_TURN = 1000
+"""Trials that are taken one after the other, which takes the square of their number; more are halved."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sharing:
@@ -145,6 +148,12 @@ def chances(probabilities: Array) -> Array:
     >>> chances(np.array([0.5, 0.5])).tolist()
     [0.25, 0.5, 0.25]
     """
+    if len(probabilities) > MOST_IN_TURN:
+        from scipy.signal import fftconvolve
+
+        middle = len(probabilities) // 2
+        halves = chances(probabilities[:middle]), chances(probabilities[middle:])
+        return np.asarray(np.maximum(fftconvolve(*halves), 0.0))
     found = np.ones(1)
     for p in probabilities:
         found = np.convolve(found, [1.0 - p, p])

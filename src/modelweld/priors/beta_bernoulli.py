@@ -30,6 +30,15 @@ class Prior(ABC):
     Exchangeable priors, which do not care which groups hold an atom, write `steps` and `log_prob` and see how many
     groups do. A prior that cares (`modelweld.priors.lives`) is told when groups come (`seeing`) and writes the three
     methods that see `presence` (K, J), which groups hold which atoms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modelweld import BetaBernoulli
+    >>> prior = BetaBernoulli(alpha=1.0, gamma0=1.0)
+    >>> shared, apart = (prior.log_prob(np.array(counts), np.array([2, 2])) for counts in ([2, 2], [1, 1, 1, 1]))
+    >>> shared > apart
+    True
     """
 
     @abstractmethod

@@ -166,7 +166,8 @@ class Groups(TypedDict):
 
     `low` and `high` are ends of intervals of fused values at `level`, `noise` and `spread` deviations from site to site
     and from group to group, `members` points behind the local parameters that are listed, `columns` how many features
-    there are.
+    there are. Of every group, those that are set aside included, `held` has in how many sites it is expected to be and
+    the ends of an interval of that number.
     """
 
     word: str
@@ -187,6 +188,37 @@ class Groups(TypedDict):
     points: list[Number] | None
     aside: Number
     members: list[Number] | None
+    held: Numbers
+
+
+class PathNumbers(TypedDict):
+    """Where an atom is at several times, by column, with the ends of an interval."""
+
+    times: list[Number]
+    values: Numbers
+    low: Numbers
+    high: Numbers
+
+
+class InTime(TypedDict):
+    """When groups live and where they go: times are numbers (dates: days since 1970), and in words.
+
+    `moments` and `names` are those of the listed sites; `first`, `last`, `span`, `alive` (at the `newest` time) and
+    `paths` of atoms, the latter in `columns`, with intervals at `level`.
+    """
+
+    dated: bool
+    moments: list[Number]
+    names: list[str]
+    first: list[str]
+    last: list[str]
+    span: list[list[float]]
+    alive: list[Number]
+    newest: str
+    sentence: str
+    columns: list[str]
+    level: float
+    paths: list[PathNumbers]
 
 
 class Alert(TypedDict):
@@ -225,6 +257,7 @@ class SetNumbers(Aside):
     fit: Fit
     words: list[list[list[str | float]]] | None
     groups: Groups
+    time: InTime | None
     alerts: list[Alert]
 
 

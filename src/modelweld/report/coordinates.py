@@ -34,7 +34,7 @@ class Values:
 
     `seen` says which local values are known, `columns` what they are called, `keys` which arrays they are from,
     `labels` (N,) whose global value each is. If global values are `shares` (they add up to one), local ones were made
-    so.
+    so. Where atoms move, `places` (N, D) has where each value's atom is at the time of the value.
     """
 
     local: Array
@@ -44,6 +44,11 @@ class Values:
     shares: bool
     keys: tuple[Key, ...]
     labels: Index
+    places: Array | None = None
+
+    def about(self, part: slice, labels: Index) -> Array:
+        """What these local values scatter about."""
+        return self.atoms[labels[part]] if self.places is None else self.places[part]
 
 
 def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = None) -> Values:
@@ -75,7 +80,12 @@ def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = No
         columns += [f"{key} {name}".strip() for name in names] if len(keys) > 1 and isinstance(key, str) else names
     wide = local[0] if len(keys) == 1 else np.hstack(local)
     known = seen[0] if len(keys) == 1 else np.hstack(seen)
-    return Values(wide, np.hstack(atoms), known, columns, all(shares), keys, matching.stacked_labels)
+    places = None
+    if matching.engine == "time" and keys == tuple(matching.values):
+        from modelweld.time.paths import places_of_values
+
+        places = places_of_values(fusion.timeline(set_name)[0], fusion.timeline_order(set_name))
+    return Values(wide, np.hstack(atoms), known, columns, all(shares), keys, matching.stacked_labels, places)
 
 
 def agreeing(values: Array, atoms: Array, labels: Index) -> NDArray[np.bool_]:
@@ -119,7 +129,7 @@ def deviations(values: Values, labels: Index, counts: Index) -> tuple[Array, Arr
 def _about_atoms(values: Values, labels: Index) -> Iterator[tuple[slice, Array]]:
     """How far local values lie from their atoms, zero where not seen, some at a time."""
     for part in blocks(len(values.local), values.local.shape[1], LARGEST_BLOCK):
-        yield part, np.where(values.seen[part], values.local[part] - values.atoms[labels[part]], 0.0)
+        yield part, np.where(values.seen[part], values.local[part] - values.about(part, labels), 0.0)
 
 
 def variances_about_atoms(values: Values) -> Array:

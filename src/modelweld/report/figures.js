@@ -135,7 +135,7 @@ function map() {
   });
   c.globalAlpha = 1;
   const axes = a >= S.columns.length && b >= S.columns.length, best = S.best.length === 2 && a === S.best[0] && b === S.best[1];
-  $("map-caption").textContent = `${axes ? `First two principal axes of what sites sent${S.roots ? ", square roots of shares" : ", columns in standard units"}.` : best ? `The two columns in which ${word()}s differ most, beside how much sites differ within them.` : ""} Rings: fused ${word()}s, larger at more sites; dots: the sites’ own.${S.counts.length > S.K ? " What is set aside may lie beyond the edge." : ""}`;
+  $("map-caption").textContent = `${axes ? `First two principal axes of what sites sent${S.roots ? ", square roots of shares" : ", columns in standard units"}.` : best ? `The two columns in which ${word()}s differ most, beside how much sites differ within them.` : ""} Rings: ${S.time ? `${word()}s where they were last seen` : `fused ${word()}s`}, larger at more sites; dots: the sites’ own.${S.counts.length > S.K ? " What is set aside may lie beyond the edge." : ""}`;
 }
 function nearest(event, canvas, points, within) {
   const box = canvas.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;

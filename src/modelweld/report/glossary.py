@@ -32,6 +32,11 @@ MEANINGS = {
         "Kept in the file but counted as no {word}: far outside all others, or alone and more probably an artefact of "
         "one site's fit.",
     ),
+    "lives": (
+        "lives",
+        "Where sites have times: the probability that a {word} still lives at the newest time, given how often sites "
+        "held it while it lived, and how long it has not been seen.",
+    ),
     "size": ("{word}s of a site", "How many it sent."),
     "unshared": ("only here", "How many of them no other site has."),
     "nats": (

@@ -57,6 +57,19 @@ function siteTotal(j) {
   return known && !S.groups.shares ? total : null;
 }
 
+
+// ---- in how many sites ----
+function unsure(k) { // whether more or fewer sites than were matched may hold it
+  const G = S.groups;
+  return G.held !== null && (G.held[k][1] !== S.counts[k] || G.held[k][2] !== S.counts[k]);
+}
+const heldBy = (k) => S.groups.held === null ? "" : ` Expected at ${number(S.groups.held[k][0], 3)}, `
+  + `at ${sitesBetween(k)} with probability ${100 * S.groups.level} %.`;
+function sitesBetween(k) {
+  const [, low, high] = S.groups.held[k];
+  return low === high ? whole(low) : `${whole(low)} to ${whole(high)}`;
+}
+
 // ---- the table ----
 const WORDS = { topic: "Most probable words", pattern: "Largest entries" };
 function atoms() {
@@ -68,7 +81,8 @@ function atoms() {
   if (state.atomOrder === "scatter") list.sort((a, b) => (scatter[b] ?? -1) - (scatter[a] ?? -1) || a - b);
   const shown = range(G.features.length <= MOST_FEATURES + 1 ? G.features.length : MOST_FEATURES),
     rest = G.columns - shown.length, all = G.points !== null && !G.shares;
-  const heads = [{ name: Word() }, { name: "Sites", n: true }, ...(all ? [{ name: cap(G.counted), n: true }] : []),
+  const heads = [{ name: Word() }, { name: "Sites", n: true }, ...(S.time ? [{ name: "First seen" }, { name: "Last seen" },
+      { node: el("th", { scope: "col", class: "n" }, term("Lives", "lives"), el("small", { class: "line" }, `at ${S.time.newest}`)) }] : []), ...(all ? [{ name: cap(G.counted), n: true }] : []),
     ...(listed ? D.sites.map((name) => ({ name, n: true, site: true })) : []),
     ...(S.confidence ? [{ node: el("th", { scope: "col", class: "n" }, term("Confidence", "confidence")) }] : []),
     ...(S.words ? [{ name: WORDS[word()] ?? "Most probable symbols" }] : []), ...shown.map((d) => ({ node: el("th",
@@ -77,7 +91,9 @@ function atoms() {
   const row = (k) => el("tr", { class: state.atom === k ? "chosen" : "" },
     el("th", { scope: "row" }, chip(k), atomButton(k), k >= S.K ? el("span", { class: "hint" }, " ",
         term("set aside", "aside")) : null),
-    el("td", { class: "n" }, `${S.counts[k].toLocaleString("en")}`),
+    el("td", { class: "n" }, `${S.counts[k].toLocaleString("en")}`, unsure(k) ? el("small", {}, sitesBetween(k)) : null),
+    ...(S.time ? (k < S.K ? [S.time.first[k], S.time.last[k]] : ["–", "–"]).map((t) => el("td", {}, t)) : []),
+    ...(S.time ? [el("td", { class: "n" }, k < S.K ? probability(S.time.alive[k]) : "–")] : []),
     ...(all ? [el("td", { class: "n strong" }, k < S.K ? whole(G.points[k]) : "–")] : []),
     ...(listed ? D.sites.map((_, j) => { const n = pointsAt(k, j);
           return el("td", { class: `n site ${n === undefined ? "none" : ""}` }, n === undefined ? "–"
@@ -89,7 +105,7 @@ function atoms() {
     ...(rest > 0 && shown.length ? [el("td", {}, el("button", { type: "button", class: "link",
             onclick: () => openAtom(k), "aria-label": `All columns of ${word()} ${k}` }, "…"))] : []));
   table($("atoms"), heads, list.slice(0, state.atoms).map(row));
-  const before = 2 + all + (listed ? D.sites.length : 0) + Boolean(S.confidence) + Boolean(S.words);
+  const before = 2 + (S.time ? 3 : 0) + all + (listed ? D.sites.length : 0) + Boolean(S.confidence) + Boolean(S.words);
   const learned = (name, key, values) => el("tr", {}, el("th", { scope: "row", colspan: before }, term(name, key)),
     ...shown.map((d) => el("td", { class: "n" }, values[d] === null ? "–" : `± ${fixed(values[d], d)}`)),
     ...(rest > 0 && shown.length ? [el("td")] : []));
@@ -101,11 +117,13 @@ function atoms() {
 }
 function groupsHint(features, listed, all) {
   const G = S.groups, parts = [`${Word()}s are numbered from 0, as in fusion.labels${G.members ? " and modelweld apply" : ""}.`];
+  if (range(S.K).some(unsure)) parts.push(`Small under sites: how many hold it with probability ${100 * G.level} %, where that is not certain.`);
   if (all && !listed) parts.push(`Click a ${word()} for its ${G.counted} at every site.`);
-  if (features) parts.push(`Large: the mean of what sites sent${G.members ? `, weighted by ${G.counted}` : ""}.`);
+  if (features && S.time) parts.push("Values: where it was when it was last seen, ± one standard error.");
+  else if (features) parts.push(`Large: the mean of what sites sent${G.members ? `, weighted by ${G.counted}` : ""}.`);
   if (features && G.low) parts.push(`Small: where the fused ${word()} lies with probability ${100 * G.level} %, the matching taken as uncertain too.`);
-  else if (features) parts.push("± is one standard error of that mean: sites' stated errors and the learned difference from site to site.");
-  if (features && range(S.K).some((k) => range(features).some((d) => differs(k, d))))
+  else if (features && !S.time) parts.push("± is one standard error of that mean: sites' stated errors and the learned difference from site to site.");
+  if (features && !S.time && range(S.K).some((k) => range(features).some((d) => differs(k, d))))
     parts.push("“fused” is what a further site is expected to have, where that differs from the mean by more than its standard error: it leans towards the others.");
   if (G.aside >= 0.5 && all) parts.push(`${whole(G.aside)} ${G.counted} are in what is set aside.`);
   return parts.join(" ");
@@ -118,15 +136,16 @@ function ticks(low, high, most) {
   for (let i = Math.ceil(low / step); i * step <= high && found.length < 50; i++) found.push(i * step);
   return found;
 }
-function frame(c, box, width, height, pad, names) {
+const plainTicks = (low, high, most) => ticks(low, high, most).map((v) => [v, number(v, 4)]);
+function frame(c, box, width, height, pad, names, across = plainTicks) {
   const [line, muted, ink] = ["line", "muted", "ink"].map(colour), right = width - pad.right,
     bottom = height - pad.bottom;
   const x = (v) => pad.left + (v - box[0][0]) / (box[0][1] - box[0][0]) * (right - pad.left);
   const y = (v) => bottom - (v - box[1][0]) / (box[1][1] - box[1][0]) * (bottom - pad.top);
   c.lineWidth = 1; c.strokeStyle = line; c.fillStyle = muted; c.globalAlpha = 1;
   c.textAlign = "center";
-  ticks(...box[0], Math.floor((right - pad.left) / 70)).forEach((v) => { c.beginPath(); c.moveTo(x(v), pad.top);
-    c.lineTo(x(v), bottom + 4); c.stroke(); c.fillText(number(v, 4), x(v), bottom + 13); });
+  across(...box[0], Math.floor((right - pad.left) / 80)).forEach(([v, text]) => { c.beginPath(); c.moveTo(x(v), pad.top);
+    c.lineTo(x(v), bottom + 4); c.stroke(); c.fillText(text, x(v), bottom + 13); });
   c.textAlign = "right";
   ticks(...box[1], Math.floor((bottom - pad.top) / 45)).forEach((v) => { c.beginPath(); c.moveTo(pad.left - 4, y(v));
     c.lineTo(right, y(v)); c.stroke(); c.fillText(number(v, 4), pad.left - 7, y(v)); });

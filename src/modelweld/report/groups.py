@@ -17,6 +17,7 @@ from modelweld.matching.result import Matching
 from modelweld.report.coordinates import LARGEST_BLOCK, Values, gather_values
 from modelweld.report.doubts import stated_confidence
 from modelweld.report.group_table import GroupTable
+from modelweld.report.in_time import is_timed, places_last_seen
 from modelweld.report.text import group_word
 from modelweld.report.top_words import list_words
 
@@ -55,7 +56,10 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     K, values = matching.K, _shown_values(fusion, name)
     own = _numbers(fusion, name)
     once = ~np.isin(group_of_values(matching.offsets), list(matching.twins or ()))
-    means, errors = _own_means(fusion, name, values, own, once)
+    if is_timed(fusion, name) and values.places is not None:
+        means, errors = places_last_seen(fusion, name)  # where it was on average it may never have been
+    else:
+        means, errors = _own_means(fusion, name, values, own, once)
     counts, points, aside = _count(matching, own, once)
     kind = kind_named(fusion.models[0].kind)
     least = _least_sure(fusion, name) if confidence else None

@@ -11,6 +11,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Key, arrays_of
 from modelweld.matching.result import Matching
 from modelweld.priors.beta_bernoulli import BetaBernoulli
+from modelweld.priors.lives import Lives
 from modelweld.priors.spectrum import Spectrum
 from modelweld.report.contents import Fit, Learned, Number
 from modelweld.report.rounding import exact, rounded
@@ -19,6 +20,7 @@ PAPER = {
     "noise": ("σ", "deviation from site to site", True),
     "spread": ("σ₀", "deviation from group to group", True),
     "mean": ("μ₀", "mean of all groups", False),
+    "memory": ("", "time after which a group is correlated with where it was by 1 / e (infinite: stands still)", False),
     "trust": ("", "factor on the sites' stated variances", False),
 }
 """Hyperparameters of a Gaussian: the paper's symbol, in words, and whether it is the root of ours (a variance)."""
@@ -76,6 +78,12 @@ def _of_prior(matching: Matching) -> list[tuple[str, str, float]]:
         return [
             ("γ₀", "atoms a site is expected to hold", prior.gamma0),
             ("α", "concentration: large if sites share little", prior.alpha),
+        ]
+    if isinstance(prior, Lives):
+        return [
+            ("", "groups that live at a time, expected", prior.alive),
+            ("", "probability that a site holds a group which lives", prior.held),
+            ("", "deaths of a group per unit of time (dates: per day)", prior.hazard),
         ]
     if isinstance(prior, Spectrum):
         from scipy.special import betaln

@@ -25,6 +25,7 @@ from modelweld.report.coordinates import (
 from modelweld.report.doubts import list_aside, list_doubtful, stated_confidence
 from modelweld.report.groups import shown_keys
 from modelweld.report.hyperparameters import describe_fit
+from modelweld.report.in_time import order_by_time, tell_lives
 from modelweld.report.page_groups import list_groups, rank_features
 from modelweld.report.pictures import draw_picture
 from modelweld.report.rounding import exact, short
@@ -119,8 +120,12 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
     stated = stated_confidence(fusion, name, notes, draws=draws)
     sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
-    site_order, atom_order = order_by_likeness(matching.presence[shown], K)
     listed = _columns(values)
+    timed = tell_lives(fusion, name, values, _ranked(values), shown)
+    if timed is None:
+        site_order, atom_order = order_by_likeness(matching.presence[shown], K)
+    else:
+        site_order, atom_order = order_by_time(timed, len(counts))
     diagnostics = diagnose_sites(fusion, name, shown, notes)
     return {
         "name": name,
@@ -150,6 +155,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "fit": describe_fit(matching, MOST_COLUMNS),
         "words": list_words(fusion, name),
         "groups": list_groups(fusion, name, stated, order, min(MOST_COLUMNS, max(1, MOST_VALUES // max(K, 1)))),
+        "time": timed,
         "alerts": rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown]),
     }
 

@@ -74,7 +74,7 @@ function use(index) {
   scatter = rowsOf.map((rows, k) => S.counts[k] > 1 && rows.length
     ? Math.sqrt(rows.reduce((t, r) => t + S.distance[r] ** 2, 0) / rows.length) : null);
   state.atoms = state.sites = STEP; state.doubtful = FIRST;
-  mapAxes();
+  mapAxes(); pathColumns();
   document.querySelectorAll("[data-set]").forEach((node) => { node.hidden = +node.dataset.set !== index; });
 }
 const holds = (j, k) => rowsOf[k].some((r) => siteOf[r] === j);
@@ -89,7 +89,7 @@ function doubtful() {
     known = S.confidence !== null;
   $("doubt-title").textContent = known ? "Doubtful matches" : `Matches farthest from their ${word()}`;
   $("doubt-lead").textContent = !list.length
-    ? (known ? `Every match${state.site === null ? "" : " of this site"} has a confidence of ${SURE} or more: ${S.confidence_meaning}.` : "None.") : known ? `Least certain first. Confidence is ${S.confidence_meaning}.` : "Confidences were left out because of size. Distances are in typical deviations: 1 is usual.";
+    ? (known ? `Every match${state.site === null ? "" : " of this site"} has a confidence of ${SURE} or more: ${S.confidence_meaning}.` : "None.") : known ? `Least certain first. Confidence is ${S.confidence_meaning}.` : `${S.time ? "Confidences are not computed where sites have times; distances are from where the group was at the time of the site." : "Confidences were left out because of size."} Distances are in typical deviations: 1 is usual.`;
   $("doubtful").parentElement.hidden = !list.length;
   table($("doubtful"), [{ name: "Site" }, { name: `Its ${word()}`, n: true }, { name: "Matched to", n: true },
       ...(known ? [{ name: "Confidence", n: true }, { name: "Or else", n: true }, { name: "with", n: true }] : []),
@@ -188,7 +188,8 @@ function detail() {
                       probability(S.confidence[r]))] : []), el("td", { class: "n" }, number(S.distance[r], 2)),
                         ...few.map((d) => el("td", { class: "n" }, number(S.members[r][d]))))));
   $("detail-body").replaceChildren(
-    el("p", {}, `At ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${k < S.K && S.groups.points && !S.groups.shares ? `: ${whole(S.groups.points[k])} ${S.groups.counted}` : ""}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.`), ...(k >= S.K ? [el("p", { class: "doubt" }, `Set aside: it ${aside ? aside.why : `is more probably junk than a ${word()} of its own`}.`)] : []),
+    el("p", {}, `At ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${k < S.K && S.groups.points && !S.groups.shares ? `: ${whole(S.groups.points[k])} ${S.groups.counted}` : ""}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.${heldBy(k)}`),
+    ...(S.time && k < S.K ? [el("p", {}, `First seen ${S.time.first[k]}, last seen ${S.time.last[k]}; it lives at ${S.time.newest} with probability ${probability(S.time.alive[k])}.`)] : []), ...(k >= S.K ? [el("p", { class: "doubt" }, `Set aside: it ${aside ? aside.why : `is more probably junk than a ${word()} of its own`}.`)] : []),
     ...(S.words ? [el("h3", {}, word() === "pattern" ? "Largest entries" : "Words"), el("p", {}, S.words[k].map((w) => `${w[0]} ${w[1].toFixed(3)}`).join(", "))]
       : []),
     el("h3", {}, rows.length > MOST_LISTED ? `Members, the ${MOST_LISTED} least certain` : "Members"),
@@ -196,7 +197,7 @@ function detail() {
 }
 
 // ---- together ----
-function drawings() { matrix(); map(); picture(); supports(); objective(); }
+function drawings() { lives(); matrix(); map(); paths(); picture(); supports(); objective(); }
 function show() { drawings(); atoms(); doubtful(); sites(); warnings(); detail(); }
 function choose(text, exact = D.sites.indexOf(text)) {
   $("site").value = text; state.query = text;
@@ -244,6 +245,7 @@ on("save", "click",
   () => { const link = el("a",
       { href: URL.createObjectURL(new Blob([$("numbers").textContent], { type: "application/json" })),
         download: "fusion.json" }); link.click(); URL.revokeObjectURL(link.href); });
+bindTime();
 let waiting = 0;
 window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(show, 120); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", show);

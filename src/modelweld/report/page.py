@@ -117,7 +117,7 @@ def page_of(found: Report, title: str = "Fusion report") -> str:
     True
     """
     html, css = _part("page.html"), _part("page.css")
-    js = _part("groups.js") + _part("figures.js") + _part("page.js")
+    js = _part("groups.js") + _part("figures.js") + _part("time.js") + _part("page.js")
     return Template(html).substitute(
         title=escape(title),
         css=css,

@@ -10,7 +10,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.posterior.confidence import Confidence
-from modelweld.report.contents import Groups, Number
+from modelweld.report.contents import Groups, Number, Numbers
 from modelweld.report.group_table import GroupTable
 from modelweld.report.groups import groups_of, shown_keys
 from modelweld.report.rounding import exact, rounded, short
@@ -51,6 +51,7 @@ def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Inde
         "points": None if table.whole_points is None else [exact(n) for n in table.whole_points],
         "aside": None if table.aside is None else exact(table.aside),
         "members": points,
+        "held": _held(fusion, name, stated),
     }
 
 
@@ -94,6 +95,14 @@ def _intervals(
     except InputError:  # a family that does not say how its atoms scatter
         return None, None
     return found.low[: len(table)], found.high[: len(table)]
+
+
+def _held(fusion: Fusion, name: str, stated: Confidence | None) -> Numbers:
+    """Of every group the expected number of sites and the ends of its interval; None without confidences."""
+    if stated is None:
+        return None
+    found = fusion.sharing(LEVEL, name, stated=stated)
+    return list(short(np.column_stack([found.expected, found.low, found.high])))
 
 
 def _points(fusion: Fusion, name: str, rows: Index) -> list[Number]:

@@ -84,6 +84,10 @@ def _key_figures(found: Report) -> list[tuple[str, str]]:
 def verdict(found: Report) -> str:
     """Whether fusing was worth it: the answer first."""
     if found["verdict"] is None:
+        lives = [one["time"]["sentence"] for one in found["sets"] if one["time"]]
+        if lives:
+            day = "Whether fusing is worth it can be asked of the model of a day: fusion.at(time).worth_merging()."
+            return f'<p class="verdict">{escape(" ".join(lives))}</p><p class="hint">{escape(day)}</p>'
         return '<p class="verdict">Not computed: see the notes at the end.</p>'
     lines = [_sentence(found["verdict"]["sentence"])]
     strangers = found["verdict"]["strangers"]

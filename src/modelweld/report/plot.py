@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.clock import number_of, spell
+from modelweld.inputs.clock import Time, number_of, spell
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.posterior.confidence import SURE
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
@@ -140,7 +140,8 @@ class Plot:
         if len(order) <= MOST_NAMED:
             ax.set_yticks(range(len(order)), [str(k) for k in order], fontsize=8)
         alive = several(int((lives.alive > 0.5).sum()), "atom")
-        ax.set(xlabel="time", ylabel=f"global {name}", title=f"{alive} alive at {spell(lives.newest)}")
+        ax.set(ylabel=f"global {name}", title=f"{alive} alive at {spell(lives.newest)}")
+        _mark_times(ax, lives.newest)
         return ax
 
     def paths(self, ax: Axes | None = None, *, set_name: str | None = None, dimension: int = 0) -> Axes:
@@ -159,7 +160,8 @@ class Plot:
             )
             own = matching.stacked_labels == k
             ax.scatter(times[own], values.local[own, dimension], s=8, color=colour, linewidths=0)
-        ax.set(xlabel="time", ylabel=values.columns[dimension], title=several(matching.K, f"global {name}"))
+        ax.set(ylabel=values.columns[dimension], title=several(matching.K, f"global {name}"))
+        _mark_times(ax, self.fusion.lives(name).newest)
         return ax
 
     def _map(self, name: str) -> tuple[Array, Array, list[str]]:
@@ -210,6 +212,15 @@ def _axes(ax: Axes | None) -> Axes:
     except ImportError:
         raise ImportError('figures need matplotlib: pip install "modelweld[plot]".') from None
     return plt.subplots(layout="constrained")[1]
+
+
+def _mark_times(ax: Axes, example: Time) -> None:
+    """Name the axis of times; dates are written short, so that they do not run into each other."""
+    ax.set(xlabel="time")
+    if isinstance(example, np.datetime64):
+        from matplotlib.dates import ConciseDateFormatter
+
+        ax.xaxis.set_major_formatter(ConciseDateFormatter(ax.xaxis.get_major_locator()))
 
 
 def _shades() -> Colormap:

@@ -25,6 +25,8 @@ def summary(found: Report) -> str:
     if found["verdict"]:
         lines.append(found["verdict"]["sentence"])
     for one in found["sets"]:
+        if one["time"]:
+            lines.append(one["time"]["sentence"])
         doubtful = one["doubtful_number"]
         if doubtful:
             lines.append(f"{doubtful:,} {one['name']} match{'es are' if doubtful > 1 else ' is'} doubtful.")

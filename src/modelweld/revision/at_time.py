@@ -16,11 +16,11 @@ from modelweld.families import Family
 from modelweld.families.fading import Moving
 from modelweld.inputs.clock import number_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, offsets_of
+from modelweld.inputs.stack import offsets_of
 from modelweld.kinds import kind_of
 from modelweld.matching.result import Matching, by_count, ranks
 from modelweld.time.answers import living_at
-from modelweld.time.paths import smooth
+from modelweld.time.paths import places_of_values, smooth
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -39,7 +39,8 @@ def at_time(fusion: Fusion, time: float) -> Fusion:
     seen = np.array([number_of(moment) for moment in fusion.times or ()])
     near = nearest_sites(old, seen, time, living)
     [key] = old.families
-    here, there = moved_atoms(board, fusion.timeline_order(name), time)
+    order = fusion.timeline_order(name)
+    here, there = places_of_values(board, order), places_of_values(board, order, time)
     models = []
     for j in near:
         own = slice(old.offsets[j], old.offsets[j + 1])
@@ -55,17 +56,6 @@ def nearest_sites(matching: Matching, seen: Array, time: float, living: NDArray[
     held = matching.presence[:, living]
     reach = np.where(held, distance[:, None], np.inf).min(0).max()
     return np.flatnonzero((distance <= reach) & held.any(1)).tolist()
-
-
-def moved_atoms(board: Timeline, order: Index, time: float) -> tuple[Array, Array]:
-    """Where each value's atom is at the value's time, and at another: (N, D), in the order given."""
-    places = []
-    for times in (board.times[board.group], np.full(len(board.labels), time)):
-        found = smooth(board, board.labels, times).mean
-        place = np.empty_like(found)
-        place[order] = found
-        places.append(place)
-    return places[0], places[1]
 
 
 class _Move(NamedTuple):

@@ -28,6 +28,11 @@ class Failure:
         What it said.
     traceback : str
         Where it was raised, for whoever mends it.
+
+    Examples
+    --------
+    >>> print(Failure("north", "ValueError", "no rows", "Traceback ..."))
+    'north' (ValueError: no rows)
     """
 
     site: str

@@ -69,6 +69,15 @@ class Report:
         What may give away too much.
     path : Path or None
         The file that was written.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> from sklearn.cluster import KMeans
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [0.4], [9.0], [9.1], [9.2], [9.3], [9.4]]
+    >>> report = modelweld.export(KMeans(2, n_init=1, random_state=0).fit(X), None, X=X, site="north")
+    >>> report.kind, report.smallest, [leaving.name for leaving in report.arrays]
+    ('mixture', 5.0, ['means', 'variances', 'counts'])
     """
 
     site: str

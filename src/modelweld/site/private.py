@@ -93,6 +93,14 @@ def private_centres(
     LocalModel
         `values (atom, feature)` with the noise's `variance`, and `counts`; centres with too few rows are left out.
         For `modelweld.export`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.repeat([[0.0, 0.0], [10.0, 10.0]], 4000, axis=0)
+    >>> released = private_centres(X, [[1.0, 1.0], [9.0, 9.0]], clip=3.0, epsilon=1.0, delta=1e-6)
+    >>> np.round(released.arrays["values"]).tolist(), released.facts["epsilon"]
+    ([[0.0, 0.0], [10.0, 10.0]], 1.0)
     """
     try:
         import opendp.prelude as dp

@@ -35,6 +35,15 @@ class TrainedFusion(Fusion):
     ----------
     failures : tuple of Failure
         Partitions that gave no model, in the order in which they were given.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> from sklearn.cluster import KMeans
+    >>> data = {"north": [[0.0], [0.1], [9.0]], "south": [[0.2], [9.1], [9.2]]}
+    >>> fusion = modelweld.train_and_fuse(KMeans(2, n_init=1), data)
+    >>> fusion.K, fusion.failures
+    (2, ())
     """
 
     def __init__(self, fusion: Fusion, failures: Sequence[Failure] = ()) -> None:

@@ -46,6 +46,8 @@ class Chains:
 
     Attributes
     ----------
+    labels : int array (N,)
+        Atom of each value.
     ranks : list of int arrays
         The first values of all chains, the second ones, ...; longer chains first.
     before : int array (N,)
@@ -57,6 +59,7 @@ class Chains:
     """
 
     def __init__(self, labels: Index, times: Array) -> None:
+        self.labels = labels
         by_atom = np.argsort(labels, kind="stable")
         atoms, first, lengths = np.unique(labels[by_atom], return_index=True, return_counts=True)
         self.atoms = atoms
@@ -89,7 +92,8 @@ class Chains:
         """The same, compiled."""
         from modelweld.time.chains_compiled import evidence_and_slopes
 
-        value, *slopes = evidence_and_slopes(self.order, self.ends, self.gap, y, variance, spread, memory, sloped)
+        own = np.ascontiguousarray(variance)
+        value, *slopes = evidence_and_slopes(self.order, self.ends, self.gap, y, own, spread, memory, sloped)
         return float(value), Slopes(*slopes)
 
     def plain_slopes(self, y: Array, variance: Array, spread: Array, memory: float) -> tuple[float, Slopes]:

@@ -7,12 +7,14 @@ import numpy as np
 from modelweld.families.drift import Drift
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.predictive import log_predictive
+from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 from modelweld.time.beliefs import Information, Place, earlier, given, later, log_factor
 from modelweld.time.chains import Chains
 from modelweld.time.learning import learn_drift
 from modelweld.time.motion import Motion, State
+from modelweld.time.standstill import effects_of, log_evidence
 
 LINKS_BLOCK = 1_000_000
 """Numbers of the largest temporary."""
@@ -33,6 +35,10 @@ class Kalman(Motion):
         Values from the mean, and their own variances; infinite where they were not seen.
     mean, spread, noise : arrays (D,)
         Hyperparameters.
+    alone, peak : arrays (N,)
+        Log density of each value by itself, and the largest there is about any place.
+    still, alike : bool
+        Whether atoms stand still; whether all values are equally well known.
     """
 
     family: Drift
@@ -41,12 +47,24 @@ class Kalman(Motion):
         super().__init__(stack, family)
         at, D = family.hyperparameters, stack.values.shape[1]
         self.mean, self.spread, self.noise = (np.zeros(D) + x for x in (at.mean, at.spread, at.noise))
+        self.y = stack.values - (np.asarray(family.origin) + self.mean)
+        self.still = bool(np.isinf(family.memory))
+        self.alike = stack.variance is None and stack.weight is None
+        if self.alike:
+            self.variance, self.weight, self.visible = (
+                np.broadcast_to(x, self.y.shape) for x in (self.noise, 1.0, np.True_)
+            )
+            both = self.noise + self.spread
+            self.alone = -0.5 * (np.log(2 * np.pi * both).sum() + (self.y * self.y) @ (1 / both))
+            self.peak = np.full(len(self.y), -0.5 * np.log(2 * np.pi * self.noise).sum())
+            return
         self.variance = family.value_variances(stack.values, stack.variance, stack.weight)
         self.visible = np.isfinite(self.variance)
-        self.y = np.where(self.visible, stack.values - np.asarray(family.origin) - self.mean, 0.0)
+        self.y = np.where(self.visible, self.y, 0.0)
         both = np.where(self.visible, self.variance + self.spread, 1 / (2 * np.pi))
         self.alone = -0.5 * (np.log(2 * np.pi * both) + self.y**2 / both).sum(1)
         self.weight = np.where(self.visible, self.noise / self.variance, 0.0)
+        self.peak = -0.5 * np.log(np.where(self.visible, 2 * np.pi * self.variance, 1.0)).sum(1)
 
     def nothing(self, number: int) -> Place:
         """Anywhere."""
@@ -60,15 +78,21 @@ class Kalman(Motion):
 
     def later(self, past: State, elapsed: Array) -> Place:
         """It drifts, and is less certain."""
+        if self.still:
+            return Place(*past)
         return later(Place(*past), self.correlation(elapsed), self.spread)
 
     def earlier(self, future: State, elapsed: Array) -> Information:
         """It says less."""
+        if self.still:
+            return Information(*future)
         return earlier(Information(*future), self.correlation(elapsed), self.spread)
 
     def told(self) -> Information:
         """Precision and shift."""
-        precision = np.where(self.visible, 1 / self.variance, 0.0)
+        precision = (
+            np.full(self.y.shape, 1 / self.noise) if self.alike else np.where(self.visible, 1 / self.variance, 0.0)
+        )
         return Information(precision, precision * self.y)
 
     def seeing(self, past: State, values: Index) -> Place:
@@ -84,6 +108,10 @@ class Kalman(Motion):
         own = (self.visible[values].astype(np.float64), weight, weight * self.y[values])
         return np.asarray(log_predictive(*own, self.noise, place.mean, place.variance) - self.alone[values, None])
 
+    def most(self, values: Index) -> float:
+        """That of an atom which is known to be where the value is."""
+        return float((self.peak[values] - self.alone[values]).max(initial=-np.inf))
+
     def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
         """Log density ratios, that futures come from places of pasts and not from anywhere."""
         place, told, D = Place(*past), Information(*future), len(self.spread)
@@ -91,11 +119,9 @@ class Kalman(Motion):
         if len(ends) * len(starts) * D >= COMPILED_FROM:
             from modelweld.time import links_compiled
 
-            gains = links_compiled.link_gains(*place, *told, alone, ends, starts, HOPELESS)
-            a, b = own
-            if len(a):
-                linked = log_factor(Place(*(x[a] for x in place)), Information(*(x[b] for x in told)))
-                gains[a, b] = linked - alone[b] - ends[a] - starts[b]
+            future_of = np.full(len(ends), -1)
+            future_of[own[0]] = own[1]
+            gains = links_compiled.link_gains(*place, *told, alone, ends, starts, future_of, HOPELESS)
             return np.asarray(gains)
         gains = np.empty((len(ends), len(starts)))
         for part in blocks(len(ends), len(starts) * D, LINKS_BLOCK):
@@ -104,7 +130,10 @@ class Kalman(Motion):
         return gains - alone - ends[:, None] - starts
 
     def log_evidence(self, chains: Chains) -> float:
-        """By the filter."""
+        """By the filter, or where atoms stand still by sums."""
+        if self.still and self.stack.variance is None:
+            at = Hyperparameters(np.zeros(len(self.mean)), self.noise, self.spread)
+            return log_evidence(effects_of(self.y, self.stack.weight, chains.labels), at)
         return chains.log_evidence(self.y, self.variance, self.spread, self.family.memory)
 
     def learned(self, chains: Chains) -> Drift:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from modelweld.families.base import with_fields
 from modelweld.families.drift import Drift
+from modelweld.families.fading import STANDSTILL
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
-from modelweld.families.math.random_effects import SMALLEST_RATIO
+from modelweld.families.math.random_effects import SMALLEST_RATIO, Effects
 from modelweld.families.math.standard_errors import LARGEST_LOG_TRUST, LOG_TRUST_DEVIATION
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
 from modelweld.time.chains import Chains
+from modelweld.time.standstill import effects_of, log_evidence
 
 LONGEST, SHORTEST = 1e3, 0.1
 """Memory is looked for up to so many times the whole span and down to so much of the shortest gap: beyond, atoms stand
@@ -32,11 +36,11 @@ def learn_drift(family: Drift, stack: Stack, chains: Chains) -> Drift:
     problem = Problem(family, stack, chains)
     if not problem.matched:
         return problem.climbed(family)
-    found = [family, problem.climbed(family)]
-    if np.isinf(family.memory):
+    found = [family, problem.learned(family)]
+    if np.isinf(family.memory) and problem.may_move(found[-1]):
         found.append(problem.climbed(with_fields(found[-1], memory=problem.span)))
-    elif found[-1].memory > problem.span:
-        found.append(problem.climbed(with_fields(found[-1], memory=np.inf)))
+    elif problem.span < found[-1].memory < np.inf:
+        found.append(problem.learned(with_fields(found[-1], memory=np.inf)))
     return max(found, key=problem.log_posterior)
 
 
@@ -55,12 +59,32 @@ class Problem:
         with np.errstate(divide="ignore"):
             self.inverse = None if stack.weight is None else 1 / stack.weight
 
+    @cached_property
+    def effects(self) -> Effects:
+        """What there is to know of atoms that stand still."""
+        return effects_of(self.values, self.stack.weight, self.chains.labels)
+
+    def has_sums(self, family: Drift) -> bool:
+        """Whether sums over the values of each atom are all there is to know: it stands still, and errors are none."""
+        return bool(np.isinf(family.memory)) and self.stack.variance is None
+
     def log_posterior(self, family: Drift) -> float:
         """Log evidence and log prior densities."""
+        if self.has_sums(family):
+            return log_evidence(self.effects, family.hyperparameters) + family.log_prior()
         y = self.values - family.hyperparameters.mean
         variance = family.value_variances(y, self.stack.variance, self.stack.weight)
         spread = np.zeros(y.shape[1]) + family.hyperparameters.spread
         return self.chains.log_evidence(y, variance, spread, family.memory) + family.log_prior()
+
+    def may_move(self, still: Drift) -> bool:
+        """Whether the least drift that is looked for makes values more probable: its score test."""
+        slow = with_fields(still, memory=LONGEST * self.span)
+        return self.log_posterior(slow) + STANDSTILL > self.log_posterior(still)
+
+    def learned(self, family: Drift) -> Drift:
+        """The most probable family of this memory, or near it if that is finite."""
+        return family.with_learned(self.effects) if self.has_sums(family) else self.climbed(family)
 
     def climbed(self, family: Drift) -> Drift:
         """The most probable family near this one, its memory finite or infinite as it is."""

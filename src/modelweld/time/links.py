@@ -28,7 +28,7 @@ def link(walk: Walk, j: int) -> int:
     ends = way.closing[board.slot[walk.last[pasts]]]
     starts = way.opening[board.slot[board.group[walk.ahead[futures]]]]
     gains = link_gains(walk, j, pasts, futures, ends, starts)
-    choice = best_assignment(gains, np.zeros(len(pasts)), len(pasts))
+    choice = best_links(gains)
     linked = choice != NEW
     at = np.full(len(walk.ahead), NEW)
     at[futures] = np.arange(len(futures))
@@ -39,6 +39,15 @@ def link(walk: Walk, j: int) -> int:
         return 0
     relink(walk, pasts[linked], futures[choice[linked]], np.delete(futures, choice[linked]))
     return 1
+
+
+def best_links(gains: Array) -> Index:
+    """The best future of each past (A,), given gains (A, B), or NEW; most have few that are worth a thought."""
+    worth = gains > 0
+    a, b = np.flatnonzero(worth.any(1)), np.flatnonzero(worth.any(0))
+    choice, found = np.full(len(gains), NEW), best_assignment(gains[np.ix_(a, b)], np.zeros(len(a)), len(a))
+    choice[a[found != NEW]] = b[found[found != NEW]]
+    return choice
 
 
 def link_gains(walk: Walk, j: int, pasts: Index, futures: Index, ends: Array, starts: Array) -> Array:

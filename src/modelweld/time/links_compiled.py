@@ -8,10 +8,11 @@ from modelweld.compilers import exact
 
 
 @exact
-def link_gains(mean, variance, precision, shift, surcharge, ends, starts, hopeless):
+def link_gains(mean, variance, precision, shift, surcharge, ends, starts, own, hopeless):
     """Gains (A, B) of linking pasts at `mean` with `variance` (A, D) to futures of `precision` and `shift` (B, D).
 
-    What is `hopeless` stands for a gain that would have been negative. `surcharge` (B,): what futures are worth alone.
+    What is `hopeless` stands for a gain that would have been negative, but for the future that is a past's `own` (A,),
+    -1: none. `surcharge` (B,): what futures are worth alone.
     """
     A, D = mean.shape
     B = precision.shape[0]
@@ -26,11 +27,11 @@ def link_gains(mean, variance, precision, shift, surcharge, ends, starts, hopele
         for b in range(B):
             alone = -surcharge[b] - ends[a] - starts[b]
             value, d = alone, 0
-            while d < D and value + left[b, d] >= 0:  # without the logarithms, which only take away
+            while b != own[a] and d < D and value + left[b, d] >= 0:  # without the logarithms, which only take away
                 J, h, m, P = precision[b, d], shift[b, d], mean[a, d], variance[a, d]
                 value += 0.5 * (h * (2 * m + h * P) - J * m * m) / (1 + P * J)
                 d += 1
-            if value + left[b, d] < 0:
+            if b != own[a] and value + left[b, d] < 0:
                 gains[a, b] = hopeless
                 continue
             value = alone

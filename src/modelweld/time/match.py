@@ -30,7 +30,7 @@ def put_times(
     """What sites sent, as LocalModels that say when."""
     moments = times_by_site(times, names)
     return [
-        (model if isinstance(model, LocalModel) else as_model(model, where=f"site {name}")).with_(time=time)
+        model.with_(time=time) if isinstance(model, LocalModel) else as_model(model, where=f"site {name}", time=time)
         for model, name, time in zip(given, names, moments, strict=True)
     ]
 

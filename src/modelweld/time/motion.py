@@ -69,6 +69,11 @@ class Motion(ABC):
     def scores(self, values: Index, past: State, future: State) -> Array:
         """Log score of each value at each atom, both known at its time, minus that of a new one: (L, A)."""
 
+    def most(self, values: Index) -> float:
+        """No atom scores more for any of these values, whatever is known of it; infinite: that is not known."""
+        del values
+        return np.inf
+
     @abstractmethod
     def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
         """What linking each past to each future gains (A, B), less `ends` (A,) and `starts` (B,).

@@ -46,6 +46,15 @@ def smooth(board: Timeline, atoms: Index, times: Array) -> Place:
     return motion.place(past, future)
 
 
+def places_of_values(board: Timeline, order: Index, time: float | None = None) -> Array:
+    """Where each value's atom is at a time, or at the value's own: (N, D), in the order given."""
+    times = board.times[board.group] if time is None else np.full(len(board.labels), time)
+    found = smooth(board, board.labels, times).mean
+    places = np.empty_like(found)
+    places[order] = found
+    return places
+
+
 def pasts(board: Timeline) -> State:
     """What each value and those before it in its chain say of the atom at its time: (N, ...)."""
     motion, chains = board.motion, board.chains()

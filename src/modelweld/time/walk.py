@@ -109,7 +109,7 @@ class Walk:
         old = np.full(len(values), NEW) if first_time else self.name[board.labels[values]]
         if not first_time:
             self.ahead[old] = self.way.after[values]
-        there = np.flatnonzero((self.last >= 0) | (self.ahead >= 0))
+        there = self._within_reach(j, values, old)
         scores = self.scores(j, there)
         choice = best_assignment(scores, np.zeros(len(values)), len(values))
         column = np.full(len(self.last) + 1, NEW)  # the last entry is that of NEW
@@ -124,6 +124,12 @@ class Walk:
         board.labels[values] = atoms
         self._see(j, values, atoms)
         return int(changed)
+
+    def _within_reach(self, j: int, values: Index, old: Index) -> Index:
+        """Atoms that a group may hold: its own, and those for which the best value would make up for the prior odds."""
+        there = np.flatnonzero((self.last >= 0) | (self.ahead >= 0))
+        near = self.log_odds(j, there) + self.board.motion.most(values) >= 0
+        return np.asarray(there[near | np.isin(there, old)])
 
     def pass_by(self, j: int) -> None:
         """Leave group j as it is."""

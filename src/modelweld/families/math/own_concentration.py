@@ -24,6 +24,7 @@ import numpy as np
 
 from modelweld.families.math.bessel import log_uniform, tilt, tilt_and_slope
 from modelweld.families.math.blocks import blocks
+from modelweld.families.math.drawn_directions import draw_directions
 from modelweld.families.math.maximise import ByAtom, climb
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, MOST_ROUNDS, direction_of, directions_of
 from modelweld.inputs.local_model import Array
@@ -160,6 +161,13 @@ class Mixed(NamedTuple):
             slopes.append(a)
         odds = np.exp(np.array(logs) - np.max(logs, axis=0))
         return odds / odds.sum(0), np.array(slopes)
+
+    def draw(self, sums: Array, rng: np.random.Generator) -> Array:
+        """Atoms (K, D) given sums: a concentration of the grid, then von Mises-Fisher."""
+        shares, _ = self.shares(sums)
+        node = (rng.random(len(sums)) > np.cumsum(shares, axis=0)[:-1]).sum(0)
+        pull = self.base * self.mean + self.kappas[node, None] * self.parts(sums)[2]
+        return draw_directions(directions_of(pull, self.mean), np.linalg.norm(pull, axis=1), rng)
 
     def learned(self, sums: Array, own: OwnTilts | None, typical: float) -> Mixed:
         """Hyperparameters at a maximum reached from the present ones, given atoms' rows.

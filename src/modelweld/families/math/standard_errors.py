@@ -136,7 +136,7 @@ def maximise_with_variance(
         rise = value + believed(here, trust) - start_value
         return -rise / len(y), -np.concatenate([slope.mean * unit, *logs]) / len(y)
 
-    lowest = np.maximum(np.log(np.maximum(floor, np.finfo(float).tiny) / old.noise), -LARGEST_LOG_STEP)
+    lowest = np.log(np.maximum(floor, np.finfo(float).tiny) / old.noise).clip(-LARGEST_LOG_STEP, LARGEST_LOG_STEP)
     bounds: list[tuple[float | None, float | None]] = [(None, None)] * D
     bounds += [(float(low), LARGEST_LOG_STEP) for low in np.broadcast_to(lowest, H)]
     if not tied:

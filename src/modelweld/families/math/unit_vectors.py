@@ -1,17 +1,31 @@
-"""Unit vectors: which values are none, and what the others weigh."""
+"""Unit vectors: which values are none, what the others weigh, how they scatter, and how they turn."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import first_row
+from modelweld.families.math.start import total_variance
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
 
 UNIT_TOLERANCE = 1e-6
 """How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""
+
+OPPOSITE = 1e-9
+"""One plus the cosine below which two directions are opposite, and no plane is that of both."""
+
+
+class Scatter(NamedTuple):
+    """Mean (D,) of unit vectors, their variance (1,) in each dimension, and `scatter`, one less the mean's square."""
+
+    centre: Array
+    variance: Array
+    scatter: float
 
 
 def unit_vector(given: ArrayLike) -> Array:
@@ -64,3 +78,24 @@ def typical_weight(stack: Stack) -> float:
 def even_weights(stack: Stack) -> bool:
     """Whether every row is seen with weight one or not at all."""
     return stack.weight is None or bool(np.isin(stack.weight[:, 0], (0.0, 1.0)).all())
+
+
+def scattered(stack: Stack, axial: bool) -> Scatter:
+    """How values lie about their mean; axial ones are as likely to be turned round."""
+    centre, variance = total_variance(stack, pooled=True)
+    variance = np.full(1, 1 / len(centre)) if axial else variance
+    return Scatter(centre, variance, min(len(centre) * float(variance[0]), 1.0))
+
+
+def rotated(values: Array, before: Array, after: Array) -> Array:
+    """Values (L, D), each by the rotation in the plane of its two unit vectors that takes one to the other.
+
+    Examples
+    --------
+    >>> rotated(np.array([[0.0, 1.0, 0.0]]), np.array([[1.0, 0.0, 0.0]]), np.array([[0.0, 1.0, 0.0]])).tolist()
+    [[-1.0, 0.0, 0.0]]
+    """
+    along = (before * after).sum(1, keepdims=True)
+    middle = before + after
+    half = (values * middle).sum(1, keepdims=True) / (1 + np.maximum(along, OPPOSITE - 1))
+    return np.asarray(values - half * middle + 2 * (values * before).sum(1, keepdims=True) * after)
