@@ -4,8 +4,8 @@ Eight sites hold four of six atoms in three dimensions, atoms N(0, 4^2); each va
 .3, .6 or 1, and noise is .3 to 1.5. Sets in which more than 15 % of all values were found to be second pieces are fused
 with and without them.
 
-    python experiments/strength/guard.py            # seeds 300 to 329; some minutes
-    python experiments/strength/guard.py --seeds 1  # seconds
+    python experiments/strength/guard.py --out experiments/strength    # seeds 300 to 329; a CPU minute
+    python experiments/strength/guard.py --seeds 1                     # seconds
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def table(outcomes: list[Outcome]) -> str:
         "|---" * 6 + "|",
     ]
     for (low, high), where in (
-        ((LARGEST_SHARE, piece_guard.COLLAPSE), "to a third"),
+        ((LARGEST_SHARE, piece_guard.COLLAPSE), f"to {piece_guard.COLLAPSE}"),
         ((piece_guard.COLLAPSE, 1.0), "above"),
     ):
         for least, most in pairwise(BINS):

@@ -34,7 +34,8 @@ GLANCE_STEPS = 10
 """Steps before a glance's only round of merges."""
 
 GLANCE_PAIRS = 6
-"""Pairs that a glance tries: on 14 fits it ended where 12 do, at three quarters of their time; 4 moved zeta by 6 %."""
+"""Pairs that a glance tries. On 14 fits it ended where 12 do, at three quarters of their time, and 4 moved zeta by 6 %;
+of 33 others two moved by 7 and 10 %."""
 
 FEWEST_FRAMES = 1.0
 """A state with fewer expected frames is dropped."""
