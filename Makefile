@@ -22,7 +22,8 @@ space := $() $()
 EXTRAS := $(strip $(subst $(comma), ,$(foreach name,$(ENVIRONMENTS),$(EXTRAS_$(name)))))
 MARKERS := $(EXTRAS) $(strip $(foreach name,$(ENVIRONMENTS),$(MARKS_$(name)))) slow
 DEFAULT := not ($(subst $(space), or ,$(MARKERS)))
-OLDEST_TESTS := $(patsubst %,tests/test_%.py,fuse families matching gaussian engines files cli estimator posterior report)
+# with the oldest versions: tests that call most of what is imported, and the examples of families, kinds and adapters
+OLDEST_TESTS := $(patsubst %,tests/test_%.py,gaussian matching prior files cli estimator) $(addprefix src/modelweld/,families kinds libraries)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint compiled fuzz audit sbom wheel package oldest hooks test-all bench picture docs chromium clean
