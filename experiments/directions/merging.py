@@ -33,6 +33,7 @@ from sklearn.preprocessing import normalize
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from paired import paired
 from provenance import keep
 
 import modelweld
@@ -209,6 +210,19 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def differences(rows: list[Row]) -> str:
+    """Of the first method less each of the others, on the same draws."""
+    measures = ("ari of local topics", "nmi of test documents")
+    lines = ["", f"| the first method less | {' | '.join(measures)} |", "|---|---|---|"]
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    found = {(row["method"], row["seed"]): row for row in rows}
+    seeds = sorted({row["seed"] for row in rows})
+    for other in methods[1:]:
+        each = [[[found[method, seed][m] for seed in seeds] for method in (methods[0], other)] for m in measures]
+        lines.append(f"| {other} | {' | '.join(str(paired(*both)) for both in each)} |")
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Run, print and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -231,8 +245,8 @@ def main() -> None:
             for method, row in compared(data, {"planted": planted, "found": found}[name], seed, asked.smoke):
                 rows.append({"cell": name, "method": method, "seed": seed, **row})
             keep(asked.out / f"merging_{name}.json", {"rows": rows}, {**about, "seeds": seed - asked.first_seed + 1})
-            (asked.out / f"merging_{name}.md").write_text(table(rows))
-        print(table(rows), flush=True)
+            (asked.out / f"merging_{name}.md").write_text(table(rows) + differences(rows))
+        print(table(rows) + differences(rows), flush=True)
 
 
 if __name__ == "__main__":
