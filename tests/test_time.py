@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from modelweld.families import Drift, Gaussian
+from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.board import Board
 from modelweld.priors.lives import Lives, lifespans
@@ -18,6 +19,7 @@ from modelweld.time.learning import Problem, learn_drift
 from modelweld.time.links import link
 from modelweld.time.paths import smooth
 from modelweld.time.search import arrange_in_time, run
+from modelweld.time.standstill import effects_of, log_evidence
 from modelweld.time.timeline import Timeline
 from modelweld.time.walk import Walk
 
@@ -308,6 +310,38 @@ def test_static_objective_at_infinite_memory_and_certain_life() -> None:
     for at in (labels, np.arange(12), np.arange(12) // 2):
         timed.labels = at.copy()
         assert np.isclose(timed.objective(), board.at(at.copy()).objective())
+
+
+def test_sums_have_the_evidence_of_the_filter_where_atoms_stand_still() -> None:
+    rng = np.random.default_rng(3)
+    labels, times = rng.integers(0, 4, 30), np.sort(rng.uniform(0, 9, 30))
+    labels[:4] = np.arange(4)
+    y, weight = rng.normal(size=(30, 2)), rng.choice([0.0, 0.5, 1.0, 2.0], (30, 2))
+    chains, at = Chains(labels, times), Hyperparameters(np.zeros(2), np.array([0.3, 0.7]), np.array([1.0, 2.0]))
+    plain = np.full(y.shape, at.noise)
+    with np.errstate(divide="ignore"):
+        weighed = plain / weight
+    for w, variance in ((None, plain), (weight, weighed)):
+        seen = y if w is None else np.where(w > 0, y, 0.0)
+        expected = chains.log_evidence(seen, variance, at.spread, np.inf)
+        assert np.isclose(log_evidence(effects_of(seen, w, labels), at), expected)
+
+
+def test_only_atoms_that_cannot_be_matched_are_out_of_reach() -> None:
+    drawn = moving_groups(4, T=25, D=3, alive=6.0, life=6.0)
+    stack, times, _ = arrange_in_time(stack_arrays(drawn.groups), drawn.times)
+    board = Timeline(stack, times, Drift(mean=0.0, noise=0.01, spread=1.0, memory=80.0), Lives(6.0, 0.8, 1 / 6))
+    board.sweep(np.arange(25))
+    walk, left_out = Walk(board), 0
+    for j in walk.way.groups:
+        values = np.arange(board.offsets[j], board.offsets[j + 1])
+        walk.ahead[walk.name[board.labels[values]]] = walk.way.after[values]
+        there = np.flatnonzero((walk.last >= 0) | (walk.ahead >= 0))
+        out = np.setdiff1d(there, walk._within_reach(j, values, np.zeros(0, np.int64)))
+        left_out += len(out)
+        assert (walk.scores(j, out) < 0).all()
+        walk.pass_by(int(j))
+    assert left_out > 0
 
 
 def test_certain_life_is_the_spectrum_whose_atoms_are_held_alike() -> None:

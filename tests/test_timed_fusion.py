@@ -243,6 +243,48 @@ def test_times_on_the_command_line(run, tmp_path, drawn, fusion):
     assert modelweld.load(tmp_path / "fusion.safetensors").times[-1] == 12.0
 
 
+def test_a_column_of_dates_says_when(run, tmp_path, drawn, fusion):
+    rows = [f"s{j},2024-01-{j + 1:02d},{x},{y},{z}" for j, own in enumerate(drawn.groups) for x, y, z in own.tolist()]
+    (tmp_path / "all.csv").write_text("site,time,a,b,c\n" + "\n".join(rows) + "\n")
+    assert run("fuse", "all.csv")[0] == 0
+    found = modelweld.load(tmp_path / "fusion.safetensors")
+    assert found.times[-1] == np.datetime64("2024-01-12")
+    assert found.objective == pytest.approx(fusion.objective, abs=1e-6)
+    code, told, _ = run("inspect", "fusion.safetensors")
+    assert code == 0
+    assert "alive at 2024-01-12" in told
+    with_two = [rows[0], rows[0].replace("2024-01-01", "2024-01-02")]
+    (tmp_path / "two.csv").write_text("site,time,a,b,c\n" + "\n".join(with_two) + "\n")
+    with pytest.raises(InputError, match="site 's0' has two times, '2024-01-01' and '2024-01-02'"):
+        modelweld.files.read_sites(tmp_path / "two.csv")
+    (tmp_path / "three.csv").write_text("site,time\ns0,2024-01-01\n")
+    with pytest.raises(InputError, match="no column of a feature"):
+        modelweld.files.read_sites(tmp_path / "three.csv")
+
+
+def test_a_column_of_numbers_is_a_feature_whatever_it_is_called(tmp_path):
+    (tmp_path / "runs.csv").write_text("time,speed\n9.5,3\n10.5,4\n")
+    [site] = modelweld.files.read_sites(tmp_path / "runs.csv")
+    assert site.time is None
+    assert np.shape(site.arrays["values"]) == (2, 2)
+
+
+def test_the_model_of_a_day_is_written_by_the_command_line(run, tmp_path):
+    rng, places = np.random.default_rng(0), np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
+    for month in range(1, 6):
+        held = places[: 2 if month < 3 else 3] + rng.normal(0, 0.1, (2 if month < 3 else 3, 2))
+        points = np.concatenate([rng.normal(place, 0.4, (60, 2)) for place in held])
+        model = KMeans(len(held), n_init=3, random_state=0).fit(points)
+        site = modelweld.read(model, site=f"m{month}", time=f"2024-{month:02d}")
+        modelweld.files.save(site, tmp_path / f"m{month}.safetensors")
+    assert run("fuse", "m*.safetensors")[0] == 0
+    import joblib
+
+    for when, number in (("2024-01", 2), ("2024-05", 3)):
+        assert run("model", "fusion.safetensors", "--at", when, "--out", "day.joblib", "--force")[0] == 0
+        assert len(joblib.load(tmp_path / "day.joblib").cluster_centers_) == number
+
+
 def test_exported_with_its_time(tmp_path):
     site = LocalModel(
         {"v": [[1.0, 2.0]], "counts": [9.0]}, {"v": ("atom", None), "counts": ("atom",)}, riding=["counts"]
@@ -257,6 +299,7 @@ def test_the_estimator_takes_times(drawn, fusion):
     X, times = np.concatenate(drawn.groups), np.repeat(drawn.times, [len(v) for v in drawn.groups])
     spahm = modelweld.SPAHM(random_state=0).fit(X, times=times)
     assert np.array_equal(spahm.labels_, np.concatenate(fusion.labels))
+    assert np.array_equal(modelweld.SPAHM(random_state=0).fit_predict(X, times=times), spahm.labels_)
     assert (spahm.predict(spahm.cluster_centers_) == np.arange(fusion.K)).all()
     with pytest.raises(ValueError, match="all rows of a site have the same"):
         modelweld.SPAHM().fit(X, groups=np.zeros(len(X)), times=times)

@@ -235,10 +235,11 @@ def main() -> None:
     parser.add_argument("--smoke", action="store_true", help="one seed, two drifts, ten groups: seconds")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
+    parser.add_argument("--drifts", type=float, nargs="+", default=DRIFTS)
     parser.add_argument("--out", type=Path, default=Path("reproduced/time"), help="folder for the record")
     options, about, begun = parser.parse_args(), versions(modelweld), time.process_time()
     seeds = range(options.first_seed, options.first_seed + (1 if options.smoke else options.seeds))
-    drifts, T = ((0.0, 2.0), 10) if options.smoke else (DRIFTS, 30)
+    drifts, T = ((0.0, 2.0), 10) if options.smoke else (options.drifts, 30)
     if not options.smoke:
         measure(drifts[-1], seeds[0] - 1, T)  # loads what is compiled: not counted
     cells = {f"{drift:g}": [measure(drift, seed, T) for seed in seeds] for drift in drifts}
