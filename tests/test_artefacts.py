@@ -10,7 +10,10 @@ from scipy.stats import multivariate_normal
 from modelweld import Gaussian, LocalModel, fuse
 from modelweld.diagnostics import notes
 from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.match import finish
+from modelweld.matching.algorithm1 import Run
 from modelweld.matching.board import Board
+from modelweld.matching.piece_guard import falls_together
 from modelweld.matching.result import Artefact
 from modelweld.posterior.draws import number_of_atoms
 from modelweld.priors.pieces import Pieces
@@ -190,3 +193,19 @@ def test_a_shadow_is_labelled_as_its_atom(seed):
 def test_sentences():
     assert "piece of atom 3" in Artefact(9, (3,), 1.0).sentence
     assert "mixture of atoms 1 and 2" in Artefact(9, (1, 2), 1.0).sentence
+
+
+def test_pieces_are_not_joined_where_everything_would_fall_together(monkeypatch):
+    """In a continuum every atom lies near the next, and the same sites hold both: a chain of them is no one atom."""
+    _, _, values, labels = drawn(0)
+    board = board_of(values, labels)
+    found = [Artefact(k, (k + 1,), 1.0) for k in range(7)]
+    joined, _ = join_shadows(board, found)
+    assert len(joined.counts) == 1
+    assert falls_together(joined)
+    assert not falls_together(board)
+    monkeypatch.setattr("modelweld.match.artefacts", lambda board: found)
+    progress = Run([board.objective()], [], True)
+    matching = finish(board, progress, ["x"], np.arange(len(board.labels)), board.stacks[0].offsets)
+    assert len(matching.counts) == 8
+    assert matching.objective == board.objective()

@@ -28,7 +28,7 @@ from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import MOST_ROUNDS, MOST_SWEEPS_AFRESH
-from modelweld.matching.piece_guard import name_oversplit
+from modelweld.matching.piece_guard import falls_together, name_oversplit
 from modelweld.matching.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
@@ -157,8 +157,11 @@ def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, o
     objective = progress.history[-1]
     found = artefacts(board) if isinstance(board, Board) and board.pieces is not None else []
     if isinstance(board, Board) and any(artefact.is_piece for artefact in found):
-        board, found = join_shadows(board, found)
-        objective = board.objective()
+        joined, left = join_shadows(board, found)
+        if falls_together(joined):  # neighbours in a continuum, each at most sites, are no pieces of each other
+            found = [artefact for artefact in found if not artefact.is_piece]
+        else:
+            board, found, objective = joined, left, joined.objective()
     return make_matching(board, progress, names, order, offsets, objective, found)
 
 

@@ -52,6 +52,12 @@ def share_elsewhere(board: Board) -> float:
     return _share(second, board.sizes, _splitting_least(second, board.sizes))
 
 
+def falls_together(board: Board) -> bool:
+    """Whether so many values are second pieces that atoms were not split: neighbours were joined."""
+    second = _second_pieces(board.labels, board.group, len(board.sizes))
+    return _share(second, board.sizes, np.flatnonzero(board.sizes)) > COLLAPSE
+
+
 def _second_pieces(labels: Index, group: Index, J: int) -> Index:
     """Pieces beyond the first of its atom, of each group."""
     held = np.unique(np.stack([labels, group]), axis=1)[1]
