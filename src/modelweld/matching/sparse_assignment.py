@@ -31,7 +31,7 @@ def assign(scored: Scored) -> Index:
     >>> assign(pairs)
     array([-1,  4,  0])
     """
-    from scipy.sparse import coo_array
+    from scipy.sparse import coo_matrix  # of arrays older SciPy (1.11) wants other numbers
     from scipy.sparse.csgraph import connected_components
 
     L, K = scored.shape
@@ -40,7 +40,7 @@ def assign(scored: Scored) -> Index:
     rows, columns, scores = scored.rows[good], scored.columns[good], scored.scores[good]
     if not len(rows):
         return choice
-    graph = coo_array((np.ones(len(rows)), (rows, L + columns)), shape=(L + K, L + K))
+    graph = coo_matrix((np.ones(len(rows)), (rows, L + columns)), shape=(L + K, L + K))
     _, component = connected_components(graph, directed=False)
     order = np.argsort(component[rows], kind="stable")
     first = np.flatnonzero(np.diff(component[rows[order]], prepend=-1))

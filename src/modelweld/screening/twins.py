@@ -112,10 +112,10 @@ def components(pairs: Index, N: int) -> Index:
     """The connected parts of a graph, numbered."""
     if not pairs.size:
         return np.arange(N)
-    from scipy.sparse import coo_array
+    from scipy.sparse import coo_matrix  # of arrays older SciPy (1.11) wants other numbers
     from scipy.sparse.csgraph import connected_components
 
-    graph = coo_array((np.ones(pairs.shape[1], dtype=bool), (pairs[0], pairs[1])), shape=(N, N))
+    graph = coo_matrix((np.ones(pairs.shape[1], dtype=bool), (pairs[0], pairs[1])), shape=(N, N))
     return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
