@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 import sklearn
+from scipy.integrate import trapezoid
 from scipy.special import logsumexp
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
@@ -112,7 +113,7 @@ def test_the_score_is_the_exact_ratio_of_evidences(prior, values):
 def test_a_score_is_a_density_of_values_and_of_their_number():
     model = SPAHM(FAMILY, prior=BetaBernoulli(), search="plain").fit(np.concatenate(OLD), groups=[0, 0, 1, 2, 2])
     x = np.linspace(-13, 18, 250)
-    one = np.trapezoid([np.exp(model.score([[v]])) for v in x], x)
+    one = trapezoid([np.exp(model.score([[v]])) for v in x], x)
     steps, counts = BetaBernoulli().steps(4), model.fusion_.counts
     odds, rate = np.exp(steps[counts]), np.exp(steps[0])
     assert one == pytest.approx((odds.sum() + rate) * np.exp(-rate) / np.prod(1 + odds), rel=1e-5)

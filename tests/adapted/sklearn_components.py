@@ -82,7 +82,7 @@ class Decomposition(Adapted):
             codes = model.transform(X)
         if hasattr(model, "inverse_transform"):
             return model.inverse_transform(codes)
-        return codes @ model.components_ + model.mean_
+        return codes @ model.components_ + getattr(model, "mean_", 0.0)  # older ones have none
 
 
 CODES = {"transform_algorithm": "lasso_lars", "transform_alpha": 0.1, "random_state": 0}

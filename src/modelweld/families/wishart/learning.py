@@ -27,6 +27,9 @@ likelihood would have to be told from rounding."""
 FREEDOMS = (0.01, 1e6)
 """Bounds of freedom - (D - 1): from atoms with nothing in common to atoms that are all the same."""
 
+HOPELESS = 1e10
+"""Nats an atom by which a search is told to turn back where a scale has no inverse."""
+
 
 @dataclass(frozen=True, eq=False)
 class Matched:
@@ -170,7 +173,10 @@ def maximise(
         belief, width, A = search.at(x)
         sums = fixed if matched is None else matched.sums(width)
         rise = float(log_evidence(sums, belief).sum()) - start_value
-        slope = slopes(sums, belief)
+        try:
+            slope = slopes(sums, belief)
+        except np.linalg.LinAlgError:  # a step too far: the scale is rounding
+            return HOPELESS, np.zeros(len(x))
         by_between = 0.0 if matched is None else matched.slope(width, slope)
         return -rise / K, -search.gradient(slope.belief, by_between, belief, A) / K
 
