@@ -38,7 +38,7 @@ changes once, and stays."""
 
 
 def engines(sites: Drawn, fusion: Fusion) -> str:
-    """Sweeps of the compiled board and of the plain one: the same matching; objectives but for rounding and learning."""
+    """Sweeps of the compiled board and the plain one: the same matching; objectives but for rounding, learning."""
     if sites.name not in ("gaussian", "scalar"):
         return ""
     plain, compiled = (sites.fuse(engine=engine, search="plain") for engine in ("numpy", "compiled"))
