@@ -53,9 +53,8 @@ def share_elsewhere(board: Board) -> float:
 
 
 def falls_together(board: Board) -> bool:
-    """Whether so many values are second pieces that atoms were not split: neighbours were joined."""
-    second = _second_pieces(board.labels, board.group, len(board.sizes))
-    return _share(second, board.sizes, np.flatnonzero(board.sizes)) > COLLAPSE
+    """Whether most groups have so many second pieces that atoms were not split: neighbours were joined."""
+    return share_elsewhere(board) > COLLAPSE
 
 
 def _second_pieces(labels: Index, group: Index, J: int) -> Index:
