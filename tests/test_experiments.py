@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from modelweld.matching.piece_guard import COLLAPSE
 from programs import printed_apart, printed_by
 
 pytestmark = pytest.mark.slow
@@ -36,7 +37,7 @@ def test_real_sets(tmp_path):
 
 def test_guard():
     printed = printed_by(EXPERIMENTS / "strength/guard.py", "--seeds", 1)
-    assert "| to a third | 0.99 to 1.0 |" in printed
+    assert f"| to {COLLAPSE} | 0.99 to 1.0 |" in printed
 
 
 def test_mixtures(tmp_path):
