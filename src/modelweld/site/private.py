@@ -99,8 +99,10 @@ def private_centres(
     >>> import numpy as np
     >>> X = np.repeat([[0.0, 0.0], [10.0, 10.0]], 4000, axis=0)
     >>> released = private_centres(X, [[1.0, 1.0], [9.0, 9.0]], clip=3.0, epsilon=1.0, delta=1e-6)
-    >>> np.round(released.arrays["values"]).tolist(), released.facts["epsilon"]
-    ([[0.0, 0.0], [10.0, 10.0]], 1.0)
+    >>> bool(np.allclose(released.arrays["values"], [[0.0, 0.0], [10.0, 10.0]], atol=0.2))  # noise of .01
+    True
+    >>> released.facts["privacy"]["epsilon"]
+    1.0
     """
     try:
         import opendp.prelude as dp
