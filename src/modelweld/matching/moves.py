@@ -14,6 +14,7 @@ from functools import partial
 
 import numpy as np
 
+from modelweld.families.base import Family
 from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
@@ -200,17 +201,14 @@ class Pairs:
         """What the evidence gains when atom k, or each of several, is joined with `others`."""
         gain = -self.evidence[k] - self.evidence[others]
         for family, sums in zip(self.families, self.sums, strict=True):
-            one, other = np.broadcast_to(sums[k], sums[others].shape), sums[others]
-            gain += family.log_evidence(one + family.facing(other, one))
+            gain += family.log_evidence(_unions(family, sums, k, others))
         return np.asarray(gain)
 
     def _evidence_of(self, k: int, others: Index) -> tuple[float, Array]:
         """The evidence of an atom that is new, and what is gained when it is joined with `others`."""
         found = np.zeros(len(others) + 1)
         for family, sums in zip(self.families, self.sums, strict=True):
-            rows = np.concatenate([sums[k : k + 1], sums[others]])
-            rows[1:] = sums[k] + family.facing(rows[1:], np.broadcast_to(sums[k], rows[1:].shape))
-            found += family.log_evidence(rows)
+            found += family.log_evidence(np.concatenate([sums[k : k + 1], _unions(family, sums, k, others)]))
         return float(found[0]), found[1:] - found[0] - self.evidence[others]
 
     def _prior_with(self, k: int, others: Index) -> Array:
@@ -257,3 +255,10 @@ class Pairs:
         again = lost.nonzero()[0]
         self.best[again] = self.rises[again].argmax(1)
         self.highest[again] = self.rises[again, self.best[again]]
+
+
+def _unions(family: Family, sums: Array, k: int | Index, others: Index) -> Array:
+    """Sums of atom k, or of each of several, with those of `others`, turned to agree where values have no sign."""
+    other = sums[others]
+    one = np.broadcast_to(sums[k], other.shape)
+    return np.asarray(one + family.facing(other, one))
