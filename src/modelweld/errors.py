@@ -88,7 +88,7 @@ class SmallShardWarning(ModelweldWarning):
 
 
 class TwinWarning(ModelweldWarning):
-    """Some sites sent the same values, so that they were counted once."""
+    """Some sites sent the same values, so that they were counted once, or seem to share rows."""
 
 
 class UnitsWarning(ModelweldWarning):

@@ -31,6 +31,7 @@ from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
 from modelweld.screening.claims import bound_claims
+from modelweld.screening.shared_rows import has_errors, name_shared_rows
 from modelweld.screening.units import name_other_units, totals_of_stack
 from modelweld.threads import blas_threads, useful_threads
 from modelweld.time.match import match_in_time, put_times, times_of
@@ -263,7 +264,11 @@ def _fuse_models(
         parts = {key: (stack_of(sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
         if times is None:
-            matchings[set_name] = match(parts, names, plan, rng, columns)
+            matching = match(parts, names, plan, rng, columns)
+            measured = [parts[key][0] for key, family in chosen.items() if family.has_places and has_errors(sent, key)]
+            if measured and plan.twins == "once" and plan.search != "plain":
+                matching = replace(matching, reasons=(*matching.reasons, *name_shared_rows(measured, matching, names)))
+            matchings[set_name] = matching
         else:
             matchings[set_name] = match_in_time(parts, times, names, plan, rng)
     if doubts or units:

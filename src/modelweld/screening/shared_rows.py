@@ -1,0 +1,179 @@
+"""Sites that agree better than sites with rows of their own can: a model trained again on nearly the same rows.
+
+Standard errors say how far apart two sites lie that hold other rows of one population; none can be expected to lie
+closer, however alike their populations are. A model that was trained again on a few rows fewer does: components that
+lost no row hardly move. Such sites are named and counted all the same, for nothing says how many rows they share.
+
+Standard errors may be overstated, by all sites alike: what is typical of a column, if it is less than they say, is
+taken in their place. Columns may say the same: half of them are taken for independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.errors import TwinWarning, warn_user
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
+from modelweld.matching.result import Matching
+from modelweld.screening.twins import components
+
+BY_CHANCE = 1e-3
+"""Probability that any two sites of a fusion come as close by chance."""
+
+INDEPENDENT = 0.5
+"""Share of columns that is taken for independent of the others."""
+
+MEDIAN_SQUARE = 0.455
+"""Of a standard Gaussian's square: chi-square with one degree of freedom."""
+
+FLAT = 0.05
+"""Share of what standard errors allow below which a column typically lies where everybody holds the same value, up to a
+ridge that was added to its variance: it says nothing."""
+
+FEWEST_SITES = 3
+"""Two sites alone do not say what is typical."""
+
+MOST_VALUES = 20_000
+"""Values beyond which nothing is looked for: seconds."""
+
+NEIGHBOURS = 2
+"""How many values a value is compared with, the nearest ones of its atom."""
+
+LAGS = 3
+"""How many values a value is compared with to tell what is typical."""
+
+
+def name_shared_rows(stacks: Sequence[Stack], matching: Matching, sites: Sequence[str]) -> tuple[str, ...]:
+    """Which sites may share rows, in plain words, and a warning of each; of arrays with standard errors alone."""
+    found = sharing(stacks, matching.stacked_labels, matching.twins or {})
+    reasons = []
+    if found:
+        pairs = np.array(list(found)).T
+        part = components(pairs, len(sites))
+        for p in np.unique(part[pairs[0]]).tolist():
+            closest = min(share for (i, _), share in found.items() if part[i] == p)
+            reasons.append(_describe([sites[j] for j in np.flatnonzero(part == p).tolist()], closest))
+    for reason in reasons:
+        warn_user(reason, TwinWarning)
+    return tuple(reasons)
+
+
+def _describe(names: Sequence[str], closest: float) -> str:
+    share = f"{closest:.0%}" if closest >= 0.01 else "less than 1%"
+    return (
+        f"sites {', '.join(map(repr, names[:-1]))} and {names[-1]!r} agree better than sites with rows of their own "
+        f"do: where they are closest, they differ by {share} of what their standard errors allow. Was one model "
+        "trained again on nearly the same rows? All are counted. If so, leave one out; if they are independent, say so "
+        "with twins='independent'."
+    )
+
+
+def has_errors(models: Sequence[LocalModel], key: Key) -> bool:
+    """Whether all models came with standard errors of these arrays."""
+    return all(name in model.variance for model in models for name in arrays_of(key))
+
+
+def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) -> dict[tuple[int, int], float]:
+    """Pairs of sites that are closer than chance allows -> by how much of their standard errors they differ at best.
+
+    Examples
+    --------
+    >>> values = np.random.default_rng(0).normal(size=(5, 20))
+    >>> values[4] = values[0] + 0.01
+    >>> list(sharing([Stack(values, np.arange(6), variance=np.ones((5, 20)))], np.zeros(5, dtype=int), {}))
+    [(0, 4)]
+    """
+    offsets = stacks[0].offsets
+    N, site = len(labels), group_of_values(offsets)
+    if not 0 < N <= MOST_VALUES or np.count_nonzero(stacks[0].sizes) < FEWEST_SITES:
+        return {}
+    values, variance, seen = _known(stacks)
+    typical = _typical(values, variance, seen, labels)
+    columns = typical >= FLAT
+    if not columns.any():
+        return {}
+    values, variance, seen = values[:, columns], (variance * typical)[:, columns], seen[:, columns]
+    pairs = _nearest(values / np.sqrt(np.median(variance, axis=0)), labels)
+    pairs = pairs[:, site[pairs[0]] != site[pairs[1]]]
+
+    def square(one: Index, other: Index) -> tuple[Array, Array]:
+        """Sums of squares over what standard errors allow, value by value, and how many numbers they are sums of."""
+        both = seen[one] & seen[other]
+        off = np.square(values[one] - values[other]) / np.where(both, variance[one] + variance[other], np.inf)
+        return off.sum(axis=1), both.sum(axis=1)
+
+    number = np.bincount(labels)
+    among, J = float((number * (number - 1)).sum()) / 2, len(offsets) - 1
+    sums, numbers = square(*pairs)
+    of = np.sort(site[pairs], axis=0)
+    likely = _chance(sums, numbers) * among < BY_CHANCE / 2
+    often, times = np.unique(of, axis=1, return_counts=True)
+    at = {(int(s), int(k)): row for row, (s, k) in enumerate(zip(site, labels, strict=True))}
+    found = {}
+    for i, j in np.unique(np.hstack([of[:, likely], often[:, times > 1]]), axis=1).T.tolist():
+        if twins.get(i, i) == twins.get(j, j):
+            continue
+        rows = [(at[i, k], at[j, k]) for k in set(labels[site == i].tolist()) if (j, k) in at]
+        all_sums, all_numbers = square(*np.array(rows).T)
+        together = _chance(all_sums.sum(keepdims=True), all_numbers.sum(keepdims=True))[0] * J * (J - 1) / 2
+        if together < BY_CHANCE / 2 or (likely & (of == [[i], [j]]).all(axis=0)).any():
+            found[i, j] = float(np.sqrt(np.min(all_sums / np.maximum(all_numbers, 1))))
+    return found
+
+
+def _chance(sums: Array, numbers: Array) -> Array:
+    """Probability that sums of squares of so many numbers, some of which say the same, are as small."""
+    from scipy.special import chdtr
+
+    independent = np.maximum(INDEPENDENT * numbers, 1.0)
+    return np.where(numbers > 0, chdtr(independent, sums * independent / np.maximum(numbers, 1)), 1.0)
+
+
+def _known(stacks: Sequence[Stack]) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Values, their squared standard errors, and which of them were seen and are not known beyond all doubt."""
+    values = np.hstack([stack.filled() for stack in stacks])
+    variance = np.hstack([np.zeros(s.values.shape) if s.variance is None else s.variance for s in stacks])
+    return values, variance, np.hstack([stack.seen for stack in stacks]) & (variance > 0)
+
+
+def _typical(values: Array, variance: Array, seen: NDArray[np.bool_], labels: Index) -> Array:
+    """Column by column, squares between values of an atom as a share of what standard errors allow; at most one.
+
+    The median over pairs, each value with those next to it by site, round and round: neither one site that lies
+    elsewhere nor one that comes twice decides.
+    """
+    order = np.argsort(labels, kind="stable")
+    begin = np.searchsorted(labels[order], labels[order])
+    size = np.bincount(labels)[labels[order]]
+    shares = [np.zeros((0, values.shape[1]))]
+    for lag in range(1, LAGS + 1):
+        with_another = size > lag
+        one = order[with_another]
+        other = order[(begin + (np.arange(len(order)) - begin + lag) % size)[with_another]]
+        both = seen[one] & seen[other]
+        off = np.square(values[one] - values[other]) / np.where(both, variance[one] + variance[other], 1.0)
+        shares.append(np.where(both, off, np.nan))
+    every = np.vstack(shares)
+    known = ~np.isnan(every).all(axis=0)
+    typical = np.zeros(values.shape[1])
+    typical[known] = np.nanmedian(every[:, known], axis=0) / MEDIAN_SQUARE
+    return np.minimum(typical, 1.0)
+
+
+def _nearest(places: Array, labels: Index) -> Index:
+    """Pairs of values of one atom (2, n), each value with those nearest to it."""
+    from scipy.spatial import cKDTree
+
+    pairs = [np.zeros((2, 0), dtype=np.int64)]
+    order = np.argsort(labels, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(labels[order])) + 1):
+        if len(rows) > 1:
+            k = min(NEIGHBOURS + 1, len(rows))
+            near = cKDTree(places[rows]).query(places[rows], k=k)[1]
+            pair = np.stack([np.repeat(rows, k), rows[near.ravel()]])
+            pairs.append(np.sort(pair[:, pair[0] != pair[1]], axis=0))
+    return np.unique(np.hstack(pairs), axis=1)
