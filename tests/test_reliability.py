@@ -78,6 +78,17 @@ def test_the_same_answer_by_another_way():
     assert f"ties {ties}, better {better}" in docs
 
 
+def test_what_broke_once_is_tested():
+    """Nineteen findings, each with tests that are there."""
+    rows = re.findall(r"^\| (\d+) \| .*\| (.*) \|$", (ROOT / "docs/reliability.md").read_text(encoding="utf-8"), re.M)
+    assert [int(number) for number, _ in rows] == list(range(1, 20))
+    for _, tests in rows:
+        named = re.findall(r"`(test_\w+\.py)(?:::(test_\w+))?`", tests)
+        assert named
+        for file, test in named:
+            assert f"def {test}" in (ROOT / "tests" / file).read_text(encoding="utf-8")
+
+
 def test_who_was_there():
     """Every row of docs/privacy.md stands in the records, and every one of theirs there."""
     wine, cancer = (record(f"{name}/results.json")["tables"][0] for name in ("membership", "membership_cancer"))
