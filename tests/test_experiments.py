@@ -157,6 +157,14 @@ def test_poisoning(tmp_path):
     assert "| 100%, 0.0%, 0 |" in (tmp_path / "tables.md").read_text()
 
 
+def test_models_trained_again(tmp_path):
+    """Two deals of wine: who trained twice is named both times, honest growers never."""
+    printed_by(EXPERIMENTS / "hostile/retrained.py", "--smoke", "--out", tmp_path)
+    (row,) = json.loads((tmp_path / "results.json").read_text())["tables"][0]["rows"]
+    assert row[:3] == ["wine", "0; 0", "2; 0"]
+    assert all(cell.endswith("; 0") for cell in row[1:])
+
+
 def test_membership(tmp_path):
     printed = printed_by(EXPERIMENTS / "hostile/membership.py", "--smoke", "--out", tmp_path)
     cells = json.loads((tmp_path / "results.json").read_text())["cells"]
