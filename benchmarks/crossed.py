@@ -5,6 +5,7 @@ before it is counted, so that what runs while modules are loaded does not count;
 
     python benchmarks/crossed.py            # the table, some ten seconds
     python benchmarks/crossed.py --names    # the files, too, in the order in which they are entered
+    python benchmarks/crossed.py --keep now # keep it in crossed.json under this name, with the commit that was counted
     python benchmarks/crossed.py --smoke    # the first call alone
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
+import json
 import sys
 import tempfile
 import warnings
@@ -27,8 +29,10 @@ from sklearn.mixture import GaussianMixture
 import modelweld
 from modelweld.cli import app
 from modelweld.shards import fuse_shards, grouped
+from recorded import commit, record
 
 ROOT = Path(modelweld.__file__).parent
+RECORD = Path(__file__).parent / "crossed.json"
 
 Call = Callable[[modelweld.Fusion, Path], object]
 
@@ -99,26 +103,45 @@ def entered(call: Call, fusion: modelweld.Fusion, folder: Path) -> list[CodeType
     return list(found)
 
 
-def show(name: str, functions: list[CodeType], *, names: bool) -> None:
-    files = list(dict.fromkeys(Path(code.co_filename) for code in functions))
+def crossed(functions: list[CodeType]) -> dict[str, int]:
+    """How many files, their lines, and functions."""
+    files = files_of(functions)
     lines = sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
-    print(f"{name:<26} {len(files):>6} {lines:>7,} {len(functions):>10}")
-    if names:
-        print("   ", " ".join(str(file.relative_to(ROOT).with_suffix("")) for file in files))
+    return {"files": len(files), "lines": lines, "functions": len(functions)}
+
+
+def files_of(functions: list[CodeType]) -> list[Path]:
+    """Files in the order in which they are entered."""
+    return list(dict.fromkeys(Path(code.co_filename) for code in functions))
+
+
+def keep(name: str, calls: dict[str, dict[str, int]]) -> None:
+    """Beside what is kept under other names."""
+    kept = json.loads(RECORD.read_text(encoding="utf-8"))["rows"] if RECORD.exists() else {}
+    rows = {**kept, name: {"commit": commit(ROOT), "calls": calls}}
+    record(RECORD, "files, lines and functions of modelweld that a call enters", rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--names", action="store_true")
+    parser.add_argument("--keep", metavar="NAME", help="under which to keep the counts in crossed.json")
     parser.add_argument("--smoke", action="store_true")
     asked = parser.parse_args()
     warnings.simplefilter("ignore", modelweld.ModelweldWarning)
     print(f"{'':<26} {'files':>6} {'lines':>7} {'functions':>10}")
+    calls = {}
     with tempfile.TemporaryDirectory() as home:
         for name, call in list(CALLS.items())[: 1 if asked.smoke else None]:
             folders = [Path(tempfile.mkdtemp(dir=home)) for _ in range(2)]
             call(modelweld.fuse(mixtures()), folders[0])
-            show(name, entered(call, modelweld.fuse(mixtures()), folders[1]), names=asked.names)
+            functions = entered(call, modelweld.fuse(mixtures()), folders[1])
+            calls[name] = counts = crossed(functions)
+            print(f"{name:<26} {counts['files']:>6} {counts['lines']:>7,} {counts['functions']:>10}")
+            if asked.names:
+                print("   ", " ".join(str(file.relative_to(ROOT).with_suffix("")) for file in files_of(functions)))
+    if asked.keep:
+        keep(asked.keep, calls)
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ def record(path: Path, what: str, rows: Sequence[object] | Mapping[str, object],
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def commit() -> str:
-    """What is measured."""
+def commit(folder: Path = Path(__file__).parent) -> str:
+    """What is measured: the commit of the clone that a folder is in."""
     git = ["git", "rev-parse", "--short", "HEAD"]
-    found = subprocess.run(git, capture_output=True, text=True, cwd=Path(__file__).parent)
+    found = subprocess.run(git, capture_output=True, text=True, cwd=folder)
     return found.stdout.strip() or "unknown"
 
 

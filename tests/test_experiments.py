@@ -210,6 +210,12 @@ def test_units():
     assert "| heart, four hospitals, mixture | 0 of 1 | 6 of 6 |" in printed
 
 
+def test_words_that_sites_lack():
+    printed = printed_by(EXPERIMENTS / "families/lacking.py", "--smoke")
+    assert "30 % lacking" in printed
+    assert "(n = 2)" in printed
+
+
 def test_families():
     printed = printed_by(EXPERIMENTS / "families/run.py", "--smoke")
     assert printed.count("±") == 12 * 4

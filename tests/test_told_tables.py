@@ -7,7 +7,7 @@ import pytest
 
 from studies import importing
 
-UNRECORDED = 9
+UNRECORDED = 3
 """Tables typed by hand of which no record is left: there may be fewer, not more."""
 
 GROWING = ("benchmarks", "experiments/directions", "experiments/hostile", "experiments/time")
