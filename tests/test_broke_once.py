@@ -9,6 +9,7 @@ import pytest
 import modelweld
 from modelweld import Gaussian, InputError, LocalModel
 from modelweld.cli.points import csv_text
+from modelweld.families.math.joint_diagonal import pooled_covariances
 from modelweld.federate import Answers, packed, unpacked
 from modelweld.files import load, read_sites, save
 
@@ -187,3 +188,24 @@ def test_steps_to_a_covariance_that_is_rounding_are_taken_back():
     ]
     fusion = modelweld.fuse([np.array(site) for site in sites], modelweld.NormalWishart())
     assert np.isfinite(fusion.objective)
+
+
+def test_full_covariances_take_values_whose_fourth_powers_are_beyond_all_numbers():
+    """Shrinking a covariance takes them: of a value of 1e119 among others scikit-learn made NaN, and refused it."""
+    rng = np.random.default_rng(0)
+    sites = [rng.normal([[0, 0], [9, 9], [-9, 9]], 3, (3, 2)) for _ in range(4)]
+    sites[2][0] = [1e119, 0.0]
+    fusion = modelweld.fuse(sites, Gaussian(shape="full"), filter_outliers=False)
+    assert np.isfinite(fusion.objective)
+    assert np.isfinite(fusion.remove(0).objective)
+
+
+def test_covariances_are_the_same_in_other_units_to_the_bit():
+    from sklearn.covariance import ledoit_wolf
+
+    values, labels = np.random.default_rng(1).normal(0, 3, (12, 3)), np.repeat(np.arange(4), 3)
+    _, between = pooled_covariances(values, labels)
+    averages = np.array([values[labels == k].sum(0) / 3 for k in range(4)])
+    assert np.array_equal(between, ledoit_wolf(averages)[0])
+    larger = pooled_covariances(values * 2.0**300, labels)
+    assert np.array_equal(larger[1], between * 2.0**600)

@@ -16,8 +16,6 @@ from modelweld.inputs.stack import Index
 
 def pooled_covariances(y: Array, labels: Index) -> tuple[Array, Array]:
     """Covariance of values about their atoms' averages, and of these averages, both shrunk (Ledoit and Wolf)."""
-    from sklearn.covariance import ledoit_wolf
-
     K = int(labels.max()) + 1
     counts = np.bincount(labels, minlength=K)
     averages = np.zeros((K, y.shape[1]))
@@ -27,9 +25,17 @@ def pooled_covariances(y: Array, labels: Index) -> tuple[Array, Array]:
     # an atom's own average takes one degree of freedom: values alone say nothing
     several = counts[labels] > 1
     scale = np.sqrt(counts / np.maximum(counts - 1, 1))
-    within, _ = ledoit_wolf((residuals * scale[labels][:, None])[several], assume_centered=True)
-    between, _ = ledoit_wolf(averages)
-    return within, between
+    within = _shrunk((residuals * scale[labels][:, None])[several], centred=True)
+    return within, _shrunk(averages, centred=False)
+
+
+def _shrunk(rows: Array, *, centred: bool) -> Array:
+    """Ledoit and Wolf's covariance, in units in which fourth powers, which it takes, are numbers; to the same bit."""
+    from sklearn.covariance import ledoit_wolf
+
+    unit = 2.0 ** np.frexp(np.abs(rows).max())[1]
+    found, _ = ledoit_wolf(rows / unit, assume_centered=centred)
+    return np.asarray(found) * unit * unit
 
 
 def frame_of(within: Array, between: Array) -> Array:
