@@ -24,7 +24,7 @@ PRIOR = {"gamma": 5.0, "transAlpha": 0.5, "startAlpha": 10.0, "hmmKappa": 10.0, 
 """As the paper sets them, where it says; covariances about the identity."""
 
 FIT = {"nLap": 100, "nTask": 1, "nBatch": 1, "convergeThr": 1e-4, "initname": "randexamples"}
-"""No moves: bnpy's deletions do not know this model (NotImplementedError), its merges take minutes a fit."""
+"""No moves: bnpy's deletions do not know this model (NotImplementedError), its merges make a fit slow (README.md)."""
 
 
 def fitted(X, lengths, K, seed):
