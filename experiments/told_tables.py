@@ -6,10 +6,10 @@ A comment above a table says which:
     <!-- made: python benchmarks/bare.py --table --> the command wrote it (between this and its end), from a record; any
                                                      word will do in place of "made" where the command looks for it
     <!-- cited: Yurochkin et al. 2019, table 2 -->   typed by hand, from there
-    <!-- unrecorded: seen once, 2026-11-16 -->       typed by hand, and no record is left: take it as that
+    <!-- unrecorded: seen once, 2026-11-16 -->       typed by hand, and no record is left
 
-Numbers of the files are rounded to the digits that the table shows. Tables that are unrecorded, or say nothing, may
-not get more: `tests/test_told_tables.py` counts them.
+Numbers of the files are rounded to the digits that the table shows. `tests/test_told_tables.py` accepts no table
+that is unrecorded or says nothing.
 
 python experiments/told_tables.py                    # tables without a source, and numbers that no record has
 """
