@@ -30,6 +30,9 @@ RULE = re.compile(r"^\|[\s:|-]+\|$")
 FEWEST_FIGURES = 4
 """Cells of nothing but figures from which on a table is one of figures; others are words with some number in them."""
 
+BY_HAND = ("index", "compared")
+"""Pages that are written by hand beside others that `make docs` makes."""
+
 
 class Told(NamedTuple):
     """A table of the documentation: where it is, its rows, and the source that is named above it."""
@@ -46,9 +49,16 @@ class Told(NamedTuple):
         return f"{self.file}: {' | '.join(self.rows[0])}"
 
 
+def is_made(page: Path) -> bool:
+    """Whether `make docs` writes a page, from the documents listed here and from docstrings."""
+    folder = page.parent.name
+    return folder in ("gallery", "reference") or (folder in ("studies", "project") and page.stem not in BY_HAND)
+
+
 def documents() -> list[Path]:
     """README and the paper, docs, and the README of the benchmarks and of every study."""
-    found = [ROOT / "README.md", ROOT / "paper.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = sorted(page for page in (ROOT / "docs").rglob("*.md") if not is_made(page))
+    found = [ROOT / "README.md", ROOT / "paper.md", *pages]
     return [*found, ROOT / "benchmarks" / "README.md", *sorted((ROOT / "experiments").rglob("README.md"))]
 
 
