@@ -26,7 +26,7 @@ DEFAULT := not ($(subst $(space), or ,$(MARKERS)))
 OLDEST_TESTS := $(patsubst %,tests/test_%.py,gaussian matching prior files cli estimator) $(addprefix src/modelweld/,families kinds libraries)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint compiled fuzz audit sbom wheel package oldest hooks test-all bench picture docs chromium clean
+.PHONY: help demo test lint fuzz audit sbom wheel package oldest hooks test-all bench picture docs chromium clean
 
 help:   ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,7 +35,7 @@ demo: $(VENV)/.demo   ## four hospitals, one fused model
 	$(BIN)/python -m modelweld.studies.demo
 
 test: $(VENV)/.dev   ## style, types and the default test suite
-	$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint compiled
+	$(MAKE) --no-print-directory --jobs 2 --output-sync=target compiled-sweeps compiled-chains lint
 	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "$(DEFAULT)"
 
 lint: $(VENV)/.dev   ## style and types
@@ -45,8 +45,8 @@ lint: $(VENV)/.dev   ## style and types
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/codespell
 
-compiled: $(VENV)/.dev
-	$(BIN)/python tests/compile_first.py
+compiled-%: $(VENV)/.dev
+	$(BIN)/python tests/compile_first.py $*
 
 fuzz: $(VENV)/.dev   ## readers against damaged files, writers against kills and full disks: a minute
 	$(BIN)/python experiments/hostile/fuzz.py --smoke

@@ -66,6 +66,18 @@ def growth(record: Record) -> list[str]:
     return lines + measured(record)
 
 
+def families(record: Record) -> list[str]:
+    """Time per sweep beside the Gaussian's."""
+    if "rows" not in record:
+        return ["Not recorded yet: `python benchmarks/families.py --record`."]
+    lines = row("family", "engine", "ms per sweep", "ratio", "wanted", "K", "ARI") + rule(7)
+    for one in record["rows"]:
+        wanted = "" if one["wanted"] is None else f"{one['wanted']}" + ": missed" * (one["ratio"] > one["wanted"])
+        found = f"{one['ms_per_sweep']:.0f}", f"{one['ratio']:.1f}", wanted, f"{one['K']}", f"{one['ari']:.3f}"
+        lines += row(one["family"], one["engine"], *found)
+    return lines + measured(record)
+
+
 def row(*cells: str) -> list[str]:
     """One line of a table."""
     return ["| " + " | ".join(cells) + " |"]
@@ -87,6 +99,7 @@ TABLES: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "settings": ("results.json", settings),
     "jobs": ("jobs.json", jobs),
     "growth": ("growth.json", growth),
+    "families": ("families.json", families),
 }
 """Marks in README.md: which record, and how it becomes a table."""
 
@@ -96,7 +109,7 @@ def filled(text: str) -> str:
     for name, (file, make) in TABLES.items():
         begin, end = f"<!-- {name}: python benchmarks/tables.py -->\n", f"<!-- /{name} -->"
         before, rest = text.split(begin)
-        record = json.loads((HERE / file).read_text(encoding="utf-8"))
+        record = json.loads((HERE / file).read_text(encoding="utf-8")) if (HERE / file).exists() else {}
         text = before + begin + "\n".join(make(record)) + "\n" + end + rest.split(end, 1)[1]
     return text
 

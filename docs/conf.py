@@ -47,6 +47,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "attrs_inline"
 myst_heading_anchors = 3
 
 # reference
+default_role = "autolink"  # names in single backticks lead to their page, where there is one
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc says the types in words
 autodoc_mock_imports = ["flwr", "nvflare", "distributed", "dask", "opendp"]

@@ -1,6 +1,8 @@
 """Compile what tests call, once, while style and types are looked at: two processes of tests would both compile it.
 
-`make test` calls it; without it tests pass as well, two minutes later.
+python tests/compile_first.py sweeps chains
+
+`make test` calls it, a process for each word; without it tests pass as well, two minutes later.
 """
 
 import sys
@@ -13,6 +15,7 @@ import numpy as np
 import modelweld
 from modelweld import Counts, Directions, LocalModel, NormalGamma
 from modelweld.families import Gaussian
+from modelweld.families.math import log_rising_compiled
 
 
 def sites(J: int) -> list[np.ndarray]:
@@ -27,19 +30,26 @@ def with_errors(values: np.ndarray) -> LocalModel:
     return LocalModel({"v": values}, {"v": ("atom", None)}, variance={"v": np.full(values.shape, 0.01)})
 
 
-def compile_all() -> None:
-    """Call what is compiled: sweeps of one Gaussian array, chains of matchings of it and of other families."""
+def sweeps() -> None:
+    """Sweeps of one Gaussian array, with and without standard errors."""
     for shape in ("diagonal", "scalar"):
         modelweld.fuse(sites(8), Gaussian(shape=shape), engine="compiled", search="thorough")
         modelweld.fuse([with_errors(site) for site in sites(60)], Gaussian(shape=shape))
+
+
+def chains() -> None:
+    """Chains of matchings and hyperparameters: of one Gaussian array, and of other families."""
     for fusion in (modelweld.fuse(sites(3)), modelweld.fuse([with_errors(site) for site in sites(3)])):
         fusion.sample(4)
     unit = [site / np.linalg.norm(site, axis=1, keepdims=True) for site in sites(3)]
     counts = [np.floor(site) for site in sites(3)]
     for values, family in ((unit, Directions()), (sites(3), NormalGamma()), (counts, Counts())):
-        modelweld.fuse(values, family).sample(4)
+        modelweld.fuse(values, family).sample(4, fixed=False)
+    log_rising_compiled.log_rising(counts[0], counts[0][0])
+    log_rising_compiled.log_rising_pairs(counts[0], counts[1])
 
 
 if __name__ == "__main__":
-    print(f"compiling into {conftest.CACHES.name}")
-    compile_all()
+    for part in sys.argv[1:]:
+        {"sweeps": sweeps, "chains": chains}[part]()
+    print(f"compiled {' and '.join(sys.argv[1:])} into {conftest.CACHES.name}")

@@ -22,6 +22,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
         ("bare.py", "--smoke", "| 10 sites, 261 parameters |"),
         ("against.py", "--smoke", "1 sets: 1 same"),
         ("crossed.py", "--smoke", "fuse(6 mixtures)"),
+        ("newcomer.py", "--smoke", "README's program"),
     ],
 )
 def test_smoke(script, option, says):

@@ -1,9 +1,12 @@
 """What is published is in step: versions, the README outside the repository, lower bounds."""
 
 import re
+import subprocess
 import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+
+import pytest
 
 import modelweld
 
@@ -57,3 +60,10 @@ def test_the_paper_cites_what_it_lists():
 def test_extras_are_ranges():
     extras = {name: lines for name, lines in PROJECT["project"]["optional-dependencies"].items()}
     assert [line for lines in extras.values() for line in lines if "==" in line] == []
+
+
+def test_no_compiled_code_is_kept_in_the_repository():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode or not listed.stdout:
+        pytest.skip("no repository: this is the source archive")
+    assert re.findall(r"^.*\.(?:pyc|nbi|nbc|so)$", listed.stdout, re.MULTILINE) == []

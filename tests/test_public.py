@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import modelweld
-from modelweld.shards import OnDask
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "modelweld"
@@ -21,9 +20,6 @@ PUBLIC = {
 }
 INSIDE = ROOT / "examples" / "spark_shards.py"
 """A pattern that stands on internal modules, and says so."""
-
-WITHOUT_EXAMPLE = {OnDask}
-"""What another public name makes: its example has it."""
 
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -85,7 +81,7 @@ def test_classes_and_functions_have_an_example(module):
     except ImportError:  # needs an extra
         return
     found = {name: getattr(room, name, None) for name in PUBLIC[module]}
-    shown = {name: x for name, x in found.items() if callable(x) and x not in WITHOUT_EXAMPLE}
+    shown = {name: x for name, x in found.items() if callable(x)}
     shown = {name: x for name, x in shown.items() if not (isinstance(x, type) and issubclass(x, Exception))}
     assert [name for name, x in shown.items() if not re.search(r">>> |::\n", x.__doc__ or "")] == []
 

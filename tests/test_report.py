@@ -16,6 +16,7 @@ from modelweld.kinds.mixture_components import merge_components
 from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
+from modelweld.posterior import confidence, walks
 from modelweld.report import numbers_of, page_of, summary, write_report
 from modelweld.report.coordinates import deviations, gather_values, order_by_likeness, plane
 from modelweld.studies.baselines import kmeans_matching
@@ -54,6 +55,15 @@ class Structure(HTMLParser):
     def handle_data(self, data):
         where = next((i for _, i in reversed(self.open) if i), self.open[-1][0] if self.open else "")
         self.text[where] = self.text.get(where, "") + data
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_chains():
+    """What stands on a page does not depend on how many draws it rests on; how good they are is test_joint's to ask."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(confidence, "DRAWS", confidence.FEWEST_DRAWS)
+        patch.setattr(walks, "WALKED_DRAWS", walks.FEWEST_WALKED)
+        yield
 
 
 def plain():

@@ -27,7 +27,8 @@ for row, model in enumerate(fusion.models):
     for k, n, ill in zip(fusion.labels[row], model.arrays["counts"], model.arrays["ill"], strict=True):
         ax.barh(row, n, left=left, color=colours[k], alpha=0.45, edgecolor="white", lw=2)
         ax.barh(row, ill, left=left, color=colours[k], edgecolor="white", lw=2)
-        ax.text(left + n / 2, row, f"{ill / n:.0%}", ha="center", va="center", color="white", weight="bold")
+        inside = {"xy": (left + n / 2, row), "ha": "center", "va": "center", "weight": "bold"}
+        ax.annotate(f"{ill / n:.0%}", **inside, color="white" if ill > 0.6 * n else "#222")
         left += n
 ax.set_yticks(range(len(fusion.sites)), fusion.sites)
 ax.invert_yaxis()

@@ -4,7 +4,7 @@ Should they be fused at all?
 
 ``worth_merging`` asks whether values of different sites lie closer together than chance explains: sites are turned
 at random, and the statistic is counted again. Left, sites that share groups; right, the same with every site's
-values turned on their own.
+values turned on their own: the search finds matches there, too, and they are worth nothing.
 """
 
 import matplotlib.pyplot as plt
@@ -30,6 +30,7 @@ for ax, sites, title in zip(axes, (sharing, turned), ("as they are", "each turne
         ax.scatter(site[:, 0], site[:, 1], color=plt.get_cmap("tab10").colors[j], s=40)
     shared = sum(fusion.counts[: fusion.K] > 1)
     answer = {True: "yes", False: "no", None: "no verdict"}[verdict.worth]
-    ax.set(title=f"{title}: {answer}; {shared} of {fusion.K} groups shared", xlabel="component 0", ylabel="component 1")
+    ax.set_title(f"{title}: {shared} of {fusion.K} matched\nworth merging: {answer}")
+    ax.set(xlabel="component 0", ylabel="component 1")
     ax.spines[["top", "right"]].set_visible(False)
 plt.show()

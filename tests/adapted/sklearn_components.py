@@ -100,7 +100,9 @@ ADAPTED = {
     "MiniBatchDictionaryLearning": Decomposition(
         MiniBatchDictionaryLearning, {"alpha": 0.1, "max_iter": 20, "batch_size": 20, **CODES}, 1e-6, False
     ),
-    "FactorAnalysis": Decomposition(FactorAnalysis, {"rotation": "varimax", "tol": 1e-6, "max_iter": 3000}),
+    "FactorAnalysis": Decomposition(
+        FactorAnalysis, {"rotation": "varimax", "svd_method": "lapack", "tol": 1e-6, "max_iter": 300}
+    ),
     "SparsePCA": Decomposition(SparsePCA, {"alpha": 0.1, "random_state": 0, "max_iter": 50}, 1e-6, False),
     "MiniBatchSparsePCA": Decomposition(
         MiniBatchSparsePCA, {"alpha": 0.1, "random_state": 0, "max_iter": 50}, 1e-6, False

@@ -151,8 +151,8 @@ def posterior_counts(start: Array, move: Array, log_density: Array) -> tuple[Arr
     Examples
     --------
     >>> moves, starts, counts = posterior_counts(np.array([0.5, 0.5]), np.full((2, 2), 0.5), np.log([[1, 0.0001]] * 3))
-    >>> counts.round(3), moves.sum().round(3)
-    (array([3., 0.]), np.float64(2.0))
+    >>> counts.round(3), float(moves.sum().round(3))
+    (array([3., 0.]), 2.0)
     """
     moves, posterior = posteriors(start, move, log_density)
     return moves, posterior[0], posterior.sum(axis=0)

@@ -82,7 +82,28 @@ def fuse_on_dask(
 
 
 class OnDask(Engine):
-    """Shards on the workers of a Dask cluster: futures of shards and of their labels."""
+    """Shards on the workers of a Dask cluster: futures of shards and of their labels.
+
+    `fuse_on_dask` makes one; by hand it asks where shards lie what only their worker can see.
+
+    Parameters
+    ----------
+    client, sources, keep, retries, family
+        As in `fuse_on_dask`; `sources` are its shards, in a list.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from modelweld.shards import OnDask, grouped
+    >>> shards = grouped([np.full((2, 3), float(site)) for site in range(64)])
+    >>> def held(shard, labels):
+    ...     return len(shard.sites)
+    >>> with Client(processes=False, dashboard_address=None) as client:
+    ...     engine = OnDask(client, shards)
+    ...     engine.ask(held, range(engine.shards), [(), ()])
+    [32, 32]
+    """
 
     def __init__(
         self,
