@@ -35,7 +35,7 @@ def _shrunk(rows: Array, *, centred: bool) -> Array:
 
     unit = 2.0 ** np.frexp(np.abs(rows).max())[1]
     found, _ = ledoit_wolf(rows / unit, assume_centered=centred)
-    return np.asarray(found) * unit * unit
+    return np.asarray(found * unit * unit)
 
 
 def frame_of(within: Array, between: Array) -> Array:
