@@ -84,7 +84,7 @@ def trimmed_kmeans(draw: Draw) -> Answer:
 def placed_anew(answer: Answer, draw: Draw, place: Callable[[Array, int], Array]) -> Answer:
     """The same labels, each group's place made by another rule from its members and how many may be bad."""
     values, places = np.concatenate(draw.values), answer.places.copy()
-    for label in np.unique(answer.labels):
+    for label in np.unique(answer.labels[answer.labels >= 0]):  # what was set aside has no place
         places[label] = place(values[answer.labels == label], draw.bad)
     return answer._replace(places=places)
 
