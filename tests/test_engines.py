@@ -123,7 +123,7 @@ def test_history_rises_and_the_objective_is_the_definition(draw):
     assert board.objective() == pytest.approx(reference(board).objective(), rel=1e-7, abs=1e-4)
     J = len(board.stack.sizes)
     more = progress
-    for step in (merge_and_split, dissolve, rematch):
+    for step in (rematch, merge_and_split, dissolve):
         more = step(board, J, rng, more, 100)
         assert board.objective() == pytest.approx(more.history[-1])
     assert (np.diff(more.history) >= -1e-6).all()

@@ -91,7 +91,7 @@ def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
     Examples
     --------
     >>> [effort_of(Plan("auto"), True, N).patience for N in (100, 100_000, 200_000, 1_000_000, 2_000_000)]
-    [8, 8, 4, 1, 0]
+    [6, 6, 3, 1, 0]
     """
     moves = plan.search != "plain"
     if plan.search == "thorough":
@@ -142,15 +142,13 @@ def best_run(boards: Sequence[Movable], J: int, rng: np.random.Generator, effort
 
 
 def look_around(board: Movable, J: int, rng: np.random.Generator, progress: Run, effort: Effort) -> Run:
-    """Join atoms of a compiled board (others are joined later), dissolve small ones, free groups at random."""
+    """Free groups at random, join atoms of a compiled board (others are joined later), dissolve small ones."""
+    limits = effort.max_sweeps, effort.patience, effort.sweeps_afresh
+    worth_waiting = SMALLEST_RISE if effort.sweeps_afresh == np.inf else WORTH_WAITING
+    progress = rematch(board, J, rng, progress, *limits, worth_waiting)
     if board.engine == COMPILED:
         progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
-    limits = effort.max_sweeps, effort.patience, effort.sweeps_afresh
-    progress = dissolve(board, J, rng, progress, *limits)
-    if effort.sweeps_afresh == np.inf:
-        return rematch(board, J, rng, progress, *limits)
-    half = (effort.patience + 1) // 2  # atoms too many, which would take most rounds, are gone
-    return rematch(board, J, rng, progress, effort.max_sweeps, half, effort.sweeps_afresh, WORTH_WAITING)
+    return dissolve(board, J, rng, progress, *limits)
 
 
 def find_matching(
