@@ -2,6 +2,7 @@
 
 What makes the search quicker must not make it worse. Sets differ in sites, atoms, dimensions and noise, some with
 standard errors; both commits see the same ones, each in a process of its own, the other's sources taken from git.
+Recorded in `against.json`.
 
     python benchmarks/against.py COMMIT              # a minute; some more where the other has to be compiled
     python benchmarks/against.py HEAD --smoke        # seconds: does it run?
@@ -24,7 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from recorded import record
+
 ROOT = Path(__file__).parents[1]
+RECORD = Path(__file__).parent / "against.json"
 
 SETS = [
     (L, J, D, noise, errors)
@@ -94,16 +98,19 @@ def compare(commit: str, sets: list[list[Any]]) -> None:
             archive.extractall(folder, filter="data")
         before = asked(Path(folder) / "src", sets)
     now = asked(ROOT / "src", sets)
-    same = higher = lower = 0
+    differing = []
     for one, old, new in zip(sets, before, now, strict=True):
         rise = new["objective"] - old["objective"]
-        if old["partition"] == new["partition"] or abs(rise) < SMALLEST_DIFFERENCE:
-            same += 1
-            continue
-        higher, lower = higher + (rise > 0), lower + (rise < 0)
-        print(f"L, J, D, noise, errors, seed {one}: K {old['K']} -> {new['K']}, objective {rise:+.2f} nats")
-    spent = [sum(x["s"] for x in answers) for answers in (before, now)]
-    print(f"{len(sets)} sets: {same} same, {higher} higher, {lower} lower; CPU {spent[0]:.1f} s -> {spent[1]:.1f} s")
+        if old["partition"] != new["partition"] and abs(rise) >= SMALLEST_DIFFERENCE:
+            differing.append({"set": one, "K": [old["K"], new["K"]], "nats": round(rise, 2)})
+            print(f"L, J, D, noise, errors, seed {one}: K {old['K']} -> {new['K']}, objective {rise:+.2f} nats")
+    higher = sum(x["nats"] > 0 for x in differing)
+    found = {"sets": len(sets), "same": len(sets) - len(differing), "higher": higher, "lower": len(differing) - higher}
+    seconds = [round(sum(x["s"] for x in answers), 1) for answers in (before, now)]
+    print(", ".join(f"{number} {what}" for what, number in found.items()), f"CPU {seconds[0]} s -> {seconds[1]} s")
+    if len(sets) > 1:
+        what = f"default call beside {commit}, sets that differ: atoms, sites, dimensions, noise, errors, seed"
+        record(RECORD, what, differing, found=found, cpu=seconds)
 
 
 def main() -> None:

@@ -10,9 +10,10 @@ from modelweld import BetaBernoulli, Gaussian, Spectrum
 from modelweld.families.math import predictive
 from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.families.math.standard_errors import VaryingNoise
-from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.inputs.stack import Stack, group_of_values, offsets_of
 from modelweld.matching import search
-from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment
+from modelweld.matching.afresh import dissolve, rematch
+from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment, is_same_partition
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
@@ -21,7 +22,7 @@ from modelweld.matching.compiled.pairs import paths_of_pairs, worthwhile_pairs
 from modelweld.matching.compiled.scores import exact_scores, weigh
 from modelweld.matching.compiled.settle import find_bounds
 from modelweld.matching.compiled.settle import settled as is_settled
-from modelweld.matching.moves import rematch
+from modelweld.matching.moves import Pairs, merge, merge_and_split
 from modelweld.studies import simulate
 from oracles import assignment_score
 
@@ -120,10 +121,32 @@ def test_history_rises_and_the_objective_is_the_definition(draw):
     assert progress.converged
     assert (np.diff(progress.history) >= -1e-6).all()
     assert board.objective() == pytest.approx(reference(board).objective(), rel=1e-7, abs=1e-4)
-    more = rematch(board, len(board.stack.sizes), rng, progress, 100)
+    J = len(board.stack.sizes)
+    more = progress
+    for step in (rematch, merge_and_split, dissolve):
+        more = step(board, J, rng, more, 100)
+        assert board.objective() == pytest.approx(more.history[-1])
     assert (np.diff(more.history) >= -1e-6).all()
     assert board.objective() == pytest.approx(more.history[-1])
     assert board.objective() == pytest.approx(reference(board).objective(), rel=1e-7, abs=1e-4)
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+def test_atoms_are_joined_as_by_the_reference(draw, shape):
+    """From half of each atom's groups apart: what a union is worth, and where joining ends."""
+    board = boards(DRAWS[draw](3), Gaussian(shape=shape), BetaBernoulli())
+    alternate(board, len(board.stack.sizes), np.random.default_rng(0), 100)
+    group = group_of_values(board.stack.offsets)
+    board.labels = np.where(group % 2, board.labels, board.labels + board.used)
+    board.recount()
+    plain = reference(board)
+    rises, those = Pairs(board).rises, Pairs(plain).rises
+    assert np.array_equal(np.isfinite(rises), np.isfinite(those))
+    assert np.allclose(rises[np.isfinite(rises)], those[np.isfinite(rises)], atol=1e-6)
+    assert merge(board) == merge(plain) > 0
+    assert is_same_partition(board.labels, plain.labels)
+    assert board.objective() == pytest.approx(plain.objective(), rel=1e-9)
 
 
 def reference(board):

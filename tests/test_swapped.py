@@ -49,7 +49,7 @@ def test_columns_in_order_are_left_in_peace(J):
 def columns(*sites):
     """Sites of two features, the second twice as large and as wide as the first."""
     m, s = np.array(sites).T
-    return Sites(np.column_stack([m, 2 * m]), np.column_stack([s, 2 * s]), np.zeros((len(m), 2)), [], [])
+    return Sites(np.column_stack([m, 2 * m]), np.column_stack([s, 2 * s]), np.zeros((len(m), 2)))
 
 
 @pytest.mark.parametrize(("apart", "found"), [(1.5, False), (4.0, True)])

@@ -130,7 +130,7 @@ def plant(draw: Draw, rng: np.random.Generator) -> Iterator[tuple[str, int, int,
 def swapped_among(sites: list[Totals]) -> list[Swapped]:
     """Sites whose columns seem to be in another order."""
     m, s = (np.stack([getattr(t, name) for t in sites]) for name in ("mean", "deviation"))
-    return find_swapped(Sites(m, np.where(s > 0, s, np.nan), chance_of(sites), [], []))
+    return find_swapped(Sites(m, np.where(s > 0, s, np.nan), chance_of(sites)))
 
 
 def measure(draw: Draw, model: str, rng: np.random.Generator, record: dict[str, list[bool]]) -> None:

@@ -89,9 +89,9 @@ def fuse(
         Whether gross outliers are set aside before the fit, with a warning that names them (four sites or more). They
         stay in the result as atoms of their own, after the K others. ``"auto"``: unless the search is plain.
     search : {"auto", "plain", "thorough"}
-        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms,
-        which the compiled engine cannot: there it frees some groups and matches them again, beyond 100,000 values with
-        less and less patience, and warns where it was not done after 400 sweeps.
+        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms;
+        the compiled engine, which cannot split, frees some groups at random and those of small atoms, and matches them
+        again, beyond 100,000 values with less and less patience, and warns where it was not done after 400 sweeps.
         ``"thorough"`` does so with both. All only as long as the objective rises.
     max_sweeps : int, optional
         Sweeps after which to give up and warn; default 200. Runs end by themselves at the first sweep that changes

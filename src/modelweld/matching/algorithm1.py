@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,8 +22,14 @@ from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
+if TYPE_CHECKING:
+    from modelweld.matching.tally import Tally
+
 NEW = -1
 """The choice of a value that becomes a new atom."""
+
+COMPILED = "compiled"
+"""The engine whose boards keep sums of atoms, and not their members' rows."""
 
 SMALLEST_RISE = 1e-7
 """Nats by which a new assignment must beat the present one: ties and rounding are not improvements."""
@@ -90,6 +96,26 @@ class AnyBoard(Sweepable, Protocol):
 
     def restore(self, state: State) -> None:
         """Go back to an earlier state."""
+
+
+class Movable(AnyBoard, Protocol):
+    """What moves of whole atoms ask for besides: `steps` are log prior odds, `sizes` numbers of values of groups."""
+
+    pieces: Pieces | None
+    steps: Array
+
+    @property
+    def sizes(self) -> Index:
+        """Number of values of every group."""
+
+    def tally(self) -> Tally:
+        """Labels, counts and sums of the atoms, to be moved apart from the board's own."""
+
+    def recount(self) -> None:
+        """Number the atoms without gaps and add everything anew."""
+
+    def holders(self, atom: int) -> Index:
+        """The groups that hold an atom, as `release` takes them."""
 
 
 class State(NamedTuple):

@@ -85,9 +85,10 @@ def leave_out(board: Board, first: int, last: int | None = None) -> Without:
     alone = np.flatnonzero(holders == 0)
     own, rest = [], []
     for sums, all_rows in zip(board.sums, board.rows, strict=True):
-        rows = all_rows[values]
-        mine = rows[at] if len(held) == len(values) else sum_by_atom(rows, where, len(held))
-        left = sums[atoms] - mine
+        once = len(held) == len(values)
+        mine = all_rows[values[at]] if once else sum_by_atom(all_rows[values], where, len(held))
+        left = sums[atoms]
+        left -= mine
         left[alone] = 0.0  # where nobody else holds the atom nothing is left, not even rounding
         own.append(mine)
         rest.append(left)

@@ -1,16 +1,13 @@
-"""Moves beyond one group at a time, each kept only if the objective rises: unions, splits, groups matched afresh.
+"""Moves of whole atoms, each kept only if the objective rises: unions and splits.
 
-Sweeps stop where no single group can do better. Three ways out:
+Sweeps stop where no single group can do better. Ways out, besides groups that are matched afresh (`matching.afresh`):
 
 - `merge` joins the two atoms whose union raises the objective most, again and again; with pieces (over-segmentation)
   also atoms that share groups: their values become pieces of one atom;
-- `split` parts an atom in two (`matching.splits`);
-- `rematch` frees a share of the groups and lets the sweeps match them afresh.
+- `split` parts an atom in two (`matching.splits`), where its members are at hand: a compiled board has only their sums.
 """
 
 from __future__ import annotations
-
-from functools import partial
 
 import numpy as np
 
@@ -18,28 +15,18 @@ from modelweld.families.base import Family
 from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Run, alternate, is_same_partition
+from modelweld.matching.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.sparse_board import SparseBoard, join_sparsely
 from modelweld.matching.splits import split
 from modelweld.progress import tell
 
-FREED_SHARE = 0.3
-"""Share of the groups freed in a round: enough to dissolve an atom, few enough to keep the others in place."""
-
-PATIENCE = 8
-"""Rounds in vain after which rematching ends: most of the gain is had in the first four rounds."""
-
-HOME_AGAIN = 2
-"""Rounds in vain that one counts for after whose first sweep every value is where it was. At four, one set in a hundred
-ends 3 nats lower; at one, none does that does not at two, and it takes a third longer."""
-
-MOST_SWEEPS_AFRESH = 400
-"""Sweeps after which matching afresh ends, unless the search is thorough: where dimensions are few and atoms overlap,
-rises of a tenth of a nat go on and on. Of 130 simulated sets one needed 600, the others at most 270."""
-
 MOST_ROUNDS = 200
 """Rounds after which moves end in any case: a bound, nothing that was tuned."""
+
+LARGEST_TABLE = 4_000_000
+"""Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined: 32 MB. A reference board
+with as many atoms is sparse, and has its own way (`matching.sparse_board`)."""
 
 PAIRS_BLOCK = 1_000_000
 """Numbers of the largest table of unions that is made."""
@@ -52,51 +39,12 @@ HOPELESS = 100.0
 more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
 
 
-def rematch(
-    board: AnyBoard,
-    J: int,
-    rng: np.random.Generator,
-    progress: Run,
-    max_sweeps: int,
-    patience: int = PATIENCE,
-    most_sweeps: float = MOST_SWEEPS_AFRESH,
-) -> Run:
-    """Free some groups and match them again, round after round; the board is left at the best matching found."""
-    history, changes = list(progress.history), list(progress.changes)
-    converged = progress.converged
-    in_vain = 0
-    for _ in range(MOST_ROUNDS):
-        if in_vain >= patience or len(changes) - progress.sweeps >= most_sweeps:
-            break
-        before = board.state()
-        board.release(rng.permutation(J)[: max(1, round(FREED_SHARE * J))])
-        is_home = partial(_is_at, board, before.labels)
-        attempt = alternate(board, J, rng, max_sweeps, is_home)
-        changes += attempt.changes
-        if attempt.came_home and attempt.sweeps == 1:  # nothing was learned on the way
-            in_vain += HOME_AGAIN
-        elif not attempt.came_home and attempt.history[-1] > history[-1] + SMALLEST_RISE:
-            # on its way the attempt may have been below what was; the history is that of matchings kept
-            history.append(attempt.history[-1])
-            converged = attempt.converged
-            in_vain = 0
-        else:
-            board.restore(before)
-            in_vain += 1
-    return Run(history, changes, converged, cut_short=in_vain < patience)
-
-
-def _is_at(board: AnyBoard, labels: Index) -> bool:
-    """Whether a board's values belong together as these labels say."""
-    return is_same_partition(board.labels, labels)
-
-
-def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
-    """Merge, split and sweep in turn until none of them raises the objective."""
+def merge_and_split(board: Movable, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
+    """Merge, split (if members are at hand) and sweep in turn until none of them raises the objective."""
     history, changes = list(progress.history), list(progress.changes)
     converged, cut_short = progress.converged, progress.cut_short
     for round in range(MOST_ROUNDS + 1):
-        if merge(board) + split(board) == 0:
+        if merge(board) + (split(board) if isinstance(board, Board) else 0) == 0:
             break
         cut_short |= round == MOST_ROUNDS
         board.learn()
@@ -108,9 +56,10 @@ def merge_and_split(board: Board, J: int, rng: np.random.Generator, progress: Ru
     return Run(history, changes, converged, cut_short=cut_short)
 
 
-def merge(board: Board) -> int:
+def merge(board: Movable) -> int:
     """Join pairs of atoms, the best first, as long as the objective rises; returns how many were joined."""
-    if len(board.counts) < 2:
+    K = len(board.counts)
+    if K < 2 or (board.engine == COMPILED and K * max(K, len(board.sizes)) > LARGEST_TABLE):
         return 0
     if isinstance(board, SparseBoard):
         return join_sparsely(board)
@@ -137,13 +86,13 @@ class Pairs:
         Minus infinity where two atoms may not be joined, and on the diagonal.
     """
 
-    def __init__(self, board: Board) -> None:
-        K, J = len(board.counts), len(board.sizes)
-        self.tally, self.pieces = board.copy(), board.pieces
+    def __init__(self, board: Movable) -> None:
+        self.tally, self.pieces = board.tally(), board.pieces
+        K, J = len(self.tally.counts), len(board.sizes)
         self.families, self.sums, self.counts = self.tally.families, self.tally.sums, self.tally.counts
         self.evidence = sum((f.log_evidence(s) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(K))
         self.held_pieces = np.zeros((K, J), dtype=np.int64)
-        np.add.at(self.held_pieces, (board.labels, board.group), 1)
+        np.add.at(self.held_pieces, (self.tally.labels, self.tally.group), 1)
         self.log_ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, 2 * board.sizes.max(initial=0) + 1)))])
         self.held = (self.held_pieces > 0).astype(np.float64)
         self.log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])

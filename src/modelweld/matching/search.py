@@ -13,9 +13,20 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.stack import Index, Stack, arrange
-from modelweld.matching.algorithm1 import CLEAR, SMALLEST_RISE, AnyBoard, Run, State, alternate, is_same_partition
+from modelweld.matching.afresh import MOST_SWEEPS_AFRESH, PATIENCE, WORTH_WAITING, dissolve, rematch
+from modelweld.matching.algorithm1 import (
+    CLEAR,
+    COMPILED,
+    SMALLEST_RISE,
+    AnyBoard,
+    Movable,
+    Run,
+    State,
+    alternate,
+    is_same_partition,
+)
 from modelweld.matching.board import Board
-from modelweld.matching.moves import MOST_SWEEPS_AFRESH, PATIENCE, merge, merge_and_split, rematch
+from modelweld.matching.moves import merge, merge_and_split
 from modelweld.matching.piece_guard import believable
 from modelweld.matching.plan import COMPILED_FROM, REMATCHED_UP_TO, Plan
 from modelweld.matching.result import Matching
@@ -80,7 +91,7 @@ def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
     Examples
     --------
     >>> [effort_of(Plan("auto"), True, N).patience for N in (100, 100_000, 200_000, 1_000_000, 2_000_000)]
-    [8, 8, 4, 1, 0]
+    [6, 6, 3, 1, 0]
     """
     moves = plan.search != "plain"
     if plan.search == "thorough":
@@ -107,7 +118,7 @@ def is_large(stack: Stack) -> bool:
     return bool(N * int(stack.sizes.max(initial=0)) * D >= COMPILED_FROM)
 
 
-def compiled_boards(stack: Stack, family: Family, prior: Prior) -> tuple[list[AnyBoard], Index]:
+def compiled_boards(stack: Stack, family: Family, prior: Prior) -> tuple[list[Movable], Index]:
     """Compiled boards of one Gaussian array, one per start, and where their values stood."""
     from modelweld.matching.compiled import CompiledBoard, pack
 
@@ -116,7 +127,7 @@ def compiled_boards(stack: Stack, family: Family, prior: Prior) -> tuple[list[An
     return [CompiledBoard(stack, start, prior) for start in family.starts(stack)], order
 
 
-def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effort: Effort) -> tuple[AnyBoard, Run]:
+def best_run(boards: Sequence[Movable], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Movable, Run]:
     """Algorithm 1 from every start; the first of the best objectives."""
     board, *others = boards
     progress = alternate(board, J, rng, effort.max_sweeps)
@@ -126,8 +137,18 @@ def best_run(boards: Sequence[AnyBoard], J: int, rng: np.random.Generator, effor
             board, progress = other, attempt
     thorough = effort.sweeps_afresh == np.inf
     if effort.patience and (thorough or board.margin < CLEAR):
-        progress = rematch(board, J, rng, progress, effort.max_sweeps, effort.patience, effort.sweeps_afresh)
+        progress = look_around(board, J, rng, progress, effort)
     return board, progress
+
+
+def look_around(board: Movable, J: int, rng: np.random.Generator, progress: Run, effort: Effort) -> Run:
+    """Free groups at random, join atoms of a compiled board (others are joined later), dissolve small ones."""
+    limits = effort.max_sweeps, effort.patience, effort.sweeps_afresh
+    worth_waiting = SMALLEST_RISE if effort.sweeps_afresh == np.inf else WORTH_WAITING
+    progress = rematch(board, J, rng, progress, *limits, worth_waiting)
+    if board.engine == COMPILED:
+        progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
+    return dissolve(board, J, rng, progress, *limits)
 
 
 def find_matching(

@@ -85,6 +85,15 @@ class Tally:
         self.labels = labels
         self.recount()
 
+    @classmethod
+    def of_atoms(
+        cls, families: Sequence[Family], sums: Sequence[Array], counts: Index, group: Index, labels: Index
+    ) -> Tally:
+        """Atoms that may be joined and nothing else: of their values the sums of rows alone are known."""
+        tally = Tally(families, [s[:0] for s in sums], group[:0], labels[:0])
+        tally.group, tally.labels, tally.counts, tally.sums = group, labels, counts, list(sums)
+        return tally
+
     def recount(self) -> None:
         """Number the atoms without gaps and add everything anew, which also rids the sums of rounding."""
         placed = np.flatnonzero(self.labels != NEW)
@@ -114,6 +123,14 @@ class Tally:
         other.sums = [sums.copy() for sums in self.sums]
         other.rows = [rows.copy() if f.signless else rows for f, rows in zip(self.families, self.rows, strict=True)]
         return other
+
+    def tally(self) -> Tally:
+        """As `copy`: what moves of whole atoms are tried on."""
+        return self.copy()
+
+    def holders(self, atom: int) -> Index:
+        """The groups that hold an atom."""
+        return np.unique(self.group[self.labels == atom])
 
     def remember(self, values: Index | slice) -> Held:
         """What it takes to undo `take` without a trace."""

@@ -59,7 +59,8 @@ def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: 
     (N, D), middle = values.shape, values.mean(axis=0)
     total = np.zeros(D)
     for part in blocks(N, D, LARGEST_PART):
-        total += np.square(values[part] - middle).sum(0) / N
+        off = values[part] - middle
+        total += np.einsum("nd,nd->d", off, off) / N
     total = np.where(total > 0, total, np.inf)
     means = np.add.reduceat(values, offsets[filled]) / sizes[filled, None] / np.sqrt(total)
     order = np.argsort(means @ np.random.default_rng(0).normal(size=len(total)), kind="stable")

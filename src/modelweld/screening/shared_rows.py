@@ -112,17 +112,35 @@ def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) ->
     of = np.sort(site[pairs], axis=0)
     likely = _chance(sums, numbers) * among < BY_CHANCE / 2
     often, times = np.unique(of, axis=1, return_counts=True)
-    at = {(int(s), int(k)): row for row, (s, k) in enumerate(zip(site, labels, strict=True))}
-    found = {}
-    for i, j in np.unique(np.hstack([of[:, likely], often[:, times > 1]]), axis=1).T.tolist():
-        if twins.get(i, i) == twins.get(j, j):
-            continue
-        rows = [(at[i, k], at[j, k]) for k in set(labels[site == i].tolist()) if (j, k) in at]
-        all_sums, all_numbers = square(*np.array(rows).T)
-        together = _chance(all_sums.sum(keepdims=True), all_numbers.sum(keepdims=True))[0] * J * (J - 1) / 2
-        if together < BY_CHANCE / 2 or (likely & (of == [[i], [j]]).all(axis=0)).any():
-            found[i, j] = float(np.sqrt(np.min(all_sums / np.maximum(all_numbers, 1))))
-    return found
+    candidates = np.unique(np.hstack([of[:, likely], often[:, times > 1]]), axis=1)
+    single = np.array([twins.get(j, j) for j in range(J)])
+    candidates = candidates[:, single[candidates[0]] != single[candidates[1]]]
+    if not candidates.size:
+        return {}
+    pair, one, other = _atom_by_atom(candidates, site, labels)
+    sums, numbers = square(one, other)
+    total, count = np.zeros((2, candidates.shape[1]))
+    np.add.at(total, pair, sums)
+    np.add.at(count, pair, numbers)
+    suspect = _chance(total, count) * J * (J - 1) / 2 < BY_CHANCE / 2
+    suspect |= np.isin(J * candidates[0] + candidates[1], (J * of[0] + of[1])[likely])
+    closest = np.full(candidates.shape[1], np.inf)
+    np.minimum.at(closest, pair, np.sqrt(sums / np.maximum(numbers, 1)))
+    return {(i, j): float(x) for (i, j), x in zip(candidates.T[suspect].tolist(), closest[suspect], strict=True)}
+
+
+def _atom_by_atom(pairs: Index, site: Index, labels: Index) -> tuple[Index, Index, Index]:
+    """All atoms that both sites of each pair hold: which pair, the first one's value there, the other's."""
+    key = site * (int(labels.max()) + 1) + labels
+    order = np.argsort(key, kind="stable")
+    begin = np.searchsorted(site, pairs[0])
+    size = np.searchsorted(site, pairs[0], side="right") - begin
+    pair = np.repeat(np.arange(pairs.shape[1]), size)
+    one = np.arange(len(pair)) - np.repeat(np.cumsum(size) - size, size) + begin[pair]
+    wanted = pairs[1][pair] * (int(labels.max()) + 1) + labels[one]
+    there = np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)
+    both = key[order[there]] == wanted
+    return pair[both], one[both], order[there[both]]
 
 
 def _chance(sums: Array, numbers: Array) -> Array:

@@ -14,8 +14,8 @@ FEWEST_SITES_TO_COMPARE = 4
 """Below this nothing is set aside. A median over sites needs an honest majority, and with three a site that merely
 differs makes two camps of one and two; from four on, the middle two are honest when one is not."""
 
-SITES_BLOCK = 100_000
-"""Numbers per block of sites: less than a megabyte stays near the processor."""
+SITES_BLOCK = 2**17
+"""Numbers per block of sites: a megabyte stays near the processor."""
 
 
 def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:
@@ -36,7 +36,7 @@ def site_means(stack: Stack, quantity: Callable[[Stack], Array | None]) -> Array
         block = stack.take(part, offsets)
         values = np.asarray(quantity(block))
         if block.weight is None:
-            means.append(_sums(values, offsets) / np.diff(offsets)[:, None])
+            means.append(_sums(values, offsets) / block.sizes[:, None])
             continue
         seen = block.seen
         number = np.add.reduceat(seen.astype(np.float64), offsets[:-1])

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from modelweld.inputs.local_model import Array
-from modelweld.screening.unit_fit import BY_THEMSELVES, MOST_FEATURES, MOST_LEFT, Sites, expect_medians
+from modelweld.screening.unit_fit import BY_THEMSELVES, MOST_FEATURES, MOST_LEFT, Sites
 
 FEWEST_SITES = 3
 """Of two sites nobody knows which is in order."""
@@ -50,13 +50,13 @@ def find_swapped(sites: Sites) -> list[Swapped]:
     --------
     >>> mean = np.array([[50.0, 130.0], [52.0, 128.0], [49.0, 131.0], [131.0, 51.0]])
     >>> deviation = np.array([[8.0, 15.0], [9.0, 14.0], [8.0, 16.0], [15.0, 8.0]])
-    >>> [(found.site, found.order) for found in find_swapped(Sites(mean, deviation, np.zeros((4, 2)), [], []))]
+    >>> [(found.site, found.order) for found in find_swapped(Sites(mean, deviation, np.zeros((4, 2))))]
     [(3, (1, 0))]
     """
     J, D = sites.mean.shape
     if J < FEWEST_SITES or not 2 <= D <= MOST_FEATURES:
         return []
-    m, log_s, at, price = sites.mean, np.log(sites.deviation), expect_medians(sites), LEAST_GAIN + np.log(J * D)
+    m, log_s, at, price = sites.mean, np.log(sites.deviation), sites.medians, LEAST_GAIN + np.log(J * D)
     anyway = BY_THEMSELVES**2 * (1 + 1 / (J - 1))
     v_m, v_s = (v + anyway + sites.chance[:, i : i + 1] for i, v in enumerate((at.of_mean, at.of_deviation)))
     expected = (at.mean, at.deviation**2 * v_m, np.log(at.deviation), v_s)

@@ -70,10 +70,12 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     line = np.random.default_rng(0).normal(size=D) / np.where(widest > 0, widest, 1.0)
     key, rounding = table @ line, D * np.finfo(float).eps * float(largest @ np.abs(line))
     order, limit = np.argsort(key), COINCIDE * near * widest  # of the widest site that could be
-    gap = limit @ np.abs(line) + rounding
+    gap, key = limit @ np.abs(line) + rounding, key[order]
     pairs = [np.zeros((2, 0), dtype=np.int64)]
     for lag in range(1, min(NEIGHBOURS + 1, N)):
-        close = np.flatnonzero(key[order[lag:]] - key[order[:-lag]] <= gap)
+        close = np.flatnonzero(key[lag:] - key[:-lag] <= gap)
+        if not len(close):
+            break  # what is further on is further off
         a, b = order[close], order[close + lag]
         for column, off in zip(table.T, limit, strict=True):
             if not len(a):

@@ -12,7 +12,9 @@ night.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ import numpy as np
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.screening.outliers import MAD_TO_DEVIATION
-from modelweld.screening.unit_names import FAHRENHEIT
+from modelweld.screening.unit_names import FAHRENHEIT, OtherUnit
 
 BY_THEMSELVES = 0.3
 """Deviation by which sites' log deviations, and means in deviations, differ where few sites happen to agree."""
@@ -64,17 +66,33 @@ TRIED, PARTS = np.linspace(0.0, 1.0, 6), (0.33, 0.67, 1.0)
 """Factors that are tried: between the one that suits deviations and the one that suits means; and parts of these."""
 
 
-class Sites(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Sites:
     """Means and deviations (J, D), NaN where a feature cannot be compared, and their variances by chance (J, 2).
 
-    `places` are means (K_j, D) of each site's components and `share` (K_j,) how much of it each is.
+    `places` are means (K_j, D) of each site's components and `share` (K_j,) how much of it each is; none: not asked.
     """
 
     mean: Array
     deviation: Array
     chance: Array
-    places: list[Array]
-    share: list[Array]
+    places: Sequence[Array] = ()
+    share: Sequence[Array] = ()
+
+    @cached_property
+    def medians(self) -> Expected:
+        """What most others have."""
+        return expect_medians(self)
+
+    def converted(self, named: Sequence[OtherUnit]) -> Sites:
+        """As if these sites' features were in the others' unit."""
+        mean, deviation, places = self.mean.copy(), self.deviation.copy(), [p.copy() for p in self.places]
+        for j, d, factor, offset in named:
+            mean[j, d] = (mean[j, d] - offset) / factor
+            deviation[j, d] /= factor
+            if places:
+                places[j][:, d] = (places[j][:, d] - offset) / factor
+        return replace(self, mean=mean, deviation=deviation, places=places)
 
 
 class Expected(NamedTuple):
@@ -106,7 +124,7 @@ class Explained(NamedTuple):
 
 def explain(sites: Sites, *, predict: bool = True) -> tuple[Explained, Explained]:
     """By what others have, and by that or (`predict`) by what they predict, whichever says more."""
-    plain = expect_medians(sites)
+    plain = sites.medians
     first = _explain(sites, plain)
     predicted = expect_predictions(sites, plain) if predict else None
     return first, first if predicted is None else first.better(_explain(sites, predicted))
@@ -126,8 +144,11 @@ def middle(x: Array) -> Array:
     >>> middle(np.array([[1.0, np.nan], [4.0, np.nan], [2.0, np.nan]])).tolist()
     [2.0, nan]
     """
-    ordered, last = np.sort(x, axis=0), (~np.isnan(x)).sum(axis=0, keepdims=True) - 1
-    ends = [np.take_along_axis(ordered, np.maximum(at, 0), axis=0)[0] for at in (last // 2, (last + 1) // 2)]
+    ordered = np.sort(np.ascontiguousarray(np.moveaxis(x, 0, -1)), axis=-1)  # what is not known comes last
+    if not np.isnan(ordered[..., -1]).any():
+        return np.asarray((ordered[..., (len(x) - 1) // 2] + ordered[..., len(x) // 2]) / 2)
+    last = (~np.isnan(ordered)).sum(axis=-1, keepdims=True) - 1
+    ends = [np.take_along_axis(ordered, np.maximum(at, 0), axis=-1)[..., 0] for at in (last // 2, (last + 1) // 2)]
     return np.asarray((ends[0] + ends[1]) / 2)
 
 

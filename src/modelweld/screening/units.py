@@ -19,8 +19,9 @@ from modelweld.errors import NamesWarning, UnitsWarning, warn_user
 from modelweld.families.math.start import SMALLEST_RANGE
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Stack
+from modelweld.matching.search import is_large
 from modelweld.screening.outliers import MAD_TO_DEVIATION
-from modelweld.screening.swapped import describe_swapped, find_swapped
+from modelweld.screening.swapped import Swapped, describe_swapped, find_swapped
 from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, middle
 from modelweld.screening.unit_names import OtherUnit, describe
 
@@ -108,6 +109,12 @@ def totals_of_stack(stack: Stack) -> list[Totals | None]:
     """Of plain values, site by site; of too many sites none."""
     if len(stack.sizes) > MOST_SITES:
         return [None] * len(stack.sizes)
+    if is_large(stack):
+        from modelweld.screening.medians_compiled import medians_and_deviations
+
+        middles, spreads = medians_and_deviations(stack.values, stack.offsets)
+        each = zip(stack.sizes.tolist(), middles, MAD_TO_DEVIATION * spreads, strict=True)
+        return [None if n < FEWEST_VALUES else _of_medians(m, s, n) for n, m, s in each]
     return [
         _of_plain(stack.values[start:end].T)
         for start, end in zip(stack.offsets[:-1].tolist(), stack.offsets[1:].tolist(), strict=True)
@@ -120,7 +127,11 @@ def _of_plain(features: Array) -> Totals | None:
     if number < FEWEST_VALUES:
         return None
     mean = _medians(features)
-    deviation = MAD_TO_DEVIATION * _medians(np.abs(features - mean[:, None]))
+    return _of_medians(mean, MAD_TO_DEVIATION * _medians(np.abs(features - mean[:, None])), number)
+
+
+def _of_medians(mean: Array, deviation: Array, number: int) -> Totals:
+    """Of a site with so many plain values."""
     return Totals(mean, deviation, number / OF_MEDIANS, number / OF_MEDIANS)
 
 
@@ -138,21 +149,26 @@ def name_other_units(
 ) -> tuple[str, ...]:
     """Warn of sites (or `only` of one) with columns in another order or, unless stated, another unit; the reasons."""
     known = [(j, t) for j, t in enumerate(totals) if t is not None]
-    if any(((t.deviation > 0) & (t.deviation < SMALLEST_RANGE)).any() for _, t in known):
-        return ()  # their squares are none: there is nothing to compare, and such values are refused soon
+    compared = side_by_side([t for _, t in known])
+    if compared is None:
+        return ()
     names = models[0].coordinates.get("feature") if models else None
-    known, mixed = _in_order(known)
+    mixed = find_swapped(compared)
+    if mixed:
+        known = _in_order(known, mixed)
+        compared = None
     reasons = []
 
     def called(feature: int) -> str:
         return f"dimension {feature}" if names is None else repr(names[feature])
 
-    for site, moved in mixed.items():
+    for one in mixed:
+        site = known[one.site][0]
         if only is None or site == only:
-            reasons.append(describe_swapped([called(d) for d in moved], sites[site]))
+            reasons.append(describe_swapped([called(d) for d in one.moved], sites[site]))
             warn_user(reasons[-1], NamesWarning)
     alike: dict[tuple[int, str], list[OtherUnit]] = defaultdict(list)
-    for found in find_other_units([t for _, t in known], plain=not (models and models[0].kind)):
+    for found in find_other_units([t for _, t in known], compared, plain=not (models and models[0].kind)):
         site = known[found.site][0]
         name = None if names is None else names[found.feature]
         said = [name in model.facts.get("units", {}) for model in models or ()]
@@ -166,20 +182,25 @@ def name_other_units(
     return tuple(reasons)
 
 
-def _in_order(known: list[tuple[int, Totals]]) -> tuple[list[tuple[int, Totals]], dict[int, list[int]]]:
-    """Totals with the columns of all sites in one order, and which features of which site are elsewhere."""
-    if len({t.mean.shape for _, t in known}) != 1:
-        return known, {}
-    m, s = (np.stack(x) for x in zip(*((t.mean, t.deviation) for _, t in known), strict=True))
-    usable = np.isfinite(m) & (s > np.finfo(float).eps * np.abs(m))
-    m, s = (np.where(usable, x, np.nan) for x in (m, s))
-    found = find_swapped(Sites(m, s, chance_of([t for _, t in known]), [], []))
-    mixed = {known[one.site][0]: one.moved for one in found}
-    for one in found:
+def _in_order(known: list[tuple[int, Totals]], mixed: Sequence[Swapped]) -> list[tuple[int, Totals]]:
+    """Totals with the columns of all sites in one order."""
+    for one in mixed:
         (j, t), order = known[one.site], list(one.order)
         places = None if t.places is None else t.places[:, order]
         known[one.site] = j, t._replace(mean=t.mean[order], deviation=t.deviation[order], places=places)
-    return known, mixed
+    return known
+
+
+def side_by_side(totals: Sequence[Totals]) -> Sites | None:
+    """Means and deviations of sites, NaN where they cannot be compared; None if nothing can."""
+    if len({t.mean.shape for t in totals}) != 1:
+        return None
+    m, s = (np.stack(x) for x in zip(*((t.mean, t.deviation) for t in totals), strict=True))
+    if ((s > 0) & (s < SMALLEST_RANGE)).any():
+        return None  # their squares are none: there is nothing to compare, and such values are refused soon
+    usable = np.isfinite(m) & (s > np.finfo(float).eps * np.abs(m))
+    m, s = (np.where(usable, x, np.nan) for x in (m, s))
+    return Sites(m, s, chance_of(totals))
 
 
 def chance_of(totals: Sequence[Totals]) -> Array:
@@ -187,8 +208,10 @@ def chance_of(totals: Sequence[Totals]) -> Array:
     return np.array([[1 / max(t.points, 1.0), 1 / max(t.parts - 1, 1.0)] for t in totals])
 
 
-def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[OtherUnit]:
-    """Sites and features in other units than most sites'.
+def find_other_units(
+    totals: Sequence[Totals], compared: Sites | None = None, *, plain: bool = False
+) -> list[OtherUnit]:
+    """Sites and features in other units than most sites'; `compared` are these totals `side_by_side`, where known.
 
     `plain` values need not be in units at all (weights, embeddings): only sites that are like the others in at least
     half of their dimensions are compared. One that is not is another kind of stranger, for `screening.outliers`.
@@ -200,32 +223,29 @@ def find_other_units(totals: Sequence[Totals], *, plain: bool = False) -> list[O
     >>> [(found.site, round(found.factor)) for found in find_other_units(sites)]
     [(4, 1000)]
     """
-    if len(totals) < (FEWEST_SITES if plain else 2) or len({t.mean.shape for t in totals}) > 1:
+    compared = compared or side_by_side(totals)
+    if compared is None or len(totals) < (FEWEST_SITES if plain else 2):
         return []
-    m, s = (np.stack(x) for x in zip(*((t.mean, t.deviation) for t in totals), strict=True))
-    usable = np.isfinite(m) & (s > np.finfo(float).eps * np.abs(m))
-    at = np.flatnonzero(usable.sum(0) >= min(FEWEST_SITES, len(totals)))
+    at = np.flatnonzero(np.isfinite(compared.mean).sum(0) >= min(FEWEST_SITES, len(totals)))
     if not len(at):
         return []
-    m, s = (np.where(usable, x, np.nan)[:, at] for x in (m, s))
-    log_s = np.log(s)
+    log_s = np.log(compared.deviation[:, at])
     if plain and not (np.abs(log_s - middle(log_s)) > np.log(LEAST_OF_PLAIN)).any():
         return []
-    chance = chance_of(totals)
-    asked = () if plain else totals  # plain values are not predicted from each other
-    places = [t.mean[None, at] if t.places is None else t.places[:, at].copy() for t in asked]
-    share = [np.ones(1) if t.share is None else t.share for t in asked]
-    sites, found = Sites(m, s, chance, places, share), []
+    if plain and len(at) == compared.mean.shape[1]:
+        sites = compared
+    else:
+        asked = () if plain else totals  # plain values are not predicted from each other
+        places = [t.mean[None, at] if t.places is None else t.places[:, at] for t in asked]
+        share = [np.ones(1) if t.share is None else t.share for t in asked]
+        sites = Sites(compared.mean[:, at], compared.deviation[:, at], compared.chance, places, share)
+    found: list[OtherUnit] = []
     for _ in range(MOST_ROUNDS):
         named = _worst(sites, plain)
         if not named:
             break
         found += [OtherUnit(one.site, int(at[one.feature]), one.factor, one.offset) for one in named]
-        for j, d, factor, offset in named:
-            m[j, d] = (m[j, d] - offset) / factor
-            s[j, d] /= factor
-            if not plain:
-                places[j][:, d] = (places[j][:, d] - offset) / factor
+        sites = sites.converted(named)
     return sorted(set(found))
 
 

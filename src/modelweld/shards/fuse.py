@@ -29,8 +29,8 @@ import numpy as np
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index
+from modelweld.matching.afresh import MOST_SWEEPS_AFRESH, PATIENCE, rematch
 from modelweld.matching.algorithm1 import CLEAR, alternate
-from modelweld.matching.moves import MOST_SWEEPS_AFRESH, PATIENCE, rematch
 from modelweld.matching.plan import COMPILED_FROM, MOST_SWEEPS, Auto, Plan, Request, Search, TwinRule, default_prior
 from modelweld.matching.result import by_count, ranks
 from modelweld.priors.beta_bernoulli import Prior

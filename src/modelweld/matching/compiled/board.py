@@ -11,12 +11,14 @@ from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.random_effects import Effects, Hyperparameters
 from modelweld.inputs.local_model import Array, check_squares
 from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_values
-from modelweld.matching.algorithm1 import NEW, State
+from modelweld.matching.algorithm1 import COMPILED, NEW, State
 from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.matching.compiled.order import mean_and_squares, rebuild, sort_rows
 from modelweld.matching.compiled.sweep import sweep
+from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import AUTHORS_MOST_ATOMS, BetaBernoulli, Prior
+from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
 
@@ -33,7 +35,8 @@ def pack(stack: Stack) -> tuple[Stack, Index]:
 class CompiledBoard:
     """A matching in the making, as `matching.board.Board`, for one array with plain values and a Gaussian family."""
 
-    engine = "compiled"
+    engine = COMPILED
+    pieces: Pieces | None = None
     delta = 0.0
     """Every group holds an atom once."""
     margin = 0.0
@@ -73,11 +76,11 @@ class CompiledBoard:
         if changes:
             self._forget()
             if started:  # taking out and adding back leaves rounding behind
-                self._rebuild()
+                self.recount()
         self.margin = float(margin)
         return changes
 
-    def _rebuild(self) -> None:
+    def recount(self) -> None:
         """Atoms numbered without gaps, and their sums, from the labels alone."""
         s = self.stack
         self.used = int(
@@ -90,13 +93,27 @@ class CompiledBoard:
         assert self.stack.group_order is not None
         for j in self.stack.group_order[groups]:
             self.labels[self.stack.offsets[j] : self.stack.offsets[j + 1]] = NEW
-        self._rebuild()
+        self.recount()
 
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""
         assert self.stack.group_order is not None
         homeless = np.unique(group_of_values(self.stack.offsets)[self.labels == NEW])
         self.sweep(np.flatnonzero(np.isin(self.stack.group_order, homeless)))
+
+    def holders(self, atom: int) -> Index:
+        """The groups that hold an atom, by their places in canonical order."""
+        assert self.stack.group_order is not None
+        own = group_of_values(self.stack.offsets)[self.labels == atom]
+        return np.flatnonzero(np.isin(self.stack.group_order, own))
+
+    def tally(self) -> Tally:
+        """The atoms as sums of the family's rows; sums of squares, which no union changes, are left at zero."""
+        K, D = self.sums.shape
+        rows = np.zeros((K, 5 * D))
+        rows[:, : 2 * D], rows[:, 2 * D : 3 * D] = self.counts[:, None], self.sums
+        group = group_of_values(self.stack.offsets)
+        return Tally.of_atoms([self.family], [rows], self.counts.copy(), group, self.labels.copy())
 
     def state(self) -> State:
         """Labels, family and prior."""
@@ -108,7 +125,7 @@ class CompiledBoard:
         assert isinstance(family, Gaussian)
         self.family = family
         self._believe(prior)
-        self._rebuild()
+        self.recount()
 
     def _believe(self, prior: Prior) -> None:
         self.prior = prior
@@ -157,6 +174,11 @@ class CompiledBoard:
     def estimates(self) -> list[Array]:
         """Global values of the one array."""
         return [self.family.posterior_mean(self.counts[:, None].astype(np.float64), self.sums)]
+
+    @property
+    def sizes(self) -> Index:
+        """Number of values of every group."""
+        return self.stack.sizes
 
     @property
     def counts(self) -> Index:
