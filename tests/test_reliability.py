@@ -40,6 +40,22 @@ def test_damaged_files():
         assert f"| {reader} | {figures} |" in table
 
 
+def test_the_second_run_and_its_fault_are_told():
+    docs, readers = text("docs/reliability.md"), record("record_second.json")["readers"]
+    each, inputs = min(row["inputs"] for row in readers.values()), sum(row["inputs"] for row in readers.values())
+    first = min(row["inputs"] for row in fuzzed().values())
+    assert f"and {each:,} of other seeds" in docs
+    assert f"{inputs:,} in all, at a later one" in docs
+    assert f"{first + each:,} of each together" in docs
+    (fault,) = record("record_second.json")["faults"]
+    assert f"(`{fault['reader']}`, seed {fault['seed']}; mended" in docs
+    assert sum(row["netted"] for row in readers.values()) == 0
+    soaked = record("soak_second.json")
+    last = soaked["first_seed"] + soaked["tried"] - 1
+    assert f"seeds {soaked['first_seed']} to {last}) had no difference: {soaked['refused']} refused" in docs
+    assert soaked["faults"] == []
+
+
 def test_earlier_records_are_named():
     docs = text("docs/reliability.md")
     earlier = record("record_earlier.json")["rows"]
