@@ -7,6 +7,8 @@ import numpy as np
 from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 
+LOG_TWO_PI = float(np.log(2 * np.pi))
+
 GAUSSIAN_BLOCK = 2_000_000
 """Elements of the largest temporary (values x atoms x dimensions) that is made."""
 
@@ -23,9 +25,10 @@ def log_predictive(seen: Array, w: Array, wy: Array, noise: Array, mu: Array, ex
     """
     if (seen == 1).all() and (w == 1).all():
         v = noise + extra
-        constant = np.log(2 * np.pi * v) + mu * mu / v
-        result, squares = wy @ (mu / v).T, (wy * wy) @ (1 / v).T
-        squares += constant.sum(-1)
+        inverse = 1.0 / v
+        weights = mu * inverse
+        result, squares = wy @ weights.T, (wy * wy) @ inverse.T
+        squares += np.log(v, out=v).sum(-1) + np.einsum("kd,kd->k", mu, weights) + v.shape[1] * LOG_TWO_PI
         squares *= 0.5
         result -= squares
         return np.asarray(result)
