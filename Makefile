@@ -36,6 +36,7 @@ demo: $(VENV)/.demo   ## four hospitals, one fused model
 
 # two processes on two cores: with two threads each, those of libraries spend most of their time waiting for each other
 test docs oldest package: export OMP_NUM_THREADS = 1
+test-%: export OMP_NUM_THREADS = 1
 test: $(VENV)/.dev   ## style, types and the default test suite
 	$(MAKE) --no-print-directory --jobs 2 --output-sync=target compiled-sweeps compiled-chains lint
 	$(BIN)/pytest --numprocesses 2 --dist worksteal -m "$(DEFAULT)"

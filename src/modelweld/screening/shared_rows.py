@@ -5,7 +5,8 @@ closer, however alike their populations are. A model that was trained again on a
 lost no row hardly move. Such sites are named and counted all the same, for nothing says how many rows they share.
 
 Standard errors may be overstated, by all sites alike: what is typical of a column, if it is less than they say, is
-taken in their place. Columns may say the same: half of them are taken for independent.
+taken in their place. Columns may say the same: half of them are taken for independent. Atoms that most sites hold alike
+say nothing.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) ->
     if not 0 < N <= MOST_VALUES or np.count_nonzero(stacks[0].sizes) < FEWEST_SITES:
         return {}
     values, variance, seen = _known(stacks)
+    labels = _where_values_differ(values, variance, seen, labels)
     typical = _typical(values, variance, seen, labels)
     columns = typical >= FLAT
     if not columns.any():
@@ -158,28 +160,50 @@ def _known(stacks: Sequence[Stack]) -> tuple[Array, Array, NDArray[np.bool_]]:
     return values, variance, np.hstack([stack.seen for stack in stacks]) & (variance > 0)
 
 
+def _where_values_differ(values: Array, variance: Array, seen: NDArray[np.bool_], labels: Index) -> Index:
+    """Labels, in which values of an atom that most of its sites hold alike are atoms of their own: units that never
+    learned, a default that everybody kept. Two sites alone are no majority.
+    """
+    one, shares = _shares(values, variance, seen, labels)
+    known = ~np.isnan(shares)
+    mean = np.where(known, shares, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    order = np.lexsort((mean, labels[one]))
+    atom, first, number = np.unique(labels[one][order], return_index=True, return_counts=True)
+    size = np.bincount(labels)[atom]
+    alike = atom[(size >= FEWEST_SITES) & (mean[order][first + number // 2] / MEDIAN_SQUARE < FLAT)]
+    return np.where(np.isin(labels, alike), labels.max() + 1 + np.arange(len(labels)), labels)
+
+
 def _typical(values: Array, variance: Array, seen: NDArray[np.bool_], labels: Index) -> Array:
     """Column by column, squares between values of an atom as a share of what standard errors allow; at most one.
 
-    The median over pairs, each value with those next to it by site, round and round: neither one site that lies
-    elsewhere nor one that comes twice decides.
+    The median over pairs: neither one site that lies elsewhere nor one that comes twice decides.
+    """
+    _, every = _shares(values, variance, seen, labels)
+    known = ~np.isnan(every).all(axis=0)
+    typical = np.zeros(values.shape[1])
+    typical[known] = np.nanmedian(every[:, known], axis=0) / MEDIAN_SQUARE
+    return np.minimum(typical, 1.0)
+
+
+def _shares(values: Array, variance: Array, seen: NDArray[np.bool_], labels: Index) -> tuple[Index, Array]:
+    """Squares between two values of an atom as a share of what standard errors allow (n, D), and the first of the two.
+
+    Each value with those next to it by site, round and round; NaN where they cannot be compared.
     """
     order = np.argsort(labels, kind="stable")
     begin = np.searchsorted(labels[order], labels[order])
     size = np.bincount(labels)[labels[order]]
-    shares = [np.zeros((0, values.shape[1]))]
+    firsts, shares = [np.zeros(0, dtype=np.int64)], [np.zeros((0, values.shape[1]))]
     for lag in range(1, LAGS + 1):
         with_another = size > lag
         one = order[with_another]
         other = order[(begin + (np.arange(len(order)) - begin + lag) % size)[with_another]]
         both = seen[one] & seen[other]
         off = np.square(values[one] - values[other]) / np.where(both, variance[one] + variance[other], 1.0)
+        firsts.append(one)
         shares.append(np.where(both, off, np.nan))
-    every = np.vstack(shares)
-    known = ~np.isnan(every).all(axis=0)
-    typical = np.zeros(values.shape[1])
-    typical[known] = np.nanmedian(every[:, known], axis=0) / MEDIAN_SQUARE
-    return np.minimum(typical, 1.0)
+    return np.concatenate(firsts), np.vstack(shares)
 
 
 def _nearest(places: Array, labels: Index) -> Index:
