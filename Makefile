@@ -100,7 +100,7 @@ test-%: .venv-%/.ready
 
 # numba does not notice changes in the other files a compiled function calls: so all is compiled anew
 bench: export NUMBA_CACHE_DIR = $(CURDIR)/.pytest_cache/bench
-bench: $(VENV)/.dev   ## speed against the textbook version, side by side, and scale (minutes)
+bench: $(VENV)/.dev $(VENV)/.hmm   ## speed against the textbook version, side by side, and scale (minutes)
 	rm -rf $(NUMBA_CACHE_DIR)
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/bare.py
@@ -133,6 +133,10 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 
 $(VENV)/.plot: pyproject.toml | $(BIN)/python
 	$(BIN)/python $(PIP_INSTALL) -e .[plot]
+	touch $@
+
+$(VENV)/.hmm: pyproject.toml | $(BIN)/python
+	$(BIN)/python $(PIP_INSTALL) -e .[hmm]
 	touch $@
 
 .PRECIOUS: .venv-%/.ready
