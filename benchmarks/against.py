@@ -107,7 +107,8 @@ def compare(commit: str, sets: list[list[Any]]) -> None:
     higher = sum(x["nats"] > 0 for x in differing)
     found = {"sets": len(sets), "same": len(sets) - len(differing), "higher": higher, "lower": len(differing) - higher}
     seconds = [round(sum(x["s"] for x in answers), 1) for answers in (before, now)]
-    print(", ".join(f"{number} {what}" for what, number in found.items()), f"CPU {seconds[0]} s -> {seconds[1]} s")
+    told = ", ".join(f"{found[what]} {what}" for what in ("same", "higher", "lower"))
+    print(f"{len(sets)} sets: {told}; CPU {seconds[0]} s -> {seconds[1]} s")
     if len(sets) > 1:
         what = f"default call beside {commit}, sets that differ: atoms, sites, dimensions, noise, errors, seed"
         record(RECORD, what, differing, found=found, cpu=seconds)
