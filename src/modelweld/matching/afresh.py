@@ -83,9 +83,9 @@ def dissolve(
     return Run(history, changes, converged, cut_short=progress.cut_short or in_vain < most)
 
 
-def smallest_first(board: AnyBoard) -> Index:
-    """Atoms that several groups hold, by their number; among equals by the first of their values."""
-    atoms, first = np.unique(board.labels, return_index=True)
+def smallest_first(board: Movable) -> Index:
+    """Atoms that several groups hold, by their number; among equals by the first of their values by content."""
+    atoms, first = np.unique(board.labels_by_content(), return_index=True)
     counts = board.counts[atoms]
     order = np.lexsort((first, counts))
     return np.asarray(atoms[order][counts[order] > 1])

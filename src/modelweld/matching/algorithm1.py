@@ -117,6 +117,9 @@ class Movable(AnyBoard, Protocol):
     def holders(self, atom: int) -> Index:
         """The groups that hold an atom, as `release` takes them."""
 
+    def labels_by_content(self) -> Index:
+        """The atom of each value, in an order of values that does not depend on how they arrived."""
+
 
 class State(NamedTuple):
     """A matching and the hyperparameters it was left at."""

@@ -107,6 +107,13 @@ class CompiledBoard:
         own = group_of_values(self.stack.offsets)[self.labels == atom]
         return np.flatnonzero(np.isin(self.stack.group_order, own))
 
+    def labels_by_content(self) -> Index:
+        """The labels of groups in canonical order; values of each are so already."""
+        assert self.stack.group_order is not None
+        sizes, begin = self.stack.sizes[self.stack.group_order], self.stack.offsets[self.stack.group_order]
+        at = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(len(self.labels))
+        return np.asarray(self.labels[at])
+
     def tally(self) -> Tally:
         """The atoms as sums of the family's rows; sums of squares, which no union changes, are left at zero."""
         K, D = self.sums.shape
