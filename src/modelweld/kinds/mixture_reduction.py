@@ -94,10 +94,13 @@ def _way_down(means: Array, spreads: Array, counts: Array, K: int) -> tuple[list
     cost = np.full((N, N), np.inf)
     for i in range(N - 1):
         cost[i, i + 1 :] = _costs(means, spreads, counts, volumes, i, np.arange(i + 1, N))
+    best = cost.argmin(axis=1)  # of each component, the cheapest among those after it
+    lowest = cost[np.arange(N), best]
     alive = np.ones(N, dtype=bool)
     pairs, steps = [], np.zeros(N)
     for size in range(N, K, -1):
-        i, j = (int(x) for x in np.unravel_index(cost.argmin(), cost.shape))
+        i = int(lowest.argmin())
+        j = int(best[i])
         steps[size - 2] = cost[i, j]
         pairs.append((i, j))
         two = np.array([i, j])
@@ -109,6 +112,11 @@ def _way_down(means: Array, spreads: Array, counts: Array, K: int) -> tuple[list
         cost[j], cost[:, j] = np.inf, np.inf
         others = np.flatnonzero(alive & (np.arange(N) != i))
         cost[np.minimum(i, others), np.maximum(i, others)] = _costs(means, spreads, counts, volumes, i, others)
+        closer = (cost[:, i] < lowest) | ((cost[:, i] == lowest) & (i < best))
+        again = np.flatnonzero(((best == i) | (best == j) | (np.arange(N) == i) | (np.arange(N) == j)) & ~closer)
+        best[closer], lowest[closer] = i, cost[closer, i]
+        best[again] = cost[again].argmin(axis=1)
+        lowest[again] = cost[again, best[again]]
     return pairs, np.cumsum(steps[::-1])[::-1]
 
 
