@@ -8,6 +8,7 @@ from sklearn.datasets import load_wine
 from sklearn.mixture import GaussianMixture
 
 from modelweld import LocalModel, TwinWarning, fuse, read
+from modelweld.inputs.stack import Stack
 from modelweld.screening.shared_rows import sharing
 
 K, D, ROWS = 4, 6, 200
@@ -127,3 +128,13 @@ def test_nothing_is_looked_for_where_nothing_is_held():
 
     stack = Stack(np.zeros((0, 2)), np.zeros(4, dtype=np.int64), variance=np.zeros((0, 2)))
     assert sharing([stack], np.zeros(0, dtype=np.int64), {}) == {}
+
+
+@pytest.mark.parametrize("known", [20, 30])
+def test_values_that_are_known_beyond_doubt_say_nothing(known):
+    """Standard errors of zero, at most values or at all: nothing can be closer than they allow."""
+    rng = np.random.default_rng(0)
+    values, variance = rng.normal(size=(6, 5)), np.ones((6, 5))
+    variance.ravel()[:known] = 0.0
+    stack = Stack(values, np.arange(7), variance=variance)
+    assert sharing([stack], np.zeros(6, dtype=int), {}) == {}

@@ -99,7 +99,8 @@ def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) ->
     if not columns.any():
         return {}
     values, variance, seen = values[:, columns], (variance * typical)[:, columns], seen[:, columns]
-    pairs = _nearest(values / np.sqrt(np.median(variance, axis=0)), labels)
+    middle = np.median(variance, axis=0)  # zero where most values are known beyond doubt: told apart by the others
+    pairs = _nearest(values / np.sqrt(np.where(middle > 0, middle, np.inf)), labels)
     pairs = pairs[:, site[pairs[0]] != site[pairs[1]]]
 
     def square(one: Index, other: Index) -> tuple[Array, Array]:
@@ -127,7 +128,7 @@ def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) ->
     suspect = _chance(total, count) * J * (J - 1) / 2 < BY_CHANCE / 2
     suspect |= np.isin(J * candidates[0] + candidates[1], (J * of[0] + of[1])[likely])
     closest = np.full(candidates.shape[1], np.inf)
-    np.minimum.at(closest, pair, np.sqrt(sums / np.maximum(numbers, 1)))
+    np.minimum.at(closest, pair, np.where(numbers > 0, np.sqrt(sums / np.maximum(numbers, 1)), np.inf))
     return {(i, j): float(x) for (i, j), x in zip(candidates.T[suspect].tolist(), closest[suspect], strict=True)}
 
 
@@ -165,12 +166,13 @@ def _where_values_differ(values: Array, variance: Array, seen: NDArray[np.bool_]
     learned, a default that everybody kept. Two sites alone are no majority.
     """
     one, shares = _shares(values, variance, seen, labels)
-    known = ~np.isnan(shares)
-    mean = np.where(known, shares, 0.0).sum(axis=1) / np.maximum(known.sum(axis=1), 1)
+    number = (~np.isnan(shares)).sum(axis=1)
+    one, shares, number = one[number > 0], shares[number > 0], number[number > 0]
+    mean = np.nansum(shares, axis=1) / number
     order = np.lexsort((mean, labels[one]))
-    atom, first, number = np.unique(labels[one][order], return_index=True, return_counts=True)
+    atom, first, pairs = np.unique(labels[one][order], return_index=True, return_counts=True)
     size = np.bincount(labels)[atom]
-    alike = atom[(size >= FEWEST_SITES) & (mean[order][first + number // 2] / MEDIAN_SQUARE < FLAT)]
+    alike = atom[(size >= FEWEST_SITES) & (mean[order][first + pairs // 2] / MEDIAN_SQUARE < FLAT)]
     return np.where(np.isin(labels, alike), labels.max() + 1 + np.arange(len(labels)), labels)
 
 
