@@ -56,6 +56,16 @@ def test_the_second_run_and_its_fault_are_told():
     assert soaked["faults"] == []
 
 
+def test_the_third_soak_is_told():
+    docs, soaked = text("docs/reliability.md"), record("soak_third.json")
+    first, last = soaked["first_seed"], soaked["first_seed"] + soaked["tried"] - 1
+    better = sum(law["better"] for law in soaked["laws"].values())
+    assert f"{soaked['tried']:,} after the search of large jobs had changed" in docs
+    assert f"seeds {first} to {last}) had none either: {soaked['refused']} refused, better {better};" in docs
+    assert soaked["faults"] == []
+    assert sum(law["differs"] + law["failed"] for law in soaked["laws"].values()) == 0
+
+
 def test_earlier_records_are_named():
     docs = text("docs/reliability.md")
     earlier = record("record_earlier.json")["rows"]
