@@ -25,9 +25,10 @@ from modelweld.families import Family
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
-from modelweld.matching.afresh import MOST_ROUNDS, MOST_SWEEPS_AFRESH
+from modelweld.matching.afresh import MOST_SWEEPS_AFRESH
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
 from modelweld.matching.board import Board
+from modelweld.matching.moves import MOST_ROUNDS
 from modelweld.matching.piece_guard import falls_together, name_oversplit
 from modelweld.matching.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.matching.result import Matching, make_matching

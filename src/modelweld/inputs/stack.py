@@ -111,6 +111,17 @@ def offsets_of(sizes: Sequence[int] | Index) -> Index:
     return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64)
 
 
+def spans(begin: Index, sizes: Index) -> Index:
+    """Places of several spans, one after the other.
+
+    Examples
+    --------
+    >>> spans(np.array([7, 0]), np.array([2, 3]))
+    array([7, 8, 0, 1, 2])
+    """
+    return np.asarray(np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum()))
+
+
 def group_of_values(offsets: Index) -> Index:
     """The group of each value."""
     return np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
@@ -161,7 +172,7 @@ def canonical_order(stacks: Sequence[Stack]) -> tuple[Index, Index]:
     """Groups in canonical order, and all values so; nothing is moved."""
     offsets, within = stacks[0].offsets, canonical_values(stacks)
     groups = canonical_groups([replace(stack, value_order=within) for stack in stacks])
-    return groups, np.concatenate([within[offsets[j] : offsets[j + 1]] for j in groups])
+    return groups, within[spans(offsets[groups], stacks[0].sizes[groups])]
 
 
 def arrange(stacks: Sequence[Stack]) -> tuple[list[Stack], Index]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import SMALLEST_RISE, AnyBoard, Movable, Run, alternate, is_same_partition
+from modelweld.matching.moves import MOST_ROUNDS
 
 PATIENCE = 6
 """Rounds at random, or atoms dissolved, in vain after which it ends. At four, one set in ten ended 5 to 19 nats lower;
@@ -39,9 +40,6 @@ rises of a tenth go on and on, and labels hardly change."""
 MOST_SWEEPS_AFRESH = 400
 """Sweeps after which matching afresh ends, unless the search is thorough: where dimensions are few and atoms overlap,
 rises of a tenth of a nat go on and on. Of 130 simulated sets one needed 600, the others at most 270."""
-
-MOST_ROUNDS = 200
-"""Rounds after which matching afresh ends in any case: a bound, nothing that was tuned."""
 
 
 def dissolve(

@@ -22,7 +22,7 @@ from modelweld.matching.splits import split
 from modelweld.progress import tell
 
 MOST_ROUNDS = 200
-"""Rounds after which moves end in any case: a bound, nothing that was tuned."""
+"""Rounds after which moves, and matching afresh, end in any case: a bound, nothing that was tuned."""
 
 LARGEST_TABLE = 4_000_000
 """Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined: 32 MB. A reference board

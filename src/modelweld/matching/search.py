@@ -270,7 +270,7 @@ def board_at(old: Matching, stacks: Sequence[Stack], labels: Index, *, anew: boo
     """
     assert old.prior is not None
     families = list(old.families.values())
-    if old.engine == "compiled":
+    if old.engine == COMPILED:
         from modelweld.matching.compiled import CompiledBoard, pack
 
         [family] = families

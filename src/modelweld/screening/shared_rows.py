@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from modelweld.errors import TwinWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
+from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values, spans
 from modelweld.matching.result import Matching
 from modelweld.screening.twins import components
 
@@ -93,8 +93,10 @@ def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) ->
     if not 0 < N <= MOST_VALUES or np.count_nonzero(stacks[0].sizes) < FEWEST_SITES:
         return {}
     values, variance, seen = _known(stacks)
-    labels = _where_values_differ(values, variance, seen, labels)
-    typical = _typical(values, variance, seen, labels)
+    one, shares = _shares(values, variance, seen, labels)
+    alike = np.isin(labels, _atoms_held_alike(labels, one, shares))
+    labels = np.where(alike, labels.max() + 1 + np.arange(N), labels)  # each an atom of its own
+    typical = _typical(shares[~alike[one]])
     columns = typical >= FLAT
     if not columns.any():
         return {}
@@ -139,7 +141,7 @@ def _atom_by_atom(pairs: Index, site: Index, labels: Index) -> tuple[Index, Inde
     begin = np.searchsorted(site, pairs[0])
     size = np.searchsorted(site, pairs[0], side="right") - begin
     pair = np.repeat(np.arange(pairs.shape[1]), size)
-    one = np.arange(len(pair)) - np.repeat(np.cumsum(size) - size, size) + begin[pair]
+    one = spans(begin, size)
     wanted = pairs[1][pair] * (int(labels.max()) + 1) + labels[one]
     there = np.minimum(np.searchsorted(key[order], wanted), len(order) - 1)
     both = key[order[there]] == wanted
@@ -161,30 +163,28 @@ def _known(stacks: Sequence[Stack]) -> tuple[Array, Array, NDArray[np.bool_]]:
     return values, variance, np.hstack([stack.seen for stack in stacks]) & (variance > 0)
 
 
-def _where_values_differ(values: Array, variance: Array, seen: NDArray[np.bool_], labels: Index) -> Index:
-    """Labels, in which values of an atom that most of its sites hold alike are atoms of their own: units that never
-    learned, a default that everybody kept. Two sites alone are no majority.
+def _atoms_held_alike(labels: Index, one: Index, shares: Array) -> Index:
+    """Atoms that most of their sites hold alike: units that never learned, a default that everybody kept.
+
+    Two sites alone are no majority.
     """
-    one, shares = _shares(values, variance, seen, labels)
     number = (~np.isnan(shares)).sum(axis=1)
     one, shares, number = one[number > 0], shares[number > 0], number[number > 0]
     mean = np.nansum(shares, axis=1) / number
     order = np.lexsort((mean, labels[one]))
     atom, first, pairs = np.unique(labels[one][order], return_index=True, return_counts=True)
     size = np.bincount(labels)[atom]
-    alike = atom[(size >= FEWEST_SITES) & (mean[order][first + pairs // 2] / MEDIAN_SQUARE < FLAT)]
-    return np.where(np.isin(labels, alike), labels.max() + 1 + np.arange(len(labels)), labels)
+    return np.asarray(atom[(size >= FEWEST_SITES) & (mean[order][first + pairs // 2] / MEDIAN_SQUARE < FLAT)])
 
 
-def _typical(values: Array, variance: Array, seen: NDArray[np.bool_], labels: Index) -> Array:
+def _typical(shares: Array) -> Array:
     """Column by column, squares between values of an atom as a share of what standard errors allow; at most one.
 
     The median over pairs: neither one site that lies elsewhere nor one that comes twice decides.
     """
-    _, every = _shares(values, variance, seen, labels)
-    known = ~np.isnan(every).all(axis=0)
-    typical = np.zeros(values.shape[1])
-    typical[known] = np.nanmedian(every[:, known], axis=0) / MEDIAN_SQUARE
+    known = ~np.isnan(shares).all(axis=0)
+    typical = np.zeros(shares.shape[1])
+    typical[known] = np.nanmedian(shares[:, known], axis=0) / MEDIAN_SQUARE
     return np.minimum(typical, 1.0)
 
 

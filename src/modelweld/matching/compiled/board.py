@@ -10,7 +10,7 @@ from modelweld.families.base import Family
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.random_effects import Effects, Hyperparameters
 from modelweld.inputs.local_model import Array, check_squares
-from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_values
+from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_values, spans
 from modelweld.matching.algorithm1 import COMPILED, NEW, State
 from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
@@ -97,12 +97,10 @@ class CompiledBoard:
 
     def place_new(self) -> None:
         """Sweep over the groups that have no atoms yet."""
-        assert self.stack.group_order is not None
-        homeless = np.unique(group_of_values(self.stack.offsets)[self.labels == NEW])
-        self.sweep(np.flatnonzero(np.isin(self.stack.group_order, homeless)))
+        self.sweep(self.holders(NEW))
 
     def holders(self, atom: int) -> Index:
-        """The groups that hold an atom, by their places in canonical order."""
+        """The groups that hold an atom (NEW: none yet), by their places in canonical order."""
         assert self.stack.group_order is not None
         own = group_of_values(self.stack.offsets)[self.labels == atom]
         return np.flatnonzero(np.isin(self.stack.group_order, own))
@@ -110,9 +108,8 @@ class CompiledBoard:
     def labels_by_content(self) -> Index:
         """The labels of groups in canonical order; values of each are so already."""
         assert self.stack.group_order is not None
-        sizes, begin = self.stack.sizes[self.stack.group_order], self.stack.offsets[self.stack.group_order]
-        at = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(len(self.labels))
-        return np.asarray(self.labels[at])
+        order = self.stack.group_order
+        return np.asarray(self.labels[spans(self.stack.offsets[order], self.stack.sizes[order])])
 
     def tally(self) -> Tally:
         """The atoms as sums of the family's rows; sums of squares, which no union changes, are left at zero."""
