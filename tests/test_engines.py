@@ -17,6 +17,7 @@ from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
+from modelweld.matching.compiled.certain import is_certain
 from modelweld.matching.compiled.layout import workspace
 from modelweld.matching.compiled.pairs import paths_of_pairs, worthwhile_pairs
 from modelweld.matching.compiled.scores import exact_scores, weigh
@@ -141,7 +142,7 @@ def test_atoms_are_joined_as_by_the_reference(draw, shape):
     board.labels = np.where(group % 2, board.labels, board.labels + board.used)
     board.recount()
     plain = reference(board)
-    rises, those = Pairs(board).rises, Pairs(plain).rises
+    rises, those = Pairs(board, None).rises, Pairs(plain, None).rises
     assert np.array_equal(np.isfinite(rises), np.isfinite(those))
     assert np.allclose(rises[np.isfinite(rises)], those[np.isfinite(rises)], atol=1e-6)
     assert merge(board) == merge(plain) > 0
@@ -249,6 +250,28 @@ def test_augmenting_paths_are_optimal(L, K, seed, charge):
 
 
 @settings(max_examples=300, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from([1e-9, 0.1, 0.5]))
+def test_assignments_that_are_certain_stay_the_best_ones(L, K, seed, doubt):
+    rng = np.random.default_rng(seed)
+    ties = seed % 2
+    scores = rng.integers(-3, 4, (L, K)).astype(float) if ties else rng.normal(0, 2, (L, K))
+    choice, free = np.empty(L, dtype=np.int64), np.zeros(L)
+    certain = is_certain(scores, *shortest_augmenting_paths(scores, free, L, choice), doubt)
+    assert certain or ties or doubt > 1e-3
+    for _ in range(10 if certain else 0):
+        other = scores + rng.choice([-0.5, 0.5], (L, K)) * doubt
+        assert np.array_equal(best_assignment(other, free, L), choice)
+
+
+def test_an_assignment_that_another_equals_is_not_certain():
+    # two values, two atoms, either way round; and a value that might as well be new
+    for scores in (np.ones((2, 2)), np.array([[2.0, 1.0], [1.0, 0.0]]), np.zeros((1, 1))):
+        L = len(scores)
+        prices = shortest_augmenting_paths(scores, np.zeros(L), L, np.empty(L, dtype=np.int64))
+        assert not is_certain(scores, *prices, 1e-9)
+
+
+@settings(max_examples=300, deadline=None)
 @given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_paths_along_pairs_are_optimal(L, K, seed):
     rng = np.random.default_rng(seed)
@@ -283,11 +306,12 @@ def test_compiled_is_refused_where_it_cannot_serve():
 
 
 @pytest.mark.parametrize("weighed", [False, True])
-def test_values_known_unequally_well_score_the_same_when_compiled(weighed, monkeypatch):
+@pytest.mark.parametrize("decades", [1, 60], ids=["alike", "products beyond all numbers"])
+def test_values_known_unequally_well_score_the_same_when_compiled(weighed, decades, monkeypatch):
     rng = np.random.default_rng(1)
-    seen = (rng.random((7, 4)) > 0.2).astype(float) if weighed else np.ones((7, 4))
-    w, y = seen * rng.uniform(1e-3, 1e3, (7, 4)), rng.normal(0, 1e4, (7, 4))
-    atoms = rng.uniform(1e-60, 1e-50, 4), rng.normal(0, 1e4, (5, 4)), rng.uniform(1e-70, 1e60, (5, 4))
+    seen = (rng.random((7, 40)) > 0.2).astype(float) if weighed else np.ones((7, 40))
+    w, y = seen * rng.uniform(1e-3, 1e3, (7, 40)), rng.normal(0, 1e4, (7, 40))
+    atoms = rng.uniform(1e-60, 1e-50, 40), rng.normal(0, 1e4, (5, 40)), 10 ** rng.uniform(-decades, decades, (5, 40))
     said = []
     for threshold in (0, np.inf):
         monkeypatch.setattr(predictive, "COMPILED_PREDICTIVE_FROM", threshold)

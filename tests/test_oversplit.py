@@ -10,10 +10,11 @@ from modelweld import Gaussian, LocalModel, fuse, simulate
 from modelweld.errors import OversplitWarning
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds.network import network
+from modelweld.matching import evident_pieces, search
 from modelweld.matching.board import Board
+from modelweld.matching.evident_pieces import invites_pieces, join_pieces
 from modelweld.matching.piece_guard import name_oversplit, share_elsewhere
 from modelweld.matching.result import matching_by_labels
-from modelweld.matching.search import has_giant, invites_pieces
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from modelweld.priors.pieces import Pieces
 from modelweld.studies.metrics import adjusted_rand
@@ -178,22 +179,88 @@ def test_the_share_elsewhere_leaves_out_a_minority(J, split):
     assert share_elsewhere(board) == pytest.approx((split > (J - 1) // 2) / (3 * left))
 
 
-@pytest.mark.parametrize(("largest", "giant"), [(7, False), (8, True)])
-def test_a_group_twice_the_median_is_looked_at_in_any_case(largest, giant):
-    sites = [np.zeros((n, 1)) for n in (4, 0, 4, largest, 3)]
-    family = Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])
-    assert has_giant(Board([stack_arrays(sites)], [family], BetaBernoulli())) is giant
+def many_sites_with(honest, splitters, pieces, D=8, seed=0):
+    """Sites that hold most of twelve atoms eight deviations wide, and others that send all in so many pieces; truth."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 8, (12, D))
+    held = [np.flatnonzero(rng.random(12) < 0.6) for _ in range(honest)]
+    held += [np.repeat(np.arange(12), pieces)] * splitters
+    return [atoms[h] + rng.normal(0, 1, (len(h), D)) for h in held], np.concatenate(held)
+
+
+@pytest.mark.parametrize(
+    ("honest", "splitters", "pieces", "D"),
+    [
+        pytest.param(30, 20, 8, 8, id="2000-values"),
+        pytest.param(30, 22, 2, 8, id="many-sites"),
+        pytest.param(10, 8, 8, 40, id="compiled"),
+    ],
+)
+def test_pieces_are_found_among_however_many_values(honest, splitters, pieces, D):
+    sites, truth = many_sites_with(honest, splitters, pieces, D)
+    with pytest.warns(OversplitWarning) as caught:
+        fusion = fuse(sites)
+    assert {str(w.message).split("'")[1] for w in caught} == {str(honest + j) for j in range(splitters)}
+    assert adjusted_rand(fusion.matching.stacked_labels, truth) == 1
+
+
+@pytest.mark.parametrize(("spare", "found"), [(0, True), (-1, False)])
+def test_a_compiled_job_is_looked_at_as_far_as_a_board_holds_it(monkeypatch, spare, found):
+    sites, _ = many_sites_with(10, 8, 8, 40)
+    monkeypatch.setattr(search, "LARGEST_IN_PIECES", sum(site.size for site in sites) + spare)
+    with pytest.warns(OversplitWarning) if found else nullcontext():
+        assert (fuse(sites).K == 12) is found
+
+
+def finished(sites, labels, spread=64.0):
+    """A board at a matching without pieces, its noise known to be one."""
+    D = sites[0].shape[1]
+    family = Gaussian(mean=np.zeros(D), noise=np.ones(D), spread=np.full(D, spread))
+    return Board([stack_arrays(sites)], [family], BetaBernoulli(), labels=labels)
 
 
 @pytest.mark.parametrize(("pieces", "invited"), [(1, False), (3, True)])
 def test_what_is_left_to_join_invites_pieces(pieces, invited):
     honest, splitter, truth, split = sites_with(pieces)
-    family = Gaussian(mean=np.zeros(4), noise=np.ones(4), spread=np.full(4, 100.0))
-    board = Board([stack_arrays([*honest, splitter])], [family], BetaBernoulli())
     first = np.diff(split, prepend=-1) > 0
     labels = np.append(truth, np.where(first, split, 8 + np.cumsum(~first)))
-    board.restore((labels, *board.state()[1:]))
-    before = board.state()
-    assert invites_pieces(board) is invited
-    assert np.array_equal(board.labels, before.labels)
-    assert board.pieces is None
+    board = finished([*honest, splitter], labels, 100.0)
+    before = board.labels.copy()
+    joined = join_pieces(board)
+    assert np.array_equal(board.labels, before)
+    assert len(joined) == invited  # both shares say the same
+    for found in joined:
+        assert adjusted_rand(found, np.append(truth, split)) == 1
+        assert invites_pieces(Board(board.stacks, board.families, board.prior, Pieces(), found), board)
+
+
+@pytest.mark.parametrize(("shares", "joined"), [((0.5, 0.05), 1), ((0.05,), 0)])
+def test_atoms_that_many_sites_hold_side_by_side_are_joined_at_a_half(monkeypatch, shares, joined):
+    """Of 400 sites 180 send three atoms in two pieces: too many to be pieces, were these few."""
+    monkeypatch.setattr(evident_pieces, "SHARES", shares)
+    rng = np.random.default_rng(0)
+    own = [np.arange(3) if j < 220 else np.repeat(np.arange(3), 2) for j in range(400)]
+    sites = [30 * np.eye(3)[k] + rng.normal(0, 1, (len(k), 3)) for k in own]
+    labels = np.concatenate([k if len(k) == 3 else [0, 3, 1, 4, 2, 5] for k in own])
+    found = join_pieces(finished(sites, labels))
+    assert len(found) == joined
+    assert all(adjusted_rand(one, np.concatenate(own)) == 1 for one in found)
+
+
+def test_neighbours_are_joined_at_no_share():
+    """Two atoms five deviations apart that fifty sites hold both of."""
+    rng = np.random.default_rng(0)
+    sites = [np.array([[0.0], [5.0]]) + rng.normal(0, 1, (2, 1)) for _ in range(50)]
+    assert join_pieces(finished(sites, np.tile([0, 1], 50))) == []
+
+
+@pytest.mark.parametrize(("shares", "better"), [((0.5, 0.05), True), ((0.5,), False)])
+def test_few_pieces_among_neighbours_that_overlap_are_joined_at_a_twentieth(monkeypatch, shares, better):
+    """Twenty sites send a tenth of twelve atoms four deviations wide in two pieces."""
+    monkeypatch.setattr(evident_pieces, "SHARES", shares)
+    rng = np.random.default_rng(8)
+    atoms = rng.normal(0, 4, (12, 3))
+    held = [np.flatnonzero(rng.random(12) < 0.7) for _ in range(20)]
+    held = [np.repeat(h, 1 + (rng.random(len(h)) < 0.1)) for h in held]
+    fusion = fuse([atoms[h] + rng.normal(0, 1, (len(h), 3)) for h in held])
+    assert (adjusted_rand(fusion.matching.stacked_labels, np.concatenate(held)) > 0.9) is better

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelweld import OutlierWarning, fuse
+from modelweld.families import Gaussian
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
+from modelweld.screening import near_twins, outliers, site_medians
 from modelweld.screening.crowds import CROWD, FEWEST_OF_CROWD, find_crowds
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
 from modelweld.studies.simulate import SETS, sparse
@@ -262,3 +264,25 @@ def test_a_crowd_is_thirty_times_the_typical_site_and_two_hundred(times, typical
 def test_half_of_the_sites_are_no_crowd():
     assert find_crowds(np.array([7] * 4 + [1000] * 4)).tolist() == []
     assert find_crowds(np.array([7, 7, 1000])).tolist() == []
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_large_jobs_are_screened_alike(constant, monkeypatch):
+    """Compiled sums over sites, some of which are empty, say what numpy's do; a column may say nothing."""
+    rng = np.random.default_rng(0)
+    sites = [rng.normal(5, 2, (n, 3)) for n in (4, 0, 7, 1, 9, 30, 0)]
+    sites[2][1], sites[-2][:, 2] = 1e4, 5.0
+    if constant:
+        sites = [np.hstack([v, np.full((len(v), 1), 7.0)]) for v in sites]
+    stack, found = stack_arrays(sites), []
+    for large in (False, True):
+        for module in (outliers, site_medians):
+            monkeypatch.setattr(module, "is_large", lambda stack, large=large: large)
+        measured = outliers._Distances.of(stack, 1e-9)
+        found.append((measured.centre, measured.scale, measured.distance, measured.limits))
+        means, means_about = site_medians.means_by_site(stack)
+        found[-1] += (means, means_about(means.mean(0)))
+        assert find_outliers([stack]).values.keys() == {2}
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+    assert near_twins.number_likely([stack], [Gaussian()], np.arange(51)).tolist() == list(range(51))

@@ -3,12 +3,10 @@
 Numbers stand here as such, not as the constants' names: a test that imports a threshold moves with it.
 """
 
-from contextlib import nullcontext
-
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse
+from modelweld import BetaBernoulli, Gaussian, fuse
 from modelweld.diagnostics.places import place
 from modelweld.diagnostics.scatter import scatter_of_others
 from modelweld.diagnostics.sharing import _choose
@@ -41,8 +39,7 @@ def test_many_pieces_are_believed_from_three_quarters_of_certainty_on(apart, sur
     board = Board([stack_arrays([site] * 10)], [family], BetaBernoulli(), Pieces(0.25))
     board.restore((np.tile([0, 0, 1, 1], 10), *board.state()[1:]))
     assert certainty(board) == pytest.approx(sure, abs=0.02)
-    with nullcontext() if believed else pytest.warns(OverlapWarning):
-        assert believable(board) is believed
+    assert believable(board) is believed
 
 
 # --- gross outliers (robust.GENEROUS, 2; REACH, 3; REACH_DEVIATIONS, 4) -----------------------------------------

@@ -14,9 +14,11 @@ import modelweld
 from modelweld import UnitsWarning
 from modelweld.inputs.stack import offsets_of, stack_arrays
 from modelweld.kinds.hmm import hmm
-from modelweld.screening import units
+from modelweld.screening import swapped, unit_fit, units
 from modelweld.screening.medians_compiled import medians_and_deviations
-from modelweld.screening.units import Totals, find_other_units, totals_of_stack, totals_of_values
+from modelweld.screening.swapped import find_swapped
+from modelweld.screening.unit_fit import EACH_MORE, Sites, explain
+from modelweld.screening.units import Totals, find_other_units, name_units_of_stack, totals_of_stack, totals_of_values
 from modelweld.studies import simulate
 
 WINE = load_wine()
@@ -256,3 +258,46 @@ def test_totals_are_the_same_however_large_the_job(sites, monkeypatch):
         if one is not None:
             assert np.array_equal(one.mean, same.mean)
             assert np.array_equal(one.deviation, same.deviation)
+
+
+def sites_of(seed):
+    """Sites of six features that differ by themselves; some, in some features, as a unit or an order does."""
+    rng = np.random.default_rng(seed)
+    J, D = int(rng.integers(3, 30)), 6
+    mean, deviation = rng.normal(rng.normal(20, 30, D), 5, (J, D)), np.exp(rng.normal(2, 0.3, (J, D)))
+    for j in range(int(rng.integers(3))):
+        factor, offset, d = (1.8, 32.0, int(rng.integers(1, D))) if j else (np.exp(rng.normal(0, 2)), 0.0, 1)
+        mean[j, :d], deviation[j, :d] = mean[j, :d] * factor + offset, deviation[j, :d] * factor
+    if rng.random() < 0.5:
+        order = rng.permutation(D)
+        mean[-1], deviation[-1] = mean[-1, order], deviation[-1, order]
+    return Sites(mean, deviation, np.full((J, 2), 1 / rng.integers(5, 200)))
+
+
+def test_bounds_spare_nobody_who_would_be_named(monkeypatch):
+    """Named are the same where all are looked at whom a bound says not to look at, and some are named."""
+
+    def named():
+        gains = [explain(sites, predict=False)[0] for sites in drawn]
+        return [found.factor[found.gain > 0].tolist() for found in gains], [find_swapped(sites) for sites in drawn]
+
+    drawn = [sites_of(seed) for seed in range(200)]
+    found = named()
+    monkeypatch.setattr(unit_fit, "may_be_other_units", lambda misfit: misfit > EACH_MORE)
+    monkeypatch.setattr(swapped, "may_be_swapped", lambda sites: np.arange(len(sites.mean)))
+    assert named() == found
+    assert all(10 < sum(map(bool, kind)) < 190 for kind in found)
+
+
+@pytest.mark.parametrize("factor", [1.0, 100.0])
+def test_large_jobs_hear_the_same_of_units(factor, monkeypatch):
+    values = [v.copy() for v in simulate.paper_figure(120, 1.0, seed=0).values]
+    values[7][:, 3] *= factor
+    said = []
+    for large in (False, True):
+        monkeypatch.setattr(units, "is_large", lambda stack, large=large: large)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnitsWarning)
+            said.append(name_units_of_stack(stack_arrays(values), [str(j) for j in range(120)]))
+    assert said[0] == said[1]
+    assert len(said[0]) == (factor > 1)

@@ -31,8 +31,7 @@ from sklearn.preprocessing import StandardScaler
 import modelweld
 from modelweld.kinds import kind_of
 from modelweld.screening.swapped import Swapped, find_swapped
-from modelweld.screening.unit_fit import Sites
-from modelweld.screening.units import Totals, chance_of, find_other_units
+from modelweld.screening.units import Totals, find_other_units, side_by_side
 from modelweld.studies.hospitals import HOSPITALS, load_hospital
 
 Table = NDArray[np.float64]
@@ -129,8 +128,8 @@ def plant(draw: Draw, rng: np.random.Generator) -> Iterator[tuple[str, int, int,
 
 def swapped_among(sites: list[Totals]) -> list[Swapped]:
     """Sites whose columns seem to be in another order."""
-    m, s = (np.stack([getattr(t, name) for t in sites]) for name in ("mean", "deviation"))
-    return find_swapped(Sites(m, np.where(s > 0, s, np.nan), chance_of(sites)))
+    compared = side_by_side(sites)
+    return [] if compared is None else find_swapped(compared)
 
 
 def measure(draw: Draw, model: str, rng: np.random.Generator, record: dict[str, list[bool]]) -> None:

@@ -16,7 +16,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.plain_tables import is_plain, take_names
+from modelweld.inputs.plain_tables import are_arrays, is_plain, take_names
 from modelweld.inputs.repeated import first_repeated
 from modelweld.inputs.site_names import site_names
 from modelweld.inputs.stack import stack_arrays
@@ -32,8 +32,8 @@ from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
 from modelweld.screening.claims import bound_claims
 from modelweld.screening.shared_rows import has_errors, name_shared_rows
-from modelweld.screening.units import name_other_units, totals_of_stack
-from modelweld.threads import blas_threads, useful_threads
+from modelweld.screening.units import name_other_units, name_units_of_stack
+from modelweld.threads import blas_threads, processors, useful_threads
 from modelweld.time.match import match_in_time, put_times, times_of
 
 
@@ -84,7 +84,7 @@ def fuse(
     copies : bool or "auto"
         Whether a site may hold an atom in several pieces, as estimated models do. ``"auto"``: if sites send standard
         errors (`variance`); without them, pieces cannot be told from neighbours where atoms overlap, and plain values
-        (up to 2,000) are taken for pieces only where the objective rises by 10 nats.
+        (up to 2,000 atoms) are taken for pieces only where the objective rises by 10 nats.
     filter_outliers : bool or "auto"
         Whether gross outliers are set aside before the fit, with a warning that names them (four sites or more). They
         stay in the result as atoms of their own, after the K others. ``"auto"``: unless the search is plain.
@@ -138,8 +138,9 @@ def _fuse_received(asked: Request, n_jobs: int | None, given: Sequence[Any], nam
     """Fuse what was received, and remember how, so that the same can be asked of other sites."""
     families, plan = asked.decide()
     rng = np.random.default_rng(asked.seed)
-    fuse_given = _fuse_models if any(isinstance(m, LocalModel) for m in given) else _fuse_arrays
-    with blas_threads(useful_threads(n_jobs, max(map(_numbers, given)))):
+    models = any(issubclass(sent, LocalModel) for sent in set(map(type, given)))
+    fuse_given = _fuse_models if models else _fuse_arrays
+    with blas_threads(1 if processors(n_jobs) == 1 else useful_threads(n_jobs, max(map(_numbers, given)))):
         fusion = fuse_given(given, names, families, plan, rng, asked.spell())
     fusion.recipe = Recipe(given, partial(_fuse_received, asked, n_jobs))
     return fusion
@@ -169,6 +170,8 @@ def receive(models: str | os.PathLike[str] | Iterable[Any] | Mapping[str, Any], 
     several = [models] if isinstance(models, (str, os.PathLike)) else list(models)
     names: list[Any] = several if isinstance(models, Mapping) else list(range(len(several)))
     several = list(models.values()) if isinstance(models, Mapping) else several
+    if are_arrays(several):
+        return several
     check_files(several)
     given = [site for name, model in zip(names, several, strict=True) for site in _receive(model, name)]
     if not given:
@@ -221,7 +224,7 @@ def _fuse_arrays(
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
     stack = stack_arrays(given)
-    units = name_other_units(totals_of_stack(stack), None, names) if plan.screen and family.has_places else ()
+    units = name_units_of_stack(stack, names) if plan.screen and family.has_places else ()
     try:
         matching = match({"values": (stack, family)}, names, plan, rng)
     except OutOfRangeError:

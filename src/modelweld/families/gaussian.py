@@ -122,7 +122,7 @@ class Gaussian(Family):
         first = self.first_look(stack, self.noise, self.spread)
         scaled = self.scaled(first.origin, first.total).believing_look(first)
         return [
-            replace(
+            with_fields(
                 scaled,
                 mean=chosen(self.mean, first.origin),
                 noise=np.maximum(chosen(self.noise, share * first.total * first.typical), scaled.floor),
@@ -137,7 +137,7 @@ class Gaussian(Family):
 
     def scaled(self, origin: Array, total: Array) -> Self:
         """The same family for values of this mean and variance, from which the least noise follows."""
-        return replace(self, origin=origin, floor=np.maximum(NOISE_FLOOR * total, np.asarray(self.resolution)))
+        return with_fields(self, origin=origin, floor=np.maximum(NOISE_FLOOR * total, np.asarray(self.resolution)))
 
     def believing(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
@@ -147,7 +147,7 @@ class Gaussian(Family):
         """With the prior that goes with a first look; closed forms and full covariances have none."""
         if self.learning != "likelihood" or self.shape == "full":
             return self
-        return replace(self, **believed(first, np.asarray(self.resolution))._asdict())
+        return with_fields(self, **believed(first, np.asarray(self.resolution))._asdict())
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""

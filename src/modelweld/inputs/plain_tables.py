@@ -21,6 +21,17 @@ def is_plain(given: object) -> bool:
     return type(given) in (list, tuple) or hasattr(given, "__array__") or _is_table(given)
 
 
+def are_arrays(given: Iterable[object]) -> bool:
+    """Whether all are arrays of numpy, as most sites send them: there is nothing to read, no name and no mask.
+
+    Examples
+    --------
+    >>> are_arrays([np.zeros((2, 1))]), are_arrays([np.zeros((2, 1)), [[1.0]]])
+    (True, False)
+    """
+    return set(map(type, given)) == {np.ndarray}
+
+
 def take_names(given: Sequence[object]) -> list[object]:
     """What sites sent: plain values as they are, or, where some have names of columns or masks, all as LocalModels.
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.plain_tables import are_arrays
 
 
 def site_names(given: Sequence[object]) -> list[str]:
@@ -24,6 +25,8 @@ def site_names(given: Sequence[object]) -> list[str]:
     >>> site_names([north, north, [[2.0]]])
     ['north', 'north (2)', '2']
     """
+    if are_arrays(given):
+        return list(map(str, range(len(given))))
     first: dict[str, LocalModel] = {}
     number: dict[str, int] = {}
     names = []

@@ -91,12 +91,6 @@ class Board(Tally):
         other.recount()
         return other
 
-    def in_pieces(self, pieces: Pieces) -> Self:
-        """Another board with the same matching, in which groups may hold atoms in pieces."""
-        other = self.at(self.labels.copy())
-        other.pieces, other.may_repeat = pieces, True
-        return other
-
     def without_pieces(self) -> Self:
         """Another board with the same matching, in which every group holds an atom once, as here it does."""
         other = self.at(self.labels.copy())

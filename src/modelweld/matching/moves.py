@@ -19,6 +19,7 @@ from modelweld.matching.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run,
 from modelweld.matching.board import Board
 from modelweld.matching.sparse_board import SparseBoard, join_sparsely
 from modelweld.matching.splits import split
+from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
 MOST_ROUNDS = 200
@@ -28,8 +29,8 @@ LARGEST_TABLE = 4_000_000
 """Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined: 32 MB. A reference board
 with as many atoms is sparse, and has its own way (`matching.sparse_board`)."""
 
-PAIRS_BLOCK = 1_000_000
-"""Numbers of the largest table of unions that is made."""
+PAIRS_BLOCK = 60_000
+"""Numbers of the largest table of unions that is made: half a megabyte stays near the processor."""
 
 SINGLES_BLOCK = 256
 """Values that are compared with all that come after them at a time."""
@@ -63,10 +64,8 @@ def merge(board: Movable) -> int:
         return 0
     if isinstance(board, SparseBoard):
         return join_sparsely(board)
-    pairs, joined = Pairs(board), 0
-    while pairs.join_best():
-        joined += 1
-        tell("merging atoms", joined)
+    pairs = Pairs(board, board.pieces)
+    joined = pairs.join_all()
     if joined:
         board.labels = pairs.tally.labels
         board.recount()
@@ -74,7 +73,7 @@ def merge(board: Movable) -> int:
 
 
 class Pairs:
-    """By how much joining each two atoms of a board would raise the objective.
+    """By how much joining each two atoms of a board would raise the objective, were they held in `pieces` like these.
 
     The union has the evidence of both atoms' values and the prior's score for the groups that hold either; where both
     hold a group, r + s pieces stand in place of r and s, which is one factor delta more and one (1 - delta) less
@@ -86,8 +85,8 @@ class Pairs:
         Minus infinity where two atoms may not be joined, and on the diagonal.
     """
 
-    def __init__(self, board: Movable) -> None:
-        self.tally, self.pieces = board.tally(), board.pieces
+    def __init__(self, board: Movable, pieces: Pieces | None) -> None:
+        self.tally, self.pieces = board.tally(), pieces
         K, J = len(self.tally.counts), len(board.sizes)
         self.families, self.sums, self.counts = self.tally.families, self.tally.sums, self.tally.counts
         self.evidence = sum((f.log_evidence(s) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(K))
@@ -175,6 +174,14 @@ class Pairs:
             ways = self.log_ways[r + s] - self.log_ways[r] - self.log_ways[s]  # zero where s is zero
             gain[both] += ways.sum(1)
         return np.asarray(gain)
+
+    def join_all(self) -> int:
+        """Join the best pairs until none raises the objective; returns how many were joined."""
+        joined = 0
+        while self.join_best():
+            joined += 1
+            tell("merging atoms", joined)
+        return joined
 
     def join_best(self) -> bool:
         """Join the best pair, if that raises the objective."""

@@ -28,22 +28,24 @@ not like it. A mixture of eight components that is told two too many has 1.25 an
 
 
 def believable(board: Board) -> bool:
-    """Whether the pieces found are few, or at least unmistakable; if not, a warning says so.
+    """Whether the pieces found are few, or at least unmistakable.
 
     A minority of sites may split as they like: their pieces say nothing of how the others are split.
     """
-    delta = board.delta
-    if delta <= LARGEST_SHARE:
+    if board.delta <= LARGEST_SHARE:
         return True
-    if (delta <= COLLAPSE or share_elsewhere(board) <= LARGEST_SHARE) and certainty(board) >= CERTAIN:
-        return True
+    few = board.delta <= COLLAPSE or share_elsewhere(board) <= LARGEST_SHARE
+    return few and certainty(board) >= CERTAIN
+
+
+def warn_overlap(board: Board) -> None:
+    """Say that the pieces found are not believed."""
     warn_user(
-        f"{delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
+        f"{board.delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
         "overlap too much to tell pieces from neighbours, so every site holds an atom once. Fewer components "
         "there, or more restarts, would help.",
         OverlapWarning,
     )
-    return False
 
 
 def share_elsewhere(board: Board) -> float:
@@ -101,10 +103,14 @@ def certainty(board: Board) -> float:
     from scipy.special import logsumexp
 
     _, held, pieces = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
-    sure = []
-    for i in np.flatnonzero(pieces[held.ravel()] > 1):
-        rest, one = board.copy(), np.array([i])
-        rest.take(one, counted=False)
-        gain = rest.gain(one, np.arange(len(board.counts)))[0]
-        sure.append(np.exp(gain[board.labels[i]] - logsumexp(gain)))
-    return float(np.quantile(sure, DOUBTFUL_SHARE)) if sure else 1.0
+    among = np.flatnonzero(pieces[held.ravel()] > 1)
+    if not len(among):
+        return 1.0
+    rest, atoms, gain = board.copy(), np.arange(len(board.counts)), np.empty((len(among), len(board.counts)))
+    for row, i in enumerate(among[:, None]):
+        before = rest.remember(i)
+        rest.take(i, counted=False)
+        gain[row] = rest.gain(i, atoms)[0]
+        rest.put_back(before)
+    own = gain[np.arange(len(among)), board.labels[among]]
+    return float(np.quantile(np.exp(own - logsumexp(gain, axis=1)), DOUBTFUL_SHARE))

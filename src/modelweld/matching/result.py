@@ -227,8 +227,9 @@ def make_matching(
     """The board's matching; value i of the board is value ``order[i]`` as it was given."""
     values = board.estimates()
     number = by_count(board.counts, values[0])
-    last = np.isin(number, [artefact.atom for artefact in found])
-    number = np.concatenate([number[~last], number[last]])
+    if found:
+        last = np.isin(number, [artefact.atom for artefact in found])
+        number = np.concatenate([number[~last], number[last]])
     rank = ranks(number)
     labels = np.empty(len(order), dtype=np.int64)
     labels[order] = rank[board.labels]

@@ -26,8 +26,9 @@ from modelweld.matching.algorithm1 import (
     is_same_partition,
 )
 from modelweld.matching.board import Board
+from modelweld.matching.evident_pieces import insists, invites_pieces, join_pieces, knows_noise
 from modelweld.matching.moves import merge, merge_and_split
-from modelweld.matching.piece_guard import believable
+from modelweld.matching.piece_guard import believable, warn_overlap
 from modelweld.matching.plan import COMPILED_FROM, REMATCHED_UP_TO, Plan
 from modelweld.matching.result import Matching
 from modelweld.matching.sparse_board import SparseBoard, suits
@@ -35,19 +36,12 @@ from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
-EVIDENT = 10.0
-"""Nats by which pieces must raise the objective where values come without standard errors: atoms that merely overlap
-raise it by 2 or 3, sites that split theirs by a hundred."""
-
-GIANT = 2.0
-"""Times the median number of values from which a group is looked at in any case."""
-
-FEWEST_MATCHED = 20
-"""Groups beyond the first of their atoms from which the noise is known well enough to tell pieces by it: among fewer,
-two values that happen to coincide bring it down."""
-
 LARGEST_AGGLOMERATED = 2000
 """Values up to which pieces start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
+
+LARGEST_IN_PIECES = 10_000_000
+"""Numbers, values times dimensions, up to which pieces are looked for after a compiled sweep: a reference board holds
+five times as many, 400 MB."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +64,22 @@ def run(
     stacks: Sequence[Stack], families: Sequence[Family], prior: Prior, plan: Plan, rng: np.random.Generator
 ) -> tuple[AnyBoard, Run, Index]:
     """The best matching found, how it was found, and where the board's values stood when they were given."""
-    compiled = uses_compiled(stacks, families, plan)
-    effort = effort_of(plan, compiled, len(stacks[0].values))
+    compiled, N = uses_compiled(stacks, families, plan), len(stacks[0].values)
+    effort = effort_of(plan, compiled, N)
+    doubt = effort.moves and plan.pieces == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
     tell("finding where to start", 0)
+    board: Movable
     if compiled:
         boards, order = compiled_boards(stacks[0], families[0], prior)
-        return *best_run(boards, len(stacks[0].sizes), rng, effort), order
-    pieces = plan.pieces is True or (plan.pieces == "auto" and any(s.variance is not None for s in stacks))
-    doubt = plan.pieces == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
-    stacks, order = arrange(stacks)
-    starts = _side_by_side([family.starts(stack) for family, stack in zip(families, stacks, strict=True)])
-    if doubt and effort.moves and len(stacks[0].values) <= LARGEST_AGGLOMERATED:
-        return *find_evident_pieces(stacks, starts, prior, rng, effort), order
-    return *find_matching(stacks, starts, prior, pieces, rng, effort), order
+        board, progress = best_run(boards, len(stacks[0].sizes), rng, effort)
+        doubt &= board.margin < CLEAR and stacks[0].values.size <= LARGEST_IN_PIECES
+    else:
+        pieces = plan.pieces is True or (plan.pieces == "auto" and any(s.variance is not None for s in stacks))
+        arranged, order = arrange(stacks)
+        starts = _side_by_side([family.starts(stack) for family, stack in zip(families, arranged, strict=True)])
+        board, progress = find_matching(arranged, starts, prior, pieces, rng, effort)
+    found = prefer_pieces(board, stacks, order, rng, effort_of(plan, False, N)) if doubt else None
+    return (board, progress, order) if found is None else found
 
 
 def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
@@ -171,6 +168,7 @@ def find_matching(
             return whole, Run([whole.objective()], progress.changes, progress.converged, cut_short=progress.cut_short)
         if believable(board):
             return board, progress
+        warn_overlap(board)
     J = len(stacks[0].sizes)
     make = SparseBoard if effort.sparse and suits(stacks, starts[0], prior) else Board
     boards = [make(stacks, families, prior) for families in starts]
@@ -188,40 +186,29 @@ def find_pieces(
     return _move(best_run(boards, J, rng, effort), J, rng, effort)
 
 
-def find_evident_pieces(
-    stacks: Sequence[Stack], starts: Sequence[Sequence[Family]], prior: Prior, rng: np.random.Generator, effort: Effort
-) -> tuple[Board, Run]:
-    """The best matching of values without standard errors: in pieces only where the objective insists on them.
+def prefer_pieces(
+    whole: Movable, stacks: Sequence[Stack], order: Index, rng: np.random.Generator, effort: Effort
+) -> tuple[Board, Run, Index] | None:
+    """The best matching of plain values with atoms in pieces, where these are evident beside the one without them.
 
-    Whether it may is seen at once, but for giants: by what is left to join in the matching without pieces, were they
-    allowed. The noise is that matching's, learned from values of different sites: two of one say nothing of it.
+    The values of that one, `whole`, stood in `order`.
     """
-    whole, progress = find_matching(stacks, starts, prior, False, rng, effort)
-    if len(whole.labels) <= FEWEST_MATCHED or not (has_giant(whole) or invites_pieces(whole)):
-        return whole, progress
-    board, found = find_pieces(stacks, starts, prior, rng.spawn(1)[0], effort)  # what follows draws as it would have
-    matched = board.counts.sum() - len(board.counts)
-    evident = board.objective() > whole.objective() + EVIDENT and (board.pieces_held() > 1).any()
-    believed = evident and matched >= FEWEST_MATCHED and believable(board)
-    return (board, found) if believed else (whole, progress)
-
-
-def has_giant(whole: Board) -> bool:
-    """Whether a group is so large that it may have brought the noise down, by which pieces would be told."""
-    return bool(whole.sizes.max() >= GIANT * np.median(whole.sizes[whole.sizes > 0]))
-
-
-def invites_pieces(whole: Board) -> bool:
-    """Whether joining atoms would raise the objective, were pieces allowed, and a sweep leaves some."""
-    board = whole.in_pieces(Pieces())
-    if not merge(board):
-        return False
-    board.pieces = Pieces().learned(board.pieces_held())
-    if board.objective() <= whole.objective() + EVIDENT:
-        return False
-    board.learn()
-    board.sweep(np.arange(len(board.sizes)))
-    return bool((board.pieces_held() > 1).any())
+    joined, J = join_pieces(whole), len(whole.sizes)
+    if not joined:
+        return None
+    stacks, arranged = arrange(stacks)
+    at = np.argsort(order)[arranged]
+    starts = [Board(stacks, whole.families, whole.prior, Pieces(), labels[at]) for labels in joined]
+    rng = rng.spawn(1)[0]  # what follows draws as it would have
+    runs = [_move(best_run([b], J, rng, effort), J, rng, effort) for b in starts if invites_pieces(b, whole)]
+    runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0])]
+    runs.sort(key=lambda run: -run[0].objective())
+    for board, progress in runs:
+        if believable(board):
+            return board, progress, arranged
+    if runs:
+        warn_overlap(runs[0][0])
+    return None
 
 
 def best_agglomerated(boards: Sequence[Board]) -> Board:

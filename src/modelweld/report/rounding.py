@@ -29,4 +29,10 @@ def short(x: Array, digits: int = DIGITS) -> list[Numbers]:
     >>> short(np.array([[1 / 3, float("nan")]]))
     [[0.333333, None]]
     """
-    return [short(entry, digits) if np.ndim(entry) else rounded(entry, digits) for entry in x]
+    table = np.asarray(x)
+    entries: list[Numbers] = [
+        float(format(entry, f".{digits}g")) if abs(entry) < np.inf else None for entry in table.ravel().tolist()
+    ]
+    for length in table.shape[:0:-1] if table.size else ():
+        entries = [entries[first : first + length] for first in range(0, len(entries), length)]
+    return entries if table.size else table.tolist()

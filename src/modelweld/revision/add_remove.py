@@ -27,7 +27,7 @@ from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import columns_of, stack_of
 from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, staying
-from modelweld.screening.units import name_other_units, totals_of_stack
+from modelweld.screening.units import name_other_units, name_units_of_stack
 from modelweld.time.match import refit_in_time, times_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _compare_units(fusion: Fusion) -> Fusion:
         kind = kind_of(fusion.models)
         units = name_other_units([kind.totals(model) for model in fusion.models], fusion.models, fusion.sites, new)
     elif all(m.screened and all(f.has_places for f in m.families.values()) for m in fusion.matchings.values()):
-        units = name_other_units(totals_of_stack(stack_arrays(fusion.given)), None, fusion.sites, new)
+        units = name_units_of_stack(stack_arrays(fusion.given), fusion.sites, new)
     else:
         return fusion
     if not units:

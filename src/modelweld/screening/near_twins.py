@@ -22,6 +22,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.parts import LARGEST_PART
 from modelweld.matching.result import Matching
+from modelweld.screening.site_medians import means_by_site
 from modelweld.screening.twins import components
 
 NEARLY = 0.02
@@ -56,15 +57,13 @@ def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: 
     if len(filled) <= FEWEST_SITES or not all(family.has_places for family in families):
         return numbers
     values = _side_by_side(stacks)
-    (N, D), middle = values.shape, values.mean(axis=0)
-    total = np.zeros(D)
-    for part in blocks(N, D, LARGEST_PART):
-        off = values[part] - middle
-        total += np.einsum("nd,nd->d", off, off) / N
+    share = sizes[filled, None] / len(values)
+    means, means_about = means_by_site(Stack(values, offsets))
+    total = (share * means_about((share * means).sum(0))).sum(0)
     total = np.where(total > 0, total, np.inf)
-    means = np.add.reduceat(values, offsets[filled]) / sizes[filled, None] / np.sqrt(total)
+    means = means / np.sqrt(total)
     order = np.argsort(means @ np.random.default_rng(0).normal(size=len(total)), kind="stable")
-    near = [pair for pair in _next_to(order, means, sizes[filled]) if pair[2] < 4 * SIMILAR**2]
+    near = list(_next_to(order, means, sizes[filled], 4 * SIMILAR**2))
     if not near:
         return numbers  # noise is at most all there is
     voted = voted_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES)
@@ -83,14 +82,15 @@ def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: 
     return _joined(numbers, pairs) if 2 * len(suspects) < len(filled) else numbers  # a majority is no copy
 
 
-def _next_to(order: Index, means: Array, sizes: Index) -> Iterator[tuple[int, int, float]]:
+def _next_to(order: Index, means: Array, sizes: Index, within: float) -> Iterator[tuple[int, int, float]]:
     """Pairs of sites of one size that are next to each other in `order`, and how far apart their means are."""
     for lag in range(1, NEIGHBOURS + 1):
         one, other = order[:-lag], order[lag:]
         same = sizes[one] == sizes[other]
         one, other = one[same], other[same]
         apart = np.square(means[one] - means[other]).mean(axis=1) * sizes[one] / 2
-        yield from zip(one.tolist(), other.tolist(), apart.tolist(), strict=True)
+        near = apart < within
+        yield from zip(one[near].tolist(), other[near].tolist(), apart[near].tolist(), strict=True)
 
 
 def number_near(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
+from modelweld.matching.search import is_large
 from modelweld.screening.site_medians import FEWEST_SITES_TO_COMPARE as FEWEST_SITES_TO_COMPARE
 from modelweld.screening.site_medians import any_seen, blocks_of_sites, centre_and_scale, median_over_sites, site_means
 
@@ -129,7 +130,7 @@ def find_outliers(
     keep = np.ones(N, dtype=bool)
     site = group_of_values(offsets)
     seen = any_seen(stacks, N)
-    sizes = np.bincount(site[seen], minlength=J)
+    sizes = np.bincount(site, seen, J).astype(np.int64)
     if np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE:
         return OutlierReport(keep, (), {}, [], (np.inf,) * len(stacks))
     p = FALSE_ALARM / (N * len(stacks))
@@ -180,21 +181,32 @@ class _Distances:
         self = cls(stack, centre, scale, weight, np.zeros(N), np.zeros(N), np.inf)
         if not np.isfinite(scale).any():
             return replace(self, limits=np.full(N, np.inf))
-        furthest = []
-        number = np.empty(N, dtype=np.int64)
-        for block, offsets in blocks_of_sites(stack):
+        number = self.measure()
+        filled = np.unique(stack.offsets)[:-1]
+        furthest = np.maximum.reduceat(self.distance, filled)[np.maximum.reduceat(number, filled) > 0]
+        degrees = np.arange(1, D + 1)
+        student = -float(stdtrit(max(EFFICIENCY * np.count_nonzero(number), 1.0), p / 2))
+        gaussian = np.maximum(GENEROUS * np.sqrt(chdtri(degrees, p) / degrees), student)
+        limits = np.maximum(gaussian, _reach(furthest))
+        full = int(np.isfinite(scale).sum())
+        return replace(self, limits=limits[np.maximum(number, 1) - 1], full_limit=float(limits[full - 1]))
+
+    def measure(self) -> Index:
+        """Write down how far every value lies; in how many dimensions each was measured."""
+        measured = np.isfinite(self.scale)
+        number = np.full(len(self.distance), np.count_nonzero(measured))
+        if self.stack.plain and is_large(self.stack):
+            from modelweld.screening.site_sums_compiled import squared_distances
+
+            squares = squared_distances(self.stack.values, self.centre, np.where(measured, self.scale, np.inf))
+            np.sqrt(squares / number, out=self.distance)
+            return number
+        for block, _ in blocks_of_sites(self.stack):
             off, usable = self.deviations(block)
             number[block] = usable.sum(1)
             squares = np.einsum("ld,ld->l", off, off)
             self.distance[block] = np.sqrt(squares / np.maximum(number[block], 1))
-            largest = np.maximum.reduceat(self.distance[block], offsets[:-1])
-            furthest.append(largest[np.maximum.reduceat(number[block], offsets[:-1]) > 0])
-        degrees = np.arange(1, D + 1)
-        student = -float(stdtrit(max(EFFICIENCY * np.count_nonzero(number), 1.0), p / 2))
-        gaussian = np.maximum(GENEROUS * np.sqrt(chdtri(degrees, p) / degrees), student)
-        limits = np.maximum(gaussian, _reach(np.concatenate(furthest)))
-        full = int(np.isfinite(scale).sum())
-        return replace(self, limits=limits[np.maximum(number, 1) - 1], full_limit=float(limits[full - 1]))
+        return number
 
     def deviations(self, order: slice | Index) -> tuple[Array, Flags]:
         """Deviations of some values in units of the scale, zero where not usable; and which are usable.

@@ -43,6 +43,8 @@ def set_idle_aside(
     seen = seen if seen.any() else ~seen
     numbers = np.where(seen, numbers, len(numbers) + np.arange(len(numbers)))
     before = repetitions(stacks, numbers)
+    if seen.all() and not before.any():
+        return list(stacks), _nothing(stacks[0]), numbers
     unseen, again = (_number(which, stacks[0].offsets) for which in (~seen, before > 0))
     reasons = [
         f"site {sites[j]!r}: {found[j]} of its {stacks[0].sizes[j]} values {why}. They are set aside."
@@ -54,6 +56,11 @@ def set_idle_aside(
     ]
     report = _report((before == 0) & seen, stacks[0].offsets, reasons)
     return _keep(stacks, report), report, before * (int(numbers.max(initial=0)) + 1) + numbers
+
+
+def _nothing(stack: Stack) -> OutlierReport:
+    """That every value is kept."""
+    return OutlierReport(np.ones(len(stack.values), dtype=bool), (), {}, [], ())
 
 
 def _report(keep: Flags, offsets: Index, reasons: list[str]) -> OutlierReport:
@@ -80,7 +87,9 @@ def set_crowds_aside(stacks: Sequence[Stack], sites: Sequence[str]) -> tuple[lis
     """Stacks without sites that send far more values than others, and what was found."""
     sizes, offsets = stacks[0].sizes, stacks[0].offsets
     crowds = find_crowds(sizes)
-    typical = float(np.median(sizes[sizes > 0])) if crowds.size else 0.0
+    if not crowds.size:
+        return list(stacks), _nothing(stacks[0])
+    typical = float(np.median(sizes[sizes > 0]))
     reasons = [
         f"site {sites[j]!r} sent {sizes[j]:,} values, a typical site {typical:g}: the whole site is set aside, so that "
         "its number decides nothing. Ask its owner for a model with fewer components; filter_outliers=False takes it."

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
+from modelweld.matching.search import is_large
 
 FEWEST_SITES_TO_COMPARE = 4
 """Below this nothing is set aside. A median over sites needs an honest majority, and with three a site that merely
@@ -53,10 +54,26 @@ def _sums(values: Array, offsets: Index) -> Array:
     return np.asarray(csr_array((np.ones(N), np.arange(N), offsets), shape=(len(offsets) - 1, N)) @ values)
 
 
+def middle(x: Array) -> Array:
+    """Median over the first axis of what is known; NaN where nothing is.
+
+    Examples
+    --------
+    >>> middle(np.array([[1.0, np.nan], [4.0, np.nan], [2.0, np.nan]])).tolist()
+    [2.0, nan]
+    """
+    ordered = np.sort(np.ascontiguousarray(np.moveaxis(x, 0, -1)), axis=-1)  # what is not known comes last
+    if not np.isnan(ordered[..., -1]).any():
+        return np.asarray((ordered[..., (len(x) - 1) // 2] + ordered[..., len(x) // 2]) / 2)
+    last = (~np.isnan(ordered)).sum(axis=-1, keepdims=True) - 1
+    ends = [np.take_along_axis(ordered, np.maximum(at, 0), axis=-1)[..., 0] for at in (last // 2, (last + 1) // 2)]
+    return np.asarray((ends[0] + ends[1]) / 2)
+
+
 def median_over_sites(x: Array) -> Array:
     """Median of each column over the sites that have it; NaN where fewer than FEWEST_SITES_TO_COMPARE have."""
     if not np.isnan(x).any():
-        return np.asarray(np.median(x, axis=0)) if len(x) >= FEWEST_SITES_TO_COMPARE else np.full(x.shape[1], np.nan)
+        return middle(x) if len(x) >= FEWEST_SITES_TO_COMPARE else np.full(x.shape[1], np.nan)
     enough = np.isfinite(x).sum(0) >= FEWEST_SITES_TO_COMPARE
     result = np.full(x.shape[1], np.nan)
     if enough.any():
@@ -66,11 +83,30 @@ def median_over_sites(x: Array) -> Array:
 
 def centre_and_scale(stack: Stack) -> tuple[Array, Array]:
     """Medians of means; the scale is NaN in a dimension where most sites' values coincide: it tells nobody apart."""
-    centre = median_over_sites(site_means(stack, lambda b: b.values))
+    means, means_about = means_by_site(stack)
+    centre = median_over_sites(means)
     centre = np.where(np.isfinite(centre), centre, 0.0)
-    scale = np.sqrt(median_over_sites(site_means(stack, lambda b: _squares(b.values - centre))))
+    scale = np.sqrt(median_over_sites(means_about(centre)))
     rounding = np.finfo(float).eps * np.abs(centre) * stack.sizes.max()
     return centre, np.where(scale > rounding, scale, np.nan)
+
+
+def means_by_site(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
+    """Means of the values of each site that has some, and of their squared differences from a centre."""
+    return (_compiled_means if stack.plain and is_large(stack) else _means)(stack)
+
+
+def _means(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
+    return site_means(stack, lambda b: b.values), lambda c: site_means(stack, lambda b: _squares(b.values - c))
+
+
+def _compiled_means(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
+    """As `_means`, of many plain values."""
+    from modelweld.screening.site_sums_compiled import squares_by_site, sums_by_site
+
+    offsets = np.unique(stack.offsets)
+    sizes = np.diff(offsets)[:, None]
+    return sums_by_site(stack.values, offsets) / sizes, lambda c: squares_by_site(stack.values, offsets, c) / sizes
 
 
 def _squares(x: Array) -> Array:

@@ -17,7 +17,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from modelweld.inputs.local_model import Array
-from modelweld.screening.unit_fit import BY_THEMSELVES, MOST_FEATURES, MOST_LEFT, Sites
+from modelweld.inputs.stack import Index
+from modelweld.screening.unit_fit import MOST_FEATURES, MOST_LEFT, Sites
 
 FEWEST_SITES = 3
 """Of two sites nobody knows which is in order."""
@@ -53,16 +54,14 @@ def find_swapped(sites: Sites) -> list[Swapped]:
     >>> [(found.site, found.order) for found in find_swapped(Sites(mean, deviation, np.zeros((4, 2))))]
     [(3, (1, 0))]
     """
-    J, D = sites.mean.shape
-    if J < FEWEST_SITES or not 2 <= D <= MOST_FEATURES:
+    suspects, (J, D) = may_be_swapped(sites).tolist(), sites.mean.shape
+    if not suspects:
         return []
-    m, log_s, at, price = sites.mean, np.log(sites.deviation), sites.medians, LEAST_GAIN + np.log(J * D)
-    anyway = BY_THEMSELVES**2 * (1 + 1 / (J - 1))
-    v_m, v_s = (v + anyway + sites.chance[:, i : i + 1] for i, v in enumerate((at.of_mean, at.of_deviation)))
+    price = LEAST_GAIN + np.log(J * D)
+    m, log_s, at, (v_m, v_s) = sites.mean, np.log(sites.deviation), sites.medians, sites.allowed(sites.medians)
     expected = (at.mean, at.deviation**2 * v_m, np.log(at.deviation), v_s)
-    here = _misfit(m, log_s, *expected)
     found = []
-    for j in np.flatnonzero(np.where(np.isfinite(here), np.minimum(here, NOWHERE), 0.0).sum(1) > 2 * price).tolist():
+    for j in suspects:
         misfit = _misfit(m[j], log_s[j], *(x[j][:, None] for x in expected))
         nowhere = np.where(np.eye(D, dtype=bool), 0.0, NOWHERE)  # also for moving from or to what was not seen
         misfit = np.where(np.isfinite(misfit), np.minimum(misfit, NOWHERE), nowhere)
@@ -71,6 +70,15 @@ def find_swapped(sites: Sites) -> list[Swapped]:
         if one.moved and all(misfit[d, one.order[d]] < MOST_LEFT for d in one.moved):
             found.append(one)
     return found
+
+
+def may_be_swapped(sites: Sites) -> Index:
+    """Sites of which two columns misfit by more than it costs to move them: no others are ever named."""
+    J, D = sites.mean.shape
+    if J < FEWEST_SITES or not 2 <= D <= MOST_FEATURES:
+        return np.arange(0)
+    here = np.where(np.isfinite(sites.misfit), np.minimum(sites.misfit, NOWHERE), 0.0)
+    return np.flatnonzero(np.partition(here, D - 2, axis=1)[:, -2:].mean(1) > LEAST_GAIN + np.log(J * D))
 
 
 def _misfit(m: Array, log_s: Array, mean: Array, of_mean: Array, log_deviation: Array, of_deviation: Array) -> Array:

@@ -146,10 +146,12 @@ def find_twins(stacks: Sequence[Stack], numbers: Index) -> Twins:
     >>> find_twins([stack], number_values([stack], [Gaussian()])).of
     {2: 0}
     """
-    spans = [np.arange(a, b) for a, b in pairwise(stacks[0].offsets.tolist())]
     held, stand_in = np.bincount(numbers), np.arange(len(numbers))
+    if held.max(initial=0) <= 1:
+        return Twins([], stand_in)
+    spans = [np.arange(a, b) for a, b in pairwise(stacks[0].offsets.tolist())]
     by_content: dict[bytes, list[int]] = {}
-    for j in np.flatnonzero(stacks[0].sizes).tolist() if (held > 1).any() else ():
+    for j in np.flatnonzero(stacks[0].sizes).tolist():
         spans[j] = spans[j][np.argsort(numbers[spans[j]])]
         by_content.setdefault(numbers[spans[j]].tobytes(), []).append(j)
     groups = []
@@ -177,8 +179,10 @@ def fit_distinct(
     Where all coincide there is nobody whose answer they could spoil: all are fitted, and copies give back the model.
     """
     twins = find_twins(stacks, numbers)
+    if not twins.groups:
+        return replace(fit(stacks, sites, rows), twins={})
     reasons = [_describe([sites[j] for j in sorted(group)]) for group in twins.groups]
-    if twins.groups and len(twins.groups[0]) == np.count_nonzero(stacks[0].sizes):
+    if len(twins.groups[0]) == np.count_nonzero(stacks[0].sizes):
         twins, reasons = Twins([], np.arange(len(numbers))), [ALL_ALIKE]
     for reason in reasons if warn else ():
         warn_user(reason, TwinWarning)

@@ -21,7 +21,8 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.screening.outliers import MAD_TO_DEVIATION
+from modelweld.screening.outliers import MAD_TO_DEVIATION, Flags
+from modelweld.screening.site_medians import middle
 from modelweld.screening.unit_names import FAHRENHEIT, OtherUnit
 
 BY_THEMSELVES = 0.3
@@ -84,6 +85,21 @@ class Sites:
         """What most others have."""
         return expect_medians(self)
 
+    @cached_property
+    def misfit(self) -> Array:
+        """X(1, 0) by what most others have (J, D)."""
+        return self.misfit_of(self.medians, *self.allowed(self.medians))
+
+    def allowed(self, at: Expected) -> tuple[Array, Array]:
+        """v_m and v_s with what sites differ by anyway, the site's own and the others' middle's, and by chance."""
+        anyway = BY_THEMSELVES**2 * (1 + 1 / max(len(self.mean) - 1, 1))
+        return at.of_mean + anyway + self.chance[:, :1], at.of_deviation + anyway + self.chance[:, 1:]
+
+    def misfit_of(self, at: Expected, v_m: Array, v_s: Array) -> Array:
+        """X(1, 0) by what is expected (J, D)."""
+        log_s = np.log(self.deviation / at.deviation)
+        return np.asarray(log_s**2 / v_s + ((self.mean - at.mean) / at.deviation) ** 2 / v_m)
+
     def converted(self, named: Sequence[OtherUnit]) -> Sites:
         """As if these sites' features were in the others' unit."""
         mean, deviation, places = self.mean.copy(), self.deviation.copy(), [p.copy() for p in self.places]
@@ -136,22 +152,6 @@ def _others(J: int) -> list[Index]:
     return [everybody] if J > LEFT_OUT else [np.delete(everybody, j) for j in range(J)]
 
 
-def middle(x: Array) -> Array:
-    """Median over the first axis of what is known; NaN where nothing is.
-
-    Examples
-    --------
-    >>> middle(np.array([[1.0, np.nan], [4.0, np.nan], [2.0, np.nan]])).tolist()
-    [2.0, nan]
-    """
-    ordered = np.sort(np.ascontiguousarray(np.moveaxis(x, 0, -1)), axis=-1)  # what is not known comes last
-    if not np.isnan(ordered[..., -1]).any():
-        return np.asarray((ordered[..., (len(x) - 1) // 2] + ordered[..., len(x) // 2]) / 2)
-    last = (~np.isnan(ordered)).sum(axis=-1, keepdims=True) - 1
-    ends = [np.take_along_axis(ordered, np.maximum(at, 0), axis=-1)[..., 0] for at in (last // 2, (last + 1) // 2)]
-    return np.asarray((ends[0] + ends[1]) / 2)
-
-
 def expect_medians(sites: Sites) -> Expected:
     """What most others have."""
     others = np.stack(_others(len(sites.mean)), axis=1)  # a column for each site, or one for all
@@ -195,20 +195,36 @@ def _slopes(sites: Sites, others: Index, M: Array, S: Array) -> Array:
 
 def _explain(sites: Sites, at: Expected) -> Explained:
     """X(1, 0) - X(f, o) of the best f and o, less what is asked of it; of what fits as it is, not even asked."""
-    m, log_s = sites.mean, np.log(sites.deviation / at.deviation)
-    anyway = BY_THEMSELVES**2 * (1 + 1 / max(len(m) - 1, 1))  # the site's own, and that of the others' middle
-    v_m, v_s = (v + anyway + sites.chance[:, i : i + 1] for i, v in enumerate((at.of_mean, at.of_deviation)))
-    null = log_s**2 / v_s + ((m - at.mean) / at.deviation) ** 2 / v_m
-    by_nature = at.by_nature / np.maximum(np.abs(at.mean / at.deviation), 1.0)
-    by_others = np.maximum(at.of_deviation - sites.chance[:, 1:], 0.0) / 2
-    site, feature = np.nonzero(null > EACH_MORE)  # nothing gains more than it misfits
-    asked = (m, at.mean, at.deviation, log_s, v_m, v_s, null, by_nature, by_others)
-    each = [np.asarray(x)[site, feature] for x in asked]
-    found = _explain_each(each, site, 2 * float(np.log(max(m.size, 1))))
+    m = sites.mean
+    v_m, v_s = sites.allowed(at)
+    null = sites.misfit if at is sites.medians else sites.misfit_of(at, v_m, v_s)
     gain, factor, offset = np.full(m.shape, -np.inf), np.ones(m.shape), np.zeros(m.shape)
-    for whole, part in zip((gain, factor, offset), found, strict=True):
-        whole[site, feature] = part
+    site, feature = np.nonzero(may_be_other_units(null))
+    if len(site):
+        by_nature = at.by_nature / np.maximum(np.abs(at.mean / at.deviation), 1.0)
+        by_others = np.maximum(at.of_deviation - sites.chance[:, 1:], 0.0) / 2
+        log_s = np.log(sites.deviation / at.deviation)
+        asked = (m, at.mean, at.deviation, log_s, v_m, v_s, null, by_nature, by_others)
+        found = _explain_each([np.asarray(x)[site, feature] for x in asked], site, _by_chance(m))
+        for whole, part in zip((gain, factor, offset), found, strict=True):
+            whole[site, feature] = part
     return Explained(gain, factor, offset, null)
+
+
+def may_be_other_units(misfit: Array) -> Flags:
+    """Sites and features (J, D) that misfit by more than is asked for: no others are ever named.
+
+    Nothing gains more than it misfits, and of degrees a site's features gain together what each misfits beyond
+    `EACH_MORE`.
+    """
+    more = np.fmax(misfit - EACH_MORE, 0.0)
+    enough = more.sum(1, keepdims=True) > LEAST_GAIN_OF_DEGREES + _by_chance(misfit) - EACH_MORE
+    return np.asarray(enough & (more > 0))
+
+
+def _by_chance(misfit: Array) -> float:
+    """What the best of so many sites and features gains by chance."""
+    return 2 * float(np.log(max(misfit.size, 1)))
 
 
 def _explain_each(each: list[Array], site: Index, by_chance: float) -> tuple[Array, Array, Array]:

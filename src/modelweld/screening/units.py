@@ -21,8 +21,9 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Stack
 from modelweld.matching.search import is_large
 from modelweld.screening.outliers import MAD_TO_DEVIATION
-from modelweld.screening.swapped import Swapped, describe_swapped, find_swapped
-from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, middle
+from modelweld.screening.site_medians import middle
+from modelweld.screening.swapped import Swapped, describe_swapped, find_swapped, may_be_swapped
+from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, may_be_other_units
 from modelweld.screening.unit_names import OtherUnit, describe
 
 FEWEST_SITES = 3
@@ -110,15 +111,20 @@ def totals_of_stack(stack: Stack) -> list[Totals | None]:
     if len(stack.sizes) > MOST_SITES:
         return [None] * len(stack.sizes)
     if is_large(stack):
-        from modelweld.screening.medians_compiled import medians_and_deviations
-
-        middles, spreads = medians_and_deviations(stack.values, stack.offsets)
-        each = zip(stack.sizes.tolist(), middles, MAD_TO_DEVIATION * spreads, strict=True)
+        each = zip(stack.sizes.tolist(), *_compiled_medians(stack), strict=True)
         return [None if n < FEWEST_VALUES else _of_medians(m, s, n) for n, m, s in each]
     return [
         _of_plain(stack.values[start:end].T)
         for start, end in zip(stack.offsets[:-1].tolist(), stack.offsets[1:].tolist(), strict=True)
     ]
+
+
+def _compiled_medians(stack: Stack) -> tuple[Array, Array]:
+    """Medians of each site's values, and deviations by medians (J, D)."""
+    from modelweld.screening.medians_compiled import medians_and_deviations
+
+    middles, spreads = medians_and_deviations(stack.values, stack.offsets)
+    return middles, MAD_TO_DEVIATION * spreads
 
 
 def _of_plain(features: Array) -> Totals | None:
@@ -139,6 +145,18 @@ def _medians(features: Array) -> Array:
     """Of each row (D,)."""
     ordered, number = np.sort(features, axis=1), features.shape[1]
     return np.asarray((ordered[:, (number - 1) // 2] + ordered[:, number // 2]) / 2)
+
+
+def name_units_of_stack(stack: Stack, sites: Sequence[str], only: int | None = None) -> tuple[str, ...]:
+    """As `name_other_units`, of plain values; most often a bound says at once that nobody is named."""
+    if len(stack.sizes) <= MOST_SITES and is_large(stack):
+        known = stack.sizes >= FEWEST_VALUES
+        worth = stack.sizes[known, None] / OF_MEDIANS
+        mean, deviation = _compiled_medians(stack)
+        compared = _comparable(mean[known], deviation[known], np.hstack([worth, worth]))
+        if compared is None or not (len(may_be_swapped(compared)) or may_be_other_units(compared.misfit).any()):
+            return ()
+    return name_other_units(totals_of_stack(stack), None, sites, only)
 
 
 def name_other_units(
@@ -195,17 +213,17 @@ def side_by_side(totals: Sequence[Totals]) -> Sites | None:
     """Means and deviations of sites, NaN where they cannot be compared; None if nothing can."""
     if len({t.mean.shape for t in totals}) != 1:
         return None
-    m, s = (np.stack(x) for x in zip(*((t.mean, t.deviation) for t in totals), strict=True))
-    if ((s > 0) & (s < SMALLEST_RANGE)).any():
-        return None  # their squares are none: there is nothing to compare, and such values are refused soon
-    usable = np.isfinite(m) & (s > np.finfo(float).eps * np.abs(m))
-    m, s = (np.where(usable, x, np.nan) for x in (m, s))
-    return Sites(m, s, chance_of(totals))
+    m, s = np.array([t.mean for t in totals]), np.array([t.deviation for t in totals])
+    return _comparable(m, s, np.array([(t.points, t.parts) for t in totals]))
 
 
-def chance_of(totals: Sequence[Totals]) -> Array:
-    """Variances (J, 2) by chance of means, in deviations, and of log deviations."""
-    return np.array([[1 / max(t.points, 1.0), 1 / max(t.parts - 1, 1.0)] for t in totals])
+def _comparable(mean: Array, deviation: Array, worth: Array) -> Sites | None:
+    """Sites of which means and deviations (J, D) rest on so many points, and parts (J, 2); None: nothing to compare."""
+    if not len(mean) or ((deviation > 0) & (deviation < SMALLEST_RANGE)).any():
+        return None  # squares that are none: such values are refused soon
+    usable = np.isfinite(mean) & (deviation > np.finfo(float).eps * np.abs(mean))
+    chance = 1 / np.maximum(worth - (0, 1), 1.0)  # variances of means, in deviations, and of log deviations
+    return Sites(np.where(usable, mean, np.nan), np.where(usable, deviation, np.nan), chance)
 
 
 def find_other_units(
@@ -252,6 +270,8 @@ def find_other_units(
 def _worst(sites: Sites, plain: bool) -> list[OtherUnit]:
     """The site and feature that another unit explains best, and what others alone say of that site's features."""
     by_others, best = explain(sites, predict=not plain)
+    if not (best.gain > 0).any():
+        return []
     if plain:
         misfit = np.nan_to_num(np.sort(by_others.misfit, axis=1), nan=np.inf)
         strange = misfit[:, (misfit.shape[1] - 1) // 2] > MOST_LEFT

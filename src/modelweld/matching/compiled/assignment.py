@@ -17,11 +17,12 @@ def distinct_best(best, column, surcharge, most_new, choice, claimed):
     score falls short of minus the k-th surcharge. `claimed` must be False everywhere, and is left so.
     """
     L = len(best)
+    free = most_new >= L and surcharge[L - 1] == 0.0
     wants_new = 0
     for i in range(L):
-        choice[i] = column[i]
+        choice[i] = NEW if free and best[i] < 0.0 else column[i]
         wants_new += best[i] < 0.0
-    if wants_new > 0:
+    if wants_new > 0 and not free:
         order = np.argsort(best)
         r = 0
         while r < min(L, most_new) and best[order[r]] + surcharge[r] < 0.0:
@@ -46,6 +47,8 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
     column K for all of them, which nobody ever holds. Rows start at their best column, which is optimal as long as
     nobody else wants it (column prices zero); every row left over is placed by one shortest augmenting path in the
     reduced costs (Jonker and Volgenant; Crouse 2016).
+
+    Returns prices of rows and columns, the row that holds each column (-1: none) and the column of each row.
     """
     L, K = scores.shape
     all_free = most_new >= L and surcharge[L - 1] == 0.0
@@ -119,3 +122,4 @@ def shortest_augmenting_paths(scores, surcharge, most_new, choice):
                 break
     for i in range(L):
         choice[i] = place[i] if place[i] < K else NEW
+    return row_price, column_price, holder, place

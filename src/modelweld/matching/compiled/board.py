@@ -145,7 +145,9 @@ class CompiledBoard:
 
     def learn(self) -> None:
         """Hyperparameters of the family and the prior, given the matching."""
-        self._believe(self.prior.learned(self.counts, self.stack.sizes))
+        prior = self.prior.learned(self.counts, self.stack.sizes)
+        if prior is not self.prior:
+            self._believe(prior)
         if self.family.learning == "likelihood":
             old, family = self.family.hyperparameters, self.family
             floor, squares = (np.zeros(len(old.noise)) + np.asarray(x) for x in (family.floor, family.squares))

@@ -13,8 +13,8 @@ from modelweld.inputs.stack import Index
 
 Floats = NDArray[np.float32]
 
-LANES = 16
-"""Numbers in a vector register of float32: blocks of rows are padded to a multiple."""
+LANES = 8
+"""Numbers of float32 in a vector register: blocks of rows are padded to a multiple."""
 
 BLOCK_ROWS = 256
 """Rows scored at a time: their scores stay in cache."""

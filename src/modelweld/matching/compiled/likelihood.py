@@ -25,6 +25,17 @@ class Lines(NamedTuple):
     values: int  # number of values
 
 
+class Weights(NamedTuple):
+    """What a ratio rho of spread to noise says of lines: u = n / (1 + rho n), v = u^2, and their sums over atoms."""
+
+    rho: float
+    u: Array  # (C,)
+    v: Array  # (C,)
+    atoms_u: float
+    atoms_v: float
+    log_one: float  # sum over atoms of log(1 + rho n), where it is known
+
+
 @exact
 def lines_of(counts, sums, total_squares):
     """Lines of atoms with `counts` values, their `sums` (K, D) and all values' squares (D,)."""
@@ -57,22 +68,23 @@ def lines_of(counts, sums, total_squares):
 @exact
 def log_likelihood(lines, mean, noise, spread):
     """Log evidence of all values, one number per dimension."""
-    D, H, C = len(mean), len(noise), len(lines.counts)
+    counts, atoms, averages, squares, within, values = lines
+    D, H, C = len(mean), len(noise), len(counts)
     result, u = np.empty(D), np.empty(C)
     constant = 0.0
     for d in range(D):
         h = d if H > 1 else 0
         if d == 0 or H > 1:
-            constant = lines.values * np.log(2 * np.pi * noise[h])
+            constant = values * np.log(2 * np.pi * noise[h])
             for c in range(C):
-                total = noise[h] + spread[h] * lines.counts[c]
-                u[c] = lines.counts[c] / total
-                constant += lines.atoms[c] * np.log(total / noise[h])
+                total = noise[h] + spread[h] * counts[c]
+                u[c] = counts[c] / total
+                constant += atoms[c] * np.log(total / noise[h])
         off = 0.0
         for c in range(C):
             m = mean[d]
-            off += u[c] * (lines.squares[d, c] - 2 * m * lines.averages[d, c] + m * m * lines.atoms[c])
-        result[d] = -0.5 * (constant + lines.within[d] / noise[h] + off)
+            off += u[c] * (squares[d, c] - 2 * m * averages[d, c] + m * m * atoms[c])
+        result[d] = -0.5 * (constant + within[d] / noise[h] + off)
     return result
 
 
@@ -85,17 +97,20 @@ def maximise(lines, mean, noise, spread, floor, squares, near, degrees):
     D, H = len(mean), len(noise)
     new_mean, new_noise, new_spread = np.empty(D), np.empty(H), np.empty(H)
     learnable = lines.values > lines.atoms.sum()
+    grid = _grid(lines)
     for h in range(H):
         a, b = (0, D) if H == 1 else (h, h + 1)
         log_ratio = (
-            _best_log_ratio(lines, a, b, squares[h], near, degrees, 0.0) if learnable else np.log(spread[h] / noise[h])
+            _best_log_ratio(lines, a, b, squares[h], near, degrees, 0.0, grid)
+            if learnable
+            else np.log(spread[h] / noise[h])
         )
         rho = np.exp(log_ratio)
         total = _means(lines, a, b, rho, new_mean) + squares[h] * (b - a)
         variance = max(total, np.finfo(np.float64).tiny) / ((lines.values + degrees) * (b - a))
         if variance < floor[h]:
             variance = floor[h]
-            rho = np.exp(_best_log_ratio(lines, a, b, squares[h], near, degrees, floor[h]))
+            rho = np.exp(_best_log_ratio(lines, a, b, squares[h], near, degrees, floor[h], grid))
             _means(lines, a, b, rho, new_mean)
         new_noise[h] = variance
         new_spread[h] = max(rho * variance, SMALLEST_RATIO * floor[h])
@@ -113,16 +128,17 @@ def maximise(lines, mean, noise, spread, floor, squares, near, degrees):
 @exact
 def _means(lines, a, b, rho, mean):
     """Best means of dimensions a .. b-1 given the ratio, put into `mean`; returns the sum of squares about them."""
-    u = lines.counts / (1 + rho * lines.counts)
+    counts, atoms, averages, squares, within, _ = lines
+    u = counts / (1 + rho * counts)
     total = 0.0
     for d in range(a, b):
         pull, weight, off = 0.0, 0.0, 0.0
         for c in range(len(u)):
-            pull += u[c] * lines.averages[d, c]
-            weight += u[c] * lines.atoms[c]
-            off += u[c] * lines.squares[d, c]
+            pull += u[c] * averages[d, c]
+            weight += u[c] * atoms[c]
+            off += u[c] * squares[d, c]
         mean[d] = pull / weight
-        total += lines.within[d] + off - pull * mean[d]
+        total += within[d] + off - pull * mean[d]
     return total
 
 
@@ -133,26 +149,28 @@ def _log_prior(noise, spread, squares, near, degrees, each):
 
 
 @loose
-def _best_log_ratio(lines, a, b, squares, near, degrees, noise):
+def _best_log_ratio(lines, a, b, squares, near, degrees, noise, grid):
     """The maximum of the profile over dimensions a .. b-1, at this noise (0: the best), as in random_effects."""
     top, best = -np.inf, 0
     slopes = np.empty(len(LOG_RATIO_GRID))
     for g in range(len(LOG_RATIO_GRID)):
-        value, slopes[g] = _profile(lines, a, b, np.exp(LOG_RATIO_GRID[g]), squares, near, degrees, noise, True)
+        value, slopes[g] = _profile(lines, a, b, squares, near, degrees, noise, grid[g])
+        value -= 0.5 * grid[g].log_one * (b - a) + 0.5 * np.log1p(near / grid[g].rho)
         if value > top:
             top, best = value, g
     below, above = max(best - 1, 0), min(best + 1, len(LOG_RATIO_GRID) - 1)
     low, high, rise, fall = LOG_RATIO_GRID[below], LOG_RATIO_GRID[above], slopes[below], slopes[above]
     if rise <= 0 or fall > 0:  # no zero between: an end is best
         return low if rise <= 0 else high
+    guess = low - 1
     for _ in range(MOST_HALVINGS):
-        if high - low < CLOSE_ENOUGH:
-            break
-        middle = (low + high) / 2
-        _, at = _profile(lines, a, b, np.exp(middle), squares, near, degrees, noise, False)
+        middle, last = (low + high) / 2, guess
+        _, at = _profile(lines, a, b, squares, near, degrees, noise, _weights(lines, middle))
         guess = middle + (middle - low) * at / np.sqrt(max(at * at - rise * fall, 1e-300))
         guess = min(max(guess, low), high)
-        _, there = _profile(lines, a, b, np.exp(guess), squares, near, degrees, noise, False)
+        if abs(guess - last) < CLOSE_ENOUGH or high - low < CLOSE_ENOUGH:
+            break
+        _, there = _profile(lines, a, b, squares, near, degrees, noise, _weights(lines, guess))
         if at > 0:
             low, rise = middle, at
         else:
@@ -162,39 +180,55 @@ def _best_log_ratio(lines, a, b, squares, near, degrees, noise):
                 low, rise = guess, there
             else:
                 high, fall = guess, there
-    return (low + high) / 2
+    return guess
 
 
 @loose
-def _profile(lines, a, b, rho, squares, near, degrees, noise, with_value):
-    """Profile over dimensions a .. b-1 (if asked for) and a number with the sign of its slope."""
-    C = len(lines.counts)
-    u, v = np.empty(C), np.empty(C)
-    atoms_u, atoms_v, log_one = 0.0, 0.0, 0.0
-    for c in range(C):
-        u[c] = lines.counts[c] / (1 + rho * lines.counts[c])
-        v[c] = u[c] * u[c]
-        atoms_u += u[c] * lines.atoms[c]
-        atoms_v += v[c] * lines.atoms[c]
-    if with_value:
-        for c in range(C):
-            log_one += lines.atoms[c] * np.log1p(rho * lines.counts[c])
+def _profile(lines, a, b, squares, near, degrees, noise, at):
+    """Profile over dimensions a .. b-1, less what the ratio alone decides, and a number with the sign of its slope."""
+    _, _, averages, square, within, values = lines
+    rho, u, v, atoms_u, atoms_v, _ = at
     total, steep = 0.0, 0.0
     for d in range(a, b):
         s_u, s_v, q_u, q_v = 0.0, 0.0, 0.0, 0.0
-        for c in range(C):
-            s_u += u[c] * lines.averages[d, c]
-            s_v += v[c] * lines.averages[d, c]
-            q_u += u[c] * lines.squares[d, c]
-            q_v += v[c] * lines.squares[d, c]
+        for c in range(len(u)):
+            s_u += u[c] * averages[d, c]
+            s_v += v[c] * averages[d, c]
+            q_u += u[c] * square[d, c]
+            q_v += v[c] * square[d, c]
         mean = s_u / atoms_u
-        total += lines.within[d] + q_u - mean * s_u
+        total += within[d] + q_u - mean * s_u
         steep += q_v - 2 * mean * s_v + mean * mean * atoms_v
     total += squares * (b - a)
-    value = -0.5 * log_one * (b - a) - 0.5 * np.log1p(near / rho)
     slope = -atoms_u * (b - a) + near / (rho * (near + rho))
     if noise > 0:
-        return value - 0.5 * total / noise, slope + steep / noise
+        return -0.5 * total / noise, slope + steep / noise
     total = max(total, 1e-300)
-    number = (lines.values + degrees) * (b - a)
-    return value - 0.5 * number * np.log(total), slope + number * steep / total
+    number = (values + degrees) * (b - a)
+    return -0.5 * number * np.log(total), slope + number * steep / total
+
+
+@loose
+def _weights(lines, log_ratio):
+    """What a ratio says of lines, whatever the dimension."""
+    counts, atoms, rho = lines.counts, lines.atoms, np.exp(log_ratio)
+    u, v = np.empty(len(counts)), np.empty(len(counts))
+    atoms_u, atoms_v = 0.0, 0.0
+    for c in range(len(counts)):
+        u[c] = counts[c] / (1 + rho * counts[c])
+        v[c] = u[c] * u[c]
+        atoms_u += u[c] * atoms[c]
+        atoms_v += v[c] * atoms[c]
+    return Weights(rho, u, v, atoms_u, atoms_v, 0.0)
+
+
+@loose
+def _grid(lines):
+    """Weights at every decade, with the logarithms that values need."""
+    counts, atoms, found = lines.counts, lines.atoms, []
+    for log_ratio in LOG_RATIO_GRID:
+        rho, u, v, atoms_u, atoms_v, log_one = _weights(lines, log_ratio)
+        for c in range(len(u)):
+            log_one += atoms[c] * np.log1p(rho * counts[c])
+        found.append(Weights(rho, u, v, atoms_u, atoms_v, log_one))
+    return found

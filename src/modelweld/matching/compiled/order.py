@@ -6,6 +6,7 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.matching.algorithm1 import NEW
+from modelweld.matching.compiled.fetch import fetch
 
 INSERTION_SORT = 64
 """Rows up to which inserting one by one is fastest."""
@@ -49,8 +50,9 @@ def mean_and_squares(X, offsets, rows, order):
         if offsets[j + 1] > offsets[j]:
             anchor = X[rows[offsets[j]]].copy()
             break
-    total, squares = np.zeros(D), np.zeros(D)
+    total, squares, sink = np.zeros(D), np.zeros(D), np.empty(1)
     for j in order:
+        fetch(X, offsets[j], offsets[j + 1], sink)
         for i in range(offsets[j], offsets[j + 1]):
             row = rows[i]
             for d in range(D):
@@ -75,15 +77,18 @@ def rebuild(X, rows, offsets, order, labels, atoms, origin):
         if number[k] != NEW:
             number[k] = K
             K += 1
-    atoms.counts[:] = 0
-    atoms.sums[:K] = 0.0
+    sums, counts = atoms.sums, atoms.counts
+    counts[:] = 0
+    sums[:K] = 0.0
+    sink = np.empty(1)
     for j in order:
+        fetch(X, offsets[j], offsets[j + 1], sink)
         for i in range(offsets[j], offsets[j + 1]):
             if labels[i] == NEW:
                 continue
             k, row = number[labels[i]], rows[i]
             labels[i] = k
-            atoms.counts[k] += 1
+            counts[k] += 1
             for d in range(X.shape[1]):
-                atoms.sums[k, d] += X[row, d] - origin[d]
+                sums[k, d] += X[row, d] - origin[d]
     return K

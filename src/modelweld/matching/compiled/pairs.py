@@ -58,10 +58,10 @@ def worthwhile_pairs(Y, used, atoms, tables, work):
     for b in range(0, L, BLOCK_ROWS):
         rows = min(BLOCK_ROWS, L - b)
         padded = (rows + LANES - 1) // LANES * LANES
-        features = work.features[: P * padded].reshape(P, padded)
+        features = work.features[: padded * P].reshape(padded, P)
         products = work.products[: used * padded].reshape(used, padded)
         longest = features_of(Y[b : b + rows], tables, features, new[:rows], work.length)
-        np.dot(atoms.weights[:used], features, products)
+        np.dot(atoms.weights[:used], features.T, products)
         lowest = -rounding(longest, work.length[:rows].max(), atoms)
         number = above(products, atoms.constants[:used], atoms.curvature[:used], work.length, new[:rows], lowest, found)
         looked += number

@@ -26,94 +26,82 @@ FEW_ATOMS = 4
 @exact
 def weigh(slots, atoms, tables):
     """Write the weights, constants and curvature of these slots."""
-    D, H = len(tables.mean), len(tables.ratio)
-    for k in slots:
-        n = atoms.counts[k]
+    weigh_without(slots, np.zeros((1, len(tables.mean))), atoms, tables)
+
+
+@exact
+def weigh_without(slots, Y, atoms, tables):
+    """Write those of slots as if values, one for each or one for all, were not in their sums; counts stay."""
+    sums, counts, weights, constants, curvature, reach = atoms
+    mean, ratio, unit, shrink, inverse = tables.mean, tables.ratio, tables.unit, tables.shrink, tables.inverse
+    D, H = len(mean), len(ratio)
+    for i in range(len(slots)):
+        k, row = slots[i], min(i, len(Y) - 1)
+        n = counts[k]
         if n == 0:
-            atoms.constants[k] = VACANT
+            constants[k] = VACANT
             continue
         square = 0.0
         length = 0.0
         if H == 1:
-            r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
-            inverse = tables.inverse[n, 0]
+            r, scale, over = ratio[0], shrink[n, 0] * unit[0], inverse[n, 0]
             for d in range(D):
-                mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
-                atoms.weights[k, d] = mu * inverse
+                mu = (mean[d] * r + sums[k, d] - Y[row, d]) * scale
+                weights[k, d] = mu * over
                 square += mu * mu
-            length = square * inverse * inverse
-            square *= inverse
-            atoms.curvature[k] = -0.5 * inverse
+            length = square * over * over
+            square *= over
+            curvature[k] = -0.5 * over
         else:
             for d in range(D):
-                inverse = tables.inverse[n, d]
-                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] * tables.unit[d])
-                atoms.weights[k, d] = mu * inverse
-                atoms.weights[k, D + d] = -0.5 * inverse
-                square += mu * mu * inverse
-                length += (mu * mu + 0.25) * inverse * inverse
-            atoms.curvature[k] = 0.0
+                over = inverse[n, d]
+                mu = (mean[d] * ratio[d] + sums[k, d] - Y[row, d]) * (shrink[n, d] * unit[d])
+                weights[k, d] = mu * over
+                weights[k, D + d] = -0.5 * over
+                square += mu * mu * over
+                length += (mu * mu + 0.25) * over * over
+            curvature[k] = 0.0
         constant = tables.constant[n] - 0.5 * square
-        atoms.constants[k] = constant
-        atoms.reach[0] = max(atoms.reach[0], length)
-        atoms.reach[1] = max(atoms.reach[1], abs(constant))
+        constants[k] = constant
+        reach[0] = max(reach[0], length)
+        reach[1] = max(reach[1], abs(constant))
 
 
 @exact
 def features_of(Y, tables, features, new, length):
-    """Features (P, L or a little more) of values, their scores as new atoms and squared lengths.
+    """Features (L or a little more, P) of values, their scores as new atoms and squared lengths.
 
     Returns the squared length of the longest features.
     """
-    L, D = Y.shape
-    H = len(tables.ratio)
+    mean, units, inverse = tables.mean, tables.unit, tables.inverse
+    (L, D), H = Y.shape, len(tables.ratio)
+    constant = tables.constant[0]
     longest = 0.0
     for i in range(L):
         square = 0.0
         fourth = 0.0
         fresh = 0.0
         if H == 1:
+            unit = units[0]
             for d in range(D):
-                y = Y[i, d]
-                off = y - tables.mean[d]
+                y, off = Y[i, d], Y[i, d] - mean[d]
+                features[i, d] = y * unit
                 square += y * y
                 fresh += off * off
-            unit = 1.0 / (tables.deviation[0] * tables.deviation[0])
-            square *= unit
-            fresh *= unit * tables.inverse[0, 0]
+            square *= unit * unit
+            fresh *= unit * unit * inverse[0, 0]
         else:
             for d in range(D):
-                unit = 1.0 / tables.deviation[d]
-                y = Y[i, d] * unit
-                off = y - tables.mean[d] * unit
+                y, off = Y[i, d] * units[d], (Y[i, d] - mean[d]) * units[d]
+                features[i, d] = y
+                features[i, D + d] = y * y
                 square += y * y
                 fourth += y * y * y * y
-                fresh += off * off * tables.inverse[0, d]
+                fresh += off * off * inverse[0, d]
         longest = max(longest, square + fourth)
         length[i] = square
-        new[i] = tables.constant[0] - 0.5 * fresh
-    _transpose(Y, tables.unit, features)
-    if H > 1:
-        for d in range(D):
-            for i in range(L):
-                features[D + d, i] = features[d, i] * features[d, i]
+        new[i] = constant - 0.5 * fresh
     return longest
-
-
-@exact
-def _transpose(Y, unit, features):
-    """Write values (L, D) times units into the first D rows of features, four columns at a time."""
-    L, D = Y.shape
-    whole = L - L % 4
-    for i in range(0, whole, 4):
-        for d in range(D):
-            features[d, i] = Y[i, d] * unit[d]
-            features[d, i + 1] = Y[i + 1, d] * unit[d]
-            features[d, i + 2] = Y[i + 2, d] * unit[d]
-            features[d, i + 3] = Y[i + 3, d] * unit[d]
-    for i in range(whole, L):
-        for d in range(D):
-            features[d, i] = Y[i, d] * unit[d]
 
 
 @exact
@@ -125,18 +113,27 @@ def rounding(longest, square, atoms):
 
 @loose
 def _scan(products, constants, curvature, length, best, second, column):
-    """Best and second best score of each value (columns of `products`, one row per atom), and the best atom."""
-    L = products.shape[1]
+    """Best and second best score of each value (columns of `products`, one row per atom), and the best atom.
+
+    Atoms are taken two at a time: what is known of a value is then read and written half as often.
+    """
+    K, L = products.shape
     for i in range(L):
         best[i] = second[i] = VACANT
         column[i] = 0
-    for k in range(products.shape[0]):
+    for k in range(0, K, 2):
+        other = min(k + 1, K - 1)
         constant, bend = constants[k], curvature[k]
+        constant_other, bend_other = constants[other] if other > k else np.float32(VACANT), curvature[other]
+        here, there = np.int32(k), np.int32(other)
         for i in range(L):
             score = products[k, i] + (constant + length[i] * bend)
-            second[i] = max(second[i], min(best[i], score))
-            column[i] = np.int32(k) if score > best[i] else column[i]
-            best[i] = max(best[i], score)
+            rival = products[other, i] + (constant_other + length[i] * bend_other)
+            higher, lower, at = max(score, rival), min(score, rival), there if rival > score else here
+            before, known = best[i], column[i]
+            second[i] = max(max(second[i], lower), min(before, higher))
+            column[i] = at if higher > before else known
+            best[i] = max(before, higher)
 
 
 @exact
@@ -152,13 +149,13 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
     for b in range(0, L, BLOCK_ROWS):
         rows = min(BLOCK_ROWS, L - b)
         padded = (rows + LANES - 1) // LANES * LANES
-        features = work.features[: P * padded].reshape(P, padded)
+        features = work.features[: padded * P].reshape(padded, P)
         products = work.products[: used * padded].reshape(used, padded)
         first, second, at = work.first[:padded], work.second[:padded], work.at[:padded]
         longest = features_of(Y[b : b + rows], tables, features, new[b : b + rows], work.length)
         if not clear:
             continue  # the group will be scored again, but that needs `new` too
-        np.dot(atoms.weights[:used], features, products)
+        np.dot(atoms.weights[:used], features.T, products)
         _scan(products, atoms.constants[:used], atoms.curvature[:used], work.length[:padded], first, second, at)
         doubt = rounding(longest, longest, atoms)
         # a best score between the highest surcharge and none could be judged differently after rounding
@@ -212,13 +209,14 @@ def exact_score(y, k, atoms, tables, new):
     n = atoms.counts[k]
     if n == 0:
         return 0.0
-    H = len(tables.ratio)
+    mean, ratio, unit, shrink, inverse = tables.mean, tables.ratio, tables.unit, tables.shrink, tables.inverse
+    sums, H = atoms.sums, len(ratio)
     square = 0.0
     for d in range(len(y)):
         h = d if H > 1 else 0
-        mu = (tables.mean[d] * tables.ratio[h] + atoms.sums[k, d]) * tables.shrink[n, h]
-        off = (y[d] - mu) * tables.unit[d]
-        square += off * off * tables.inverse[n, h]
+        mu = (mean[d] * ratio[h] + sums[k, d]) * shrink[n, h]
+        off = (y[d] - mu) * unit[d]
+        square += off * off * inverse[n, h]
     return tables.constant[n] - 0.5 * square - new
 
 
@@ -226,37 +224,38 @@ def exact_score(y, k, atoms, tables, new):
 def exact_scores(Y, used, atoms, tables, new):
     """Scores (L, used) in float64, by products; VACANT at vacant slots."""
     (L, D), H = Y.shape, len(tables.ratio)
+    mean, ratio, unit, shrink, inverse = tables.mean, tables.ratio, tables.unit, tables.shrink, tables.inverse
+    sums, counts, constant = atoms.sums, atoms.counts, tables.constant
     P = D if H == 1 else 2 * D
     features, weights = np.empty((L, P)), np.empty((used, P))
     constants, bend, length = np.empty(used), np.zeros(used), np.zeros(L)
     for i in range(L):
         for d in range(D):
-            y = Y[i, d] * tables.unit[d]
+            y = Y[i, d] * unit[d]
             features[i, d] = y
             length[i] += y * y
         if H > 1:
             for d in range(D):
                 features[i, D + d] = features[i, d] * features[i, d]
-    for k in range(used):  # as in `weigh`: one function for both made sweeps 4 % slower
-        n = atoms.counts[k]
+    for k in range(used):  # as in `weigh_without`: one function for both made sweeps 4 % slower
+        n = counts[k]
         square = 0.0
         if H == 1:
-            r, shrink = tables.ratio[0], tables.shrink[n, 0] / tables.deviation[0]
-            inverse = tables.inverse[n, 0]
+            r, scale, over = ratio[0], shrink[n, 0] * unit[0], inverse[n, 0]
             for d in range(D):
-                mu = (tables.mean[d] * r + atoms.sums[k, d]) * shrink
-                weights[k, d] = mu * inverse
+                mu = (mean[d] * r + sums[k, d]) * scale
+                weights[k, d] = mu * over
                 square += mu * mu
-            square *= inverse
-            bend[k] = -0.5 * inverse
+            square *= over
+            bend[k] = -0.5 * over
         else:
             for d in range(D):
-                inverse = tables.inverse[n, d]
-                mu = (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * (tables.shrink[n, d] / tables.deviation[d])
-                weights[k, d] = mu * inverse
-                weights[k, D + d] = -0.5 * inverse
-                square += mu * mu * inverse
-        constants[k] = tables.constant[n] - 0.5 * square if n > 0 else VACANT
+                over = inverse[n, d]
+                mu = (mean[d] * ratio[d] + sums[k, d]) * (shrink[n, d] * unit[d])
+                weights[k, d] = mu * over
+                weights[k, D + d] = -0.5 * over
+                square += mu * mu * over
+        constants[k] = constant[n] - 0.5 * square if n > 0 else VACANT
     scores = np.dot(features, weights.T)
     for i in range(L):
         for k in range(used):

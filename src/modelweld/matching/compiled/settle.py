@@ -16,46 +16,70 @@ FEWEST_PER_ATOM = 4
 
 
 class Bounds(NamedTuple):
-    """What the triangle inequality needs: see `settled`."""
+    """What the triangle inequality needs: see `settled`. Distances are in deviations of the noise.
 
+    Where noise and spread differ between dimensions, what is the worst of any of them is taken for all.
+    """
+
+    places: Array  # (slots, D): where atoms are, measured from the origin
     nearest: Array  # (slots,): distance from each atom to the nearest other one
-    constant: float  # the largest `Tables.constant` of a count that occurs
+    from_mean: Array  # (slots,): and to the mean of all
+    moves: Array  # (counts,): how far an atom moves if a value is taken out, per distance of the value from it
+    left: Array  # (counts,): squared distance over variance that the value then has, per squared distance before
+    highest: float  # the largest `Tables.constant` of a count that occurs
     widest: float  # the largest v / noise of a count that occurs
+    new_widest: float  # the same of new atoms
+    new_narrowest: float
 
 
 @exact
 def find_bounds(atoms, used, tables, N):
     """For settling groups by the triangle inequality; empty when there are too many atoms for it to pay."""
+    none = np.empty(0)
     if used == 0 or used * FEWEST_PER_ATOM > N:
-        return Bounds(np.empty(0), 0.0, 1.0)
+        return Bounds(np.empty((0, 0)), none, none, none, none, 0.0, 1.0, 1.0, 1.0)
+    shrink, inverse, H = tables.shrink, tables.inverse, len(tables.ratio)
     largest = atoms.counts[:used].max()
-    widest = 1.0 / tables.inverse[1].min()
-    return Bounds(_atom_distances(atoms, used, tables), tables.constant[1 : largest + 1].max(), widest)
+    moves, left = np.zeros(largest + 1), np.zeros(largest + 1)
+    for n in range(2, largest + 1):
+        for h in range(H):
+            farther = shrink[n - 1, h] / shrink[n, h]
+            moves[n] = max(moves[n], shrink[n - 1, h])
+            left[n] = max(left[n], farther * farther * inverse[n - 1, h])
+    places, nearest, from_mean = _distances(atoms, used, tables)
+    highest, widest = tables.constant[1 : largest + 1].max(), 1.0 / inverse[1].min()
+    return Bounds(
+        places, nearest, from_mean, moves, left, highest, widest, 1.0 / inverse[0].min(), 1.0 / inverse[0].max()
+    )
 
 
 @exact
-def _atom_distances(atoms, used, tables):
-    """Distance from each of the first `used` atoms to the nearest other one, in noise deviations."""
-    D, H = len(tables.mean), len(tables.ratio)
-    places, lengths = np.empty((used, D)), np.zeros(used)
+def _distances(atoms, used, tables):
+    """Places of the first `used` atoms, and their distances to the nearest other one and to the mean."""
+    mean, ratio, unit, shrink = tables.mean, tables.ratio, tables.unit, tables.shrink
+    sums, counts = atoms.sums, atoms.counts
+    D, H = len(mean), len(ratio)
+    places, scaled, lengths, from_mean = np.empty((used, D)), np.empty((used, D)), np.zeros(used), np.zeros(used)
     for k in range(used):
-        n = atoms.counts[k]
+        n = counts[k]
         for d in range(D):
             h = d if H > 1 else 0
-            mu = (tables.mean[d] * tables.ratio[h] + atoms.sums[k, d]) * tables.shrink[n, h]
-            places[k, d] = mu / tables.deviation[h]
-            lengths[k] += places[k, d] * places[k, d]
+            place = (mean[d] * ratio[h] + sums[k, d]) * shrink[n, h]
+            off = (place - mean[d]) * unit[d]
+            places[k, d], scaled[k, d] = place, place * unit[d]
+            lengths[k] += scaled[k, d] * scaled[k, d]
+            from_mean[k] += off * off
     nearest = np.full(used, np.inf)
     for b in range(0, used, BLOCK_ROWS):
         e = min(b + BLOCK_ROWS, used)
-        G = np.dot(places[b:e], places.T)
+        G = np.dot(scaled[b:e], scaled.T)
         for i in range(e - b):
             for k in range(used):
                 if k != b + i:
                     # what rounding may have added is taken off again
                     square = (lengths[b + i] + lengths[k]) * (1 - 1e-12) - 2 * G[i, k]
                     nearest[b + i] = min(nearest[b + i], square)
-    return np.sqrt(np.maximum(nearest, 0.0))
+    return places, np.sqrt(np.maximum(nearest, 0.0)), np.sqrt(from_mean)
 
 
 @exact
@@ -64,56 +88,40 @@ def settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
 
     Taking value y out of its atom moves the atom from mu by (y - mu) / (n - 1 + ratio), and leaves y at
     (y - mu) (n + ratio) / (n - 1 + ratio) from it. Any other atom is at least `nearest` - |y - mu| - (the largest
-    such move in this group) away from y, so its score is at most bounds.constant - 1/2 distance^2 / bounds.widest.
+    such move in this group) away from y, so its score is at most bounds.highest - 1/2 distance^2 / bounds.widest; and
+    the mean of all is at least `from_mean` - |y - mu| away, and at most the sum of both.
     """
-    D, H = X.shape[1], len(tables.ratio)
+    places, nearest, from_mean, moves, left, highest, widest, new_widest, new_narrowest = bounds
+    origin, unit, constant, counts = tables.origin, tables.unit, tables.constant, atoms.counts
     largest_move = 0.0
     alone = 0
     for i in range(L):
         row, k = rows[a + i], labels[a + i]
-        n = atoms.counts[k]
-        rest = max(n - 1, 1)  # what is computed with it is not used for a value that is alone
-        square, moved, left, fresh = 0.0, 0.0, 0.0, 0.0
-        if H == 1:
-            r, shrink = tables.ratio[0], tables.shrink[n, 0]
-            for d in range(D):
-                y = X[row, d] - tables.origin[d]
-                off = y - (tables.mean[d] * r + atoms.sums[k, d]) * shrink
-                square += off * off
-                off = y - tables.mean[d]
-                fresh += off * off
-            unit = 1.0 / (tables.deviation[0] * tables.deviation[0])
-            square *= unit
-            moved = square * tables.shrink[rest, 0] * tables.shrink[rest, 0]
-            left = moved / (shrink * shrink) * tables.inverse[rest, 0]
-            fresh *= unit * tables.inverse[0, 0]
-        else:
-            for d in range(D):
-                unit, shrink = 1.0 / tables.deviation[d], tables.shrink[n, d]
-                y = X[row, d] - tables.origin[d]
-                off = (y - (tables.mean[d] * tables.ratio[d] + atoms.sums[k, d]) * shrink) * unit
-                square += off * off
-                off *= tables.shrink[rest, d]
-                moved += off * off
-                left += off * off / (shrink * shrink) * tables.inverse[rest, d]
-                off = (y - tables.mean[d]) * unit
-                fresh += off * off * tables.inverse[0, d]
-        new[i] = tables.constant[0] - 0.5 * fresh
-        away[i] = bounds.nearest[k] - np.sqrt(square)
+        n = counts[k]
+        square = 0.0
+        for d in range(X.shape[1]):
+            off = (X[row, d] - origin[d] - places[k, d]) * unit[d]
+            square += off * off
+        distance = np.sqrt(square)
+        away[i] = nearest[k] - distance
         if n > 1:
-            own[i] = tables.constant[rest] - 0.5 * left - new[i]
-            largest_move = max(largest_move, moved)
+            fresh = max(from_mean[k] - distance, 0.0)
+            new[i] = constant[0] - 0.5 * fresh * fresh / new_widest
+            own[i] = constant[n - 1] - 0.5 * square * left[n]
+            largest_move = max(largest_move, distance * moves[n])
         else:
+            fresh = from_mean[k] + distance
+            new[i] = constant[0] - 0.5 * fresh * fresh / new_narrowest
             alone += 1
     bar = -tables.surcharge[max(alone - 1, 0)]
     for i in range(L):
-        distance = away[i] - np.sqrt(largest_move)
-        elsewhere = bounds.constant - 0.5 * distance * distance / bounds.widest - new[i]
+        distance = away[i] - largest_move
+        elsewhere = highest - 0.5 * distance * distance / widest
         if distance <= 0.0:
             return False
-        if atoms.counts[labels[a + i]] == 1:
-            if elsewhere > bar - CLEAR:
+        if counts[labels[a + i]] == 1:
+            if elsewhere > new[i] + bar - CLEAR:
                 return False
-        elif own[i] < bar + CLEAR or own[i] < elsewhere + CLEAR:
+        elif own[i] < new[i] + bar + CLEAR or own[i] < elsewhere + CLEAR:
             return False
     return True

@@ -7,7 +7,10 @@ import numpy as np
 from modelweld.compilers import exact
 from modelweld.matching.algorithm1 import CLEAR, NEW, SMALLEST_RISE
 from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
+from modelweld.matching.compiled.certain import assign_rounded
+from modelweld.matching.compiled.fetch import fetch
 from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, workspace
+from modelweld.matching.compiled.leave_out import leave_out, leave_out_sums, put_back, put_back_sums, room_for
 from modelweld.matching.compiled.pairs import assign_pairs
 from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh, worthwhile_scores
 from modelweld.matching.compiled.settle import find_bounds, settled
@@ -33,6 +36,36 @@ def _rise(Y, atoms, tables, old, choice, new):
 
 
 @exact
+def _stays(old, choice, atoms):
+    """Whether a choice is the old one: a value that was alone and is to be new again stays where it is."""
+    for i in range(len(old)):
+        if choice[i] != old[i] and not (choice[i] == NEW and atoms.counts[old[i]] == 0):
+            return False
+    return True
+
+
+@exact
+def _assign_exactly(Y, used, atoms, tables, new, work, doubt, most_new, choice, claimed, done):
+    """Choose the best assignment by scores in float64."""
+    L = len(Y)
+    free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
+    if free and L > BLOCK_ROWS and assign_pairs(Y, used, atoms, tables, work, choice, claimed, done):
+        return
+    if doubt < np.inf and most_new >= L and L <= BLOCK_ROWS:
+        scores = worthwhile_scores(Y, used, atoms, tables, new, work, doubt)
+    else:
+        scores = exact_scores(Y, used, atoms, tables, new)
+    best, column = np.full(L, VACANT), np.zeros(L, np.int64)
+    for i in range(L):
+        for k in range(used):
+            if scores[i, k] > best[i]:
+                best[i], column[i] = scores[i, k], k
+    if not distinct_best(best, column, tables.surcharge, most_new, choice, claimed):
+        done[3] += 1
+        shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
+
+
+@exact
 def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
     """Give each group in `order` its best assignment given the others; returns how many slots are in use.
 
@@ -41,95 +74,79 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
     `done` receives the number of groups that changed, were settled without products, were scored again in
     float64, needed augmenting paths, and were tried in vain to be settled.
     """
+    sums, counts, origin = atoms.sums, atoms.counts, tables.origin
     D, P = X.shape[1], atoms.weights.shape[1]
     largest = 1
     for j in range(len(offsets) - 1):
         largest = max(largest, offsets[j + 1] - offsets[j])
     best, own, away, new = np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest)
     column, choice = np.empty(largest, np.int64), np.empty(largest, np.int64)
-    old = np.empty(largest, np.int64)
-    values, kept = np.empty((largest, D)), np.empty((largest, D))
-    kept_weights, kept_constants = np.empty((largest, P), np.float32), np.empty((largest, 2), np.float32)
-    claimed = np.zeros(len(atoms.counts), np.bool_)
+    was, values, kept = np.empty(largest, np.int64), np.empty((largest, D)), room_for(largest, D, P)
+    claimed = np.zeros(len(counts), np.bool_)
     padded = (min(largest, BLOCK_ROWS) + LANES - 1) // LANES * LANES
     work = workspace(P, padded, 2 * used + 64)
     vacant, vacancies = np.empty(used + 1, np.int64), 0
     for k in range(used):
-        if atoms.counts[k] == 0:
+        if counts[k] == 0:
             vacant[vacancies] = k
             vacancies += 1
-    margin = CLEAR
+    margin, sink = CLEAR, np.empty(1)
     weigh(np.arange(used), atoms, tables)
     bounds = find_bounds(atoms, used, tables, len(X))
     for j in order:
         a, L = offsets[j], offsets[j + 1] - offsets[j]
         if L == 0:
             continue
+        fetch(X, a, a + L, sink)
         first_time = labels[a] == NEW
         if not first_time and done[0] == 0 and len(bounds.nearest) > 0 and done[4] < TRIALS + done[1]:
             if settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
                 done[1] += 1
                 continue
             done[4] += 1
-        Y = values[:L]
+        Y, old = values[:L], was[:L]
         for i in range(L):
-            row = rows[a + i]
+            row, old[i] = rows[a + i], labels[a + i]
             for d in range(D):
-                Y[i, d] = X[row, d] - tables.origin[d]
+                Y[i, d] = X[row, d] - origin[d]
         if not first_time:
-            for i in range(L):
-                k = labels[a + i]
-                old[i] = k
-                atoms.counts[k] -= 1
-                for d in range(D):
-                    kept[i, d] = atoms.sums[k, d]
-                    atoms.sums[k, d] -= Y[i, d]
-                kept_constants[i, 0], kept_constants[i, 1] = atoms.constants[k], atoms.curvature[k]
-                for p in range(P):
-                    kept_weights[i, p] = atoms.weights[k, p]
-            weigh(old[:L], atoms, tables)
-
+            leave_out(Y, old, atoms, tables, kept)
         if len(work.products) < padded * used:
             work = workspace(P, padded, 2 * used)
         most_new = L
         if tables.most_atoms > 0:
             most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
         clear, doubt, by = best_atoms(Y, used, atoms, tables, work, best, column, new)
+        sums_left_out = False
         if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
-            done[2] += 1
             by = 0.0
             free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
-            if not (free and L > BLOCK_ROWS and assign_pairs(Y, used, atoms, tables, work, choice, claimed, done)):
-                if doubt < np.inf and most_new >= L and L <= BLOCK_ROWS:
-                    scores = worthwhile_scores(Y, used, atoms, tables, new, work, doubt)
-                else:
-                    scores = exact_scores(Y, used, atoms, tables, new)
-                for i in range(L):
-                    best[i], column[i] = VACANT, 0
-                    for k in range(used):
-                        if scores[i, k] > best[i]:
-                            best[i], column[i] = scores[i, k], k
-                if not distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed):
-                    done[3] += 1
-                    shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
+            if free and L <= BLOCK_ROWS and assign_rounded(used, atoms, tables, work, doubt, new[:L], choice):
+                done[3] += 1
+            else:
+                done[2] += 1
+                if not first_time:
+                    leave_out_sums(Y, old, sums, kept.sums)
+                    sums_left_out = True
+                _assign_exactly(Y, used, atoms, tables, new, work, doubt, most_new, choice, claimed, done)
 
-        if not first_time and _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
-            for i in range(L):
-                k = old[i]
-                atoms.counts[k] += 1
-                for d in range(D):
-                    atoms.sums[k, d] = kept[i, d]
-                atoms.constants[k], atoms.curvature[k] = kept_constants[i, 0], kept_constants[i, 1]
-                for p in range(P):
-                    atoms.weights[k, p] = kept_weights[i, p]
-            margin = min(margin, by)
-            continue
+        if not first_time:
+            stays = _stays(old, choice, atoms)
+            if not stays and not sums_left_out:
+                leave_out_sums(Y, old, sums, kept.sums)
+                sums_left_out = True
+            if stays or _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
+                put_back(old, atoms, kept)
+                if sums_left_out:
+                    put_back_sums(old, sums, kept.sums)
+                margin = min(margin, by)
+                continue
         done[0] += 1
         margin = 0.0
         for i in range(L):
             k = choice[i]
             if k == NEW:
-                if not first_time and atoms.counts[old[i]] == 0:
+                if not first_time and counts[old[i]] == 0:
                     k = old[i]  # alone before and new again keeps its slot
                 elif vacancies > 0:
                     vacancies -= 1
@@ -137,15 +154,15 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
                 else:
                     k = used
                     used += 1
-                atoms.sums[k] = 0.0
+                sums[k] = 0.0
             labels[a + i] = k
-            atoms.counts[k] += 1
+            counts[k] += 1
             for d in range(D):
-                atoms.sums[k, d] += Y[i, d]
+                sums[k, d] += Y[i, d]
         weigh(labels[a : a + L], atoms, tables)
         if not first_time:
             for i in range(L):
-                if atoms.counts[old[i]] == 0:
+                if counts[old[i]] == 0:
                     if vacancies == len(vacant):
                         vacant = np.concatenate((vacant, np.empty(len(vacant), np.int64)))
                     vacant[vacancies] = old[i]
