@@ -260,3 +260,11 @@ def test_soak(tmp_path):
     assert record["fused"] == 24 == sum(record["families"].values())
     assert list(record["laws"])[:3] == ["fuse", "engines", "order"]
     assert record["faults"] == []
+
+
+@pytest.mark.slow
+def test_answers_that_hang_on_rounding_are_ties():
+    """Whole numbers, among which several matches are equally good: engines and units break such ties otherwise."""
+    printed = printed_by(EXPERIMENTS / "hostile/soak.py", "--seed", "501154", "--number", "1")
+    assert "engines: held 0, better 0, tie 1, differs 0" in printed
+    assert "order: held 1" in printed

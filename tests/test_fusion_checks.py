@@ -74,6 +74,15 @@ def test_a_slim_fusion_with_a_prior_that_is_no_number_does_not_fit_together(tmp_
         load(path)
 
 
+def test_a_slim_fusion_with_a_frame_of_words_does_not_fit_together(tmp_path):
+    """Seed 10212270 of the fuzzed slim fusions: the last net alone caught it."""
+    slim = fuse([np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)], Gaussian()).slim()
+    (key, family), *_ = slim.families.items()
+    path = replace(slim, families={key: replace(family, frame="x")}).save(tmp_path / "slim.safetensors")
+    with pytest.raises(InputError, match="its parts do not fit together"):
+        load(path)
+
+
 def test_arrays_over_a_set_that_was_never_matched_are_named():
     axes = {"v": ("atom", None)}
     sites = [LocalModel({"v": np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10}, axes) for j in range(3)]
@@ -109,3 +118,22 @@ def test_noise_below_its_own_floor_is_learned_all_the_same():
     stack = replace(stack, variance=np.full(stack.values.shape, 0.01))
     learned = families["v"].learn(stack, matching.stacked_labels, None)
     assert np.isfinite(learned.noise).all()
+
+
+def test_arrays_that_do_not_run_over_a_set_are_not_matched_by_it(tmp_path):
+    """A file whose global values were those of another array loaded, and failed when a page was made of it."""
+    axes = {"v": ("atom", None), "w": (None, None)}
+    sites = [LocalModel({"v": np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10, "w": np.eye(2)}, axes) for j in range(3)]
+    fusion = fuse(sites, {"v": Gaussian()})
+    [(set_name, matching)] = fusion.matchings.items()
+    fusion.matchings[set_name] = replace(matching, values={"v": matching.values["v"], "w": matching.values["v"]})
+    with pytest.raises(InputError, match="its matching of set 'atom' is not of the sites it holds"):
+        load(fusion.save(tmp_path / "fusion.safetensors"))
+
+
+def test_plain_arrays_are_of_one_set_of_one_name(tmp_path):
+    """Seed 10146594 of the fuzzed fusions: a set of another name loaded, and failed when it was diagnosed."""
+    fusion = fuse([np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)])
+    fusion.matchings = {" ": fusion.matching}
+    with pytest.raises(InputError, match="its matching of set ' ' is not of the sites it holds"):
+        load(fusion.save(tmp_path / "fusion.safetensors"))

@@ -40,6 +40,11 @@ class Drawn:
         """The sites with all values in other units, or measured from elsewhere."""
         return [_moved(site, factor, shift) for site in self.sites]
 
+    def nudged(self, seed: int) -> list[Any]:
+        """The sites with all values off by next to nothing, at random: equally good matches are so no longer."""
+        rng = np.random.default_rng(seed)
+        return [_nudged(site, rng) for site in self.sites]
+
     @property
     def has_places(self) -> bool:
         """Whether values may be moved."""
@@ -92,7 +97,7 @@ def _plain(name: str, values: list[Array], rng: np.random.Generator, options: di
             counts = [np.unique(rng.poisson(20 * _shares(v)).astype(float), axis=0) for v in values]
             return Drawn(name, counts, Counts(), options)
         case _:
-            return Drawn(name, [v / np.linalg.norm(v, axis=1, keepdims=True) for v in values], Directions(), options)
+            return Drawn(name, [_directions(v) for v in values], Directions(), options)
 
 
 def _beside(name: str, values: list[Array], rng: np.random.Generator, options: dict[str, Any]) -> Drawn:
@@ -131,9 +136,26 @@ def _kind(name: str, values: list[Array], rng: np.random.Generator, options: dic
     return Drawn(name, models, Scatter() if name == "scatter" else None, options)
 
 
+def _directions(values: Array) -> Array:
+    """Of each value; of whole numbers several may have one, and which is which is anybody's guess."""
+    units = values / np.linalg.norm(values, axis=1, keepdims=True)
+    return units[np.sort(np.unique(np.round(units, 9), axis=0, return_index=True)[1])]
+
+
 def _shares(values: Array) -> Array:
     raised = np.exp(values / (1 + np.abs(values).max(initial=0.0) / 3))
     return np.asarray(raised / raised.sum(1, keepdims=True) * values.shape[1])
+
+
+NUDGE = 1e-12
+"""Of the largest value of a site: a thousand times what a double rounds."""
+
+
+def _nudged(site: Any, rng: np.random.Generator) -> Any:
+    if not isinstance(site, LocalModel):
+        return site + NUDGE * np.abs(site).max(initial=0.0) * rng.standard_normal(site.shape)
+    moved = {name: _nudged(site.arrays[name], rng) for name in ("v", "means") if name in site.arrays}
+    return site.with_(arrays={**site.arrays, **moved})
 
 
 def _moved(site: Any, factor: float, shift: float) -> Any:

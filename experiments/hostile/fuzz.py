@@ -37,6 +37,9 @@ from modelweld.federate import unpacked
 from modelweld.files import load, read_sites
 from modelweld.files.file_errors import FAULT
 
+ROOT = Path(__file__).parents[2]
+"""Of the repository: records name files within it."""
+
 SLOW = 2.0
 """Seconds of CPU for one small file that are too many."""
 
@@ -148,7 +151,7 @@ def attempt(reader: str, data: bytes, folder: Path, *, use: bool) -> str:
             return "refused"
         return f"netted: {text}" if thing is None else f"fault: in use, {text}"
     except Exception:
-        return f"fault: {traceback.format_exc(limit=-3)}"
+        return f"fault: {traceback.format_exc(limit=-3)}".replace(f"{ROOT}{os.sep}", "")
     return "read"
 
 

@@ -30,11 +30,9 @@ UNITS = (1e-3, 2.0**20, 1e6)
 
 ELSEWHERE = 1000.0
 
-TO_AND_FRO = range(1, 25)
-"""Powers of two by which units, and hundreds by which the origin, are moved where two answers differ. Powers of two
-change the last digits of logarithms and nothing else: an answer that goes to and fro between them hangs on rounding, as
-where values that were seen in different cells are equally good matches of each other. One that depends on the units
-changes once, and stays."""
+TO_AND_FRO = range(24)
+"""Draws of nudges that are tried where two answers differ: one that goes to and fro between them hangs on rounding, as
+where values are whole numbers, or were seen in different cells, and several matches are equally good."""
 
 
 def engines(sites: Drawn, fusion: Fusion) -> str:
@@ -42,7 +40,8 @@ def engines(sites: Drawn, fusion: Fusion) -> str:
     if sites.name not in ("gaussian", "scalar"):
         return ""
     plain, compiled = (sites.fuse(engine=engine, search="plain") for engine in ("numpy", "compiled"))
-    return _compared(plain, compiled, values=True, rounding=LEARNED + _rounding(sites, plain))
+    found = _compared(plain, compiled, values=True, rounding=LEARNED + _rounding(sites, plain))
+    return found if found == "held" else _tied(sites, plain, found, engine="numpy", search="plain")
 
 
 def order(sites: Drawn, fusion: Fusion) -> str:
@@ -65,7 +64,7 @@ def units(sites: Drawn, fusion: Fusion) -> str:
         return ""
     factor = UNITS[sum(map(len, fusion.labels)) % len(UNITS)]
     found = _compared(fusion, sites.fuse(sites.moved(factor=factor)))
-    return found if found == "held" else _tied(sites, fusion, found, lambda k: sites.moved(factor=2.0**k))
+    return found if found == "held" else _tied(sites, fusion, found)
 
 
 def origin(sites: Drawn, fusion: Fusion) -> str:
@@ -73,7 +72,7 @@ def origin(sites: Drawn, fusion: Fusion) -> str:
     if not sites.has_places:
         return ""
     found = _compared(fusion, sites.fuse(sites.moved(shift=ELSEWHERE)))
-    return found if found == "held" else _tied(sites, fusion, found, lambda k: sites.moved(shift=100.0 * k))
+    return found if found == "held" else _tied(sites, fusion, found)
 
 
 def file(sites: Drawn, fusion: Fusion) -> str:
@@ -120,11 +119,11 @@ def _compared(fusion: Fusion, other: Fusion, *, values: bool = False, rounding: 
     return "held" if same and (not values or _close(fusion, other, rounding)) else _difference(fusion, other)
 
 
-def _tied(sites: Drawn, fusion: Fusion, found: str, moved: Callable[[int], list[Any]]) -> str:
-    """What was found, or "tie" if the answer changes away from the fusion's and back again."""
+def _tied(sites: Drawn, fusion: Fusion, found: str, **options: Any) -> str:
+    """What was found, or "tie" if the answer changes away from the fusion's and back again when values are nudged."""
     away = False
     for k in TO_AND_FRO:
-        same = _compared(fusion, sites.fuse(moved(k))) == "held"
+        same = _compared(fusion, sites.fuse(sites.nudged(k), **options)) == "held"
         if same and away:
             return "tie"
         away = away or not same

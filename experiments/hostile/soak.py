@@ -82,7 +82,10 @@ def soak(first: int, number: int, seconds: float, out: Path | None) -> Record:
 
 def soaked(seed: int) -> tuple[str, dict[str, str]]:
     """The family of one random fusion, and what the laws say of it; nothing if it is refused."""
-    sites = draw(seed)
+    try:
+        sites = draw(seed)
+    except InputError:
+        return "none", {}
     try:
         fusion = sites.fuse()
     except InputError:

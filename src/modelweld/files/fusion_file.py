@@ -161,8 +161,9 @@ def load_fusion(file: Tensors, manifest: FusionManifest) -> FusionParts:
         raise InputError(f"it names {J} sites but holds {len(given)}. {AGAIN}")
     matchings = {entry["set"]: _matching(entry, ledger, J) for entry in manifest["matchings"]}
     ledger.check_all_read()
-    known = set(given[0].arrays) if given and isinstance(given[0], LocalModel) else {"values"}
+    axes = given[0].axes if given and isinstance(given[0], LocalModel) else {"values": ("atom", None)}
     for set_name, matching in matchings.items():
+        known = {name for name, sets in axes.items() if set_name in sets}
         used = {name for key in (*matching.families, *matching.values) for name in arrays_of(key)}
         sizes = [model.sizes.get(set_name) if isinstance(model, LocalModel) else len(model) for model in given]
         if np.diff(matching.offsets).tolist() != sizes or not used <= known:

@@ -72,7 +72,7 @@ def load_slim(file: Tensors, manifest: SlimManifest, made: type[SlimFusion]) -> 
     ledger.check_all_read()
     try:
         whole = _whole(slim)
-    except (ValueError, ArithmeticError, IndexError):  # families of values of another width
+    except (TypeError, ValueError, ArithmeticError, IndexError):  # words, families of values of another width
         whole = False
     if not whole:
         raise InputError(f"its parts do not fit together. {AGAIN}")
