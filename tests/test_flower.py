@@ -75,14 +75,26 @@ class Grid:
         return [reply(asked[i], as_name(self.names[asked[i]]), to=i) for i in ids if i in asked]
 
 
-def asked(names=NODES, **options):
+class SlowGrid(Grid):
+    """One of the nodes says its name only when it is asked for the third time whether it has."""
+
+    def __init__(self, names, slow):
+        super().__init__(names)
+        self.slow, self.looks = slow, 0
+
+    def pull_messages(self, ids):
+        self.looks += 1
+        return super().pull_messages([i for i in ids if self.looks >= 3 or i != f"question {self.slow}"])
+
+
+def asked(names=NODES, gather=0.0, grid=None, **options):
     """A strategy whose sites have been asked to train."""
     from flwr.app import ArrayRecord, ConfigRecord
 
     from modelweld.federate.flower_round import OneRound
 
-    strategy = OneRound(gather=0.0, search="plain", **options)
-    strategy.messages = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), Grid(names))
+    strategy = OneRound(gather=gather, search="plain", **options)
+    strategy.messages = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid or Grid(names))
     return strategy
 
 
@@ -155,6 +167,20 @@ def test_nodes_that_are_not_expected_are_not_asked(messages):
     strategy.aggregate_train(1, [sent(node, packed(model_of(NODES[node]))) for node in (7, 11)])
     assert strategy.answers.missing == ["west"]
     assert "expected" in strategy.answers.refused["east"]
+
+
+def test_who_is_slow_to_say_its_name_is_heard(messages, monkeypatch):
+    """A race for a name has no winner, and a stranger is named, whoever is quicker."""
+    from modelweld.federate import flower_round
+
+    monkeypatch.setattr(flower_round, "BETWEEN_LOOKS", 0.0)
+    for slow in (11, 12):
+        names = {**NODES, 12: "south"}
+        strategy = asked(gather=60.0, grid=SlowGrid(names, slow), expected=["north", "south", "east"])
+        assert sorted(m.node for m in strategy.messages) == [5, 7]
+        assert "several nodes" in strategy.answers.refused["south"]
+    strategy = asked(gather=60.0, grid=SlowGrid(NODES, 5), expected=["north", "south"])
+    assert strategy.answers.refused == {"east": "no site of that name is expected"}
 
 
 def test_names_are_bound_to_nodes(messages):

@@ -164,10 +164,12 @@ class OneRound(Strategy):
         return known or f"node {node}"
 
     def _enough(self, names: Mapping[int, str], waiting: Collection[str]) -> bool:
-        """Whether nobody needs to be waited for any longer."""
-        if self.expected is None:
-            return len(names) >= self.minimum and not waiting
-        return set(self.expected) <= set(names.values())
+        """Whether nobody needs to be waited for any longer.
+
+        Who was asked is waited for even if all expected names were said: a second node may be about to say one.
+        """
+        there = len(names) >= self.minimum if self.expected is None else set(self.expected) <= set(names.values())
+        return there and not waiting
 
     def _welcome(self, node: int, name: str, names: Mapping[int, str]) -> bool:
         """Whether a node is asked to train: its name is expected, and no other node has it."""
