@@ -20,7 +20,7 @@ from modelweld.matching.compiled.assignment import distinct_best, shortest_augme
 from modelweld.matching.compiled.certain import is_certain
 from modelweld.matching.compiled.layout import workspace
 from modelweld.matching.compiled.pairs import paths_of_pairs, worthwhile_pairs
-from modelweld.matching.compiled.scores import exact_scores, weigh
+from modelweld.matching.compiled.scores import exact_scores, features_of, rounding, weigh
 from modelweld.matching.compiled.settle import find_bounds
 from modelweld.matching.compiled.settle import settled as is_settled
 from modelweld.matching.moves import Pairs, merge, merge_and_split
@@ -156,6 +156,27 @@ def reference(board):
     plain = Board([stack.take(stack.value_order, stack.offsets)], [board.family], board.prior)
     plain.restore((board.labels.copy(), [board.family], board.prior, None))
     return plain
+
+
+@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
+@pytest.mark.parametrize("draw", DRAWS)
+def test_rounding_is_bounded(draw, shape):
+    """Differences of float32 scores from exact ones are within the bound, and the bound is not many times as wide."""
+    board = boards(DRAWS[draw](3), Gaussian(shape=shape), BetaBernoulli())
+    alternate(board, len(board.stack.sizes), np.random.default_rng(0), 3)
+    board.learn()
+    tables, atoms, used = board._tables(), board.atoms, board.used
+    Y = board.stack.values - board.origin
+    atoms.reach[:] = 0.0
+    weigh(np.arange(used), atoms, tables)
+    features, new, length = np.zeros((len(Y), atoms.weights.shape[1]), np.float32), *np.empty((2, len(Y)))
+    longest, most_bent = features_of(Y, tables, features, new, length)
+    products = features @ atoms.weights[:used].T
+    bends = atoms.curvature[:used] * length[:, None].astype(np.float32)
+    off = np.abs(products + (atoms.constants[:used] + bends) - new[:, None] - exact_scores(Y, used, atoms, tables, new))
+    bound = rounding(longest, most_bent, atoms) / 2  # it is that of a difference of two scores
+    assert off.max() <= bound
+    assert bound < 3000 * off.max()
 
 
 @pytest.mark.parametrize("shape", ["diagonal", "scalar"])

@@ -192,6 +192,12 @@ class Family(ABC):
         """
         return None
 
+    def log_evidence_of_unions(self, sums: Array, a: int | Index, b: Index) -> Array:
+        """Log evidence of unions of atoms (K, k): of atom a, or of each of several, with each of b."""
+        other = sums[b]
+        one = np.broadcast_to(sums[a], other.shape)
+        return self.log_evidence(one + self.facing(other, one))
+
     def gain(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.
 

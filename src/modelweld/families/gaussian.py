@@ -171,20 +171,38 @@ class Gaussian(Family):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        n, W, S, _, _ = _parts(rows)
-        m, noise, spread = self.hyperparameters
-        rho, inverse, D = spread / noise, 1.0 / noise, n.shape[-1]
-        shrink = 1 + rho * W
-        line = np.ones(5 * D)  # what is linear in rows
+        _, W, S, _, _ = _parts(rows)
+        return self._straight(rows) + self._bent(W, S)
+
+    def log_evidence_of_unions(self, sums: Array, a: int | Index, b: Index) -> Array:
+        """What is linear in sums is that of both atoms; the rest asks for two of their five parts."""
+        if self.signless:
+            return super().log_evidence_of_unions(sums, a, b)
+        _, W, S, _, _ = _parts(sums)
+        straight = self._straight(sums)
+        return straight[a] + straight[b] + self._bent(W[a] + W[b], S[a] + S[b])
+
+    def _straight(self, rows: Array) -> Array:
+        """The part of the log evidence that is linear in rows."""
+        m, noise, _ = self.hyperparameters
+        inverse, D = 1.0 / noise, rows.shape[-1] // 5
+        line = np.ones(5 * D)
         line[:D], line[3 * D : 4 * D] = -np.log(2 * np.pi * noise), -inverse
         line[D : 2 * D], line[2 * D : 3 * D] = -m * m * inverse, 2 * m * inverse
+        straight = 0.5 * (rows @ line)
+        return np.asarray(straight if self.frame is None else straight + rows[..., 0] * self._log_det)
+
+    def _bent(self, W: Array, S: Array) -> Array:
+        """The part that is not: of atoms with summed weights W and weighted sums S."""
+        m, noise, spread = self.hyperparameters
+        rho = spread / noise
+        shrink = 1 + rho * W
         bent = S - m * W  # in place from here on: this is where the time of questions and of small jobs goes
         bent *= bent
-        bent *= rho * inverse
+        bent *= rho / noise
         bent /= shrink
-        bent -= np.log(shrink)
-        log_density = 0.5 * (rows @ line + bent.sum(-1))
-        return np.asarray(log_density if self.frame is None else log_density + n[..., 0] * self._log_det)
+        bent -= np.log(shrink, out=shrink)
+        return np.asarray(0.5 * bent.sum(-1))
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean of the atom: origin + (m + rho S) / (1 + rho W)."""

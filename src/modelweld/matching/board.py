@@ -158,10 +158,12 @@ class Board(Tally):
         same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not pieces_apart
         if same or self._rise(group, old, atoms, scores, there) <= SMALLEST_RISE:
             return None
-        # a value that was alone and is new again keeps its own slot: that is no change
-        first_there = np.zeros(len(old), dtype=bool)
-        first_there[np.unique(old, return_index=True)[1]] = True
-        return np.where((atoms == NEW) & vacated & first_there, old, atoms)
+        # a value that was alone, or the first piece that was, and is new again keeps its own slot: that is no change
+        if self.pieces is not None:
+            repeated = np.ones(len(old), dtype=bool)
+            repeated[np.unique(old, return_index=True)[1]] = False
+            vacated &= ~repeated
+        return np.where((atoms == NEW) & vacated, old, atoms)
 
     def best_atoms(self, scores: Array, atoms: Index) -> Index:
         """Where values that are in no atom belong, by their scores at these atoms: the best of all assignments."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.families.base import Family
 from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
@@ -29,8 +28,8 @@ LARGEST_TABLE = 4_000_000
 """Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined: 32 MB. A reference board
 with as many atoms is sparse, and has its own way (`matching.sparse_board`)."""
 
-PAIRS_BLOCK = 60_000
-"""Numbers of the largest table of unions that is made: half a megabyte stays near the processor."""
+PAIRS_BLOCK = 200_000
+"""Numbers in the rows of unions that are compared at a time: what is computed of them stays near the processor."""
 
 SINGLES_BLOCK = 256
 """Values that are compared with all that come after them at a time."""
@@ -149,15 +148,16 @@ class Pairs:
         """What the evidence gains when atom k, or each of several, is joined with `others`."""
         gain = -self.evidence[k] - self.evidence[others]
         for family, sums in zip(self.families, self.sums, strict=True):
-            gain += family.log_evidence(_unions(family, sums, k, others))
+            gain += family.log_evidence_of_unions(sums, k, others)
         return np.asarray(gain)
 
     def _evidence_of(self, k: int, others: Index) -> tuple[float, Array]:
         """The evidence of an atom that is new, and what is gained when it is joined with `others`."""
-        found = np.zeros(len(others) + 1)
+        own, joined = 0.0, np.zeros(len(others))
         for family, sums in zip(self.families, self.sums, strict=True):
-            found += family.log_evidence(np.concatenate([sums[k : k + 1], _unions(family, sums, k, others)]))
-        return float(found[0]), found[1:] - found[0] - self.evidence[others]
+            own += float(family.log_evidence(sums[k : k + 1])[0])
+            joined += family.log_evidence_of_unions(sums, k, others)
+        return own, joined - own - self.evidence[others]
 
     def _prior_with(self, k: int, others: Index) -> Array:
         """What the log probability of the matching gains when atom k is joined with `others`."""
@@ -211,10 +211,3 @@ class Pairs:
         again = lost.nonzero()[0]
         self.best[again] = self.rises[again].argmax(1)
         self.highest[again] = self.rises[again, self.best[again]]
-
-
-def _unions(family: Family, sums: Array, k: int | Index, others: Index) -> Array:
-    """Sums of atom k, or of each of several, with those of `others`, turned to agree where values have no sign."""
-    other = sums[others]
-    one = np.broadcast_to(sums[k], other.shape)
-    return np.asarray(one + family.facing(other, one))

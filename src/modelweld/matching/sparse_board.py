@@ -166,6 +166,4 @@ def _rises(board: SparseBoard, a: Index, b: Index) -> Array:
     rate = np.concatenate([[0.0], np.cumsum(board.steps)])
     prior = rate[board.counts[a] + board.counts[b]] - rate[board.counts[a]] - rate[board.counts[b]]
     evidence = family.log_evidence(sums)
-    return np.asarray(
-        prior + family.log_evidence(sums[a] + family.facing(sums[b], sums[a])) - evidence[a] - evidence[b]
-    )
+    return np.asarray(prior + family.log_evidence_of_unions(sums, a, b) - evidence[a] - evidence[b])

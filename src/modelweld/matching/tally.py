@@ -80,18 +80,30 @@ class Tally:
         may_repeat: bool = False,
         room: bool = False,
     ) -> None:
-        self.families, self.rows = list(families), list(rows)
-        self.group, self.holds, self.may_repeat, self.room = group, holds, may_repeat, room
-        self.labels = labels
+        self._hold(families, rows, group, labels, holds, may_repeat, room)
         self.recount()
+
+    def _hold(
+        self,
+        families: Sequence[Family],
+        rows: Sequence[Array],
+        group: Index,
+        labels: Index,
+        holds: Index | None = None,
+        may_repeat: bool = False,
+        room: bool = False,
+    ) -> None:
+        self.families, self.rows, self.group, self.labels = list(families), list(rows), group, labels
+        self.holds, self.may_repeat, self.room = holds, may_repeat, room
 
     @classmethod
     def of_atoms(
         cls, families: Sequence[Family], sums: Sequence[Array], counts: Index, group: Index, labels: Index
     ) -> Tally:
         """Atoms that may be joined and nothing else: of their values the sums of rows alone are known."""
-        tally = Tally(families, [s[:0] for s in sums], group[:0], labels[:0])
-        tally.group, tally.labels, tally.counts, tally.sums = group, labels, counts, list(sums)
+        tally = Tally.__new__(Tally)
+        tally._hold(families, [s[:0] for s in sums], group, labels)
+        tally.counts, tally.sums = counts, list(sums)
         return tally
 
     def recount(self) -> None:
@@ -187,8 +199,8 @@ class Tally:
             opened[new] = np.flatnonzero(self.counts == 0)[: len(new)]
         elif len(new):
             opened[new] = len(self.counts) + np.arange(len(new))
-            self.counts = np.pad(self.counts, (0, len(new)))
-            self.sums = [np.pad(sums, ((0, len(new)), (0, 0))) for sums in self.sums]
+            self.counts = np.concatenate([self.counts, np.zeros(len(new), dtype=np.int64)])
+            self.sums = [np.concatenate([sums, np.zeros((len(new), sums.shape[1]))]) for sums in self.sums]
         return opened
 
     def join(self, a: int, b: int, groups: int) -> None:

@@ -60,9 +60,9 @@ def worthwhile_pairs(Y, used, atoms, tables, work):
         padded = (rows + LANES - 1) // LANES * LANES
         features = work.features[: padded * P].reshape(padded, P)
         products = work.products[: used * padded].reshape(used, padded)
-        longest = features_of(Y[b : b + rows], tables, features, new[:rows], work.length)
+        longest, most_bent = features_of(Y[b : b + rows], tables, features, new[:rows], work.length)
         np.dot(atoms.weights[:used], features.T, products)
-        lowest = -rounding(longest, work.length[:rows].max(), atoms)
+        lowest = -rounding(longest, most_bent, atoms)
         number = above(products, atoms.constants[:used], atoms.curvature[:used], work.length, new[:rows], lowest, found)
         looked += number
         if looked > most:

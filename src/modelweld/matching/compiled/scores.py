@@ -59,7 +59,7 @@ def weigh_without(slots, Y, atoms, tables):
                 weights[k, d] = mu * over
                 weights[k, D + d] = -0.5 * over
                 square += mu * mu * over
-                length += (mu * mu + 0.25) * over * over
+                length += mu * mu * over * over
             curvature[k] = 0.0
         constant = tables.constant[n] - 0.5 * square
         constants[k] = constant
@@ -71,12 +71,12 @@ def weigh_without(slots, Y, atoms, tables):
 def features_of(Y, tables, features, new, length):
     """Features (L or a little more, P) of values, their scores as new atoms and squared lengths.
 
-    Returns the squared length of the longest features.
+    Returns the squared length of the longest value, and of the longest squares of one.
     """
     mean, units, inverse = tables.mean, tables.unit, tables.inverse
     (L, D), H = Y.shape, len(tables.ratio)
     constant = tables.constant[0]
-    longest = 0.0
+    longest, most_bent = 0.0, 0.0
     for i in range(L):
         square = 0.0
         fourth = 0.0
@@ -98,17 +98,21 @@ def features_of(Y, tables, features, new, length):
                 square += y * y
                 fourth += y * y * y * y
                 fresh += off * off * inverse[0, d]
-        longest = max(longest, square + fourth)
+        longest, most_bent = max(longest, square), max(most_bent, fourth)
         length[i] = square
         new[i] = constant - 0.5 * fresh
-    return longest
+    return longest, most_bent
 
 
 @exact
-def rounding(longest, square, atoms):
-    """By how much a float32 score may be off, of values whose features, and they themselves, are so long (squared)."""
-    P, reach = atoms.weights.shape[1], atoms.reach
-    return 2 * FLOAT32_ROUNDING * ((P + 4) * np.sqrt(longest * reach[0]) + 4 * (reach[1] + square))
+def rounding(longest, most_bent, atoms):
+    """By how much a float32 score may be off, of values that are so long, and their squares too (squared lengths).
+
+    The weights of squares are a half at most.
+    """
+    (D, P), reach = (atoms.sums.shape[1], atoms.weights.shape[1]), atoms.reach
+    products = np.sqrt(longest * reach[0]) + 0.5 * np.sqrt(most_bent * (P - D))
+    return 2 * FLOAT32_ROUNDING * ((P + 4) * products + 4 * (reach[1] + longest))
 
 
 @loose
@@ -152,12 +156,12 @@ def best_atoms(Y, used, atoms, tables, work, best, column, new):
         features = work.features[: padded * P].reshape(padded, P)
         products = work.products[: used * padded].reshape(used, padded)
         first, second, at = work.first[:padded], work.second[:padded], work.at[:padded]
-        longest = features_of(Y[b : b + rows], tables, features, new[b : b + rows], work.length)
+        longest, most_bent = features_of(Y[b : b + rows], tables, features, new[b : b + rows], work.length)
         if not clear:
             continue  # the group will be scored again, but that needs `new` too
         np.dot(atoms.weights[:used], features.T, products)
         _scan(products, atoms.constants[:used], atoms.curvature[:used], work.length[:padded], first, second, at)
-        doubt = rounding(longest, longest, atoms)
+        doubt = rounding(longest, most_bent, atoms)
         # a best score between the highest surcharge and none could be judged differently after rounding
         lowest = -tables.surcharge[L - 1] - doubt
         for i in range(rows):
