@@ -48,11 +48,11 @@ def test_gain_is_the_difference_of_evidences(case, rng):
 def test_evidence_of_unions_is_that_of_their_sums(case, rng):
     drawn = case.draw([3, 1, 4, 2], rng)
     family, sums = drawn.seen_by(case.family), drawn.sums(case.family)
-    others = np.array([1, 2, 3])
-    for a in (0, np.array([0, 3, 1])):
-        one = np.broadcast_to(sums[a], (3, sums.shape[1]))
-        joined = family.log_evidence(one + family.facing(sums[others], one))
-        assert np.allclose(family.log_evidence_of_unions(sums, a, others), joined, rtol=1e-9, atol=1e-8)
+    a, b = np.array([0, 3, 1]), np.array([1, 2, 3])
+    joined = sums[a] + family.facing(sums[b], sums[a])
+    assert np.array_equal(family.unions(sums, a, b), joined)
+    assert np.array_equal(family.unions(sums, 0, b[:1]), joined[:1])
+    assert np.allclose(family.log_evidence_of_unions(sums, a, b), family.log_evidence(joined), rtol=1e-9, atol=1e-8)
 
 
 def test_gain_at_an_empty_atom_is_the_evidence_alone(case, rng):

@@ -192,11 +192,14 @@ class Family(ABC):
         """
         return None
 
-    def log_evidence_of_unions(self, sums: Array, a: int | Index, b: Index) -> Array:
-        """Log evidence of unions of atoms (K, k): of atom a, or of each of several, with each of b."""
-        other = sums[b]
-        one = np.broadcast_to(sums[a], other.shape)
-        return self.log_evidence(one + self.facing(other, one))
+    def unions(self, sums: Array, a: int | Index, b: Index) -> Array:
+        """Sums of unions of atoms (K, k): of atom a, or of each of several, with each of b."""
+        one, other = sums[a], sums[b]
+        return np.asarray(one + (self.facing(other, np.broadcast_to(one, other.shape)) if self.signless else other))
+
+    def log_evidence_of_unions(self, sums: Array, a: Index, b: Index) -> Array:
+        """Log evidence of unions of atoms (K, k): of each of a with that of b."""
+        return self.log_evidence(self.unions(sums, a, b))
 
     def gain(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.

@@ -174,7 +174,7 @@ class Gaussian(Family):
         _, W, S, _, _ = _parts(rows)
         return self._straight(rows) + self._bent(W, S)
 
-    def log_evidence_of_unions(self, sums: Array, a: int | Index, b: Index) -> Array:
+    def log_evidence_of_unions(self, sums: Array, a: Index, b: Index) -> Array:
         """What is linear in sums is that of both atoms; the rest asks for two of their five parts."""
         if self.signless:
             return super().log_evidence_of_unions(sums, a, b)

@@ -144,20 +144,19 @@ class Pairs:
             gain[np.ix_(here, here)] += self.log_ways[r[:, None] + r] - self.log_ways[r][:, None] - self.log_ways[r]
         return np.asarray(gain)
 
-    def _evidence_with(self, k: int | Index, others: Index) -> Array:
-        """What the evidence gains when atom k, or each of several, is joined with `others`."""
-        gain = -self.evidence[k] - self.evidence[others]
+    def _evidence_with(self, a: Index, b: Index) -> Array:
+        """What the evidence gains when each of some atoms is joined with another."""
+        gain = -self.evidence[a] - self.evidence[b]
         for family, sums in zip(self.families, self.sums, strict=True):
-            gain += family.log_evidence_of_unions(sums, k, others)
+            gain += family.log_evidence_of_unions(sums, a, b)
         return np.asarray(gain)
 
     def _evidence_of(self, k: int, others: Index) -> tuple[float, Array]:
         """The evidence of an atom that is new, and what is gained when it is joined with `others`."""
-        own, joined = 0.0, np.zeros(len(others))
+        found = np.zeros(len(others) + 1)
         for family, sums in zip(self.families, self.sums, strict=True):
-            own += float(family.log_evidence(sums[k : k + 1])[0])
-            joined += family.log_evidence_of_unions(sums, k, others)
-        return own, joined - own - self.evidence[others]
+            found += family.log_evidence(np.concatenate([sums[k : k + 1], family.unions(sums, k, others)]))
+        return float(found[0]), found[1:] - found[0] - self.evidence[others]
 
     def _prior_with(self, k: int, others: Index) -> Array:
         """What the log probability of the matching gains when atom k is joined with `others`."""
