@@ -23,7 +23,7 @@ from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.parts import LARGEST_PART
 from modelweld.matching.result import Matching
 from modelweld.screening.site_medians import means_by_site
-from modelweld.screening.twins import components
+from modelweld.screening.twins import any_direction, components
 
 NEARLY = 0.02
 """Of the deviation between sites within which a copy lies, whatever the others say. A site of 20,000 points lies within
@@ -62,7 +62,7 @@ def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: 
     total = (share * means_about((share * means).sum(0))).sum(0)
     total = np.where(total > 0, total, np.inf)
     means = means / np.sqrt(total)
-    order = np.argsort(means @ np.random.default_rng(0).normal(size=len(total)), kind="stable")
+    order = np.argsort(means @ any_direction(len(total)), kind="stable")
     near = list(_next_to(order, means, sizes[filled], 4 * SIMILAR**2))
     if not near:
         return numbers  # noise is at most all there is
@@ -113,7 +113,7 @@ def number_near(
     deviation = _deviation(stacks, labels, once)
     if not np.isfinite(deviation).any():
         return numbers
-    line = values @ (np.random.default_rng(0).normal(size=len(deviation)) / deviation)
+    line = values @ (any_direction(len(deviation)) / deviation)
     alike, similar = [np.zeros((2, 0), dtype=np.int64)], list[Index]()
     for one, other in _neighbours(line, labels, marks, matching.offsets):
         both, others = _seen(stacks, one), _seen(stacks, other)

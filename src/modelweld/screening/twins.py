@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -67,7 +68,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
         return np.arange(0)
     high, low = table.max(0), table.min(0)
     widest, largest = high - low, np.maximum(np.abs(high), np.abs(low))
-    line = np.random.default_rng(0).normal(size=D) / np.where(widest > 0, widest, 1.0)
+    line = any_direction(D) / np.where(widest > 0, widest, 1.0)
     key, rounding = table @ line, D * np.finfo(float).eps * float(largest @ np.abs(line))
     order, limit = np.argsort(key), COINCIDE * near * widest  # of the widest site that could be
     gap, key = limit @ np.abs(line) + rounding, key[order]
@@ -84,6 +85,14 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
             a, b = a[same], b[same]
         pairs.append(np.stack([a, b]))
     return components(_within_reach(np.hstack(pairs), table, near, stacks[0]), N)
+
+
+@lru_cache
+def any_direction(D: int) -> Array:
+    """A direction (D,) that nobody chose, always the same one: what coincides does so along it, and little else does."""
+    direction = np.random.default_rng(0).normal(size=D)
+    direction.setflags(write=False)
+    return direction
 
 
 def _within_reach(pairs: Index, table: Array, near: Array, stack: Stack) -> Index:
