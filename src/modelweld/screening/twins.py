@@ -89,7 +89,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
 
 @lru_cache
 def any_direction(D: int) -> Array:
-    """A direction (D,) that nobody chose, always the same one: what coincides does so along it, and little else does."""
+    """A direction (D,) that nobody chose, always the same: what coincides does so along it, and little else does."""
     direction = np.random.default_rng(0).normal(size=D)
     direction.setflags(write=False)
     return direction
