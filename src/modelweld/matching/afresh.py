@@ -99,18 +99,22 @@ def rematch(
     most_sweeps: float = MOST_SWEEPS_AFRESH,
     worth_waiting: float = SMALLEST_RISE,
 ) -> Run:
-    """Free some groups and match them again, round after round; the board is left at the best matching found."""
+    """Free some groups and match them again, round after round; the board is left at the best matching found.
+
+    A round that comes to where it began, or to where the last one in vain ended, is over: what follows is known.
+    """
     history, changes = list(progress.history), list(progress.changes)
     converged = progress.converged
-    in_vain = 0
+    in_vain, left = 0, list[Index]()
     for _ in range(MOST_ROUNDS):
         if in_vain >= patience or len(changes) - progress.sweeps >= most_sweeps:
             break
         before = board.state()
         board.release(rng.permutation(J)[: max(1, round(FREED_SHARE * J))])
-        attempt = alternate(board, J, rng, max_sweeps, partial(_is_at, board, before.labels))
+        attempt = alternate(board, J, rng, max_sweeps, partial(_is_at, board, before.labels, *left))
         changes += attempt.changes
-        if attempt.came_home and attempt.sweeps == 1:  # nothing was learned on the way
+        home = attempt.came_home and _is_at(board, before.labels)
+        if home and attempt.sweeps == 1:  # nothing was learned on the way
             in_vain += HOME_AGAIN
         elif not attempt.came_home and attempt.history[-1] > history[-1] + SMALLEST_RISE:
             # on its way the attempt may have been below what was; the history is that of matchings kept
@@ -118,11 +122,12 @@ def rematch(
             history.append(attempt.history[-1])
             converged = attempt.converged
         else:
+            left = left if home else [board.labels]
             board.restore(before)
             in_vain += 1
     return Run(history, changes, converged, cut_short=progress.cut_short or in_vain < patience)
 
 
-def _is_at(board: AnyBoard, labels: Index) -> bool:
-    """Whether a board's values belong together as these labels say."""
-    return is_same_partition(board.labels, labels)
+def _is_at(board: AnyBoard, *ends: Index) -> bool:
+    """Whether a board's values belong together as the labels of one of these ends say."""
+    return any(is_same_partition(board.labels, labels) for labels in ends)
