@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +28,7 @@ from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.textbook import textbook
 from modelweld.threads import blas_threads
-from recorded import record
+from recorded import cpu_seconds, record
 
 HERE = Path(__file__).parent
 RECORD, README = HERE / "bare.json", HERE.parent / "README.md"
@@ -37,14 +36,9 @@ BEGIN, END = "<!-- speed: python benchmarks/bare.py --table -->\n", "<!-- /speed
 SITES = (10, 100, 2000)
 
 
-def cpu_seconds(job: Callable[[], object], repeats: int) -> float:
+def middle_seconds(job: Callable[[], object], repeats: int) -> float:
     """Median CPU time of a job."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        job()
-        times.append(time.process_time() - start)
-    return median(times)
+    return median(cpu_seconds(job) for _ in range(repeats))
 
 
 def measure(J: int, repeats: int) -> dict[str, Any]:
@@ -58,9 +52,9 @@ def measure(J: int, repeats: int) -> dict[str, Any]:
     fusion = modelweld.fuse(data.values)
     with blas_threads(1):
         found = {
-            "fuse": cpu_seconds(lambda: modelweld.fuse(data.values), repeats),
-            "textbook": cpu_seconds(lambda: textbook(data.values), 1),
-            "kmeans": cpu_seconds(kmeans, repeats),
+            "fuse": middle_seconds(lambda: modelweld.fuse(data.values), repeats),
+            "textbook": middle_seconds(lambda: textbook(data.values), 1),
+            "kmeans": middle_seconds(kmeans, repeats),
         }
         ari = {"fuse": adjusted_rand(data.truth, fusion.labels), "kmeans": adjusted_rand(data.truth, kmeans())}
     return {"J": J, "N": len(pooled), "K": data.K, "K found": fusion.K, "seconds": found, "ARI": ari}

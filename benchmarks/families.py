@@ -14,7 +14,6 @@ size; the others the numpy board.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -29,7 +28,7 @@ from modelweld import Gaussian
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
 from modelweld.studies.metrics import adjusted_rand
-from recorded import record
+from recorded import cpu_seconds, record
 
 HERE = Path(__file__).parent
 
@@ -74,12 +73,6 @@ class Sites:
         return [
             self.rng.multinomial(WORDS, atoms[held]).astype(float).reshape(len(held), self.D) for held in self.truth
         ]
-
-
-def cpu_seconds(job: Callable[[], modelweld.Fusion]) -> float:
-    start = time.process_time()
-    job()
-    return time.process_time() - start
 
 
 def measured(L: int, D: int, J: int, repeats: int) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Speed of `fuse`, side by side in one run with the textbook version of Algorithm 1, plain search and k-means.
 
 All run on one thread, in turn, and CPU time is measured (machines are shared: only ratios mean something). `fuse` is
-timed end to end, from a list of arrays to a Fusion, after the compiler has warmed up; the textbook does its first
+timed end to end, from a list of arrays to a Fusion, after the compiler has warmed up, with nothing remembered; the textbook does its first
 pass and ten sweeps; k-means is scikit-learn's, told the number of atoms, with ten starts. Settings are the paper's:
 L = 50 atoms, D = 50, each site holds each atom with a probability of its own.
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -33,7 +32,7 @@ from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.textbook import textbook
 from modelweld.threads import blas_threads
-from recorded import record
+from recorded import cpu_seconds, record
 
 MODES = {
     "isotropic": {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli(), "search": "plain"},
@@ -53,12 +52,6 @@ RESULTS = Path(__file__).parent / "results.json"
 
 TEXTBOOK_UP_TO = 2000
 """Sites up to which the textbook is run at a deviation of one: twenty seconds. At others up to a hundred."""
-
-
-def cpu_seconds(job: Callable[[], object]) -> float:
-    start = time.process_time()
-    job()
-    return time.process_time() - start
 
 
 def compare(data: simulate.Simulated, mode: str, repeats: int) -> dict[str, object]:

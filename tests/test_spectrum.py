@@ -7,8 +7,9 @@ import pytest
 from scipy.optimize import minimize
 
 from modelweld import BetaBernoulli, Spectrum, fuse
+from modelweld.priors import spectrum_fit
 from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _profile, _slope, _supports
-from modelweld.priors.spectrum_fit import LOG_A, LOG_B, Surface
+from modelweld.priors.spectrum_fit import LOG_A, LOG_B, Surface, climb
 from modelweld.studies import simulate
 
 
@@ -101,11 +102,12 @@ def test_the_quick_surface_is_the_readable_one_and_its_derivatives(junk):
             assert _profile(supports, *x, junk).junk == 0.0 or _profile(supports, *(x + 0.1), junk).junk == 0.0
             continue
         value, slope = readable(supports, x, junk)
-        assert there.value - here.value == pytest.approx(readable(supports, x + 0.1, junk)[0] - value, abs=1e-7)
+        assert here.value == pytest.approx(value, abs=1e-7)
+        assert there.value == pytest.approx(readable(supports, x + 0.1, junk)[0], abs=1e-7)
         assert here.slope == pytest.approx(slope, abs=1e-7)
         for i, step in enumerate(1e-5 * np.eye(2)):
-            beside = (surface.look(x + step).slope - surface.look(x - step).slope) / 2e-5
-            assert here.curvature[i] == pytest.approx(beside, rel=1e-4, abs=1e-3)
+            beside = np.subtract(surface.look(x + step).slope, surface.look(x - step).slope) / 2e-5
+            assert here.curvature[i : i + 2] == pytest.approx(beside, rel=1e-4, abs=1e-3)
         looked += 1
     assert looked >= 4
 
@@ -121,6 +123,15 @@ def test_no_slower_climb_comes_higher(seed):
 
     slow = minimize(cost, [LOG_A[0], LOG_B[0]], jac=True, method="L-BFGS-B", bounds=BOUNDS, options={"gtol": 1e-6})
     assert found >= -slow.fun - 1e-6
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_climb_with_junk_is_given_up_that_would_have_paid(seed, monkeypatch):
+    supports = random_supports(seed)
+    plain, found = climb.__wrapped__(supports, False), climb.__wrapped__(supports, True)
+    monkeypatch.setattr(spectrum_fit, "climb", lambda s, junk: plain._replace(value=-np.inf))
+    patient = climb.__wrapped__(supports, True)
+    assert max(found.value, plain.value) >= max(patient.value, plain.value) - 1e-9
 
 
 def test_junk_is_believed_in_only_where_it_pays():

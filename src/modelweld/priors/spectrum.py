@@ -15,6 +15,7 @@ junk is summed out, so nothing else changes: the log prior odds of joining are R
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -22,10 +23,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.spectrum_fit import BOUNDS as BOUNDS
-from modelweld.priors.spectrum_fit import LOG_A, LOG_B, Supports, climb
-
-GATE = 3.0
-"""Nats by which junk must raise the posterior to be believed in: twenty to one. Clean sets hardly ever get there."""
+from modelweld.priors.spectrum_fit import GATE, LOG_A, LOG_B, Supports, climb
 
 JUNK_SHARE = 0.1
 """Prior mean of junk values as a share of a group's values."""
@@ -104,12 +102,13 @@ class Spectrum(Prior):
 def _supports(counts: Index, sizes: Index) -> Supports:
     number = np.bincount(counts)
     m = np.flatnonzero(number)
-    mean_size = float(sizes.mean()) if len(sizes) else 1.0
+    mean_size = float(sizes.sum() / len(sizes)) if len(sizes) else 1.0
     return Supports(tuple(m.tolist()), tuple(number[m].tolist()), len(sizes), JUNK_SHARE * max(mean_size, 1e-9))
 
 
+@lru_cache
 def _log_posterior(prior: Spectrum, s: Supports) -> float:
-    """sum_m K_m R(m) - sum_m C(J, m) exp R(m), plus log priors.
+    """sum_m K_m R(m) - sum_m C(J, m) exp R(m), plus log priors; the same is asked for when a matching is learned from.
 
     The second sum has a closed form: sum_{m=0..J} C(J, m) B(a + m, b + J - m) = B(a, b).
     """
@@ -133,7 +132,7 @@ def _mass(a: float, b: float, J: int) -> float:
 
 def _fit(s: Supports, junk: bool) -> Spectrum:
     """The most probable spectrum with or without junk: a search in (log a, log b), the rest in closed form."""
-    return _profile(s, *climb(s, junk), junk)
+    return _profile(s, *climb(s, junk).at, junk)
 
 
 def _slope(prior: Spectrum, s: Supports) -> Array:
