@@ -14,7 +14,6 @@ size; the others the numpy board.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
