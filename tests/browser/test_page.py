@@ -362,7 +362,7 @@ def test_words_are_explained_to_those_who_point_or_tab(opened, clinics):
 def test_five_warnings_stand_first_and_the_others_are_folded(opened, clinics):
     browser = opened(clinics)
     assert not find(browser, "alerts").is_displayed()
-    browser.execute_script("S.alerts = range(8).map((i) => ({site: null, text: `warning ${i}.`})); warnings();")
+    browser.execute_script("S.alerts = range(8).map((i) => ({sites: [], text: `warning ${i}.`})); warnings();")
     listed = browser.find_elements(By.CSS_SELECTOR, "#warnings li")
     assert [item.text for item in listed] == [f"Warning {i}." for i in range(5)]
     assert find(browser, "more-warnings").text == "3 more"

@@ -12,7 +12,7 @@ import modelweld
 from modelweld.errors import InputError
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
-from modelweld.report.alerts import rank_alerts
+from modelweld.report.alerts import MOST_ALERTS, rank_alerts
 from modelweld.report.contents import Map, Numbers, Report, SetNumbers
 from modelweld.report.coordinates import (
     Values,
@@ -127,6 +127,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
     else:
         site_order, atom_order = order_by_time(timed, len(counts))
     diagnostics = diagnose_sites(fusion, name, shown, notes)
+    alerts = rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown], fusion.sites)
     return {
         "name": name,
         "K": K,
@@ -156,7 +157,8 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "words": list_words(fusion, name),
         "groups": list_groups(fusion, name, stated, order, min(MOST_COLUMNS, max(1, MOST_VALUES // max(K, 1)))),
         "time": timed,
-        "alerts": rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown]),
+        "alerts": alerts[:MOST_ALERTS],
+        "warned": list(dict.fromkeys(site for alert in alerts for site in alert["sites"])),
     }
 
 
