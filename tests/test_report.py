@@ -349,7 +349,7 @@ def test_a_fusion_that_matched_nothing_has_a_page_of_classes(tmp_path):
         fusion.worth_merging()
     assert "classes by name" in repr(fusion)
     page = fusion.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<td>&lt;b&gt;</td><td>18</td><td>9</td><td>9</td><td>3</td><td>4</td>" in page
+    assert "<td>&lt;b&gt;</td><td>18</td><td>9</td><td>9</td><td>3.00</td><td>4.00</td>" in page
     assert "<script" not in page
 
 

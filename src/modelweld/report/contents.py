@@ -231,7 +231,8 @@ class Alert(TypedDict):
 class SetNumbers(Aside):
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics.
 
-    `warned` are all sites that an alert names, also one that is not listed.
+    `decimals` are digits after the point that each of the `columns` deserves, `warned` all sites that an alert names,
+    also one that is not listed.
     """
 
     name: str
@@ -242,6 +243,7 @@ class SetNumbers(Aside):
     labels: list[int]
     counts: list[int]
     columns: list[str]
+    decimals: list[int]
     best: list[int]
     dimensions: int
     atoms: Numbers

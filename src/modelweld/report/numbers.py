@@ -10,6 +10,7 @@ import numpy as np
 
 import modelweld
 from modelweld.errors import InputError
+from modelweld.inputs.digits import decimals_of
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
 from modelweld.report.alerts import MOST_ALERTS, rank_alerts
@@ -28,7 +29,7 @@ from modelweld.report.hyperparameters import describe_fit
 from modelweld.report.in_time import order_by_time, tell_lives
 from modelweld.report.page_groups import list_groups, rank_features
 from modelweld.report.pictures import draw_picture
-from modelweld.report.rounding import exact, short
+from modelweld.report.rounding import carried_digits, exact, short
 from modelweld.report.top_words import list_words
 from modelweld.report.verdicts import diagnose_sites, judge_gain, judge_matches
 
@@ -121,6 +122,9 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
     sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     listed = _columns(values)
+    sent = values.local[labels < K] if K else values.local  # fused values lean together: they differ less
+    decimals = [decimals_of(sent[:, d], spread[:, d]) for d in listed]
+    digits = carried_digits(values.atoms[:, listed], decimals)
     timed = tell_lives(fusion, name, values, _ranked(values), shown)
     if timed is None:
         site_order, atom_order = order_by_likeness(matching.presence[shown], K)
@@ -137,11 +141,12 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "labels": labels[order].tolist(),
         "counts": counts.tolist(),
         "columns": [values.columns[d] for d in listed],
+        "decimals": decimals,
         "best": _best_pair(fusion, name, values, listed),
         "dimensions": len(values.columns),
-        "atoms": short(values.atoms[:, listed]),
+        "atoms": short(values.atoms[:, listed], digits),
         "spread": short(spread[:, listed]),
-        "members": _members(values, order, listed, notes),
+        "members": _members(values, order, listed, notes, digits),
         "distance": short(distance[order], 3),
         "confidence": None if sure is None else short(sure[order], 4),
         "confidence_meaning": None if stated is None else stated.meaning,
@@ -168,12 +173,12 @@ def _map(values: Values, K: int, order: Index) -> Map:
     return {"explained": short(explained, 3), "members": short(local[order], 4), "atoms": short(atoms, 4)}
 
 
-def _members(values: Values, order: Index, listed: Index, notes: list[str]) -> Numbers:
+def _members(values: Values, order: Index, listed: Index, notes: list[str], digits: int) -> Numbers:
     """Members' own values in the listed columns, if they are not too many; what is left out is noted."""
     found = None
     if len(order) * len(listed) <= MOST_VALUES:
         chosen = np.ix_(order, listed)
-        found = short(np.where(values.seen[chosen], values.local[chosen], np.nan))
+        found = short(np.where(values.seen[chosen], values.local[chosen], np.nan), digits)
     else:
         notes.append(f"Beyond {MOST_VALUES:,} numbers the members' own values are left out; atoms have theirs.")
     if len(listed) < len(values.columns):

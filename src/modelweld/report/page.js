@@ -177,7 +177,7 @@ function detail() {
   table(values, [{ name: "Column" }, { name: "Fused", n: true }, { name: "Sites ±", n: true },
       ...(S.members ? [{ name: "Sites’ own" }] : [])],
         S.columns.map((name, d) => el("tr", {}, el("th", { scope: "row" }, name),
-            el("td", { class: "n" }, number(S.atoms[k][d], 4)), el("td", { class: "n" }, number(S.spread[k][d], 2)),
+            el("td", { class: "n" }, spell(S.atoms[k][d], S.decimals[d])), el("td", { class: "n" }, spell(S.spread[k][d], S.decimals[d])),
               ...(S.members ? [el("td", {}, strip(k, d))] : []))));
   const few = S.members ? range(Math.min(3, S.columns.length)) : [];
   const counted = S.groups.members !== null;
@@ -190,7 +190,7 @@ function detail() {
                 ...(counted ? [el("td", { class: "n" }, sharesOf(S.groups.members[r]))] : []),
                 ...(S.confidence ? [el("td", { class: `n ${S.confidence[r] < SURE ? "doubt" : ""}` },
                       probability(S.confidence[r]))] : []), el("td", { class: "n" }, number(S.distance[r], 2)),
-                        ...few.map((d) => el("td", { class: "n" }, number(S.members[r][d]))))));
+                        ...few.map((d) => el("td", { class: "n" }, spell(S.members[r][d], S.decimals[d]))))));
   $("detail-body").replaceChildren(
     el("p", {}, `At ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${k < S.K && S.groups.points && !S.groups.shares ? `: ${whole(S.groups.points[k])} ${S.groups.counted}` : ""}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.${heldBy(k)}`),
     ...(S.time && k < S.K ? [el("p", {}, `First seen ${S.time.first[k]}, last seen ${S.time.last[k]}; it lives at ${S.time.newest} with probability ${probability(S.time.alive[k])}.`)] : []), ...(k >= S.K ? [el("p", { class: "doubt" }, `Set aside: it ${aside ? aside.why : `is more probably junk than a ${word()} of its own`}.`)] : []),
