@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import modelweld
+from modelweld.cli.words import spoken
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
 from modelweld.report.alerts import MOST_ALERTS, rank_alerts, sites_named
@@ -95,3 +96,21 @@ def test_sites_of_alerts_beyond_those_listed_are_counted_too():
 
 def test_nothing_is_counted_where_nothing_is_said():
     assert rank_alerts([], None, ["a", "b"]) == []
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
+@pytest.mark.parametrize(("mixed", "others"), [((4,), ()), ((), (2,))])
+def test_the_line_in_a_warning_fuses_without_the_site(mixed, others):
+    sites = mixtures(mixed, others)
+    fusion = modelweld.fuse(sites)
+    (reason,) = [text for text in fusion.matching.reasons if "Nothing is" in text]
+    line = re.search(r"fusion\.remove\('(.+)', anew=True\)", reason)
+    found = fusion.remove(line[1], anew=True)
+    assert line[1] == f"clinic {(*mixed, *others)[0]}"
+    assert found.objective == modelweld.fuse({name: site for name, site in sites.items() if name != line[1]}).objective
+    assert not any("Nothing is" in text for text in found.matching.reasons)
+    assert "leave it out, modelweld fuse without its file" in spoken(reason)
+
+
+def test_of_two_sites_nobody_knows_which_to_leave_out():
+    assert "fusion.remove" not in describe(FACTOR, ["'age'"], "north", "south")
