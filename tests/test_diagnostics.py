@@ -6,9 +6,12 @@ import pytest
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, OutlierWarning, fuse
 from modelweld.diagnostics.merge_value import gain_over_apart, gains_of_sites
 from modelweld.diagnostics.sites import diagnose, worth_merging
+from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.priors.pieces import Pieces
+from modelweld.screening import shift_estimate
+from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 from modelweld.studies import simulate
 from modelweld.studies.baselines import kmeans_matching
 
@@ -359,3 +362,56 @@ def test_sites_that_all_have_shifts_of_their_own_are_honest():
         sites = [atoms + rng.normal(0, 0.3, atoms.shape) + rng.normal(0, 0.3, 3) for _ in range(20)]
         warned += [bool(d.warning) for d in diagnose(fuse(sites))]
     assert np.mean(warned) <= 0.05
+
+
+def beside_crowds(number, seed=0):
+    """Nine honest sites of some seven values each, and sites with forty of every atom."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 4, (12, 8))
+    sites = [atoms[rng.permutation(12)[:7]] for _ in range(9)] + [np.repeat(atoms, 40, axis=0)] * number
+    return [site + rng.normal(0, 0.5, site.shape) for site in sites]
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")
+@pytest.mark.parametrize("number", [1, 3])
+def test_crowds_are_diagnosed_as_if_all_that_was_sent_were_there_to_be_shifted_to(number, monkeypatch):
+    fusion = fuse(beside_crowds(number))
+    quick = diagnose(fusion)
+    asked = []
+
+    def among_all(board, places, out, fitted=None):
+        asked.append(len(out.values))
+        return explaining_shift(board, places, out)
+
+    monkeypatch.setattr(shift_estimate, "explaining_shift", among_all)
+    for one, other in zip(quick, diagnose(fusion), strict=True):
+        assert (one.warning, one.unshared, one.score) == (other.warning, other.unshared, other.score)
+        assert np.array_equal(one.shift, other.shift, equal_nan=True)
+        assert np.array_equal(one.shift_z, other.shift_z, equal_nan=True)
+    assert asked == [480] * number
+
+
+@pytest.mark.parametrize("others", [4, 5])
+def test_most_of_a_site_can_match_only_where_there_are_enough_atoms(others):
+    """Of nine values more than half must match: four atoms are too few, five are enough."""
+    atoms = np.linspace(-40, 40, 9)[:, None] * np.ones(3)
+    family = Gaussian(mean=np.zeros(3), noise=np.ones(3), spread=np.full(3, 800.0))
+    board = Board([stack_arrays([atoms] * 4 + [atoms + 4.0])], [family], BetaBernoulli())
+    board.restore((np.append(np.tile(np.arange(9), 4), 9 + np.arange(9)), *board.state()[1:]))
+    fitted = np.isin(np.arange(18), 2 * np.arange(others))
+    found = explaining_shift(board, shiftable_arrays(board), leave_out(board, 4), fitted)
+    assert (found is not None) is (others == 5)
+
+
+@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")
+def test_sites_that_are_set_aside_are_measured_from_atoms_and_not_from_each_other():
+    rng = np.random.default_rng(0)
+    atoms, shifts = rng.normal(0, 5, (8, 4)), np.array([[2.0, 1.0, 0.0, 0.0], [2.6, 0.0, 1.0, 0.0]])
+    sites = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(9)]
+    for j, shift in enumerate(shifts):
+        sites[j] = sites[j] + shift
+    fusion = fuse(sites)
+    assert not fusion.matching.kept[: 2 * len(atoms)].any()
+    for shift, d in zip(shifts, diagnose(fusion), strict=False):
+        assert "seems to be shifted as a whole" in d.warning
+        assert np.allclose(d.shift * np.sqrt(fusion.hyperparameters["noise"]), shift, atol=0.3)

@@ -85,7 +85,7 @@ def test_intervals_are_spelt():
     values = np.array([[1.0, 2.0]])
     found = Intervals(values, values - 1, values + 1, 0.8)
     assert repr(found) == "<Intervals: 1 values of 2 dimensions, intervals of probability 0.8>"
-    assert "2 (1 to 3)" in Tags(found._repr_html_()).text
+    assert "2.0 (1.0 to 3.0)" in Tags(found._repr_html_()).text
 
 
 def test_several_sets_are_listed():

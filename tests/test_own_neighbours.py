@@ -99,7 +99,7 @@ def test_a_fusion_says_what_was_taken_back_from_whom_and_what_to_do():
     joined = modelweld.fuse(sites, pull(sites), copies=False)
     assert joined.K == 4
     stacks = [Stack(np.concatenate([m.arrays["means"] for m in sites]), offsets_of([4, 4]))]
-    with pytest.warns(ModelweldWarning, match=r"site 0 4.*Of 8 that were shared, 0 still are.*hardly pays.*units"):
+    with pytest.warns(ModelweldWarning, match=r"'site 0' 4.*Of 8 that were shared, 0 still are.*hardly pays.*units"):
         matching = take_strangers_back(joined.matching, stacks, ["site 0", "site 1"], np.random.default_rng(0))
     assert len(matching.counts) == 8
     assert matching.history[-1] == matching.objective < joined.objective

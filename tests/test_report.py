@@ -262,7 +262,7 @@ def test_figures_and_sentences_stand_in_the_page():
     assert f"{fusion.K} groups in the models of {len(fusion.sites)} sites" in text
     assert f"{len(fusion.matching.set_aside)} are set aside" in text
     assert fusion.worth_merging().sentence[1:] in text
-    assert numbers_of(fusion)["sets"][0]["alerts"][0] == {"site": None, "text": fusion.matching.reasons[0]}
+    assert numbers_of(fusion)["sets"][0]["alerts"][0]["text"] == fusion.matching.reasons[0]
     for symbol in ("σ", "σ₀", "μ₀", "γ₀", "α"):
         assert symbol in text
 
@@ -349,7 +349,7 @@ def test_a_fusion_that_matched_nothing_has_a_page_of_classes(tmp_path):
         fusion.worth_merging()
     assert "classes by name" in repr(fusion)
     page = fusion.report(tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "<td>&lt;b&gt;</td><td>18</td><td>9</td><td>9</td><td>3</td><td>4</td>" in page
+    assert "<td>&lt;b&gt;</td><td>18</td><td>9</td><td>9</td><td>3.00</td><td>4.00</td>" in page
     assert "<script" not in page
 
 
@@ -470,7 +470,7 @@ def test_what_stands_out_most_is_said_first():
     values = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(14)]
     values[2], values[6] = values[2] + [0.35, 0, 0, 0], values[6] - [0, 0.6, 0, 0]
     alerts = numbers_of(modelweld.fuse(values))["sets"][0]["alerts"]
-    assert [alert["site"] for alert in alerts][:2] == ["6", "2"]
+    assert [alert["sites"] for alert in alerts][:2] == [["6"], ["2"]]
     assert all("Ask" in alert["text"] for alert in alerts[:2])
 
 

@@ -24,6 +24,7 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.select import Select  # noqa: E402
 
 import modelweld  # noqa: E402
+from modelweld.inputs.digits import spell  # noqa: E402
 from modelweld.kinds.mixture import mixture  # noqa: E402
 from modelweld.report import numbers_of, write_report  # noqa: E402
 from modelweld.studies.simulate import sparse  # noqa: E402
@@ -362,7 +363,7 @@ def test_words_are_explained_to_those_who_point_or_tab(opened, clinics):
 def test_five_warnings_stand_first_and_the_others_are_folded(opened, clinics):
     browser = opened(clinics)
     assert not find(browser, "alerts").is_displayed()
-    browser.execute_script("S.alerts = range(8).map((i) => ({site: null, text: `warning ${i}.`})); warnings();")
+    browser.execute_script("S.alerts = range(8).map((i) => ({sites: [], text: `warning ${i}.`})); warnings();")
     listed = browser.find_elements(By.CSS_SELECTOR, "#warnings li")
     assert [item.text for item in listed] == [f"Warning {i}." for i in range(5)]
     assert find(browser, "more-warnings").text == "3 more"
@@ -432,3 +433,31 @@ const light = (name) => {
 const [a, b] = [light(arguments[0]), light("paper")];
 return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
 """
+
+
+def test_numbers_are_written_as_tables_write_them(opened, clinics):
+    browser, script = opened(clinics), "return arguments[0].map((x) => arguments[1].map((n) => spell(x, n)));"
+    small = [0.0, 0.094, -0.0004, 1013.26, 1234567.891, 1.2345e-9, -8.7e-12, 22.0], [0, 1, 3, 7, 8, 11]
+    for numbers, decimals in (small, ([0.0, 1.23456e30, -9.8e25], [-27, -18])):
+        found = browser.execute_script(script, numbers, decimals)
+        assert found == [[spell(x, n) for n in decimals] for x in numbers]
+
+
+@pytest.mark.parametrize(("low", "high"), [(1013.0, 1014.0), (0.0597, 0.0612), (-3.0, 4e9), (0.0, 1e-9)])
+def test_no_two_marks_of_an_axis_have_the_same_number(opened, clinics, low, high):
+    marks = opened(clinics).execute_script("return plainTicks(arguments[0], arguments[1], 6);", low, high)
+    assert len({text for _, text in marks}) == len(marks) > 2
+    assert all(np.isclose(float(text), value) for value, text in marks)
+
+
+def test_a_warning_stands_in_the_row_of_every_site_that_it_names(opened, clinics):
+    browser = opened(clinics)
+    first, second, *_ = names = browser.execute_script("return D.sites;")
+    text = f"sites {first!r} and {second!r} agree."
+    browser.execute_script("S.alerts = [{sites: [arguments[0], arguments[1]], text: arguments[2]}]; use(0); show();",
+                           first, second, text)  # fmt: skip
+    rows = browser.execute_script("return [...document.querySelectorAll('#sites tbody tr')].map((r) => r.innerText);")
+    assert sum("agree." in row for row in rows) == 2
+    browser.execute_script("S.alerts = [{sites: D.sites.concat(range(8).map(String)), text: 'all.'}]; use(0); show();")
+    rows = browser.execute_script("return [...document.querySelectorAll('#sites tbody tr')].map((r) => r.innerText);")
+    assert all(f"One of {len(names) + 8} sites that are named above." in row for row in rows)

@@ -22,6 +22,7 @@ OPTIONS = (
     (r"\bn=, counts= or X=", "--n or --X"),
     (r"\bread\(model, n=\.\.\.\), counts=\.\.\. or X=\.\.\.", "modelweld export --n or --X."),
     (r"\bread\(model, (features|lacks|units)=(\[\.\.\.\]|\.\.\.)\)", r"modelweld export --\1"),
+    (r"\bfusion\.remove\((?:'[^']*'|\"[^\"]*\"), anew=True\)", "modelweld fuse without its file"),
     (r"\bfusion\.model\(how='(\w+)'\)", r"--how \1"),
     (r"\bfusion\.model\(K=(\d+)\)", r"modelweld model --K \1"),
     (r"\bcopies=False", "--copies no"),

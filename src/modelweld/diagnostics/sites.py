@@ -123,12 +123,12 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
     """
     if not 0 < rate < 1:
         raise InputError(f"rate, the share of false alarms, must lie between 0 and 1; found {rate}.")
-    name, _ = fusion.named_set(set_name)
+    name, matching = fusion.named_set(set_name)
     once = fusion.once()
     if once is not fusion:
         found, of = diagnose(once, name, rate=rate), sources_of(fusion, once, name).sites
         return [found[i].named(site) for site, i in zip(fusion.sites, of.tolist(), strict=True)]
-    measured = _measure(fusion.parts(name), len(fusion.sites))
+    measured = _measure(fusion.parts(name), len(fusion.sites), matching.kept)
     surprise = _robust_z(measured.score, measured.parameters > 0)
     judged = bool(np.count_nonzero(measured.parameters) >= FEWEST_SITES_TO_COMPARE)
     warnings = [""] * len(fusion.sites)
@@ -152,8 +152,9 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
     ]
 
 
-def _measure(parts: Parts, J: int) -> Measured:
-    """What each of J sites is without itself, a few sites at a time."""
+def _measure(parts: Parts, J: int, kept: Flags | None) -> Measured:
+    """What each of J sites is without itself, a few sites at a time; values that were not `kept` were not fitted."""
+    fitted = None if kept is None else np.bincount(parts.labels[kept], minlength=len(parts.counts)) > 0
     places = shiftable_arrays(parts)
     units = _units(parts, places)
     parameters, unshared = np.zeros((2, J), dtype=np.int64)
@@ -166,7 +167,7 @@ def _measure(parts: Parts, J: int) -> Measured:
         score[own] = scores_of(board, out)
         left = [family.estimate(rest) for family, rest in zip(board.families, out.rest, strict=True)]
         influence[own] = influences_of(board, out, left, units)
-        shifts += shifts_of(board, places, out, left)
+        shifts += shifts_of(board, places, out, left, fitted)
     return Measured(parameters, unshared, score, influence, shifts)
 
 

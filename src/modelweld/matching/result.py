@@ -124,11 +124,12 @@ class Matching:
         return f"<Matching: {self.K} atoms from {N} values of {J} sites{aside}, objective {self.objective:.1f}>"
 
     def _repr_html_(self) -> str:
+        from modelweld.inputs.digits import spelt_columns
         from modelweld.inputs.notebook import html_table
 
         values = {f"{key}": array for key, array in self.values.items()}
         header = ["atom", "sites", *(f"{key} {d}" for key, array in values.items() for d in range(array.shape[1]))]
-        beside = np.hstack(list(values.values()))[: self.K].tolist()
+        beside = spelt_columns(np.hstack(list(values.values()))[: self.K])
         rows = [[k, int(self.counts[k]), *row] for k, row in enumerate(beside)]
         return html_table(repr(self), header, rows)
 

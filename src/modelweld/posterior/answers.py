@@ -52,11 +52,15 @@ class Intervals:
         return f"<{type(self).__name__}: {n} values of {D} dimensions, intervals of probability {self.level:g}>"
 
     def _repr_html_(self) -> str:
+        from modelweld.inputs.digits import decimals_of, spell
         from modelweld.inputs.notebook import html_table
 
+        half = (self.high - self.low) / 2
+        decimals = [decimals_of(own, error) for own, error in zip(self.values.T, half.T, strict=True)]
+        ends = np.stack([self.values, self.low, self.high], axis=-1)
         spelt = [
-            [k, *(f"{v:.4g} ({low:.4g} to {high:.4g})" for v, low, high in zip(*one, strict=True))]
-            for k, one in enumerate(zip(self.values, self.low, self.high, strict=True))
+            [k, *("{} ({} to {})".format(*(spell(x, n) for x in cell)) for cell, n in zip(row, decimals, strict=True))]
+            for k, row in enumerate(ends)
         ]
         return html_table(repr(self), ["", *(f"dimension {d}" for d in range(self.values.shape[1]))], spelt)
 

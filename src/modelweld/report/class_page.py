@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.inputs.digits import decimals_of, spell
 from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
@@ -48,9 +49,10 @@ def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
     heads = ["class", "rows", *sites, *(f"{name} ({units[name]})" if name in units else name for name in columns)]
     rows = []
     totals, averages = np.asarray(fused.arrays["counts"]), np.asarray(fused.arrays["means"])
+    decimals = [decimals_of(own) for own in averages.T[:MOST_FEATURES]]
     for name, total, means in zip(classes, totals, averages, strict=True):
         held = [f"{counts[name]:,.0f}" if name in counts else "–" for counts in own]
-        rows.append([name, f"{total:,.0f}", *held, *(f"{mean:.4g}" for mean in means[:MOST_FEATURES])])
+        rows.append([name, f"{total:,.0f}", *held, *(spell(x, n) for x, n in zip(means, decimals, strict=False))])
     left = [(len(fusion.sites) - len(sites), "sites"), (len(features) - len(columns), "features")]
     note = "".join(f"{number:,} more {what} are not listed. " for number, what in left if number)
     return PAGE.format(

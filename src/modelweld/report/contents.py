@@ -222,14 +222,18 @@ class InTime(TypedDict):
 
 
 class Alert(TypedDict):
-    """What an owner of a site, or who fuses, should look at; of which site, None: of several."""
+    """What an owner of a site, or who fuses, should look at, and which sites it names."""
 
-    site: str | None
+    sites: list[str]
     text: str
 
 
 class SetNumbers(Aside):
-    """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
+    """One set: its matching, values, members, order, map, hyperparameters, diagnostics.
+
+    `decimals` are digits after the point that each of the `columns` deserves, `warned` all sites that an alert names,
+    also one that is not listed.
+    """
 
     name: str
     K: int
@@ -239,6 +243,7 @@ class SetNumbers(Aside):
     labels: list[int]
     counts: list[int]
     columns: list[str]
+    decimals: list[int]
     best: list[int]
     dimensions: int
     atoms: Numbers
@@ -259,6 +264,7 @@ class SetNumbers(Aside):
     groups: Groups
     time: InTime | None
     alerts: list[Alert]
+    warned: list[str]
 
 
 class Report(TypedDict):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.inputs.digits import decimals_of, spell
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
@@ -121,8 +122,8 @@ class GroupTable:
 
     @property
     def decimals(self) -> tuple[int, ...]:
-        """Digits after the point that each feature's means deserve: a typical standard error is 2 to 20 of the last."""
-        return tuple(_decimals(column, error) for column, error in zip(self.means.T, self.errors.T, strict=True))
+        """Digits after the point that each feature's means deserve (`inputs.digits`)."""
+        return tuple(decimals_of(column, error) for column, error in zip(self.means.T, self.errors.T, strict=True))
 
     def titles(self) -> list[str]:
         """Features with their units."""
@@ -234,24 +235,6 @@ def whole_numbers(counts: Array) -> Array:
     left = int(np.rint(np.nansum(counts) - np.nansum(found)))
     found[np.argsort(np.where(known, found - counts, np.inf), kind="stable")[:left]] += 1
     return found
-
-
-def _decimals(means: Array, errors: Array) -> int:
-    """As many that the typical standard error shows; without one, that groups which differ look different."""
-    known = errors[np.isfinite(errors) & (errors > 0)]
-    scale = float(np.median(known)) if len(known) else float(np.nanstd(means)) / 10 if np.isfinite(means).any() else 0.0
-    return 0 if scale <= 0 else int(np.clip(-np.floor(np.log10(scale / 2)), 0, 6))
-
-
-def spell(value: float, decimals: int) -> str:
-    """A number with so many digits after the point; a dash where there is none.
-
-    Examples
-    --------
-    >>> spell(49.61, 1), spell(float("nan"), 1), spell(12345678.0, 0)
-    ('49.6', '–', '12,345,678')
-    """
-    return f"{value + 0.0:,.{decimals}f}" if np.isfinite(value) else "–"
 
 
 def _numbers(values: Array | None) -> list[str]:

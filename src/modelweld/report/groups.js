@@ -28,8 +28,17 @@ function help(event) { // glossary on hover and focus; the words themselves stan
 for (const type of ["mouseover", "mouseout", "focusin", "focusout"]) document.addEventListener(type, help);
 
 // ---- numbers with the digits they deserve ----
-const fixed = (x, d) => x === null || x === undefined ? "–" : (+x + 0).toLocaleString("en",
-  { minimumFractionDigits: S.groups.decimals[d], maximumFractionDigits: S.groups.decimals[d] });
+const DIGITS = 6, MOST_DECIMALS = 7;
+function spell(x, decimals) { // as inputs/digits.py
+  if (x === null || x === undefined) return "–";
+  if (0 <= decimals && decimals <= MOST_DECIMALS) return (+x.toFixed(decimals) + 0).toLocaleString("en",
+    { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  const digits = x === 0 ? -1 : Math.floor(Math.log10(Math.abs(x))) + decimals;
+  return digits < 0 ? "0" : x.toExponential(decimals > 0 ? Math.min(digits, DIGITS - 1) : digits);
+}
+const fixed = (x, d) => spell(x, S.groups.decimals[d]);
+const about = (x, d) => // a deviation: three digits say enough
+  `± ${spell(x, Math.min(S.groups.decimals[d], Math.max(0, 2 - Math.floor(Math.log10(x)))))}`;
 const whole = (x) => x === null || x === undefined ? "–" : Math.round(x).toLocaleString("en");
 const withUnit = (d) => S.groups.features[d] + (S.groups.units[d] ? ` (${S.groups.units[d]})` : "");
 function differs(k, d) {
@@ -39,7 +48,7 @@ function differs(k, d) {
 function meanCell(k, d) {
   const G = S.groups, fused = differs(k, d) ? `fused ${fixed(G.fused[k][d], d)}` : "";
   const drawn = G.low && G.low[k][d] !== null ? `${fixed(G.low[k][d], d)} to ${fixed(G.high[k][d], d)}` : "";
-  const error = !drawn && G.errors[k][d] !== null && G.means[k][d] !== null ? `± ${fixed(G.errors[k][d], d)}` : "";
+  const error = !drawn && G.errors[k][d] !== null && G.means[k][d] !== null ? about(G.errors[k][d], d) : "";
   const below = (text) => text ? el("small", {}, text) : null;
   return el("td", { class: "n" }, fixed(G.means[k][d], d), below(fused), below(drawn || error));
 }
@@ -107,7 +116,7 @@ function atoms() {
   table($("atoms"), heads, list.slice(0, state.atoms).map(row));
   const before = 2 + (S.time ? 3 : 0) + all + (listed ? D.sites.length : 0) + Boolean(S.confidence) + Boolean(S.words);
   const learned = (name, key, values) => el("tr", {}, el("th", { scope: "row", colspan: before }, term(name, key)),
-    ...shown.map((d) => el("td", { class: "n" }, values[d] === null ? "–" : `± ${fixed(values[d], d)}`)),
+    ...shown.map((d) => el("td", { class: "n" }, values[d] === null ? "–" : about(values[d], d))),
     ...(rest > 0 && shown.length ? [el("td")] : []));
   if (shown.some((d) => G.noise[d] !== null)) $("atoms").append(el("tfoot", {},
       learned("differs from site to site by", "noise", G.noise),
@@ -130,13 +139,20 @@ function groupsHint(features, listed, all) {
 }
 
 // ---- axes with numbers ----
+function tickStep(low, high, most) {
+  const raw = (high - low) / Math.max(1, most), power = 10 ** Math.floor(Math.log10(raw));
+  return [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) || 10 * power;
+}
 function ticks(low, high, most) {
-  const raw = (high - low) / Math.max(1, most), power = 10 ** Math.floor(Math.log10(raw)),
-    step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= raw) || 10 * power, found = [];
+  const step = tickStep(low, high, most), found = [];
   for (let i = Math.ceil(low / step); i * step <= high && found.length < 50; i++) found.push(i * step);
   return found;
 }
-const plainTicks = (low, high, most) => ticks(low, high, most).map((v) => [v, number(v, 4)]);
+const plainTicks = (low, high, most) => { // a digit of the step is the last
+  const last = -Math.floor(Math.log10(tickStep(low, high, most)) + 1e-9);
+  const decimals = Math.max(Math.abs(low), Math.abs(high)) < 1e15 ? Math.max(0, last) : last;
+  return ticks(low, high, most).map((v) => [v, spell(v, decimals).replaceAll(",", "")]);
+};
 function frame(c, box, width, height, pad, names, across = plainTicks) {
   const [line, muted, ink] = ["line", "muted", "ink"].map(colour), right = width - pad.right,
     bottom = height - pad.bottom;
@@ -147,8 +163,8 @@ function frame(c, box, width, height, pad, names, across = plainTicks) {
   across(...box[0], Math.floor((right - pad.left) / 80)).forEach(([v, text]) => { c.beginPath(); c.moveTo(x(v), pad.top);
     c.lineTo(x(v), bottom + 4); c.stroke(); c.fillText(text, x(v), bottom + 13); });
   c.textAlign = "right";
-  ticks(...box[1], Math.floor((bottom - pad.top) / 45)).forEach((v) => { c.beginPath(); c.moveTo(pad.left - 4, y(v));
-    c.lineTo(right, y(v)); c.stroke(); c.fillText(number(v, 4), pad.left - 7, y(v)); });
+  plainTicks(...box[1], Math.floor((bottom - pad.top) / 45)).forEach(([v, text]) => { c.beginPath(); c.moveTo(pad.left - 4, y(v));
+    c.lineTo(right, y(v)); c.stroke(); c.fillText(text, pad.left - 7, y(v)); });
   c.strokeStyle = muted; c.beginPath(); c.moveTo(pad.left, pad.top); c.lineTo(pad.left, bottom);
   c.lineTo(right, bottom); c.stroke();
   c.fillStyle = ink; c.textAlign = "right"; c.fillText(names[0], right, bottom + 30);

@@ -10,9 +10,10 @@ import numpy as np
 
 import modelweld
 from modelweld.errors import InputError
+from modelweld.inputs.digits import decimals_of
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
-from modelweld.report.alerts import rank_alerts
+from modelweld.report.alerts import MOST_ALERTS, rank_alerts
 from modelweld.report.contents import Map, Numbers, Report, SetNumbers
 from modelweld.report.coordinates import (
     Values,
@@ -28,7 +29,7 @@ from modelweld.report.hyperparameters import describe_fit
 from modelweld.report.in_time import order_by_time, tell_lives
 from modelweld.report.page_groups import list_groups, rank_features
 from modelweld.report.pictures import draw_picture
-from modelweld.report.rounding import exact, short
+from modelweld.report.rounding import carried_digits, exact, short
 from modelweld.report.top_words import list_words
 from modelweld.report.verdicts import diagnose_sites, judge_gain, judge_matches
 
@@ -121,12 +122,16 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
     sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     listed = _columns(values)
+    sent = values.local[labels < K] if K else values.local  # fused values lean together: they differ less
+    decimals = [decimals_of(sent[:, d], spread[:, d]) for d in listed]
+    digits = carried_digits(values.atoms[:, listed], decimals)
     timed = tell_lives(fusion, name, values, _ranked(values), shown)
     if timed is None:
         site_order, atom_order = order_by_likeness(matching.presence[shown], K)
     else:
         site_order, atom_order = order_by_time(timed, len(counts))
     diagnostics = diagnose_sites(fusion, name, shown, notes)
+    alerts = rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown], fusion.sites)
     return {
         "name": name,
         "K": K,
@@ -136,11 +141,12 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "labels": labels[order].tolist(),
         "counts": counts.tolist(),
         "columns": [values.columns[d] for d in listed],
+        "decimals": decimals,
         "best": _best_pair(fusion, name, values, listed),
         "dimensions": len(values.columns),
-        "atoms": short(values.atoms[:, listed]),
+        "atoms": short(values.atoms[:, listed], digits),
         "spread": short(spread[:, listed]),
-        "members": _members(values, order, listed, notes),
+        "members": _members(values, order, listed, notes, digits),
         "distance": short(distance[order], 3),
         "confidence": None if sure is None else short(sure[order], 4),
         "confidence_meaning": None if stated is None else stated.meaning,
@@ -156,7 +162,8 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "words": list_words(fusion, name),
         "groups": list_groups(fusion, name, stated, order, min(MOST_COLUMNS, max(1, MOST_VALUES // max(K, 1)))),
         "time": timed,
-        "alerts": rank_alerts(matching.reasons, diagnostics, [fusion.sites[j] for j in shown]),
+        "alerts": alerts[:MOST_ALERTS],
+        "warned": list(dict.fromkeys(site for alert in alerts for site in alert["sites"])),
     }
 
 
@@ -166,12 +173,12 @@ def _map(values: Values, K: int, order: Index) -> Map:
     return {"explained": short(explained, 3), "members": short(local[order], 4), "atoms": short(atoms, 4)}
 
 
-def _members(values: Values, order: Index, listed: Index, notes: list[str]) -> Numbers:
+def _members(values: Values, order: Index, listed: Index, notes: list[str], digits: int) -> Numbers:
     """Members' own values in the listed columns, if they are not too many; what is left out is noted."""
     found = None
     if len(order) * len(listed) <= MOST_VALUES:
         chosen = np.ix_(order, listed)
-        found = short(np.where(values.seen[chosen], values.local[chosen], np.nan))
+        found = short(np.where(values.seen[chosen], values.local[chosen], np.nan), digits)
     else:
         notes.append(f"Beyond {MOST_VALUES:,} numbers the members' own values are left out; atoms have theirs.")
     if len(listed) < len(values.columns):

@@ -1,11 +1,11 @@
 // Reads the numbers, keeps what is chosen, fills the tables and answers clicks and keys; figures.js draws.
 const D = JSON.parse(document.getElementById("numbers").textContent);
 const $ = (id) => document.getElementById(id);
-const STEP = 25, FIRST = 10, SURE = D.sure_from, MOST_LISTED = 200;
+const STEP = 25, FIRST = 10, SURE = D.sure_from, MOST_LISTED = 200, MOST_NAMED = 8;
 const state = { set: 0, site: null, atom: null, query: "", order: "likeness", atomOrder: "number", atoms: STEP,
   sites: STEP, doubtful: FIRST,
   sort: { key: "warning", down: true }, cell: [0, 0] };
-let S, rowsOf, siteOf, rowIn, least, scatter;
+let S, rowsOf, siteOf, rowIn, least, scatter, said;
 
 // ---- small helpers; text only ever enters as text ----
 function el(tag, attributes = {}, ...children) {
@@ -73,6 +73,10 @@ function use(index) {
   least = rowsOf.map((rows) => S.confidence ? least_of(rows.map((r) => S.confidence[r] ?? 1)) : null);
   scatter = rowsOf.map((rows, k) => S.counts[k] > 1 && rows.length
     ? Math.sqrt(rows.reduce((t, r) => t + S.distance[r] ** 2, 0) / rows.length) : null);
+  said = new Map(D.sites.map((name) => [name, new Set()])); // what is said of each site
+  S.alerts.forEach(({ sites, text }) => sites.forEach((name) => said.get(name)?.add(
+    sites.length > MOST_NAMED ? `One of ${plural(sites.length, "site")} that are named above.` : cap(text))));
+  (S.diagnostics || []).forEach((d, j) => { if (d.warning) said.get(D.sites[j]).add(cap(d.warning)); });
   state.atoms = state.sites = STEP; state.doubtful = FIRST;
   mapAxes(); pathColumns();
   document.querySelectorAll("[data-set]").forEach((node) => { node.hidden = +node.dataset.set !== index; });
@@ -108,8 +112,8 @@ function sites() {
   const titles = { points: cap(S.groups.counted || "points"), size: `${Word()}s` };
   const of = (j) => ({ site: D.sites[j], size: S.sizes[j], points: siteTotal(j), gain: D.verdict ? D.verdict.sites[j].gain : null,
       p: D.verdict ? D.verdict.sites[j].p_value : null,
-      ...(S.diagnostics ? S.diagnostics[j] : { warning: "" }) });
-  const warned = S.diagnostics && S.diagnostics.some((d) => d.warning);
+      ...(S.diagnostics ? S.diagnostics[j] : {}), warning: [...said.get(D.sites[j])].join(" ") });
+  const warned = D.sites.some((name) => said.get(name).size);
   const fields = FIELDS.filter(([name]) => name === "warning" ? warned
     : name === "points" ? S.groups.members !== null && !S.groups.shares
       : S.diagnostics || ["site", "size", "gain", "p"].includes(name)), { key, down } = state.sort;
@@ -173,7 +177,7 @@ function detail() {
   table(values, [{ name: "Column" }, { name: "Fused", n: true }, { name: "Sites ±", n: true },
       ...(S.members ? [{ name: "Sites’ own" }] : [])],
         S.columns.map((name, d) => el("tr", {}, el("th", { scope: "row" }, name),
-            el("td", { class: "n" }, number(S.atoms[k][d], 4)), el("td", { class: "n" }, number(S.spread[k][d], 2)),
+            el("td", { class: "n" }, spell(S.atoms[k][d], S.decimals[d])), el("td", { class: "n" }, spell(S.spread[k][d], S.decimals[d])),
               ...(S.members ? [el("td", {}, strip(k, d))] : []))));
   const few = S.members ? range(Math.min(3, S.columns.length)) : [];
   const counted = S.groups.members !== null;
@@ -186,7 +190,7 @@ function detail() {
                 ...(counted ? [el("td", { class: "n" }, sharesOf(S.groups.members[r]))] : []),
                 ...(S.confidence ? [el("td", { class: `n ${S.confidence[r] < SURE ? "doubt" : ""}` },
                       probability(S.confidence[r]))] : []), el("td", { class: "n" }, number(S.distance[r], 2)),
-                        ...few.map((d) => el("td", { class: "n" }, number(S.members[r][d]))))));
+                        ...few.map((d) => el("td", { class: "n" }, spell(S.members[r][d], S.decimals[d]))))));
   $("detail-body").replaceChildren(
     el("p", {}, `At ${S.counts[k].toLocaleString("en")} of ${plural(D.J, "site")}${k < S.K && S.groups.points && !S.groups.shares ? `: ${whole(S.groups.points[k])} ${S.groups.counted}` : ""}${rows.length > S.counts[k] ? `, in ${plural(rows.length, "piece")}` : ""}.${heldBy(k)}`),
     ...(S.time && k < S.K ? [el("p", {}, `First seen ${S.time.first[k]}, last seen ${S.time.last[k]}; it lives at ${S.time.newest} with probability ${probability(S.time.alive[k])}.`)] : []), ...(k >= S.K ? [el("p", { class: "doubt" }, `Set aside: it ${aside ? aside.why : `is more probably junk than a ${word()} of its own`}.`)] : []),

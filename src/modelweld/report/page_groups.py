@@ -13,7 +13,7 @@ from modelweld.posterior.confidence import Confidence
 from modelweld.report.contents import Groups, Number, Numbers
 from modelweld.report.group_table import GroupTable
 from modelweld.report.groups import groups_of, shown_keys
-from modelweld.report.rounding import exact, rounded, short
+from modelweld.report.rounding import carried_digits, exact, rounded, short
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -32,19 +32,21 @@ def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Inde
     listed = np.sort(rank_features(table.means, noise**2)[:most_columns])
     low, high = _intervals(fusion, name, stated, table)
     points = None if table.counts is None else _points(fusion, name, rows)
+    decimals = [table.decimals[d] for d in listed]
+    digits = carried_digits(table.means[:, listed], decimals)
     return {
         "word": table.word,
         "counted": table.counted,
         "shares": table.are_shares,
         "features": [table.features[d] for d in listed],
         "units": [table.units[d] for d in listed],
-        "decimals": [table.decimals[d] for d in listed],
+        "decimals": decimals,
         "columns": len(table.features),
-        "means": short(table.means[:, listed]),
+        "means": short(table.means[:, listed], digits),
         "errors": short(table.errors[:, listed], 3),
-        "fused": short(table.fused[:, listed]),
-        "low": None if low is None else short(low[:, listed]),
-        "high": None if high is None else short(high[:, listed]),
+        "fused": short(table.fused[:, listed], digits),
+        "low": None if low is None else short(low[:, listed], digits),
+        "high": None if high is None else short(high[:, listed], digits),
         "level": LEVEL,
         "noise": [rounded(x, 3) for x in noise[listed]],
         "spread": [rounded(x, 3) for x in spread[listed]],

@@ -64,7 +64,7 @@ def figures(found: Report) -> str:
 def _key_figures(found: Report) -> list[tuple[str, str]]:
     sets = found["sets"]
     doubtful = [one["doubtful_number"] for one in sets if one["doubtful_number"] is not None]
-    warned = {j for one in sets for j, d in enumerate(one["diagnostics"] or []) if d["warning"]}
+    warned = {site for one in sets for site in one["warned"]} | set(_strangers(found))
     aside = sum(one["set_aside_number"]["all"] for one in sets)
     word = groups_title(found).lower()
     figures = [
@@ -76,7 +76,7 @@ def _key_figures(found: Report) -> list[tuple[str, str]]:
         figures.append(("set aside", f"{aside:,}"))
     if doubtful:
         figures.append((f"doubtful of {sum(one['N'] for one in sets):,} matches", f"{sum(doubtful):,}"))
-    if any(one["diagnostics"] is not None for one in sets):
+    if warned or any(one["diagnostics"] is not None for one in sets):
         figures.append(("sites with a warning", f"{len(warned):,}"))
     return figures
 
@@ -90,16 +90,20 @@ def verdict(found: Report) -> str:
             return f'<p class="verdict">{escape(" ".join(lives))}</p><p class="hint">{escape(day)}</p>'
         return '<p class="verdict">Not computed: see the notes at the end.</p>'
     lines = [_sentence(found["verdict"]["sentence"])]
-    strangers = found["verdict"]["strangers"]
     if found["verdict"]["worth"]:
         lines.append(CAVEAT)
-        if strangers:
+        if strangers := _strangers(found):
             more = f" and {len(strangers) - MOST_STRANGERS:,} more" if len(strangers) > MOST_STRANGERS else ""
             names = ", ".join(map(repr, strangers[:MOST_STRANGERS]))
             lines.append(f"Nothing says that these sites share anything with the others: {names}{more}.")
     lines += [_sentence(line) for one in found["sets"] if one["certainty"] for line in one["certainty"]["sentences"]]
     first, *rest = lines
     return f'<p class="verdict">{escape(first)}</p>' + "".join(f'<p class="hint">{escape(line)}</p>' for line in rest)
+
+
+def _strangers(found: Report) -> list[str]:
+    """Sites that share nothing with the others, where others do."""
+    return found["verdict"]["strangers"] if found["verdict"] and found["verdict"]["worth"] else []
 
 
 def _sentence(text: str) -> str:

@@ -1,14 +1,19 @@
-"""Numbers as JSON takes them: of few digits, or exact; None where there is none."""
+"""Numbers as JSON takes them: of few digits, or exact; None where there is none.
+
+Values have as many significant digits as tables show, six or more; sums, probabilities and scores are exact.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from modelweld.inputs.digits import DIGITS, digits_of
 from modelweld.inputs.local_model import Array
 from modelweld.report.contents import Number, Numbers
 
-DIGITS = 6
-"""Significant digits of values: more than a table or a picture can show. Sums, probabilities and scores are exact."""
+__all__ = ["DIGITS", "carried_digits", "exact", "rounded", "short"]
 
 
 def exact(x: float | np.floating) -> Number:
@@ -19,6 +24,17 @@ def exact(x: float | np.floating) -> Number:
 def rounded(x: float | np.floating, digits: int = DIGITS) -> Number:
     """A number of so many significant digits; None where there is none."""
     return float(f"{x:.{digits}g}") if np.isfinite(x) else None
+
+
+def carried_digits(values: Array, decimals: Sequence[int]) -> int:
+    """Significant digits with which values (n, D) are carried: so many after the point of each column are right.
+
+    Examples
+    --------
+    >>> carried_digits(np.array([[0.1, 1013.25]]), [2, 2]), carried_digits(np.array([[0.1, 1013.25]]), [2, 4])
+    (7, 9)
+    """
+    return max((digits_of(own, n) for own, n in zip(values.T, decimals, strict=True)), default=DIGITS)
 
 
 def short(x: Array, digits: int = DIGITS) -> list[Numbers]:

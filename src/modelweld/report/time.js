@@ -15,7 +15,7 @@ function dateTicks(low, high, most) { // whole years, months, days or hours, whi
   return found;
 }
 const timeTicks = (low, high, most) => S.time.dated ? dateTicks(low, high, Math.max(1, most))
-  : ticks(low, high, most).map((t) => [t, number(t, 4)]);
+  : plainTicks(low, high, most);
 function timeBox() {
   const ends = S.time.moments.concat(S.time.span.flat()), low = least_of(ends), high = most_of(ends),
     margin = (high - low || 1) * 0.02;

@@ -68,7 +68,7 @@ def take_back(
 def _reason(taken: Index, sites: Sequence[str], before: int, after: int) -> str:
     """How many matches were taken back, and from whom."""
     most = np.argsort(-taken, kind="stable")[:MOST_NAMED]
-    named = ", ".join(f"{sites[j]} {taken[j]}" for j in most if taken[j])
+    named = ", ".join(f"{sites[j]!r} {taken[j]}" for j in most if taken[j])
     return (
         f"{taken.sum()} parameters were matched but lie farther from their match than parameters of one site lie from "
         f"each other (site {named}): each is an atom of its own. Of {before} that were shared, {after} still are."

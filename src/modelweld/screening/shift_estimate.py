@@ -79,10 +79,13 @@ def shiftable_arrays(fit: Board | Parts) -> list[Shiftable]:
     return result
 
 
-def shifts_of(board: Board, places: list[Shiftable], out: Without, left: Sequence[Array]) -> list[Shift]:
+def shifts_of(
+    board: Board, places: list[Shiftable], out: Without, left: Sequence[Array], fitted: Flags | None = None
+) -> list[Shift]:
     """The shift of every site of a board: one that explains it if it shares little, else the offset of what it shares.
 
-    `out` is what is left without each of them, and `left` where their atoms are then, one array per family.
+    `out` is what is left without each of them, and `left` where their atoms are then, one array per family; `fitted`
+    are the atoms to shift to, by default all.
     """
     J = len(board.sizes)
     means, zs = [np.zeros((J, 0))], [np.zeros((J, 0))]
@@ -102,7 +105,7 @@ def shifts_of(board: Board, places: list[Shiftable], out: Without, left: Sequenc
     if len(places) == len(board.families):
         n, held = np.bincount(out.site, minlength=J), np.bincount(out.site[out.shared], minlength=J)
         for j in np.flatnonzero(shares_little(n, held)).tolist():
-            found[j] = explaining_shift(board, places, out.of(j)) or found[j]
+            found[j] = explaining_shift(board, places, out.of(j), fitted) or found[j]
     return found
 
 
@@ -111,18 +114,19 @@ def shares_little(values: Index, shared: Index) -> Flags:
     return np.asarray((values >= FEWEST_SHIFTED) & (2 * shared < values))
 
 
-def explaining_shift(board: Board, places: list[Shiftable], out: Without) -> Shift | None:
+def explaining_shift(board: Board, places: list[Shiftable], out: Without, fitted: Flags | None = None) -> Shift | None:
     """A shift of all values that would match most of a site that now shares little, if there is one.
 
     Values are assigned to the others' atoms, the median difference is taken off, and so on in turn (this finds shifts
     that are small against the distances between atoms). The shift is believed if after it most values fit an atom
     better than being new, and all together so much better than unshifted that it pays for a shift of unknown size up to
-    the spread: 1/2 log(1 + L spread / deviation^2) for each dimension.
+    the spread: 1/2 log(1 + L spread / deviation^2) for each dimension. Of atoms those count that are `fitted`, by
+    default all; fewer than half as many as the site has values cannot match most of these.
     """
     L = len(out.values)
-    left = np.ones(len(board.counts), dtype=bool)
+    left = np.ones(len(board.counts), dtype=bool) if fitted is None else fitted.copy()
     left[out.atoms[out.holders == 0]] = False
-    if not (shares_little(np.array(L), out.shared.sum()) and left.any()):
+    if not shares_little(np.array(L), out.shared.sum()) or 2 * left.sum() <= L:
         return None
     site = _Site.of(board, places, out, left)
     unshifted = site.fit(np.zeros(site.y.shape[1]))

@@ -96,6 +96,7 @@ def describe_swapped(features: Sequence[str], site: str) -> str:
     """
     return (
         f"site {site!r}: its columns for {', '.join(features)} seem to be mixed up: in another order they are like the "
-        "other sites', and as they are they are not. Look at their order and names there, and fuse again; columns with "
-        "names, read(model, features=[...]), are put in order by themselves."
+        "other sites', and as they are they are not. Nothing is moved: look at their order and names there and fuse "
+        f"again, or leave it out, fusion.remove({site!r}, anew=True); columns with names, read(model, features=[...]), "
+        "are put in order by themselves."
     )

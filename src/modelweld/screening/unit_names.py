@@ -80,11 +80,11 @@ def describe(found: Sequence[OtherUnit], features: Sequence[str], site: str, oth
     one, more = found[0], len(features) - MOST_LISTED
     named = ", ".join(features[:MOST_LISTED]) + (f" and {more} more features" if more > 0 else "")
     verb = "is" if len(features) == 1 else "are"
-    who, what = f"site {site!r}", one.what
+    who, what, without = f"site {site!r}", one.what, f", or leave it out, fusion.remove({site!r}, anew=True)"
     if other:
-        who += f" or {other!r}"
+        who, without = f"{who} or {other!r}", ""
         what = what.replace("than elsewhere", f"at {site!r} than at {other!r}") if not one.offset else what
     return (
-        f"{who}: {named} {verb} {what}, mean and deviation alike: {one.why}? Convert it there and fuse again; if "
-        "it is right, let sites state their units: read(model, units=...)."
+        f"{who}: {named} {verb} {what}, mean and deviation alike: {one.why}? Nothing is converted: convert it "
+        f"there and fuse again{without}; if it is right, let sites state their units: read(model, units=...)."
     )
