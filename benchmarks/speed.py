@@ -3,7 +3,8 @@
 All run on one thread, in turn, and CPU time is measured (machines are shared: only ratios mean something). `fuse` is
 timed end to end, from a list of arrays to a Fusion, after the compiler has warmed up, with nothing remembered of
 earlier calls; the textbook does its first pass and ten sweeps; k-means is scikit-learn's, told the number of atoms,
-with ten starts. Settings are the paper's: L = 50 atoms, D = 50, each site holds each atom with a probability of its own.
+with ten starts. Settings are the paper's: L = 50 atoms, D = 50, and each site holds each atom with a probability of
+its own.
 
 The first table is the call that everybody makes, `fuse(sites)`. All are recorded in `results.json`, each as soon as it
 is measured; README.md's tables are made from it by `benchmarks/tables.py`.
