@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from modelweld.diagnostics.time_questions import TimeQuestions
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.matching.result import Matching
+from modelweld.threads import on_one_thread
 
 if TYPE_CHECKING:
     from modelweld.kinds.mixture_reduction import Reduction
@@ -177,6 +178,7 @@ class Fusion(TimeQuestions):
 
         return Stream(self, set_name)
 
+    @on_one_thread
     def add(self, model: Any, *, site: str = "", time: Any = None, refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one more site: matched to what there is, then (`refit`) everything learned and swept on.
 
@@ -194,6 +196,7 @@ class Fusion(TimeQuestions):
 
         return with_site(self, model, site=site, time=time, refit=refit, seed=seed)
 
+    @on_one_thread
     def remove(self, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
         """The fusion with one site less: no value of it is left, and with `anew` no influence either.
 
@@ -264,6 +267,7 @@ class Fusion(TimeQuestions):
 
         return groups_of(self, set_name, confidence=confidence)
 
+    @on_one_thread
     def report(
         self, path: str | os.PathLike[str], title: str = "Fusion report", *, force: bool = False, draws: bool = True
     ) -> Path:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import cache
-from typing import Protocol
+from functools import cache, wraps
+from typing import ParamSpec, Protocol, TypeVar
 
 from modelweld.errors import InputError
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 
 def check_n_jobs(n_jobs: int | None) -> None:
@@ -72,3 +76,20 @@ def _thread_pools() -> _Pools:
 def blas_threads(n: int) -> AbstractContextManager[object]:
     """Context in which matrix products use at most n threads."""
     return _thread_pools().limit(limits=n, user_api="blas")
+
+
+def on_one_thread(question: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+    """A decorator for questions that make many small matrix products: several threads would wait for each other.
+
+    Examples
+    --------
+    >>> on_one_thread(lambda x: x + 1)(1)
+    2
+    """
+
+    @wraps(question)
+    def asked(*args: Asked.args, **options: Asked.kwargs) -> Answer:
+        with blas_threads(1):
+            return question(*args, **options)
+
+    return asked

@@ -13,6 +13,7 @@ from modelweld.diagnostics.matched import Matched
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.progress import Progress, listen, track
+from modelweld.threads import on_one_thread
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.merge_value import MergeVerdict
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 class Questions(Matched):
     """What can be asked about what was fused, and the scores and probabilities that answer: the ground of `Fusion`."""
 
+    @on_one_thread
     def confidence(
         self, set_name: str | None = None, how: How | None = None, *, progress: Progress = None
     ) -> Confidence:
@@ -135,6 +137,7 @@ class Questions(Matched):
             self._posteriors[name] = self.sample(draws, CHAINS, set_name=name, fixed=False)
         return self._posteriors[name]
 
+    @on_one_thread
     def conditional(self, site: int | str, set_name: str | None = None) -> Array:
         """Conditional probabilities (L_j, K + 1) of every atom for every local parameter of one site.
 
@@ -167,6 +170,7 @@ class Questions(Matched):
         own = source.values[self.board(name).values_of(j)] - once.matchings[name].offsets[source.sites[j]]
         return np.asarray(table[own][:, [*source.atoms, -1]])
 
+    @on_one_thread
     def sample(
         self,
         draws: int = 500,
@@ -321,6 +325,7 @@ class Questions(Matched):
             return once.new_site(level, name).take(sources_of(self, once, name).atoms)
         return new_site(self.board(name), self.drawn(name), matching.stacked_labels, level)
 
+    @on_one_thread
     def diagnose(self, set_name: str | None = None, *, rate: float = 0.02) -> list[SiteDiagnostics]:
         """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning.
 
@@ -331,6 +336,7 @@ class Questions(Matched):
 
         return diagnose(self, set_name, rate=rate)
 
+    @on_one_thread
     def worth_merging(
         self, set_name: str | None = None, *, level: float = 0.05, draws: int = 199, seed: int = 0
     ) -> MergeVerdict:

@@ -16,7 +16,6 @@ from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, canonical_order, group_of_values, offsets_of
 from modelweld.matching.parts import LARGEST_PART
-from modelweld.threads import blas_threads
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.questions import Questions
@@ -68,8 +67,7 @@ def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharin
     places = place(values)
     if places is None:
         return Sharing(np.nan, nobody, "all values coincide")
-    with blas_threads(1):  # many small products: threads would wait for each other
-        found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
+    found = scan_pairs(places, reach_of_sites(places, seen, offsets), offsets, draws, seed)
     nobody[sites] = found.sites
     few = len(rows) < max(FEWEST_VALUES, FEWEST_OF_SITE * len(sites))
     why_not = f"{len(rows)} values of {len(sites)} sites are too few to tell sharing from chance" if few else ""
