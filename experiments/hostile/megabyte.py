@@ -88,9 +88,12 @@ def files() -> Iterator[tuple[str, str, bytes]]:
     yield "csv, commas", "csv", b"," * SIZE
     yield "csv, quotes", "csv", b'a\n"' + b'""' * (SIZE // 2)
     yield "csv, lines", "csv", b"\n" * SIZE
+    yield "csv, lines of one digit", "csv", b"v\r" + b"1\r" * (SIZE // 2)
+    yield "csv, cells of nothing", "csv", b"a,b\n" + b",\n" * (SIZE // 2)
     yield "csv, numbers", "csv", b"v\n" + b"1e-5\n" * (SIZE // 5)
     yield "npz, members, one twice", "npz", _archive(10_000)
-    yield "npz, zeros that grow", "npz", _archive(1, np.zeros(2**24))
+    yield "npz, zeros that grow", "npz", _archive(1, np.zeros((2**23 - 16, 1)))
+    yield "npz, truth values that grow", "npz", _archive(1, np.ones((2**23, 1), dtype=bool))
     for ending in ("json", "safetensors", "csv", "npy", "npz", "parquet"):
         yield f"{ending}, noise", ending, random.Random(0).randbytes(SIZE)
 
