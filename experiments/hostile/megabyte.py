@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from study import versions
+from provenance import keep
 
 import modelweld
 from modelweld import InputError
@@ -57,7 +57,7 @@ def main() -> None:
     slow = [row["file"] for row in rows if float(str(row["cpu"])) > given.limit]
     print(f"{len(rows)} files, {len(slow)} slow")
     if given.out:
-        given.out.write_text(json.dumps({"versions": versions(modelweld), "rows": rows, "slow": slow}, indent=1) + "\n")
+        keep(given.out, {"rows": rows, "slow": slow}, {"limit": given.limit})
     sys.exit(bool(slow))
 
 
