@@ -12,6 +12,8 @@ from modelweld.cli.points import csv_text
 from modelweld.families.math.joint_diagonal import pooled_covariances
 from modelweld.federate import Answers, packed, unpacked
 from modelweld.files import load, read_sites, save
+from modelweld.files.limits import MiB
+from modelweld.report.page import OBEYED, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarning")
 
@@ -159,6 +161,82 @@ def rewritten(tree, name, value):
 @pytest.mark.parametrize("word", ["=cmd|' /C calc'!A0", "@SUM(1+1)", "+1+1", "-1+1", "\t=1"])
 def test_no_class_is_a_formula(word):
     assert csv_text([["label"], [word]]).splitlines()[1].lstrip('"').startswith("'")
+
+
+@pytest.mark.parametrize(
+    ("name", "fine"), [("x" * 1000, True), ("x" * 1001, False), ("\u200c", True), ("\ud800", False)]
+)
+@pytest.mark.parametrize("suffix", ["json", "safetensors"])
+def test_a_feature_can_be_shown_and_written(tmp_path, suffix, name, fine):
+    """One of 300,000 letters came back whole from `inspect`; half a character broke the page of all."""
+    path = tmp_path / f"site.{suffix}"
+    if suffix == "json":
+        path.write_text(json.dumps({"values": [[1, 2]], "features": ["age", name]}))
+    else:
+        axes, features = {"v": ("atom", "feature")}, {"feature": ["age", "size"]}
+        data = packed(LocalModel({"v": [[1.0, 2.0]]}, axes, coordinates=features, site="north"))
+        header = header_of(data)
+        manifest = json.loads(header["__metadata__"]["modelweld"])
+        assert rewritten(manifest, "names", ["age", name])
+        header["__metadata__"]["modelweld"] = json.dumps(manifest)
+        text = json.dumps(header).encode()
+        path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + struct.unpack("<Q", data[:8])[0] :])
+    if fine:
+        assert load(path).coordinates["feature"] == ("age", name)
+        return
+    with pytest.raises(InputError, match=r"must have at most 1,000 characters|must be text; found half") as wrong:
+        load(path)
+    assert len(str(wrong.value)) < 300
+
+
+def test_no_name_turns_the_text_of_a_page_round():
+    name = "age\u202e\u2066\x1b[2J\x00\u2028"
+    axes = {"v": ("atom", "feature")}
+    sites = [LocalModel({"v": [[0.0 + j], [9.0 + j]]}, axes, coordinates={"feature": [name]}) for j in range(3)]
+    page = text_of(modelweld.fuse(sites), draws=False)
+    assert "age\ufffd\ufffd" in page
+    assert not OBEYED.search(page)
+
+
+@pytest.mark.parametrize(("shape", "fine"), [((0, 2**50), True), ((0, 2**60), False), ((2**62, 0), False)])
+def test_an_array_of_nothing_has_a_shape_that_can_be(tmp_path, shape, fine):
+    path = tmp_path / "site.npy"
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    if fine:
+        assert read_sites(path)[0].arrays["values"].shape == shape
+        return
+    with pytest.raises(InputError, match="a shape that cannot be"):
+        read_sites(path)
+
+
+@pytest.mark.parametrize(("rows", "fine"), [(8 * MiB, True), (8 * MiB + 1, False)])
+def test_a_small_archive_is_counted_as_the_numbers_it_becomes(tmp_path, rows, fine):
+    """A hundred kilobytes of truth values were a gigabyte of numbers."""
+    np.savez_compressed(tmp_path / "site.npz", values=np.ones((rows, 1), dtype=bool))
+    if fine:
+        assert read_sites(tmp_path / "site.npz")[0].sizes == {"atom": rows}
+        return
+    with pytest.raises(InputError, match=r"unpacks to 64\.0 MiB"):
+        read_sites(tmp_path / "site.npz")
+
+
+def test_words_of_parquet_are_held_once_and_times_beyond_all_dates_refused(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    names = pyarrow.array(["north", "south", "north", None]).dictionary_encode()
+    parquet.write_table(pyarrow.table({"site": names, "age": [1.0, 2.0, 3.0, 4.0]}), tmp_path / "a.parquet")
+    assert {site.site: len(site.arrays["values"]) for site in read_sites(tmp_path / "a.parquet")} == {
+        "north": 2,
+        "south": 1,
+        "None": 1,
+    }
+    late = pyarrow.array([2**62], pyarrow.timestamp("us"))
+    parquet.write_table(pyarrow.table({"time": late, "age": [1.0]}), tmp_path / "b.parquet")
+    with pytest.raises(InputError, match=r"b\.parquet.*out of range") as wrong:
+        read_sites(tmp_path / "b.parquet")
+    assert "fault of modelweld" not in str(wrong.value)
 
 
 def test_a_name_of_a_hundred_thousand_letters_does_not_come_back(tmp_path):

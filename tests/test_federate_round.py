@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import modelweld
 from modelweld import InputError, LocalModel
-from modelweld.federate import Answers, packed, returned, unpacked
-from modelweld.federate.agreement import find_disagreeing
+from modelweld.federate import Answers, agreement, packed, returned, unpacked
+from modelweld.federate.agreement import difference, find_disagreeing
 from modelweld.federate.culprits import largest_working
 from modelweld.federate.outcome import Outcome
 from modelweld.files import save
@@ -303,3 +303,17 @@ def test_whatever_a_sender_calls_himself_logs_stay_readable():
     assert text.isprintable()
     assert len(text) < 2_000
     assert "a\\x1b[2J\\nb (it is no safetensors file" in text
+
+
+def test_sites_are_compared_with_their_like_first(monkeypatch):
+    """Thousands of sites of one table were each compared with every odd one: minutes, where one of these was wide."""
+    sites = [LocalModel({"v": np.zeros((1, d))}, {"v": ("atom", None)}, site=f"odd{d}") for d in range(2, 12)]
+    features = {"feature": ["a", "b", "c"]}
+    sites += [
+        LocalModel({"v": np.zeros((1, 3))}, {"v": ("atom", "feature")}, coordinates=features, site=f"s{j}")
+        for j in range(50)
+    ]
+    asked = []
+    monkeypatch.setattr(agreement, "difference", lambda models: asked.append(1) or difference(models))
+    assert sorted(agreement.find_disagreeing(sites)) == sorted(f"odd{d}" for d in range(2, 12))
+    assert len(asked) < 150  # 10 odd ones with each other, 50 with their like; not 50 with 10

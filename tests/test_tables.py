@@ -95,6 +95,30 @@ def test_masked_entries_were_not_seen():
     assert np.allclose(fusion.atoms.max(0), ATOMS.max(0), rtol=0.05)
 
 
+@pytest.mark.parametrize("weight", [{}, {"v": 2.0}])
+def test_masked_entries_of_a_model_were_not_seen_either(weight):
+    masked = np.ma.masked_array(centres(0), mask=[[0, 0, 0], [0, 0, 1], [0, 0, 0]])
+    masked.data[1, 2] = np.nan
+    model = modelweld.LocalModel({"v": masked}, {"v": ("atom", None)}, weight=weight)
+    w = weight.get("v", 1.0)
+    assert model.weight["v"].tolist() == [[w, w, w], [w, w, 0], [w, w, w]]
+    assert model.arrays["v"][1, 2] == 0
+    whole = modelweld.LocalModel({"v": np.ma.masked_array(centres(0))}, {"v": ("atom", None)})
+    assert not whole.weight
+
+
+def test_tables_of_pyarrow_are_aligned_by_their_columns():
+    """They were fused by position: ten atoms for three."""
+    pyarrow = pytest.importorskip("pyarrow")
+    tables = [pyarrow.table(dict(zip(NAMES, centres(j).T, strict=True))).select(np.roll(NAMES, j)) for j in range(3)]
+    fusion = modelweld.fuse([tables[0], tables[1], tables[2].to_batches()[0]])
+    assert fusion.K == 3
+    assert set(fusion.models[0].coordinates["feature"]) == set(NAMES)
+    words = tables[0].append_column("kind", [["a", "b", "c"]])
+    with pytest.raises(InputError, match=r"^site 0: column 'kind' is not of numbers: found 'a'. Leave it out"):
+        modelweld.fuse([words, tables[1]])
+
+
 def test_columns_of_words_are_named():
     words = np.column_stack([centres(0).astype(object), ["Adelie", "Gentoo", "Chinstrap"]])
     with pytest.raises(InputError, match=r"^site 1: column 'kind' is not of numbers: found 'Adelie'. Leave it out"):

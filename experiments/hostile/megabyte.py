@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from study import versions
+from provenance import keep
 
 import modelweld
 from modelweld import InputError
@@ -57,7 +57,7 @@ def main() -> None:
     slow = [row["file"] for row in rows if float(str(row["cpu"])) > given.limit]
     print(f"{len(rows)} files, {len(slow)} slow")
     if given.out:
-        given.out.write_text(json.dumps({"versions": versions(modelweld), "rows": rows, "slow": slow}, indent=1) + "\n")
+        keep(given.out, {"rows": rows, "slow": slow}, {"limit": given.limit})
     sys.exit(bool(slow))
 
 
@@ -88,9 +88,12 @@ def files() -> Iterator[tuple[str, str, bytes]]:
     yield "csv, commas", "csv", b"," * SIZE
     yield "csv, quotes", "csv", b'a\n"' + b'""' * (SIZE // 2)
     yield "csv, lines", "csv", b"\n" * SIZE
+    yield "csv, lines of one digit", "csv", b"v\r" + b"1\r" * (SIZE // 2)
+    yield "csv, cells of nothing", "csv", b"a,b\n" + b",\n" * (SIZE // 2)
     yield "csv, numbers", "csv", b"v\n" + b"1e-5\n" * (SIZE // 5)
     yield "npz, members, one twice", "npz", _archive(10_000)
-    yield "npz, zeros that grow", "npz", _archive(1, np.zeros(2**24))
+    yield "npz, zeros that grow", "npz", _archive(1, np.zeros((2**23 - 16, 1)))
+    yield "npz, truth values that grow", "npz", _archive(1, np.ones((2**23, 1), dtype=bool))
     for ending in ("json", "safetensors", "csv", "npy", "npz", "parquet"):
         yield f"{ending}, noise", ending, random.Random(0).randbytes(SIZE)
 

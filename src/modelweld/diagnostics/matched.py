@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from modelweld.diagnostics.counted_once import staying
+from modelweld.diagnostics.crowds_aside import uncrowding
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array, LocalModel
@@ -54,6 +55,7 @@ class Matched:
         self._posteriors: dict[str, Posterior] = {}
         self._timelines: dict[str, tuple[Any, Index]] = {}
         self._once: Self | None = None
+        self._uncrowded: Self | None = None
 
     @cached_property
     def models(self) -> list[LocalModel]:
@@ -83,10 +85,22 @@ class Matched:
         if len(stay) == len(self.sites):
             return self
         if self._once is None:
-            given, sites = [self.given[j] for j in stay], [self.sites[j] for j in stay]
-            matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
-            self._once = type(self)(given, sites, matchings, self.settings)
+            self._once = self._of_sites(stay)
         return self._once
+
+    def uncrowded(self) -> Self:
+        """The same without sites that were set aside for their number, made once; itself where there are none."""
+        stay = uncrowding(self)
+        if len(stay) == len(self.sites):
+            return self
+        if self._uncrowded is None:
+            self._uncrowded = self._of_sites(stay)
+        return self._uncrowded
+
+    def _of_sites(self, stay: Sequence[int]) -> Self:
+        given, sites = [self.given[j] for j in stay], [self.sites[j] for j in stay]
+        matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
+        return type(self)(given, sites, matchings, self.settings)
 
     @property
     def matching(self) -> Matching:
@@ -279,5 +293,6 @@ class Matched:
             "_posteriors": {},
             "_timelines": {},
             "_once": None,
+            "_uncrowded": None,
             "before": None,
         }  # made again where they are asked for

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from modelweld.diagnostics.counted_once import sources_of
+from modelweld.diagnostics.crowds_aside import atoms_with_crowds, draws_with_crowds, with_crowds
 from modelweld.diagnostics.matched import Matched
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
@@ -75,7 +76,11 @@ class Questions(Matched):
         name, matching = self.named_set(set_name)
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
-        once = self.once()
+        few, once = self.uncrowded(), self.once()
+        if few is not self:
+            stated = few.confidence(name, how, progress=progress)
+            shares = with_crowds(np.concatenate(stated), self)
+            return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
         if once is not self:
             stated = once.confidence(name, how, progress=progress)
             shares = np.concatenate(stated)[sources_of(self, once, name).values]
@@ -131,6 +136,9 @@ class Questions(Matched):
         from modelweld.posterior.walks import affordable_walks
 
         name, _ = self.named_set(set_name)
+        few = self.uncrowded()
+        if name not in self._posteriors and few is not self:
+            self._posteriors[name] = draws_with_crowds(few.drawn(name), self)
         if name not in self._posteriors:
             parts = self.once().parts(name)
             draws = affordable_draws(parts) or affordable_walks(parts) or FEWEST_DRAWS
@@ -235,7 +243,9 @@ class Questions(Matched):
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self.named_set(set_name)
         check_lengths(draws, chains)
-        once = self.once()
+        few, once = self.uncrowded(), self.once()
+        if few is not self:
+            return draws_with_crowds(few.sample(draws, chains, seed, name, warm_up, fixed, progress=progress), self)
         if once is not self:
             posterior = once.sample(draws, chains, seed, name, warm_up, fixed, progress=progress)
             labels = posterior.labels[..., sources_of(self, once, name).values]
@@ -269,7 +279,9 @@ class Questions(Matched):
 
         check_level(level)
         name, matching = self.named_set(set_name)
-        once = self.once()
+        few, once = self.uncrowded(), self.once()
+        if few is not self:
+            return atoms_with_crowds(few.atom_intervals(level, name), self)
         if once is not self:
             return once.atom_intervals(level, name).take(sources_of(self, once, name).atoms)
         return atom_intervals(self.board(name), self.drawn(name), matching.stacked_labels, level)
@@ -320,7 +332,9 @@ class Questions(Matched):
 
         check_level(level)
         name, matching = self.named_set(set_name)
-        once = self.once()
+        few, once = self.uncrowded(), self.once()
+        if few is not self:
+            return atoms_with_crowds(few.new_site(level, name), self)
         if once is not self:
             return once.new_site(level, name).take(sources_of(self, once, name).atoms)
         return new_site(self.board(name), self.drawn(name), matching.stacked_labels, level)

@@ -30,12 +30,16 @@ def find_disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:
     if wrong is None:
         return {}
     groups: list[list[LocalModel]] = []
+    likely: dict[object, list[LocalModel]] = {}
     for model in models:
-        group = next((g for g in groups if difference([g[0], model]) is None), None)
+        named = (model.kind, *model.axes.items(), *model.coordinates.items())
+        candidates = [likely[named], *groups] if named in likely else groups  # its like first: thousands may come
+        group = next((g for g in candidates if difference([g[0], model]) is None), None)
         if group is None:
-            groups.append([model])
-        else:
-            group.append(model)
+            group = []
+            groups.append(group)
+        group.append(model)
+        likely.setdefault(named, group)
     largest = max(groups, key=len)
     if 2 * len(largest) <= len(models):
         raise InputError(f"the sites do not describe the same things, and no majority does. {wrong}")

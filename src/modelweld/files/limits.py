@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import NoReturn
 
 from modelweld.errors import InputError
@@ -21,15 +22,19 @@ times its size."""
 LARGEST_TABLE = 64 * MiB
 """Bytes of a table in text; larger ones come as Parquet or safetensors."""
 
-FREE_EXPANSION, MOST_EXPANSION = 256 * MiB, 20
-"""A compressed file may grow to 256 MiB, or to twenty times its size if that is more. Parameters, being noisy, hardly
-shrink at all (to .9 or so); bombs shrink a thousandfold."""
+FREE_EXPANSION, MOST_EXPANSION = 64 * MiB, 20
+"""A compressed file may grow to 64 MiB, every number counted as the eight bytes it becomes, or to twenty times its size
+if that is more: what a second reads. Parameters, being noisy, hardly shrink at all (to .9 or so); bombs shrink a
+thousandfold."""
 
 MOST_TENSORS = 65_536
 """Tensors of a file: three for each array of some thousand sites of a fusion."""
 
 MOST_AXES = 32
 """Of a tensor; numpy's own limit was 32 for long."""
+
+MOST_ENTRIES = 2**60
+"""Of a tensor, an axis of none counted as one: what numpy can count in bytes."""
 
 MOST_SITES = 5_000
 """Sites of one table: each becomes a model of its own, which takes a hundred times as long as its row."""
@@ -45,6 +50,9 @@ MOST_BRACKETS = 1_000_000
 
 LONGEST_NAME = 200
 """Characters of a name of a site, kind, array, set or coordinate."""
+
+LONGEST_WORD = 1_000
+"""Characters of a feature or word: columns of a survey are called by whole questions."""
 
 
 def spell_bytes(number: float) -> str:
@@ -80,6 +88,27 @@ def check_name(name: str, what: str, *, empty: bool = False) -> str:
             f"the name of {what} must be 1 to {LONGEST_NAME} printable characters; found {shown}. Rename it."
         )
     return name
+
+
+def check_words(names: Sequence[str], what: str) -> Sequence[str]:
+    """Names of features or words: any text that can be written again, none too long to be shown.
+
+    Examples
+    --------
+    >>> check_words(["age", "état"], "features")
+    ['age', 'état']
+    """
+    longest = max(names, key=len, default="")
+    if len(longest) > LONGEST_WORD:
+        raise InputError(
+            f"{what} must have at most {LONGEST_WORD:,} characters each; found {longest[:20]!r}... with "
+            f"{len(longest):,}. Rename it."
+        )
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError as wrong:
+        raise InputError(f"{what} must be text; found half a character, {wrong.object[wrong.start]!r}.") from None
+    return names
 
 
 def parse(text: bytes, what: str) -> object:

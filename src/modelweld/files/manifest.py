@@ -9,7 +9,7 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.files.entries import ArrayEntry, ModelEntry, Tensor, TimeContent
-from modelweld.files.limits import check_name
+from modelweld.files.limits import check_name, check_words
 from modelweld.files.small_counts import counts_behind
 from modelweld.files.tensors import storable
 from modelweld.inputs.clock import Time
@@ -77,6 +77,7 @@ def rebuild(entry: ModelEntry, tensor: Callable[[str], Tensor]) -> LocalModel:
     for one in entry["coordinates"]:
         if "names" not in one:
             raise InputError(f"the manifest does not spell out the names along {one['name']!r}.")
+        check_words(one["names"], f"names along {one['name']!r}")
     for axis in {axis for one in arrays for axis in one["axes"] if axis is not None}:
         check_name(axis, "an axis")
     return LocalModel(

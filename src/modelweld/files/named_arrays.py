@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays
-from modelweld.files.limits import check_name
+from modelweld.files.limits import check_name, check_words
 from modelweld.inputs.local_model import Array, LocalModel, check_values
 
 VALUES = ("values", "centres", "centers", "means")
@@ -86,6 +86,7 @@ def _features(given: ArrayLike | None, D: int) -> list[str] | None:
     names = given if isinstance(given, list) else np.asarray(given).tolist()
     if not (isinstance(names, list) and all(isinstance(name, str) for name in names) and len(names) == D):
         raise InputError(f"features must be {D} names, one per column; found {str(given)[:60]!r}.")
+    check_words(names, "features")
     return names
 
 

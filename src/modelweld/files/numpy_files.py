@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays, Tensor
 from modelweld.files.file_errors import AGAIN, size_of
-from modelweld.files.limits import MOST_TENSORS, MiB, most_expanded, spell_bytes
+from modelweld.files.limits import MOST_ENTRIES, MOST_TENSORS, MiB, most_expanded, spell_bytes
 from modelweld.inputs.repeated import first_repeated
 
 DIRECTORY_END = 22
@@ -43,6 +43,7 @@ def read_npz(path: Path) -> NamedArrays:
     size = size_of(path)
     check_archive(path, size)
     found: dict[str, Tensor] = {}
+    numbers = 0
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
@@ -53,6 +54,8 @@ def read_npz(path: Path) -> NamedArrays:
                     found[name] = _array(file, member.file_size, f"array {name!r}")
             except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError):
                 raise InputError(f"array {name!r} is damaged. {AGAIN}") from None
+            numbers += found[name].size
+            _check_growth(8 * numbers, size)
     return {name: _as_words(array) for name, array in found.items()}
 
 
@@ -87,7 +90,12 @@ def check_archive(path: Path, size: int) -> None:
             raise InputError(f"its member {member.filename!r} has no plain name. {AGAIN}")
         if member.flag_bits & 1 or member.compress_type not in PLAIN:
             raise InputError(f"its member {member.filename!r} is encrypted or packed oddly. Write it plainly.")
-    total, most = sum(member.file_size for member in members), most_expanded(size)
+    _check_growth(sum(member.file_size for member in members), size)
+
+
+def _check_growth(total: int, size: int) -> None:
+    """Refuse an archive that would take far more memory than it has bytes."""
+    most = most_expanded(size)
     if total > most:
         raise InputError(
             f"it has {spell_bytes(size)} but unpacks to {spell_bytes(total)}, and {spell_bytes(most)} are read of a "
@@ -116,6 +124,8 @@ def _array(file: IO[bytes], size: int, what: str) -> Tensor:
         raise InputError(
             f"{what} claims {spell_bytes(count * dtype.itemsize)} but has {spell_bytes(size - file.tell())}. {AGAIN}"
         )
+    if 0 in shape and math.prod(max(n, 1) for n in shape) >= MOST_ENTRIES:
+        raise InputError(f"{what} has a shape that cannot be, {shape}. {AGAIN}")
     flat = np.empty(count, dtype=dtype)
     view, at = flat.view(np.uint8).data if flat.nbytes else memoryview(b""), 0
     while at < len(view):

@@ -78,19 +78,21 @@ def _cells(lines: CsvLines, header: list[str]) -> tuple[list[str], Array, list[s
     _check_columns(names)
     numbers = array("d")
     told: dict[str, list[str]] | None = None
+    D = len(names)
     for row in lines:
         if not row:
             continue
-        line = lines.line_num + 1
-        if len(row) != len(names):
-            raise InputError(f"line {line} has {len(row)} cells, but there are {len(names)} columns.")
+        if len(row) != D:
+            raise InputError(f"line {lines.line_num + 1} has {len(row)} cells, but there are {D} columns.")
         if told is None:
             told = {name: [] for name, cell in zip(names, row, strict=True) if name == SITE or _is_date(name, cell)}
-        for name, cell in zip(names, row, strict=True):
-            if name in told:
-                told[name].append(cell)
-            else:
-                numbers.append(_number(cell.strip(), line, name))
+            words = [(i, told[name]) for i, name in enumerate(names) if name in told]
+            cells = [i for i, name in enumerate(names) if name not in told]
+        for i, texts in words:
+            texts.append(row[i])
+        for i in cells:
+            cell = row[i]
+            numbers.append(math.nan if cell in NOT_SEEN else _number(cell.strip(), lines, names[i]))
     if told is None:
         told = {SITE: []} if SITE in names else {}
     columns = [name for name in names if name not in told]
@@ -104,7 +106,7 @@ def _is_date(name: str, cell: str) -> bool:
     return name == TIME and re.fullmatch(r"\d{4}-\d\d.*", cell.strip()) is not None
 
 
-def _number(cell: str, line: int, column: str) -> float:
+def _number(cell: str, lines: CsvLines, column: str) -> float:
     if cell in NOT_SEEN:
         return math.nan
     try:
@@ -113,8 +115,8 @@ def _number(cell: str, line: int, column: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise InputError(
-            f"line {line}, column {column!r}: {cell[:40]!r} is no number. Write decimals with a point; leave cells "
-            "empty where a value was not seen."
+            f"line {lines.line_num + 1}, column {column!r}: {cell[:40]!r} is no number. Write decimals with a point; "
+            "leave cells empty where a value was not seen."
         )
     return value
 
@@ -190,7 +192,8 @@ def read_parquet(path: Path) -> list[NamedArrays]:
     except ImportError:
         raise InputError("Parquet needs 'pyarrow', which is not installed: pip install modelweld[tables].") from None
     try:
-        with parquet.ParquetFile(path) as file:
+        texts = [name for name in (SITE, TIME) if name in parquet.read_schema(path).names]
+        with parquet.ParquetFile(path, read_dictionary=texts) as file:
             claimed, most = file.metadata.num_rows * file.metadata.num_columns * 8, most_expanded(size)
             if claimed > most:
                 raise InputError(
@@ -201,7 +204,7 @@ def read_parquet(path: Path) -> list[NamedArrays]:
             _check_columns(list(schema.names))
             words = [SITE] if SITE in schema.names else []
             for field in schema:
-                kind = field.type
+                kind = field.type.value_type if pyarrow.types.is_dictionary(field.type) else field.type
                 real = pyarrow.types.is_integer(kind) or pyarrow.types.is_floating(kind)
                 word = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
                 date = pyarrow.types.is_date(kind) or pyarrow.types.is_timestamp(kind) or word
@@ -210,16 +213,23 @@ def read_parquet(path: Path) -> list[NamedArrays]:
                 elif not (real or (word and field.name == SITE)):
                     raise InputError(f"column {field.name!r} holds {str(kind)[:60]}, but must hold numbers.")
             table = file.read()
-            told = {name: [str(cell) for cell in table.column(name).to_pylist()] for name in words}
+            told = {name: _words(table.column(name)) for name in words}
     except InputError:
         raise
-    except (pyarrow.ArrowException, OSError, ValueError) as wrong:
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as wrong:
         raise InputError(f"it is no Parquet table, or damaged: {first_line(wrong)}.") from None
     columns = [name for name in schema.names if name not in told]
     numbers = np.empty((table.num_rows, len(columns)))
     for i, name in enumerate(columns):
         numbers[:, i] = _fill(table.column(name), name)
     return _sites(columns, numbers, told.get(SITE), told.get(TIME))
+
+
+def _words(column: ChunkedArray) -> list[str]:
+    """The cells of a column as text, equal ones held once: a long name may stand in a million rows of a small file."""
+    encoded = column.combine_chunks().dictionary_encode()
+    found = [*map(str, encoded.dictionary.to_pylist()), str(None)]
+    return [found[i] for i in encoded.indices.fill_null(-1).to_numpy()]
 
 
 def _fill(column: ChunkedArray, name: str) -> Array:

@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.files.entries import Tensor
 from modelweld.files.file_errors import AGAIN, first_line, looks_like, naming, size_of
-from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_TENSORS, MiB, parse, spell_bytes
+from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_ENTRIES, MOST_TENSORS, MiB, parse, spell_bytes
 from modelweld.files.new_file import whole_file
 
 SMALL = 1 * MiB
@@ -43,9 +43,6 @@ KEY = "modelweld"
 
 SAID = {"dtype", "shape", "data_offsets"}
 """What a header says of every tensor."""
-
-MOST_ENTRIES = 2**60
-"""Of a tensor, an axis of none counted as one: what numpy can count in bytes."""
 
 
 class Place(NamedTuple):

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from modelweld.errors import InputError, OutOfRangeError
 from modelweld.inputs.clock import as_time
 from modelweld.inputs.field_types import check_fields
+from modelweld.inputs.masks import with_masks, without_masks
 from modelweld.inputs.repeated import first_repeated
 
 Array = NDArray[np.float64]
@@ -35,7 +36,7 @@ class LocalModel:
     Parameters
     ----------
     arrays : mapping of str to array
-        The parameters by name.
+        The parameters by name. Masked entries of a masked array were not seen: their weight is zero.
     axes : mapping of str to tuple
         For each array one entry per axis: the name of a *set*, whose order means nothing (components,
         states, topics, hidden units); ``None`` for a fixed coordinate; or the name of a coordinate that is spelt out
@@ -98,7 +99,8 @@ class LocalModel:
         check_fields(self)
         where = f"site {self.site!r}" if self.site else "local model"
         self._check_names(where)
-        arrays = {name: check_values(values, f"{where}, array {name!r}") for name, values in self.arrays.items()}
+        open_arrays, seen = without_masks(self.arrays)
+        arrays = {name: check_values(values, f"{where}, array {name!r}") for name, values in open_arrays.items()}
         coordinates = _check_names(self.coordinates, self.partial, where)
         named = {name: tuple(axes) for name, axes in self.axes.items()}
         sizes = _check_sizes(arrays, named, coordinates, where)
@@ -109,9 +111,10 @@ class LocalModel:
             "variance": {
                 name: _beside(v, arrays[name], f"{where}, variance of {name!r}") for name, v in self.variance.items()
             },
-            "weight": {
-                name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()
-            },
+            "weight": with_masks(
+                {name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()},
+                seen,
+            ),
             "riding": tuple(self.riding),
             "coordinates": coordinates,
             "partial": tuple(self.partial),

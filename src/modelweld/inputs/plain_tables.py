@@ -1,16 +1,17 @@
 """Plain values that say more than an array does: tables with named columns, and arrays of which entries are masked.
 
-A table is what has `columns` and `to_numpy()`, as those of pandas and polars have; neither is imported. Its columns are
-names of features, by which sites are aligned, unless they are mere numbers. Masked entries were not seen: weight zero.
+A table is what has `columns` and `to_numpy()`, as those of pandas and polars have, or `column_names` and `columns`, as
+those of pyarrow; none is imported. Its columns are names of features, by which sites are aligned, unless they are mere
+numbers. Masked entries were not seen: weight zero.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, TypeGuard
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel, check_values
@@ -18,7 +19,7 @@ from modelweld.inputs.local_model import LocalModel, check_values
 
 def is_plain(given: object) -> bool:
     """Whether these are values and no model."""
-    return type(given) in (list, tuple) or hasattr(given, "__array__") or _is_table(given)
+    return type(given) in (list, tuple) or hasattr(given, "__array__") or _table(given) is not None
 
 
 def are_arrays(given: Iterable[object]) -> bool:
@@ -42,7 +43,7 @@ def take_names(given: Sequence[object]) -> list[object]:
     [array([[1., 0.]]), 'all']
     """
     if not any(_names(site) is not None or isinstance(site, np.ma.MaskedArray) for site in given):
-        return [site.to_numpy() if _is_table(site) else site for site in given]
+        return [site if (table := _table(site)) is None else table.to_numpy() for site in given]
     return [
         site if isinstance(site, LocalModel) or not is_plain(site) else as_model(site, where=f"site {j}")
         for j, site in enumerate(given)
@@ -53,8 +54,8 @@ def as_model(
     given: object, features: Sequence[str] | None = None, *, where: str = "local model", time: object = None
 ) -> LocalModel:
     """Plain values of one site as a LocalModel; their columns are called as the table does, or `features`."""
-    names = _names(given) if features is None else list(map(str, features))
-    values = _numbers(given, where) if _is_table(given) else given
+    names, table = _names(given) if features is None else list(map(str, features)), _table(given)
+    values = given if table is None else _numbers(table, where)
     weight = {}
     if isinstance(values, np.ma.MaskedArray):
         weight["values"] = 1.0 - np.ma.getmaskarray(values)
@@ -75,12 +76,11 @@ def take_columns(model: object, facts: dict[str, object]) -> tuple[list[str] | N
 
     The data are then handed on without them, as they were to the fit.
     """
-    X = facts.get("X")
-    names = _names(X)
-    if not _is_table(X) or names is None:
+    names, table = _names(facts.get("X")), _table(facts.get("X"))
+    if table is None or names is None:
         return None, facts
     fits = getattr(model, "n_features_in_", getattr(model, "n_features", None)) == len(names)
-    return names if fits else None, {**facts, "X": X.to_numpy()}
+    return names if fits else None, {**facts, "X": table.to_numpy()}
 
 
 class _Table(Protocol):
@@ -89,6 +89,16 @@ class _Table(Protocol):
     columns: Iterable[object]
 
     def to_numpy(self) -> NDArray[np.generic]: ...
+
+
+class _Arrow(NamedTuple):
+    """A table of pyarrow: its names, and its columns one by one."""
+
+    columns: Sequence[object]
+    arrays: Sequence[ArrayLike]
+
+    def to_numpy(self) -> NDArray[np.generic]:
+        return np.column_stack([np.asarray(column) for column in self.arrays])
 
 
 def _numbers(given: _Table, where: str) -> NDArray[np.generic]:
@@ -103,13 +113,18 @@ def _numbers(given: _Table, where: str) -> NDArray[np.generic]:
     return values
 
 
-def _is_table(given: object) -> TypeGuard[_Table]:
-    return hasattr(given, "columns") and callable(getattr(given, "to_numpy", None))
+def _table(given: object) -> _Table | None:
+    if not hasattr(given, "columns"):
+        return None
+    if hasattr(given, "column_names"):
+        return cast("_Table", _Arrow(given.column_names, given.columns))
+    return cast("_Table", given) if callable(getattr(given, "to_numpy", None)) else None
 
 
 def _names(given: object) -> list[str] | None:
     """Names of a table's columns; None if there are none, or only numbers."""
-    if not _is_table(given):
+    table = _table(given)
+    if table is None:
         return None
-    names = list(given.columns)
+    names = list(table.columns)
     return [str(name) for name in names] if any(isinstance(name, str) for name in names) else None

@@ -15,6 +15,10 @@ from modelweld.inputs.stack import Index
 NOBODY = -1
 """The partner of an atom that has none."""
 
+LARGEST_TABLE = 1_000_000
+"""Pairs of atoms above which those that are one and the same value in both are partners beforehand: nothing else can
+be, and ten thousand values that were set aside would be a table of a gigabyte for every draw."""
+
 
 def partners(fitted: Index, other: Index, rng: np.random.Generator) -> Index:
     """For each atom of `fitted`, numbered without gaps, the atom of `other` that is the same; NOBODY where none is.
@@ -27,17 +31,32 @@ def partners(fitted: Index, other: Index, rng: np.random.Generator) -> Index:
     >>> sorted({int(partners(np.array([0, 0]), np.array([3, 7]), rng)[0]) for _ in range(20)})
     [3, 7]
     """
+    names, at = np.unique(other, return_inverse=True)
+    at, K = at.ravel(), int(fitted.max(initial=-1)) + 1
+    found = np.full(K, NOBODY)
+    if K * len(names) <= LARGEST_TABLE:
+        rows, columns = _assigned(fitted, at, rng)
+    else:
+        alone = (np.bincount(fitted)[fitted] == 1) & (np.bincount(at)[at] == 1)
+        found[fitted[alone]] = other[alone]
+        atoms, inner = np.unique(fitted[~alone], return_inverse=True)
+        others, outer = np.unique(at[~alone], return_inverse=True)
+        rows, columns = _assigned(inner.ravel(), outer.ravel(), rng)
+        rows, columns = atoms[rows], others[columns]
+    found[rows] = names[columns]
+    return found
+
+
+def _assigned(fitted: Index, other: Index, rng: np.random.Generator) -> tuple[Index, Index]:
+    """Atoms of two matchings, both numbered without gaps, that are partners."""
     from scipy.optimize import linear_sum_assignment
 
-    names, at = np.unique(other, return_inverse=True)
-    table = np.zeros((int(fitted.max(initial=-1)) + 1, len(names)))
-    np.add.at(table, (fitted, at.ravel()), 1)
-    found = np.full(len(table), NOBODY)
+    table = np.zeros((int(fitted.max(initial=-1)) + 1, int(other.max(initial=-1)) + 1))
+    np.add.at(table, (fitted, other), 1)
     tie = rng.random(table.shape) / (len(table) + 1)  # less than one value in all
     rows, columns = linear_sum_assignment(table + tie, maximize=True)
     shared = table[rows, columns] > 0
-    found[rows[shared]] = names[columns[shared]]
-    return found
+    return rows[shared], columns[shared]
 
 
 def is_right(fitted: Index, other: Index, rng: np.random.Generator) -> NDArray[np.bool_]:

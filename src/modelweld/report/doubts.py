@@ -31,7 +31,7 @@ MOST_NOTES = 500
 
 def stated_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
     """How sure each match is, from `draws` where these are affordable; None with a note if it cannot be said."""
-    matching = fusion.matchings[name]
+    matching = fusion.uncrowded().matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
         notes.append(
             f"Beyond {MOST_PAIRS:,} pairs of local parameters and atoms confidences are left out, and matches far from "

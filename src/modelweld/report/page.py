@@ -8,6 +8,7 @@ text there, and the page's content security policy runs the one script whose has
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Mapping
 from hashlib import sha256
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 PAGES = ("", ".html", ".htm")
 """How the name of a page may end."""
+
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but for tabs and line breaks, what turns the direction of text, and halves of characters. Joiners,
+which Persian words and others have, are not among them."""
 
 
 def check_page(path: str | PathLike[str], *, force: bool) -> Path:
@@ -99,10 +104,21 @@ def text_of(fusion: Fusion, title: str = "Fusion report", *, draws: bool = True)
         from modelweld.report.class_page import class_page
 
         css = _part("page.css")
-        return class_page(fusion, title, css, _hash(css))
+        return legible(class_page(fusion, title, css, _hash(css)))
     from modelweld.report.numbers import numbers_of
 
-    return page_of(numbers_of(fusion, draws=draws), title)
+    return legible(page_of(numbers_of(fusion, draws=draws), title))
+
+
+def legible(page: str) -> str:
+    r"""A page without what turns text round, or steers a terminal, in names that strangers gave to their features.
+
+    Examples
+    --------
+    >>> legible("age\u202egnp.exe, \x1b[2Jnoon")
+    'age\ufffdgnp.exe, \ufffd[2Jnoon'
+    """
+    return OBEYED.sub("\ufffd", page)
 
 
 def page_of(found: Report, title: str = "Fusion report") -> str:

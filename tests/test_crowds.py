@@ -1,0 +1,69 @@
+"""A site that was set aside for its number costs no answer anything: questions are asked without it."""
+
+import numpy as np
+import pytest
+
+import modelweld
+from modelweld import Counts, Directions, Gaussian
+from modelweld.posterior import overlap
+
+pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarning")
+
+
+def drawn(family, rng):
+    """Eight honest sites of up to six values, and a crowd of 300 of junk."""
+    atoms = rng.normal(0, 4, (6, 5))
+    sites = [(atoms + rng.normal(0, 0.2, atoms.shape))[rng.permutation(6)[:4]] for _ in range(8)]
+    crowd = rng.normal(0, 4, (300, 5))
+    if isinstance(family, Directions):
+        return [x / np.linalg.norm(x, axis=1, keepdims=True) for x in sites], crowd / np.linalg.norm(
+            crowd, axis=1, keepdims=True
+        )
+    if isinstance(family, Counts):
+        return [rng.poisson(np.exp(np.clip(x, -3, 3)) * 20) + 1.0 for x in sites], rng.poisson(9, crowd.shape) + 1.0
+    return sites, crowd
+
+
+@pytest.mark.parametrize("family", [Gaussian(), Directions(), Counts()], ids=lambda family: type(family).__name__)
+@pytest.mark.parametrize("how", ["conditional", "drawn"])
+def test_answers_are_those_without_the_crowd(family, how):
+    sites, crowd = drawn(family, np.random.default_rng(0))
+    fusion = modelweld.fuse([*sites[:3], crowd, *sites[3:]], family)
+    few = fusion.uncrowded()
+    assert few.sites == [site for site in fusion.sites if site != "3"]
+    stated, without = fusion.confidence(how=how), few.confidence(how=how)
+    assert (stated[3] == 1).all()
+    del stated[3]
+    assert all(np.array_equal(a, b) for a, b in zip(stated, without, strict=True))
+    if how == "drawn" and isinstance(family, Gaussian):
+        posterior, inner = fusion.drawn(), few.drawn()
+        assert np.array_equal(posterior.K, inner.K)
+        found, alone = fusion.atom_intervals(), few.atom_intervals()
+        assert np.array_equal(found.low[: fusion.K], alone.low[: fusion.K])
+        assert found.exists.shape == fusion.counts.shape
+        assert (fusion.new_site().probability[-300:] == 0).all()
+
+
+def test_copies_of_a_crowd_go_with_it():
+    sites, crowd = drawn(Gaussian(), np.random.default_rng(1))
+    fusion = modelweld.fuse([*sites, crowd, crowd[::-1]])
+    assert fusion.uncrowded().sites == fusion.sites[:8]
+    assert [len(site) for site in fusion.confidence()] == [*(4,) * 8, 300, 300]
+
+
+def test_whoever_was_fitted_is_asked():
+    sites, crowd = drawn(Gaussian(), np.random.default_rng(2))
+    assert (fusion := modelweld.fuse(sites)).uncrowded() is fusion
+    assert (fusion := modelweld.fuse([*sites, crowd], filter_outliers=False)).uncrowded() is fusion
+
+
+def test_large_tables_of_partners_leave_out_what_is_alone_in_both(monkeypatch):
+    """Ties are broken by other draws then, so that atoms without ties are compared."""
+    rng = np.random.default_rng(0)
+    fitted = np.concatenate([np.repeat(np.arange(5), 7), 5 + np.arange(40)])
+    other = np.concatenate([np.repeat(10 + np.arange(5), 7), 100 + np.arange(40)])
+    other[:3] = 11  # of the first atom's seven
+    order = rng.permutation(len(fitted))
+    expected = overlap.partners(fitted[order], other[order], rng)
+    monkeypatch.setattr(overlap, "LARGEST_TABLE", 10)
+    assert np.array_equal(overlap.partners(fitted[order], other[order], rng), expected)
