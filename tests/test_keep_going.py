@@ -89,3 +89,37 @@ def test_one_site_of_a_table_is_left_out_by_its_name(run, tmp_path):
     code, said, _ = run("fuse", "a.csv", "b.csv", "--keep-going", "--json")
     assert code == 3
     assert set(json.loads(said)["refused"]) == {"a.csv, site 'n'", "b.csv, site 'n'"}
+
+
+@pytest.mark.parametrize("strangers", [5, 60])
+def test_a_table_of_many_sites_has_one_vote(run, tmp_path, strangers):
+    """Its sites outnumbered the files of all others, and shut them out."""
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 9, (3, 2))
+    for j in range(4):
+        save(LocalModel({"v": atoms + rng.normal(0, 0.1, (3, 2))}, AXES, site=f"s{j}"), tmp_path / f"{j}.safetensors")
+    rows = [f"t{j},{x},{x + 1},{x + 2}" for j in range(strangers) for x in (0.0, 5.0)]
+    (tmp_path / "table.csv").write_text("\n".join(["site,a,b,c", *rows]) + "\n")
+    code, said, complained = run("fuse", "*.safetensors", "table.csv", "--keep-going", "--json")
+    assert code == 3
+    content = json.loads(said)
+    assert content["sites"] == ["s0", "s1", "s2", "s3"]
+    assert list(content["refused"]) == ["table.csv"]
+    assert content["refused"]["table.csv"].startswith(f"none of its {strangers} sites can be used. The first: ")
+    assert complained.count("left out") == 1
+
+
+@pytest.mark.parametrize("taken", [1, 2, 4])
+def test_a_table_that_takes_the_names_of_several_files_is_out(run, tmp_path, taken):
+    """Of two files with one name neither can be known to be right; of five of which one contests all others, one is."""
+    rng = np.random.default_rng(0)
+    atoms = rng.normal(0, 9, (3, 2))
+    for j in range(4):
+        save(LocalModel({"v": atoms + rng.normal(0, 0.1, (3, 2))}, AXES, site=f"s{j}"), tmp_path / f"{j}.safetensors")
+    rows = [f"s{j},{x},{x + 1}" for j in range(taken) for x in (0.0, 5.0)]
+    (tmp_path / "table.csv").write_text("\n".join(["site,a,b", *rows]) + "\n")
+    code, said, _ = run("fuse", "*.safetensors", "table.csv", "--keep-going", "--json")
+    assert code == 3
+    content = json.loads(said)
+    assert content["sites"] == [f"s{j}" for j in range(1 if taken == 1 else 0, 4)]
+    assert list(content["refused"]) == (["0.safetensors", "table.csv"] if taken == 1 else ["table.csv"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 
 from modelweld.errors import InputError
 from modelweld.files.file_errors import first_line
@@ -11,8 +12,10 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_of
 
 
-def find_disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:
+def find_disagreeing(models: Sequence[LocalModel], votes: Sequence[float] | None = None) -> dict[str, str]:
     """Sites that cannot be fused with what more than half of all sites sent, and why; empty if all can.
+
+    Each site has one vote, unless `votes` says otherwise.
 
     Raises
     ------
@@ -23,12 +26,13 @@ def find_disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:
     --------
     >>> axes = {"v": ("atom", None)}
     >>> sites = [LocalModel({"v": v}, axes, site=s) for s, v in (("a", [[1.0]]), ("b", [[2.0]]), ("c", [[3.0, 4.0]]))]
-    >>> list(find_disagreeing(sites))
-    ['c']
+    >>> list(find_disagreeing(sites)), list(find_disagreeing(sites, votes=[0.5, 0.5, 2.0]))
+    (['c'], ['a', 'b'])
     """
     wrong = difference(models)
     if wrong is None:
         return {}
+    worth = dict(zip(map(id, models), [1.0] * len(models) if votes is None else votes, strict=True))
     groups: list[list[LocalModel]] = []
     likely: dict[object, list[LocalModel]] = {}
     for model in models:
@@ -40,8 +44,9 @@ def find_disagreeing(models: Sequence[LocalModel]) -> dict[str, str]:
             groups.append(group)
         group.append(model)
         likely.setdefault(named, group)
-    largest = max(groups, key=len)
-    if 2 * len(largest) <= len(models):
+    counted = [fsum(worth[id(model)] for model in group) for group in groups]
+    largest = groups[counted.index(max(counted))]
+    if 2 * max(counted) <= fsum(counted):
         raise InputError(f"the sites do not describe the same things, and no majority does. {wrong}")
     others = [model for group in groups if group is not largest for model in group]
     return {model.site: difference([largest[0], model]) or wrong for model in others}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import fsum
 from typing import Any, TypeVar
 
 from modelweld.federate.agreement import find_disagreeing
@@ -16,7 +17,7 @@ Member = TypeVar("Member")
 
 
 def fuse_others(
-    models: Sequence[LocalModel], use: Callable[[Fusion], object], **options: Any
+    models: Sequence[LocalModel], use: Callable[[Fusion], object], votes: Sequence[float] | None = None, **options: Any
 ) -> tuple[Fusion, dict[str, str]]:
     """Fuse the sites that can be fused, if they are more than half, and say of the others by name why they cannot.
 
@@ -29,6 +30,8 @@ def fuse_others(
         Each with its site's name.
     use : function of a Fusion
         What is to be done with it (to return it, to write it).
+    votes : sequence of float, optional
+        How many votes each site has as to who is right; default one.
     **options
         For `modelweld.fuse`.
 
@@ -40,7 +43,8 @@ def fuse_others(
     >>> fusion.sites, list(refused)
     (['a', 'b'], ['c'])
     """
-    refused = find_disagreeing(models) if len(models) > 1 else {}
+    refused = find_disagreeing(models, votes) if len(models) > 1 else {}
+    worth = dict(zip(map(id, models), [1.0] * len(models) if votes is None else votes, strict=True))
     models = [model for model in models if model.site not in refused]
 
     def attempt(some: Sequence[LocalModel]) -> Fusion:
@@ -52,7 +56,7 @@ def fuse_others(
         return attempt(models), refused
     except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
         kept = largest_working(models, lambda some: _is_fine(attempt, some))
-        if 2 * len(kept) <= len(models):
+        if 2 * fsum(worth[id(model)] for model in kept) <= fsum(worth[id(model)] for model in models):
             raise
         why = f"with it nothing can be fused ({type(wrong).__name__}: {first_line(wrong)})"
     chosen = {id(model) for model in kept}
