@@ -8,7 +8,7 @@ import pytest
 import modelweld
 from modelweld import LocalModel
 from modelweld.kinds.mixture import mixture
-from modelweld.screening.claims import HEAVIEST, MOST_COUNTED, bound_claims
+from modelweld.screening.claims import HEAVIEST, MOST_COUNTED, WIDEST, bound_claims, bound_spreads
 
 
 def _site(values, weight):
@@ -39,7 +39,7 @@ def test_weights_are_compared_with_those_of_other_sites_alone(places, scale):
     sites = _honest(places, scale)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert bound_claims(sites, [site.site for site in sites]) == sites
+        assert bound_claims(sites, [site.site for site in sites]) == (sites, ())
 
 
 @pytest.mark.parametrize(("times", "bounded"), [(0.9 * HEAVIEST, False), (1.1 * HEAVIEST, True)])
@@ -47,7 +47,7 @@ def test_weights_up_to_the_bound_stay(places, times, bounded):
     sites = [*_honest(places, 3.0), _site(places, 3.0 * times)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if bounded else "error")
-        found = bound_claims(sites, list(map(str, range(10))))[-1].weight["v"].max()
+        found = bound_claims(sites, list(map(str, range(10)))).sites[-1].weight["v"].max()
     assert found == pytest.approx(3.0 * min(times, HEAVIEST))
 
 
@@ -67,7 +67,7 @@ def test_counts_up_to_the_bound_stay(times, bounded):
     sites = [mixture([[0.0], [9.0]], [[1.0], [1.0]], [n, n], counted=True) for n in [50.0] * 9 + [50.0 * times]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if bounded else "error")
-        found = bound_claims(sites, list(map(str, range(10))))[-1].arrays["counts"].max()
+        found = bound_claims(sites, list(map(str, range(10)))).sites[-1].arrays["counts"].max()
     assert found == pytest.approx(50.0 * min(times, MOST_COUNTED))
 
 
@@ -77,3 +77,47 @@ def test_a_boundless_count_leaves_the_others_a_voice():
     with pytest.warns(modelweld.OutlierWarning, match="site 'liar': 'counts' up to"):
         fused = modelweld.fuse(sites, twins="independent").fused()
     assert np.min(fused.arrays["counts"]) > 400  # nine times fifty
+
+
+def _mixtures(last, full=False, number=7):
+    """Sites of three components of unit variance; the last one's are as wide as it says."""
+    rng, places = np.random.default_rng(3), np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]])
+    widths = [np.ones((3, 2))] * (number - 1) + [np.broadcast_to(last, (3, 2))]
+    spreads = [np.sqrt(w[:, :, None] * w[:, None, :]) * (0.5 + 0.5 * np.eye(2)) if full else w for w in widths]
+    return [
+        mixture(places + rng.normal(0, 0.1, (3, 2)), w, [100.0] * 3, counted=True, site=f"s{j}")
+        for j, w in enumerate(spreads)
+    ]
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("claim", [1e6, 1e119])
+def test_a_boundless_variance_does_not_cover_the_others(claim, full):
+    sites = _mixtures(claim, full)
+    with pytest.warns(modelweld.OutlierWarning, match=r"site 's6': '(co)?variances' up to"):
+        fusion = modelweld.fuse(sites)
+    assert fusion.K == 3
+    assert any("site 's6': " in reason for reason in fusion.matching.reasons)
+    [name] = [name for name in sites[0].arrays if "variances" in name]
+    assert np.max(np.abs(fusion.fused(how="moments").arrays[name])) < WIDEST
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize(("times", "bounded"), [(0.9 * WIDEST, False), (1.1 * WIDEST, True)])
+def test_variances_up_to_the_bound_stay(times, bounded, full):
+    sites = _mixtures([times, 0.5], full)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if bounded else "error")
+        found = bound_spreads(sites, [site.site for site in sites]).sites
+    assert found[:-1] == sites[:-1]
+    [name] = [name for name in sites[0].arrays if "variances" in name]
+    widths = np.asarray(found[-1].arrays[name])
+    if full:
+        assert np.allclose(widths[:, 0, 1] ** 2, 0.25 * widths[:, 0, 0] * widths[:, 1, 1])  # as correlated as before
+        widths = np.diagonal(widths, axis1=1, axis2=2)
+    assert np.allclose(widths, [min(times, WIDEST), 0.5])
+
+
+def test_among_three_sites_nobody_is_typical():
+    sites = _mixtures(1e6, number=3)
+    assert bound_spreads(sites, "abc") == (sites, ())

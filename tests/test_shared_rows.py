@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 
 from modelweld import LocalModel, TwinWarning, fuse, read
 from modelweld.inputs.stack import Stack
-from modelweld.screening.shared_rows import sharing
+from modelweld.screening.shared_rows import SAME_ERRORS, sharing
 
 K, D, ROWS = 4, 6, 200
 
@@ -138,3 +138,14 @@ def test_values_that_are_known_beyond_doubt_say_nothing(known):
     variance.ravel()[:known] = 0.0
     stack = Stack(values, np.arange(7), variance=variance)
     assert sharing([stack], np.zeros(6, dtype=int), {}) == {}
+
+
+@pytest.mark.parametrize(("times", "named"), [(0.9 * SAME_ERRORS, True), (1.1 * SAME_ERRORS, False), (1e6, False)])
+def test_standard_errors_of_the_same_rows_are_alike(times, named):
+    """A site that claims to know next to nothing agreed with everybody better than it allowed."""
+    values = np.random.default_rng(0).normal(size=(5, 40))
+    values[4] = values[0] + 1e-3
+    variance = np.ones((5, 40))
+    variance[4] = times
+    found = sharing([Stack(values, np.arange(6), variance=variance)], np.zeros(5, dtype=int), {})
+    assert list(found) == ([(0, 4)] if named else [])

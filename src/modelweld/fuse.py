@@ -30,7 +30,7 @@ from modelweld.matching.sets import Families, columns_of, families_by_set, stack
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
-from modelweld.screening.claims import bound_claims
+from modelweld.screening.claims import bound_claims, bound_spreads
 from modelweld.screening.shared_rows import has_errors, name_shared_rows
 from modelweld.screening.units import name_other_units, name_units_of_stack
 from modelweld.threads import blas_threads, processors, useful_threads
@@ -246,8 +246,8 @@ def _fuse_models(
     models = local_models(given)
     check_units(models)
     kind = kind_of(models)
-    sites = bound_claims(kind.arrange(models), names)
-    doubts = name_doubts(kind, models, sites)
+    sites, claims = bound_claims(kind.arrange(models), names)
+    doubts = (*name_doubts(kind, models, sites), *claims)
     sent = sites
     if families is None:
         sites = kind.weigh(sites)
@@ -274,6 +274,8 @@ def _fuse_models(
             matchings[set_name] = matching
         else:
             matchings[set_name] = match_in_time(parts, times, names, plan, rng)
-    if doubts or units:
-        matchings = {name: replace(m, reasons=(*doubts, *units, *m.reasons)) for name, m in matchings.items()}
+    sites, wide = bound_spreads(sites, names)
+    said = (*doubts, *units, *wide)
+    if said:
+        matchings = {name: replace(m, reasons=(*said, *m.reasons)) for name, m in matchings.items()}
     return Fusion(sites, names, matchings, settings)

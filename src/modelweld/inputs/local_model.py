@@ -221,6 +221,11 @@ def is_count(name: str) -> bool:
     return name == "counts" or name.endswith("_counts")
 
 
+def is_spread(name: str) -> bool:
+    """Whether an array says how wide components are: it is called `variances` or `covariances`."""
+    return name in ("variances", "covariances")
+
+
 def check_values(values: Any, where: str) -> Array:
     """A float64 array of finite values, or an `InputError` that says where and what was found."""
     try:

@@ -38,6 +38,10 @@ ridge that was added to its variance: it says nothing."""
 FEWEST_SITES = 3
 """Two sites alone do not say what is typical."""
 
+SAME_ERRORS = 4.0
+"""Times by which squared standard errors may differ where rows are nearly the same: half of the rows have twice the
+square. A site that claims to know next to nothing agrees with everybody better than it allows."""
+
 MOST_VALUES = 20_000
 """Values beyond which nothing is looked for: seconds."""
 
@@ -107,8 +111,9 @@ def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) ->
 
     def square(one: Index, other: Index) -> tuple[Array, Array]:
         """Sums of squares over what standard errors allow, value by value, and how many numbers they are sums of."""
-        both = seen[one] & seen[other]
-        off = np.square(values[one] - values[other]) / np.where(both, variance[one] + variance[other], np.inf)
+        v, w = variance[one], variance[other]
+        both = seen[one] & seen[other] & (v <= SAME_ERRORS * w) & (w <= SAME_ERRORS * v)
+        off = np.square(values[one] - values[other]) / np.where(both, v + w, np.inf)
         return off.sum(axis=1), both.sum(axis=1)
 
     number = np.bincount(labels)

@@ -130,7 +130,7 @@ def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, dict[st
     if any(m.time is not None for m in models):
         raise InputError("these sites have times, and shards are fused without: use modelweld.fuse, or leave them out.")
     kind = kind_of(models)
-    sites = bound_claims(kind.arrange(models), names)
+    sites = bound_claims(kind.arrange(models), names).sites
     sites = kind.weigh(sites) if family is None else sites
     decided = families_by_set(sites, kind.families(sites) if family is None else family)
     if len(decided) != 1 or len(next(iter(decided.values()))) != 1:
