@@ -103,9 +103,9 @@ def test_a_boundless_variance_does_not_cover_the_others(claim, full):
 
 
 @pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize(("times", "bounded"), [(0.9 * WIDEST, False), (1.1 * WIDEST, True)])
+@pytest.mark.parametrize(("times", "bounded"), [(0.45 * WIDEST, False), (1.1 * WIDEST, True)])
 def test_variances_up_to_the_bound_stay(times, bounded, full):
-    sites = _mixtures([times, 0.5], full)
+    sites = _mixtures([times, 2 * times], full)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if bounded else "error")
         found = bound_spreads(sites, [site.site for site in sites]).sites
@@ -115,7 +115,28 @@ def test_variances_up_to_the_bound_stay(times, bounded, full):
     if full:
         assert np.allclose(widths[:, 0, 1] ** 2, 0.25 * widths[:, 0, 0] * widths[:, 1, 1])  # as correlated as before
         widths = np.diagonal(widths, axis1=1, axis2=2)
-    assert np.allclose(widths, [min(times, WIDEST), 0.5])
+    assert np.allclose(widths, np.minimum([times, 2 * times], WIDEST if bounded else np.inf))
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize(("times", "bounded"), [(1.1 / WIDEST, False), (0.45 / WIDEST, True), (1e-119, True)])
+def test_variances_down_to_the_bound_stay(times, bounded, full):
+    sites = _mixtures([times, 2 * times], full)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if bounded else "error")
+        found = bound_spreads(sites, [site.site for site in sites])
+    assert found.sites[:-1] == sites[:-1]
+    assert len(found.reasons) == bounded
+    widths = np.asarray(next(a for name, a in found.sites[-1].arrays.items() if "variances" in name))
+    widths = np.diagonal(widths, axis1=1, axis2=2) if full else widths
+    assert np.allclose(widths, np.maximum([times, 2 * times], 1 / WIDEST if bounded else 0.0))
+
+
+@pytest.mark.parametrize("odd", [[[1.0, 1.0], [1.0, 1.0], [1e-9, 1e-9]], [1e9, 1.0], [1e-9, 1.0]])
+def test_one_narrow_component_or_one_feature_is_none_of_ours(odd):
+    """A group that is all alike, and a feature that is the same for nearly everybody: pixels at the edge of digits."""
+    sites = _mixtures(odd)
+    assert bound_spreads(sites, [site.site for site in sites]) == (sites, ())
 
 
 def test_among_three_sites_nobody_is_typical():

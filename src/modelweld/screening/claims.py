@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import OutlierWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel, is_count, is_spread
@@ -29,8 +29,8 @@ MOST_COUNTED = 1_000.0
 
 
 WIDEST = 100.0
-"""Times the widest variance of a typical site, feature by feature: ten times its deviation. Components of a site with
-patients unlike all others' are a few times as wide."""
+"""Times the variances of a typical site: ten times its deviations. Components of a site with patients unlike all others'
+are a few times as wide."""
 
 
 class Bounded(NamedTuple):
@@ -87,9 +87,12 @@ def _bounds(
 
 
 def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
-    """The sites with no component more than `WIDEST` times as wide as the widest of a typical site, in any feature.
+    """The sites with components neither far wider nor, most of them, far narrower than a typical site's.
 
-    Asked last: how wide components are also tells in which units they are. Below four sites nobody is typical.
+    Where a site's widest variances are above `WIDEST` times a typical site's in more than half of the features, none is
+    above that; where its median ones are below a typical site's over `WIDEST` in so many, none is below that. A single
+    feature may well differ: one that is the same for nearly everybody has no variance at most sites. Asked last: how
+    wide components are also tells in which units they are. Below four sites nobody is typical.
 
     Examples
     --------
@@ -102,25 +105,41 @@ def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     """
     result, reasons = list(sites), list[str]()
     for array in dict.fromkeys(name for site in sites for name in site.riding if is_spread(name)):
-        widest = {
-            j: _variances(site.arrays[array]).max(0) for j, site in enumerate(sites) if np.size(site.arrays[array])
-        }
-        if len(widest) < FEWEST_SITES_TO_COMPARE or len({len(own) for own in widest.values()}) > 1:
+        widths = {j: _variances(site.arrays[array]) for j, site in enumerate(sites) if np.size(site.arrays[array])}
+        if len(widths) < FEWEST_SITES_TO_COMPARE or len({own.shape[1] for own in widths.values()}) > 1:
             continue
-        typical = np.quantile(list(widest.values()), 0.5, axis=0, method="lower")
-        most = WIDEST * np.where(typical > 0, typical, np.inf)
-        for j, own in widest.items():
-            if not (own > most).any():
+        widest, middle = ({j: of(own, axis=0) for j, own in widths.items()} for of in (np.max, np.median))
+        wide, usual = (np.quantile(list(x.values()), 0.5, axis=0, method="lower") for x in (widest, middle))
+        most, least = WIDEST * np.where(wide > 0, wide, np.inf), usual / WIDEST
+        for j in widths:
+            if _mostly(widest[j] > most):
+                low, high = np.zeros_like(least), most
+                reasons.append(_describe(names[j], array, widest[j], wide, most))
+            elif _mostly(middle[j] < least):
+                low, high = least, np.full_like(most, np.inf)
+                reasons.append(_describe(names[j], array, middle[j], usual, least))
+            else:
                 continue
-            worst = int(np.argmax(own / most))
-            reasons.append(
-                f"site {names[j]!r}: {array!r} up to {own[worst]:.3g} in one feature, and {typical[worst]:.3g} at a "
-                f"typical site: they are taken for {most[worst]:.3g} at most, so that no component covers all others'. "
-                "Ask its owner in which units they are, and whether the model was fitted well."
-            )
             warn_user(reasons[-1], OutlierWarning)
-            result[j] = result[j].with_(arrays={**result[j].arrays, array: _narrowed(result[j].arrays[array], most)})
+            bounded = _between(result[j].arrays[array], low, high)
+            result[j] = result[j].with_(arrays={**result[j].arrays, array: bounded})
     return Bounded(result, tuple(reasons))
+
+
+def _mostly(beyond: NDArray[np.bool_]) -> bool:
+    return 2 * int(np.count_nonzero(beyond)) > len(beyond)
+
+
+def _describe(site: str, array: str, own: Array, typical: Array, bound: Array) -> str:
+    """In plain words, by the feature that is farthest off."""
+    d = int(np.argmax(np.abs(np.log(np.where(own > 0, own, np.finfo(float).tiny) / bound))))
+    wide = own[d] > typical[d]
+    return (
+        f"site {site!r}: {array!r} {'up to' if wide else 'of'} {own[d]:.3g} in a feature, and {typical[d]:.3g} at a "
+        f"typical site: they are taken for {bound[d]:.3g} at {'most' if wide else 'least'}, so that its components do "
+        f"not {'cover all others' if wide else 'stand for single points'}. Ask its owner in which units they are, and "
+        "whether the model was fitted well."
+    )
 
 
 def _variances(spreads: ArrayLike) -> Array:
@@ -129,11 +148,12 @@ def _variances(spreads: ArrayLike) -> Array:
     return spreads if spreads.ndim == 2 else np.asarray(np.diagonal(spreads, axis1=-2, axis2=-1))
 
 
-def _narrowed(spreads: ArrayLike, most: Array) -> Array:
-    """Variances, or covariances with all correlations, of no more than this in any feature."""
+def _between(spreads: ArrayLike, least: Array, most: Array) -> Array:
+    """Variances, or covariances with their correlations, of neither less nor more than this in any feature."""
     spreads = np.asarray(spreads, dtype=np.float64)
     own = _variances(spreads)
     scale = np.sqrt(np.minimum(1.0, most / np.where(own > 0, own, 1.0)))
+    added = np.maximum(least - own, 0.0)
     if spreads.ndim == 2:
-        return spreads * scale * scale
-    return spreads * scale[:, :, None] * scale[:, None, :]
+        return np.asarray(spreads * scale * scale + added)
+    return np.asarray(spreads * scale[:, :, None] * scale[:, None, :] + added[:, :, None] * np.eye(own.shape[1]))
