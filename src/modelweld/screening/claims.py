@@ -29,8 +29,8 @@ MOST_COUNTED = 1_000.0
 
 
 WIDEST = 100.0
-"""Times the variances of a typical site: ten times its deviations. Components of a site with patients unlike all others'
-are a few times as wide."""
+"""Times the variances of a typical site: ten times its deviations. Components of patients unlike all others' are a few
+times as wide."""
 
 
 class Bounded(NamedTuple):
