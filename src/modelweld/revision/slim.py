@@ -93,6 +93,7 @@ FORGOTTEN = frozenset(
         "timeline",
         "timeline_order",
         "times",
+        "uncrowded",
         "total",
         "union",
         "with_",
