@@ -22,12 +22,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_limits
 
 import modelweld
 from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.textbook import textbook
-from modelweld.threads import blas_threads
 from recorded import cpu_seconds, record
 
 HERE = Path(__file__).parent
@@ -50,7 +50,7 @@ def measure(J: int, repeats: int) -> dict[str, Any]:
         return np.split(KMeans(data.K, random_state=0).fit(pooled).labels_, bounds)
 
     fusion = modelweld.fuse(data.values)
-    with blas_threads(1):
+    with threadpool_limits(1):  # of BLAS and of OpenMP, which k-means uses
         found = {
             "fuse": middle_seconds(lambda: modelweld.fuse(data.values), repeats),
             "textbook": middle_seconds(lambda: textbook(data.values), 1),

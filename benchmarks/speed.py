@@ -26,13 +26,13 @@ from statistics import median
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from threadpoolctl import threadpool_limits
 
 import modelweld
 from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian
 from modelweld.studies import simulate
 from modelweld.studies.metrics import adjusted_rand
 from modelweld.studies.textbook import textbook
-from modelweld.threads import blas_threads
 from recorded import cpu_seconds, record
 
 MODES = {
@@ -67,7 +67,7 @@ def compare(data: simulate.Simulated, mode: str, repeats: int) -> dict[str, obje
         warnings.simplefilter("ignore", ConvergenceWarning)
         fusion = ours()
         times = [cpu_seconds(ours) for _ in range(repeats)]
-        with blas_threads(1):
+        with threadpool_limits(1):
             slow = cpu_seconds(lambda: textbook(data.values, **authors))
             theirs = textbook(data.values, sweeps=0) if len(data.values) > 500 else textbook(data.values, **authors)
         times += [cpu_seconds(ours) for _ in range(repeats)]
@@ -94,8 +94,8 @@ def kmeans(data: simulate.Simulated) -> object:
 
 
 def alone(job: Callable[..., object], *arguments: object) -> object:
-    """On one thread."""
-    with blas_threads(1):
+    """On one thread, of BLAS and of OpenMP, which k-means uses."""
+    with threadpool_limits(1):
         return job(*arguments)
 
 

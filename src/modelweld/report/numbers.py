@@ -122,8 +122,9 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
     sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     listed = _columns(values)
-    sent = values.local[labels < K] if K else values.local  # fused values lean together: they differ less
-    decimals = [decimals_of(sent[:, d], spread[:, d]) for d in listed]
+    fitted = np.flatnonzero(labels < K) if K else slice(None)
+    # what was sent: fused values lean together and differ less; column by column, since there may be millions
+    decimals = [decimals_of(values.local[fitted, d], spread[:, d]) for d in listed]
     digits = carried_digits(values.atoms[:, listed], decimals)
     timed = tell_lives(fusion, name, values, _ranked(values), shown)
     if timed is None:
