@@ -91,13 +91,17 @@ def test_one_site_of_a_table_is_left_out_by_its_name(run, tmp_path):
     assert set(json.loads(said)["refused"]) == {"a.csv, site 'n'", "b.csv, site 'n'"}
 
 
-@pytest.mark.parametrize("strangers", [5, 60])
-def test_a_table_of_many_sites_has_one_vote(run, tmp_path, strangers):
-    """Its sites outnumbered the files of all others, and shut them out."""
+@pytest.fixture
+def four_files(tmp_path):
     rng = np.random.default_rng(0)
     atoms = rng.normal(0, 9, (3, 2))
     for j in range(4):
         save(LocalModel({"v": atoms + rng.normal(0, 0.1, (3, 2))}, AXES, site=f"s{j}"), tmp_path / f"{j}.safetensors")
+
+
+@pytest.mark.parametrize("strangers", [5, 60])
+def test_a_table_of_many_sites_has_one_vote(run, four_files, tmp_path, strangers):
+    """Its sites outnumbered the files of all others, and shut them out."""
     rows = [f"t{j},{x},{x + 1},{x + 2}" for j in range(strangers) for x in (0.0, 5.0)]
     (tmp_path / "table.csv").write_text("\n".join(["site,a,b,c", *rows]) + "\n")
     code, said, complained = run("fuse", "*.safetensors", "table.csv", "--keep-going", "--json")
@@ -110,12 +114,8 @@ def test_a_table_of_many_sites_has_one_vote(run, tmp_path, strangers):
 
 
 @pytest.mark.parametrize("taken", [1, 2, 4])
-def test_a_table_that_takes_the_names_of_several_files_is_out(run, tmp_path, taken):
+def test_a_table_that_takes_the_names_of_several_files_is_out(run, four_files, tmp_path, taken):
     """Of two files with one name neither can be known to be right; of five of which one contests all others, one is."""
-    rng = np.random.default_rng(0)
-    atoms = rng.normal(0, 9, (3, 2))
-    for j in range(4):
-        save(LocalModel({"v": atoms + rng.normal(0, 0.1, (3, 2))}, AXES, site=f"s{j}"), tmp_path / f"{j}.safetensors")
     rows = [f"s{j},{x},{x + 1}" for j in range(taken) for x in (0.0, 5.0)]
     (tmp_path / "table.csv").write_text("\n".join(["site,a,b", *rows]) + "\n")
     code, said, _ = run("fuse", "*.safetensors", "table.csv", "--keep-going", "--json")

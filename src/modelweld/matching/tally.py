@@ -80,30 +80,20 @@ class Tally:
         may_repeat: bool = False,
         room: bool = False,
     ) -> None:
-        self._hold(families, rows, group, labels, holds, may_repeat, room)
+        self.families, self.rows = list(families), list(rows)
+        self.group, self.holds, self.may_repeat, self.room = group, holds, may_repeat, room
+        self.labels = labels
         self.recount()
-
-    def _hold(
-        self,
-        families: Sequence[Family],
-        rows: Sequence[Array],
-        group: Index,
-        labels: Index,
-        holds: Index | None = None,
-        may_repeat: bool = False,
-        room: bool = False,
-    ) -> None:
-        self.families, self.rows, self.group, self.labels = list(families), list(rows), group, labels
-        self.holds, self.may_repeat, self.room = holds, may_repeat, room
 
     @classmethod
     def of_atoms(
         cls, families: Sequence[Family], sums: Sequence[Array], counts: Index, group: Index, labels: Index
     ) -> Tally:
         """Atoms that may be joined and nothing else: of their values the sums of rows alone are known."""
-        tally = Tally.__new__(Tally)
-        tally._hold(families, [s[:0] for s in sums], group, labels)
-        tally.counts, tally.sums = counts, list(sums)
+        tally = Tally.__new__(Tally)  # there are no rows to be added
+        tally.families, tally.rows, tally.sums = list(families), [s[:0] for s in sums], list(sums)
+        tally.group, tally.holds, tally.may_repeat, tally.room = group, None, False, False
+        tally.labels, tally.counts = labels, counts
         return tally
 
     def recount(self) -> None:
