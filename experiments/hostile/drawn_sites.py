@@ -109,9 +109,16 @@ def _beside(name: str, values: list[Array], rng: np.random.Generator, options: d
         if name == "weight":
             weight = {"v": rng.uniform(1, 50, v.shape)}
         elif name != "variance":
-            weight = {"v": (rng.random(v.shape) < 0.85).astype(float)}
+            weight = {"v": _told_apart(v, (rng.random(v.shape) < 0.85).astype(float))}
         models.append(LocalModel({"v": v}, AXES, variance=variance, weight=weight))
     return Drawn(name, models, None, options)
+
+
+def _told_apart(values: Array, seen: Array) -> Array:
+    """What is seen; all of a value that is like another of its site where they are seen: which is which nobody knows."""
+    shown = np.where(seen > 0, values, np.inf)
+    first = np.unique(shown, axis=0, return_index=True)[1]
+    return np.where(np.isin(np.arange(len(values)), first)[:, None], seen, 1.0)
 
 
 def _kind(name: str, values: list[Array], rng: np.random.Generator, options: dict[str, Any]) -> Drawn:
