@@ -115,7 +115,7 @@ def _beside(name: str, values: list[Array], rng: np.random.Generator, options: d
 
 
 def _told_apart(values: Array, seen: Array) -> Array:
-    """What is seen; all of a value that is like another of its site where they are seen: which is which nobody knows."""
+    """What is seen; all of a value that is like another of its site there: which of the two is which nobody knows."""
     shown = np.where(seen > 0, values, np.inf)
     first = np.unique(shown, axis=0, return_index=True)[1]
     return np.where(np.isin(np.arange(len(values)), first)[:, None], seen, 1.0)
