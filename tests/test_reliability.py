@@ -58,7 +58,7 @@ def test_earlier_runs_are_told():
         assert [fault["seed"] for fault in run["faults"]] == seeds
         assert all(f"seed {seed}; mended" in docs for seed in seeds)
         assert sum(row["netted"] for row in run["readers"].values()) == 0
-    for name in ("first", "second", "third"):
+    for name in ("first", "second", "third", "again"):
         soaked = record(f"soak_{name}.json")
         assert f"{soaked['tried']:,} ([soak_{name}.json]" in docs
         assert soaked["faults"] == []
