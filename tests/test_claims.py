@@ -142,3 +142,24 @@ def test_one_narrow_component_or_one_feature_is_none_of_ours(odd):
 def test_among_three_sites_nobody_is_typical():
     sites = _mixtures(1e6, number=3)
     assert bound_spreads(sites, "abc") == (sites, ())
+
+
+def test_a_feature_without_variance_at_most_sites_is_not_what_is_told():
+    axes = {"means": ("component", None), "variances": ("component", None)}
+    widths = [[1.0, 1.0, 0.0]] * 6 + [[1e6, 1e6, 1.0]]
+    sites = [LocalModel({"means": np.eye(3), "variances": [w] * 3}, axes, riding=["variances"]) for w in widths]
+    with pytest.warns(modelweld.OutlierWarning, match=r"up to 1e\+06 in a feature, and 1 at a typical site"):
+        found = bound_spreads(sites, list("abcdefg")).sites[-1]
+    assert np.allclose(found.arrays["variances"], [[WIDEST, WIDEST, 1.0]] * 3)
+
+
+@pytest.mark.parametrize("shape", [(2,), (2, 3, 4), (2, 2, 3, 3)])
+def test_what_is_called_variances_and_is_none_is_left_alone(shape):
+    """A model of one's own may call anything so, and only some sites may send it."""
+    axes = {"v": ("atom", None), "variances": ("atom", *[None] * (len(shape) - 1))}
+    sites = [
+        LocalModel({"v": np.eye(2), "variances": np.full(shape, 10.0**j)}, axes, riding=["variances"])
+        for j in range(0, 50, 10)
+    ]
+    sites.append(LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}))
+    assert bound_spreads(sites, list("abcdef")) == (sites, ())

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from modelweld.errors import OutlierWarning, warn_user
 from modelweld.inputs.local_model import Array, LocalModel, is_count, is_spread
@@ -105,19 +105,20 @@ def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     """
     result, reasons = list(sites), list[str]()
     for array in dict.fromkeys(name for site in sites for name in site.riding if is_spread(name)):
-        widths = {j: _variances(site.arrays[array]) for j, site in enumerate(sites) if np.size(site.arrays[array])}
+        widths = {j: _variances(site.arrays[array]) for j, site in enumerate(sites) if _has_spreads(site, array)}
         if len(widths) < FEWEST_SITES_TO_COMPARE or len({own.shape[1] for own in widths.values()}) > 1:
             continue
         widest, middle = ({j: of(own, axis=0) for j, own in widths.items()} for of in (np.max, np.median))
         wide, usual = (np.quantile(list(x.values()), 0.5, axis=0, method="lower") for x in (widest, middle))
         most, least = WIDEST * np.where(wide > 0, wide, np.inf), usual / WIDEST
         for j in widths:
-            if _mostly(widest[j] > most):
-                low, high = np.zeros_like(least), most
-                reasons.append(_describe(names[j], array, widest[j], wide, most))
-            elif _mostly(middle[j] < least):
-                low, high = least, np.full_like(most, np.inf)
-                reasons.append(_describe(names[j], array, middle[j], usual, least))
+            too_wide, too_narrow = np.flatnonzero(widest[j] > most), np.flatnonzero(middle[j] < least)
+            if 2 * len(too_wide) > len(most):
+                low, high, d = np.zeros_like(least), most, too_wide[0]
+                reasons.append(_describe(names[j], array, widest[j][d], wide[d], most[d]))
+            elif 2 * len(too_narrow) > len(least):
+                low, high, d = least, np.full_like(most, np.inf), too_narrow[0]
+                reasons.append(_describe(names[j], array, middle[j][d], usual[d], least[d]))
             else:
                 continue
             warn_user(reasons[-1], OutlierWarning)
@@ -126,18 +127,18 @@ def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     return Bounded(result, tuple(reasons))
 
 
-def _mostly(beyond: NDArray[np.bool_]) -> bool:
-    return 2 * int(np.count_nonzero(beyond)) > len(beyond)
+def _has_spreads(site: LocalModel, array: str) -> bool:
+    """Whether a site has some variances (L, D) or covariances (L, D, D); others may call something else so."""
+    shape = np.shape(site.arrays.get(array, ()))
+    return 0 not in shape and (len(shape) == 2 or (len(shape) == 3 and shape[1] == shape[2]))
 
 
-def _describe(site: str, array: str, own: Array, typical: Array, bound: Array) -> str:
-    """In plain words, by the feature that is farthest off."""
-    d = int(np.argmax(np.abs(np.log(np.where(own > 0, own, np.finfo(float).tiny) / bound))))
-    wide = own[d] > typical[d]
+def _describe(site: str, array: str, own: float, typical: float, bound: float) -> str:
+    wide = own > typical
     return (
-        f"site {site!r}: {array!r} {'up to' if wide else 'of'} {own[d]:.3g} in a feature, and {typical[d]:.3g} at a "
-        f"typical site: they are taken for {bound[d]:.3g} at {'most' if wide else 'least'}, so that its components do "
-        f"not {'cover all others' if wide else 'stand for single points'}. Ask its owner in which units they are, and "
+        f"site {site!r}: {array!r} {'up to' if wide else 'of'} {own:.3g} in a feature, and {typical:.3g} at a typical "
+        f"site: they are taken for {bound:.3g} at {'most' if wide else 'least'}, so that its components do not "
+        f"{'cover all others' if wide else 'stand for single points'}. Ask its owner in which units they are, and "
         "whether the model was fitted well."
     )
 
