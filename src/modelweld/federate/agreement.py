@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import fsum
 
 from modelweld.errors import InputError
@@ -32,7 +32,6 @@ def find_disagreeing(models: Sequence[LocalModel], votes: Sequence[float] | None
     wrong = difference(models)
     if wrong is None:
         return {}
-    worth = dict(zip(map(id, models), [1.0] * len(models) if votes is None else votes, strict=True))
     groups: list[list[LocalModel]] = []
     likely: dict[object, list[LocalModel]] = {}
     for model in models:
@@ -44,12 +43,21 @@ def find_disagreeing(models: Sequence[LocalModel], votes: Sequence[float] | None
             groups.append(group)
         group.append(model)
         likely.setdefault(named, group)
-    counted = [fsum(worth[id(model)] for model in group) for group in groups]
+    count = counting(models, votes)
+    counted = [count(group) for group in groups]
     largest = groups[counted.index(max(counted))]
     if 2 * max(counted) <= fsum(counted):
         raise InputError(f"the sites do not describe the same things, and no majority does. {wrong}")
     others = [model for group in groups if group is not largest for model in group]
     return {model.site: difference([largest[0], model]) or wrong for model in others}
+
+
+def counting(models: Sequence[LocalModel], votes: Sequence[float] | None) -> Callable[[Sequence[LocalModel]], float]:
+    """How many votes some of these models have together: one each, unless `votes` says otherwise."""
+    if votes is None:
+        return len
+    worth = dict(zip(map(id, models), votes, strict=True))
+    return lambda some: fsum(worth[id(model)] for model in some)
 
 
 def difference(models: Sequence[LocalModel]) -> str | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from math import fsum
 from typing import Any, TypeVar
 
-from modelweld.federate.agreement import find_disagreeing
+from modelweld.federate.agreement import counting, find_disagreeing
 from modelweld.files.file_errors import first_line
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
@@ -44,7 +43,7 @@ def fuse_others(
     (['a', 'b'], ['c'])
     """
     refused = find_disagreeing(models, votes) if len(models) > 1 else {}
-    worth = dict(zip(map(id, models), [1.0] * len(models) if votes is None else votes, strict=True))
+    count = counting(models, votes)
     models = [model for model in models if model.site not in refused]
 
     def attempt(some: Sequence[LocalModel]) -> Fusion:
@@ -56,7 +55,7 @@ def fuse_others(
         return attempt(models), refused
     except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
         kept = largest_working(models, lambda some: _is_fine(attempt, some))
-        if 2 * fsum(worth[id(model)] for model in kept) <= fsum(worth[id(model)] for model in models):
+        if 2 * count(kept) <= count(models):
             raise
         why = f"with it nothing can be fused ({type(wrong).__name__}: {first_line(wrong)})"
     chosen = {id(model) for model in kept}
