@@ -1,6 +1,7 @@
 """The guard after matching: what a site's own values contradict is taken back, and nothing else is done."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ from modelweld import Gaussian
 from modelweld.errors import ModelweldWarning
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.kinds.hmm import hmm
-from modelweld.match import take_strangers_back
+from modelweld.match import refit
+from modelweld.screening.own_neighbours import strangers
+from modelweld.screening.pipeline import SetValues
 from modelweld.screening.own_neighbours import own_variance, part_strangers
 
 
@@ -92,6 +95,11 @@ def crowded(seed=0, J=2):
 def pull(sites):
     """Families that match whatever they are given."""
     return {"means": Gaussian(noise=np.full(3, 1e3), spread=np.full(3, 1e6), learning="nothing")}
+
+
+def take_strangers_back(matching, stacks, sites, rng):
+    values = SetValues(stacks, list(matching.families.values()), list(matching.families), sites, None, np.arange(len(matching.stacked_labels)))
+    return strangers(values, lambda _: matching, partial(refit, rng=rng))
 
 
 def test_a_fusion_says_what_was_taken_back_from_whom_and_what_to_do():

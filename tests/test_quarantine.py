@@ -5,7 +5,8 @@ import pytest
 
 from modelweld import Gaussian, InputError, OutlierWarning, fuse
 from modelweld.diagnostics import notes
-from modelweld.screening.quarantine import find_shifted
+from modelweld.match import values_of
+from modelweld.screening.set_aside import find_shifted
 from modelweld.studies import simulate
 
 
@@ -94,4 +95,4 @@ def test_a_site_shifted_as_a_whole_is_set_aside(seed):
 def test_no_honest_site_is_taken_for_shifted(name):
     for seed in range(300, 306):
         fusion = fuse(simulate.SETS[name](seed=seed).values)
-        assert find_shifted(fusion.matching, fusion.board("atom").stacks) == {}
+        assert find_shifted(fusion.matching, values_of({k: (s, f) for (k, f), s in zip(fusion.matching.families.items(), fusion.board("atom").stacks)}, fusion.sites, None)) == {}

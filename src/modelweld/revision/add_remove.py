@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +23,14 @@ from modelweld.inputs.plain_tables import as_model, is_plain
 from modelweld.inputs.stack import Index, Stack, stack_arrays
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
-from modelweld.match import fit_once, refit, set_aside_shifted, take_strangers_back
+from modelweld.match import refit, values_of
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import columns_of, stack_of
-from modelweld.screening.quarantine import put_outliers_back, set_outliers_aside, staying
+from modelweld.screening.near_twins import twins
+from modelweld.screening.own_neighbours import strangers
+from modelweld.screening.pipeline import Screen, SetValues, through
+from modelweld.screening.set_aside import idle, outliers, shifted
 from modelweld.screening.units import name_other_units, name_units_of_stack
 from modelweld.time.match import refit_in_time, times_of
 
@@ -193,17 +197,17 @@ def _rematch(
     """Place what has no label yet; with `learn`, learn and sweep until nothing changes."""
     if old.prior is None or not old.families:
         raise InputError(f"a fusion by {old.engine!r} has no model to revise; use fuse.")
-    families, names = list(old.families.values()), list(old.families)
+    parts = {key: (stack, family) for (key, family), stack in zip(old.families.items(), given, strict=True)}
+    go_on = partial(refit, rng=rng)
 
-    def fit(given: Sequence[Stack], sites: Sequence[str], rows: Index) -> Matching:
-        stacks, report, own = given, None, labels[rows]
-        if old.screened:
-            stacks, report = set_outliers_aside(given, families, sites, names, columns)
-            own = own if report is None else own[report.keep]
-        matching = refit(old, stacks, own, rng, learn=learn)
-        if guard:
-            matching = take_strangers_back(matching, stacks, staying(sites, report), rng)
-        matching = put_outliers_back(matching, report, given)
-        return replace(set_aside_shifted(matching, given, sites, rng), screened=True) if old.screened else matching
+    def fit(values: SetValues) -> Matching:
+        return go_on(old, values, labels[values.rows], learn=learn)
 
-    return fit_once(given, families, sites, fit, once=old.twins is not None)
+    asked: dict[Screen, bool] = {
+        idle: True,
+        twins: old.twins is not None,
+        partial(shifted, refit=go_on): old.screened,
+        outliers: old.screened,
+        partial(strangers, refit=go_on): guard,
+    }
+    return through([screen for screen, wanted in asked.items() if wanted], fit)(values_of(parts, sites, columns))

@@ -10,6 +10,7 @@ else would match, so `number_likely` counts suspects once in a first fit, by whi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,8 @@ from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.parts import LARGEST_PART
 from modelweld.matching.result import Matching
 from modelweld.screening.site_medians import means_by_site
-from modelweld.screening.twins import any_direction, components
+from modelweld.screening.pipeline import Fit, SetValues
+from modelweld.screening.twins import any_direction, components, fit_distinct
 
 NEARLY = 0.02
 """Of the deviation between sites within which a copy lies, whatever the others say. A site of 20,000 points lies within
@@ -48,6 +50,19 @@ FEWEST_SITES = 3
 
 NEIGHBOURS = 4
 """How many sites a site is compared with, those whose means are next to its own on a line."""
+
+
+def twins(values: SetValues, fit: Fit) -> Matching:
+    """Count sites once that coincide, or nearly do: one of them is fitted, the others are labelled like it."""
+    stacks, families, numbers = values.stacks, values.families, values.numbers
+    assert numbers is not None
+    likely = number_likely(stacks, families, numbers)
+    if likely is not numbers:
+        judged = fit_distinct(replace(values, numbers=likely), fit, warn=False)
+        numbers = number_near(judged, stacks, families, numbers, likely)
+    matching = fit_distinct(replace(values, numbers=numbers), fit)
+    near = number_near(matching, stacks, families, numbers)
+    return matching if near is numbers else fit_distinct(replace(values, numbers=near), fit)
 
 
 def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: Index) -> Index:

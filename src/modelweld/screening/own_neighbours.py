@@ -14,7 +14,7 @@ each other across sites less than the evidence thinks, such as the states of hid
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -25,6 +25,7 @@ from modelweld.families.base import sum_by_atom
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.result import Matching
+from modelweld.screening.pipeline import Fit, Refit, SetValues
 
 MOST_NAMED = 3
 """Sites that are named, those with most matches taken back first: a message is for people."""
@@ -36,24 +37,22 @@ ADVICE = (
 """What can be done about it."""
 
 
-def take_back(
-    matching: Matching, stacks: Sequence[Stack], sites: Sequence[str], at: Callable[[Index], Matching]
-) -> Matching:
-    """The matching without strangers, which is made `at` other labels; it says so, and warns if most matches are gone.
+def strangers(values: SetValues, fit: Fit, refit: Refit) -> Matching:
+    """Take matches back that the sites' own values contradict, and say so; warn if most are gone. Nothing is learned.
 
     Values without places have no neighbours: their matching stays.
     """
-    families = matching.families.values()
-    places = [stack for family, stack in zip(families, stacks, strict=True) if family.has_places]
+    matching = fit(values)
+    places = [stack for family, stack in zip(values.families, values.stacks, strict=True) if family.has_places]
     if len(places) != 1:
         return matching
     labels = part_strangers(matching.stacked_labels, places[0])
     taken = labels != matching.stacked_labels
     if not taken.any():
         return matching
-    found = at(labels)
+    found = refit(matching, values, labels, learn=False)
     before, after = (int((m.counts[m.stacked_labels] > 1).sum()) for m in (matching, found))
-    reason = _reason(np.bincount(group_of_values(places[0].offsets)[taken], minlength=len(sites)), sites, before, after)
+    reason = _reason(values.number(taken), values.sites, before, after)
     if 2 * after < before:
         warn_user(f"{reason} {ADVICE}", ModelweldWarning)
     return replace(

@@ -9,7 +9,7 @@ Every value gets a number, the same for those that coincide; sites with the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
@@ -22,6 +22,7 @@ from modelweld.families import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, canonical_groups, canonical_values, group_of_values, offsets_of
 from modelweld.matching.result import Matching, ranks
+from modelweld.screening.pipeline import Fit, SetValues
 
 COINCIDE = 1e-6
 """Share of a site's own range, in each column, within which two values are the same: far below any noise with which
@@ -34,10 +35,6 @@ and small sites of counts or codes coincide by themselves."""
 NEIGHBOURS = 4
 """How many values a value is compared with, those next to it on a random line: values that coincide to a millionth of
 the range are hardly ever parted there by one other value, let alone by this many."""
-
-
-Fit = Callable[[Sequence[Stack], Sequence[str], Index], Matching]
-"""A fit of sites that are taken for independent: stacks, names of sites, and which of all values the stacks hold."""
 
 
 class Twins(NamedTuple):
@@ -180,27 +177,29 @@ def _first_by_content(stacks: Sequence[Stack], group: Sequence[int]) -> int:
     return group[int(canonical_groups([stack.take(within, stack.offsets) for stack in some])[0])]
 
 
-def fit_distinct(
-    stacks: Sequence[Stack], numbers: Index, sites: Sequence[str], rows: Index, fit: Fit, *, warn: bool = True
-) -> Matching:
-    """The matching of all sites, of which `fit` sees those that coincide once; a warning names them.
+def fit_distinct(values: SetValues, fit: Fit, *, warn: bool = True) -> Matching:
+    """The matching of all sites, of which `fit` sees those that coincide once, by their `numbers`; a warning names them.
 
     Where all coincide there is nobody whose answer they could spoil: all are fitted, and copies give back the model.
     """
-    twins = find_twins(stacks, numbers)
+    assert values.numbers is not None
+    twins = find_twins(values.stacks, values.numbers)
     if not twins.groups:
-        return replace(fit(stacks, sites, rows), twins={})
-    reasons = [_describe([sites[j] for j in sorted(group)]) for group in twins.groups]
-    if len(twins.groups[0]) == np.count_nonzero(stacks[0].sizes):
-        twins, reasons = Twins([], np.arange(len(numbers))), [ALL_ALIKE]
+        return replace(fit(values), twins={})
+    reasons = [_describe([values.sites[j] for j in sorted(group)]) for group in twins.groups]
+    if len(twins.groups[0]) == np.count_nonzero(values.sizes):
+        twins, reasons = Twins([], np.arange(len(values.rows))), [ALL_ALIKE]
     for reason in reasons if warn else ():
         warn_user(reason, TwinWarning)
-    stay = np.setdiff1d(np.arange(len(sites)), [j for group in twins.groups for j in group[1:]])
-    own = np.flatnonzero(np.isin(group_of_values(stacks[0].offsets), stay))
-    fitted = [stack.take(own, offsets_of(stacks[0].sizes[stay])) for stack in stacks] if twins.groups else stacks
-    matching = fit(fitted, [sites[j] for j in stay], rows[own])
-    if twins.groups:
-        matching = put_twins_back(matching, np.searchsorted(own, twins.stand_in), stacks[0].offsets)
+    if not twins.groups:
+        return _named(fit(values), twins, reasons)
+    stay = np.setdiff1d(np.arange(len(values.sites)), [j for group in twins.groups for j in group[1:]])
+    own = np.flatnonzero(np.isin(group_of_values(values.offsets), stay))
+    matching = fit(values.take(own, values.sizes[stay], stay))
+    return _named(put_twins_back(matching, np.searchsorted(own, twins.stand_in), values.offsets), twins, reasons)
+
+
+def _named(matching: Matching, twins: Twins, reasons: Sequence[str]) -> Matching:
     return replace(matching, twins=twins.of, reasons=(*matching.reasons, *reasons))
 
 

@@ -20,7 +20,8 @@ from modelweld.families.suggest import misfit_error
 from modelweld.inputs.stack import Index, Stack
 from modelweld.screening.crowds import find_crowds
 from modelweld.screening.outliers import find_outliers
-from modelweld.screening.quarantine import set_idle_aside
+from modelweld.screening.pipeline import SetValues
+from modelweld.screening.set_aside import find_idle
 from modelweld.screening.twins import FEWEST_OWN, number_values
 from modelweld.shards.shard import ASIDE, Shard
 
@@ -101,15 +102,17 @@ def _screened(shard: Shard, screen: bool) -> tuple[Index, list[str], list[str]]:
     stack, names = shard.stack, shard.names
     if not screen:
         return np.zeros(len(stack.values), dtype=np.int64), [], []
-    stacks, idle, _ = set_idle_aside([stack], names, number_values([stack], [shard.family]))
-    labels = np.where(idle.keep, 0, ASIDE)
-    if not (shard.screened and shard.family.has_places):
-        return labels, idle.reasons, []
-    left = [name for j, name in enumerate(names) if j not in idle.sites]
+    numbers = number_values([stack], [shard.family])
     columns = [shard.columns] if len(shard.columns) == stack.values.shape[1] else None
-    far = find_outliers(stacks, left, None, columns)
-    labels[np.flatnonzero(idle.keep)[~far.keep]] = ASIDE
-    return labels, idle.reasons, far.reasons
+    values = SetValues([stack], [shard.family], [""], names, columns, np.arange(len(numbers)), numbers)
+    keep, idle, _ = find_idle(values)
+    labels = np.where(keep, 0, ASIDE)
+    if not (shard.screened and shard.family.has_places):
+        return labels, idle, []
+    left = values.keep(keep)
+    far = find_outliers(left.stacks, left.sites, None, columns)
+    labels[left.rows[~far.keep]] = ASIDE
+    return labels, idle, far.reasons
 
 
 def _marks(stack: Stack) -> NDArray[np.uint64]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from modelweld.matching.algorithm1 import Run, alternate
 from modelweld.matching.plan import MOST_SWEEPS, Plan
 from modelweld.matching.result import Matching, make_matching
 from modelweld.priors.lives import Lives
-from modelweld.screening.quarantine import put_outliers_back, set_idle_aside, set_outliers_aside, staying
-from modelweld.screening.twins import fit_distinct, number_values
+from modelweld.screening.pipeline import Fit, Screen, SetValues, through
+from modelweld.screening.set_aside import idle, outliers
+from modelweld.screening.twins import fit_distinct
 from modelweld.time.search import arrange_in_time, run
 from modelweld.time.timeline import Timeline
 
@@ -70,12 +72,9 @@ def fit_in_time(
     """
     when = dict(zip(sites, times, strict=True))
 
-    def fit(stacks: Sequence[Stack], names: Sequence[str], _: Index) -> Matching:
-        given, report = stacks, None
-        if plan.screen:
-            stacks, report = set_outliers_aside(given, [family], names, [key])
-        moments = np.array([when[name] for name in staying(names, report)])
-        arranged, ordered, order = arrange_in_time(stacks[0], moments)
+    def fit(values: SetValues) -> Matching:
+        moments = np.array([when[name] for name in values.sites])
+        arranged, ordered, order = arrange_in_time(values.stacks[0], moments)
         board, progress = run(arranged, ordered, family, prior, rng, plan.max_sweeps)
         if plan.warn and not progress.converged:
             warn_user(
@@ -83,16 +82,16 @@ def fit_in_time(
                 "Raise max_sweeps.",
                 ConvergenceWarning,
             )
-        matching = make_matching(board, progress, [key], order, stacks[0].offsets, progress.history[-1])
-        return put_outliers_back(matching, report, given)
+        return make_matching(board, progress, [key], order, values.offsets, progress.history[-1])
 
-    numbers = number_values([stack], [family])
-    stacks, idle, atoms = set_idle_aside([stack], sites, numbers)
-    rows, names = np.flatnonzero(idle.keep), staying(sites, idle)
-    moment = np.repeat(np.unique(times, return_inverse=True)[1], stack.sizes)
-    numbers = np.unique(np.stack([numbers, moment]), axis=1, return_inverse=True)[1].ravel()[rows]
-    matching = fit_distinct(stacks, numbers, names, rows, fit) if plan.twins == "once" else fit(stacks, names, rows)
-    return matching if idle.clean else put_outliers_back(matching, idle, [stack], atoms)
+    def twins(values: SetValues, fit: Fit) -> Matching:
+        assert values.numbers is not None
+        moment = np.repeat(np.unique([when[name] for name in values.sites], return_inverse=True)[1], values.sizes)
+        numbers = np.unique(np.stack([values.numbers, moment]), axis=1, return_inverse=True)[1].ravel()
+        return fit_distinct(replace(values, numbers=numbers), fit)
+
+    screens: list[Screen] = [idle, *([twins] if plan.twins == "once" else []), *([outliers] if plan.screen else [])]
+    return through(screens, fit)(SetValues([stack], [family], [key], sites, None, np.arange(len(stack.values))))
 
 
 def check_plan(plan: Plan) -> Lives | None:
