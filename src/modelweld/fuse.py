@@ -5,36 +5,27 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from modelweld.errors import InputError, OutOfRangeError
-from modelweld.families import Family, Gaussian
+from modelweld.errors import InputError
 from modelweld.fusion import Fusion
-from modelweld.inputs.alignment import check_units, local_models
-from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import are_arrays, is_plain, take_names
 from modelweld.inputs.repeated import first_repeated
 from modelweld.inputs.site_names import site_names
-from modelweld.inputs.stack import stack_arrays
-from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
 from modelweld.libraries.unknown import is_state, remedy
-from modelweld.match import match
-from modelweld.matching.plan import Auto, Engine, Plan, Preset, Request, Search, TwinRule
-from modelweld.matching.result import Matching
-from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
+from modelweld.matching.plan import Auto, Engine, Preset, Request, Search, TwinRule
+from modelweld.matching.sets import Families
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
 from modelweld.revision.recipe import Recipe
-from modelweld.screening.claims import bound_claims, bound_spreads
-from modelweld.screening.shared_rows import has_errors, name_shared_rows
-from modelweld.screening.units import name_other_units, name_units_of_stack
+from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
-from modelweld.time.match import match_in_time, put_times, times_of
+from modelweld.time.match import put_times
 
 
 def fuse(
@@ -137,11 +128,12 @@ def fuse(
 def _fuse_received(asked: Request, n_jobs: int | None, given: Sequence[Any], names: list[str]) -> Fusion:
     """Fuse what was received, and remember how, so that the same can be asked of other sites."""
     families, plan = asked.decide()
-    rng = np.random.default_rng(asked.seed)
     models = any(issubclass(sent, LocalModel) for sent in set(map(type, given)))
-    fuse_given = _fuse_models if models else _fuse_arrays
     with blas_threads(1 if processors(n_jobs) == 1 else useful_threads(n_jobs, max(map(_numbers, given)))):
-        fusion = fuse_given(given, names, families, plan, rng, asked.spell())
+        job = Job(given, names, families, plan, np.random.default_rng(asked.seed))
+        for stage in MODEL_STAGES if models else ARRAY_STAGES:
+            job = stage(job)
+    fusion = Fusion(job.sites, names, job.matchings_with_reasons(), asked.spell())
     fusion.recipe = Recipe(given, partial(_fuse_received, asked, n_jobs))
     return fusion
 
@@ -209,73 +201,3 @@ def _receive(model: Any, name: object) -> list[Any]:
         return [read(model)]
     except InputError as wrong:
         raise type(wrong)(f"site {name}: {wrong}") from None
-
-
-def _fuse_arrays(
-    given: Sequence[Any],
-    names: list[str],
-    families: Families,
-    plan: Plan,
-    rng: np.random.Generator,
-    settings: dict[str, Any],
-) -> Fusion:
-    """Fuse plain arrays: one set, one array."""
-    family = Gaussian() if families is None else families
-    if not isinstance(family, Family):
-        raise InputError("plain arrays take one Family, not a mapping.")
-    stack = stack_arrays(given)
-    units = name_units_of_stack(stack, names) if plan.screen and family.has_places else ()
-    try:
-        matching = match({"values": (stack, family)}, names, plan, rng)
-    except OutOfRangeError:
-        for j, array in enumerate(given):  # the fast look at all values said no; say where
-            check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
-        raise
-    return Fusion(given, names, {"atom": replace(matching, reasons=(*units, *matching.reasons))}, settings)
-
-
-def _fuse_models(
-    given: Sequence[Any],
-    names: list[str],
-    families: Families,
-    plan: Plan,
-    rng: np.random.Generator,
-    settings: dict[str, Any],
-) -> Fusion:
-    """Fuse local models: one set after the other, each in the global order of those before."""
-    models = local_models(given)
-    check_units(models)
-    kind = kind_of(models)
-    sites, claims = bound_claims(kind.arrange(models), names)
-    doubts = (*name_doubts(kind, models, sites), *claims)
-    sent = sites
-    if families is None:
-        sites = kind.weigh(sites)
-        families = kind.families(sites)
-        once = plan.pieces == "auto" and kind.holds_atoms_once(sites)
-        plan = replace(plan, pieces=False if once else plan.pieces, guard=kind.has_strangers(sites))
-    if plan.screen == "auto":
-        plan = replace(plan, screen=kind.has_outliers)
-    times = times_of(sites, names)
-    matchings: dict[str, Matching] = {}
-    by_set = families_by_set(sites, families)
-    in_units = kind.name or all(family.has_places for chosen in by_set.values() for family in chosen.values())
-    in_units = in_units and times is None  # a group that comes later is no other unit
-    units = name_other_units([kind.totals(model) for model in sent], sent, names) if in_units else ()
-    plan = replace(plan, by_evidence=not kind.name and len(by_set) == 1)
-    for set_name, chosen in by_set.items():
-        parts = {key: (stack_of(sites, key, set_name, matchings), family) for key, family in chosen.items()}
-        columns = [columns_of(sites[0], key, set_name, matchings, in_words=True) for key in chosen]
-        if times is None:
-            matching = match(parts, names, plan, rng, columns)
-            measured = [parts[key][0] for key, family in chosen.items() if family.has_places and has_errors(sent, key)]
-            if measured and plan.twins == "once" and plan.search != "plain":
-                matching = replace(matching, reasons=(*matching.reasons, *name_shared_rows(measured, matching, names)))
-            matchings[set_name] = matching
-        else:
-            matchings[set_name] = match_in_time(parts, times, names, plan, rng)
-    sites, wide = bound_spreads(sites, names)
-    said = (*doubts, *units, *wide)
-    if said:
-        matchings = {name: replace(m, reasons=(*said, *m.reasons)) for name, m in matchings.items()}
-    return Fusion(sites, names, matchings, settings)

@@ -30,7 +30,7 @@ from modelweld.matching.sets import columns_of, stack_of
 from modelweld.screening.near_twins import twins
 from modelweld.screening.own_neighbours import strangers
 from modelweld.screening.pipeline import Screen, SetValues, through
-from modelweld.screening.set_aside import idle, outliers, shifted
+from modelweld.screening.set_aside import crowds, idle, outliers, shifted
 from modelweld.screening.units import name_other_units, name_units_of_stack
 from modelweld.time.match import refit_in_time, times_of
 
@@ -206,6 +206,7 @@ def _rematch(
     asked: dict[Screen, bool] = {
         idle: True,
         twins: old.twins is not None,
+        crowds: old.screened,
         partial(shifted, refit=go_on): old.screened,
         outliers: old.screened,
         partial(strangers, refit=go_on): guard,

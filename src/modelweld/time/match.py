@@ -20,7 +20,7 @@ from modelweld.matching.plan import MOST_SWEEPS, Plan
 from modelweld.matching.result import Matching, make_matching
 from modelweld.priors.lives import Lives
 from modelweld.screening.pipeline import Fit, Screen, SetValues, through
-from modelweld.screening.set_aside import idle, outliers
+from modelweld.screening.set_aside import crowds, idle, outliers
 from modelweld.screening.twins import fit_distinct
 from modelweld.time.search import arrange_in_time, run
 from modelweld.time.timeline import Timeline
@@ -90,7 +90,7 @@ def fit_in_time(
         numbers = np.unique(np.stack([values.numbers, moment]), axis=1, return_inverse=True)[1].ravel()
         return fit_distinct(replace(values, numbers=numbers), fit)
 
-    screens: list[Screen] = [idle, *([twins] if plan.twins == "once" else []), *([outliers] if plan.screen else [])]
+    screens: list[Screen] = [idle, *([twins] if plan.twins == "once" else []), *([crowds, outliers] if plan.screen else [])]
     return through(screens, fit)(SetValues([stack], [family], [key], sites, None, np.arange(len(stack.values))))
 
 

@@ -1,0 +1,139 @@
+"""What happens to sites on their way to a Fusion: stages, each of which gets a job and hands it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from modelweld.errors import InputError, OutOfRangeError
+from modelweld.families import Family, Gaussian
+from modelweld.inputs.alignment import check_units, local_models
+from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.stack import stack_arrays
+from modelweld.kinds import kind_of, name_doubts
+from modelweld.kinds.base import Kind
+from modelweld.match import match
+from modelweld.matching.plan import Plan
+from modelweld.matching.result import Matching
+from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
+from modelweld.screening.claims import bound_claims, bound_spreads
+from modelweld.screening.shared_rows import has_errors, name_shared_rows
+from modelweld.screening.units import name_other_units, name_units_of_stack
+from modelweld.time.match import match_in_time, times_of
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """What is being fused, between two stages.
+
+    `sites` are what is fitted, `sent` what was aligned and not yet weighed; `reasons` is what users are told of sites.
+    """
+
+    sites: Sequence[Any]
+    names: list[str]
+    families: Families
+    plan: Plan
+    rng: np.random.Generator
+    kind: Kind | None = None
+    sent: Sequence[LocalModel] = ()
+    matchings: dict[str, Matching] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+
+    def say(self, *reasons: str) -> Job:
+        """The job with something more that users are told."""
+        return replace(self, reasons=(*self.reasons, *reasons)) if reasons else self
+
+    def matchings_with_reasons(self) -> dict[str, Matching]:
+        """What was found, set by set, with what is said of sites before what is said of values."""
+        if not self.reasons:
+            return self.matchings
+        return {name: replace(m, reasons=(*self.reasons, *m.reasons)) for name, m in self.matchings.items()}
+
+
+Stage = Callable[[Job], Job]
+
+
+def align(job: Job) -> Job:
+    """The same units, variants of a kind in one form, the same arrays, names in one order."""
+    models = local_models(job.sites)
+    check_units(models)
+    kind = kind_of(models)
+    sites = kind.arrange(models)
+    bounded = bound_claims(sites, job.names)
+    job = replace(job, kind=kind, sites=bounded.sites, sent=bounded.sites)
+    return job.say(*name_doubts(kind, models, bounded.sites), *bounded.reasons)
+
+
+def choose(job: Job) -> Job:
+    """Families and plan that suit the kind, where nobody asked for others."""
+    kind, plan = _kind(job), job.plan
+    if job.families is None:
+        sites = kind.weigh(job.sites)
+        once = plan.pieces == "auto" and kind.holds_atoms_once(sites)
+        plan = replace(plan, pieces=False if once else plan.pieces, guard=kind.has_strangers(sites))
+        job = replace(job, sites=sites, families=kind.families(sites))
+    if plan.screen == "auto":
+        plan = replace(plan, screen=kind.has_outliers)
+    sets = len(families_by_set(job.sites, job.families))
+    return replace(job, plan=replace(plan, by_evidence=not kind.name and sets == 1))
+
+
+def compare_units(job: Job) -> Job:
+    """Sites that measure a feature in another unit, or have columns in another order, are named."""
+    kind, by_set = _kind(job), families_by_set(job.sites, job.families)
+    in_units = kind.name or all(family.has_places for chosen in by_set.values() for family in chosen.values())
+    if not in_units or times_of(job.sites, job.names) is not None:  # a group that comes later is no other unit
+        return job
+    return job.say(*name_other_units([kind.totals(model) for model in job.sent], job.sent, job.names))
+
+
+def match_sets(job: Job) -> Job:
+    """One set after the other, each in the global order of those before."""
+    times, matchings = times_of(job.sites, job.names), dict[str, Matching]()
+    for set_name, chosen in families_by_set(job.sites, job.families).items():
+        parts = {key: (stack_of(job.sites, key, set_name, matchings), family) for key, family in chosen.items()}
+        columns = [columns_of(job.sites[0], key, set_name, matchings, in_words=True) for key in chosen]
+        if times is not None:
+            matchings[set_name] = match_in_time(parts, times, job.names, job.plan, job.rng)
+            continue
+        matching = match(parts, job.names, job.plan, job.rng, columns)
+        measured = [parts[key][0] for key, f in chosen.items() if f.has_places and has_errors(job.sent, key)]
+        if measured and job.plan.twins == "once" and job.plan.search != "plain":
+            shared = name_shared_rows(measured, matching, job.names)
+            matching = replace(matching, reasons=(*matching.reasons, *shared))
+        matchings[set_name] = matching
+    return replace(job, matchings=matchings)
+
+
+def bound_widths(job: Job) -> Job:
+    """No site's components are a hundred times as wide as a typical site's."""
+    bounded = bound_spreads(job.sites, job.names)
+    return replace(job, sites=bounded.sites).say(*bounded.reasons)
+
+
+def match_arrays(job: Job) -> Job:
+    """Plain arrays: one set, one array."""
+    family = Gaussian() if job.families is None else job.families
+    if not isinstance(family, Family):
+        raise InputError("plain arrays take one Family, not a mapping.")
+    stack = stack_arrays(job.sites)
+    units = name_units_of_stack(stack, job.names) if job.plan.screen and family.has_places else ()
+    try:
+        matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
+    except OutOfRangeError:
+        for j, array in enumerate(job.sites):  # the fast look at all values said no; say where
+            check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
+        raise
+    return replace(job, matchings={"atom": matching}).say(*units)
+
+
+def _kind(job: Job) -> Kind:
+    assert job.kind is not None
+    return job.kind
+
+
+MODEL_STAGES: tuple[Stage, ...] = (align, choose, compare_units, match_sets, bound_widths)
+ARRAY_STAGES: tuple[Stage, ...] = (match_arrays,)
