@@ -11,7 +11,7 @@ from modelweld.cli.words import spoken
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
 from modelweld.report.alerts import MOST_ALERTS, rank_alerts, sites_named
-from modelweld.screening import own_neighbours, shared_rows, twins
+from modelweld.screening import shared_rows, twins
 from modelweld.screening.swapped import describe_swapped
 from modelweld.screening.unit_names import OtherUnit, describe
 
@@ -23,7 +23,6 @@ SENTENCES = {
     "units of two": (2, lambda a, b: describe(FACTOR, ["'age'"], a, b)),
     "twins": (3, lambda *names: twins._describe(names)),
     "rows": (2, lambda *names: shared_rows._describe(names, 0.1)),
-    "strangers": (2, lambda a, b: own_neighbours._reason(np.array([3, 1]), [a, b], 9, 5)),
     "shard": (1, lambda a: f"shard 4: site {a!r}: 1 of 5 values lies far from the others."),
     "shards": (3, lambda *names: f"sites {', '.join(f'{n!r} of shard 1' for n in names)} sent far more values."),
     "nobody": (0, lambda: twins.ALL_ALIKE),

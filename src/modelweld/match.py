@@ -23,7 +23,6 @@ from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
 from modelweld.screening.artefacts import artefacts, join_shadows
 from modelweld.screening.near_twins import twins
-from modelweld.screening.own_neighbours import strangers
 from modelweld.screening.pipeline import Refit, Screen, SetValues, through
 from modelweld.screening.set_aside import crowds, idle, outliers, oversplit, shifted
 
@@ -60,7 +59,6 @@ def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
         partial(shifted, refit=refit): plan.screen,
         oversplit: True,
         outliers: plan.screen,
-        partial(strangers, refit=refit): plan.guard,
     }
     return [screen for screen, wanted in asked.items() if wanted]
 

@@ -73,7 +73,7 @@ def choose(job: Job) -> Job:
     if job.families is None:
         sites = kind.weigh(job.sites)
         once = plan.pieces == "auto" and kind.holds_atoms_once(sites)
-        plan = replace(plan, pieces=False if once else plan.pieces, guard=kind.has_strangers(sites))
+        plan = replace(plan, pieces=False if once else plan.pieces)
         job = replace(job, sites=sites, families=kind.families(sites))
     if plan.screen == "auto":
         plan = replace(plan, screen=kind.has_outliers)

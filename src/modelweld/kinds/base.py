@@ -88,10 +88,6 @@ class Kind:
         """Whether two values of a site are different atoms, however alike they are: pieces are then not looked for."""
         return False
 
-    def has_strangers(self, models: Sequence[LocalModel]) -> bool:
-        """Whether matches that a site's own values contradict are taken back (`screening.own_neighbours`)."""
-        return False
-
     def default_how(self, fusion: Fusion) -> str:
         """The way to make fused parameters if none is asked for."""
         return next(iter(self.hows), "")

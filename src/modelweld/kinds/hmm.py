@@ -192,10 +192,6 @@ class HMM(Kind):
         """Whether states were merged where they are one, or are known too little to be told from pieces."""
         return are_merged(models) or (are_correlated(models) and are_scarce(models))
 
-    def has_strangers(self, models: Sequence[LocalModel]) -> bool:
-        """Whether sites may differ by more than their states: where these are merged, or frames correlated."""
-        return are_merged(models) or are_correlated(models)
-
     def fused(self, fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
         """One state per atom; expected numbers are added.
 

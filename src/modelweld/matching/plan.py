@@ -71,8 +71,6 @@ class Plan:
         What does the sweeps.
     twins : {"once", "independent"}
         What coinciding sites are.
-    guard : bool
-        Whether matches that a site's own values contradict are taken back: `screening.own_neighbours`.
     """
 
     prior: Prior | Auto
@@ -84,7 +82,6 @@ class Plan:
     warn: bool = True
     engine: Engine = "auto"
     twins: TwinRule = "once"
-    guard: bool = False
 
     def __post_init__(self) -> None:
         default_prior(self.prior, 0)  # refuses what is none

@@ -28,7 +28,6 @@ from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import columns_of, stack_of
 from modelweld.screening.near_twins import twins
-from modelweld.screening.own_neighbours import strangers
 from modelweld.screening.pipeline import Screen, SetValues, through
 from modelweld.screening.set_aside import crowds, idle, outliers, shifted
 from modelweld.screening.units import name_other_units, name_units_of_stack
@@ -132,7 +131,6 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
     """A fusion of `given`, whose first sites are those of `fusion` that stay; a last one that is new is matched."""
     plain = not any(isinstance(model, LocalModel) for model in given)
     models = [] if plain else _as_before(local_models(given))
-    guard = not plain and guarded(fusion, models)
     rng = np.random.default_rng(seed)
     times = None if plain else times_of(models, sites)
     matchings: dict[str, Matching] = {}
@@ -153,7 +151,7 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         labels = np.concatenate([*kept, *new])
         if times is None:
-            matchings[set_name] = _rematch(old, stacks, sites, columns, labels, rng, refit, guard)
+            matchings[set_name] = _rematch(old, stacks, sites, columns, labels, rng, refit)
         else:
             matchings[set_name] = refit_in_time(old, stacks[0], times, sites, labels, rng, learn=refit)
     known = {name: value for name, value in fusion.settings.items() if name != "restored"}
@@ -177,13 +175,6 @@ def aligned(given: Sequence[Any]) -> list[LocalModel]:
     return _as_before(local_models([*before, model.with_(time=before[0].time)]))
 
 
-def guarded(fusion: Fusion, models: Sequence[LocalModel]) -> bool:
-    """Whether matches that a site's own values contradict were taken back, as they are now."""
-    asked = fusion.settings
-    default = asked.get("families") is None and asked.get("preset") is None
-    return default and kind_of(models).has_strangers(models)
-
-
 def _rematch(
     old: Matching,
     given: list[Stack],
@@ -192,7 +183,6 @@ def _rematch(
     labels: Index,
     rng: np.random.Generator,
     learn: bool,
-    guard: bool,
 ) -> Matching:
     """Place what has no label yet; with `learn`, learn and sweep until nothing changes."""
     if old.prior is None or not old.families:
@@ -209,6 +199,5 @@ def _rematch(
         crowds: old.screened,
         partial(shifted, refit=go_on): old.screened,
         outliers: old.screened,
-        partial(strangers, refit=go_on): guard,
     }
     return through([screen for screen, wanted in asked.items() if wanted], fit)(values_of(parts, sites, columns))
