@@ -43,13 +43,6 @@ def test_importing_the_module_leaves_the_function():
     assert run.stdout.split() == ["True"]
 
 
-@pytest.mark.parametrize("alias", sorted(set(modelweld.ALIASES) - {"federate.dask"}))
-def test_modules_are_found_under_their_other_names_and_are_the_same(alias):
-    home = import_module(f"modelweld.{modelweld.ALIASES[alias]}")
-    assert import_module(f"modelweld.{alias}") is home
-    assert home.__spec__.name == home.__name__ == f"modelweld.{modelweld.ALIASES[alias]}"
-
-
 def test_names_that_are_no_alias_are_not_found():
     with pytest.raises(ModuleNotFoundError, match="metricz"):
         import_module("modelweld.metricz")

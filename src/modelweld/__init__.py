@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter, and a test compares the two
-    from importlib.abc import Loader
-
     from modelweld.diagnostics import notes as notes
     from modelweld.errors import (
         ConvergenceWarning as ConvergenceWarning,
@@ -81,19 +78,6 @@ MODULES = {
 }
 """Public modules that are attributes of the package without having been imported; some under a shorter name."""
 
-ALIASES = {
-    **{name: home for name, home in MODULES.items() if name != home},
-    "demo": "studies.hospitals",
-    "federate.dask": "shards.dask",
-    "federate.shards": "shards.fuse",
-    "private": "site.private",
-    "sparse_gp": "gp.model",
-    "textbook": "studies.textbook",
-    "train": "site.train",
-}
-"""Modules that can be imported under a shorter name, or the one they had before they moved into rooms."""
-
-
 def _names() -> list[str]:
     """The value of ``__all__``: families included, which are loaded for it."""
     brought = vars(import_module("modelweld.families")).items()
@@ -120,26 +104,6 @@ if not TYPE_CHECKING:  # type checkers would take any name at all for one of our
 
 def __dir__() -> list[str]:
     return sorted([*_names(), *MODULES, "__version__"])
-
-
-class _Aliases:
-    """Imports modules by their other names: the very same objects, whatever name they are asked for by."""
-
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        room = fullname.removeprefix("modelweld.")
-        loader = cast("Loader", self)  # which is one by what it does
-        return ModuleSpec(fullname, loader) if room != fullname and room in ALIASES else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        module = import_module(f"modelweld.{ALIASES[spec.name.removeprefix('modelweld.')]}")
-        spec.loader_state = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        module.__spec__ = getattr(module.__spec__, "loader_state", module.__spec__)
-
-
-sys.meta_path.append(_Aliases())
 
 
 class _Package(ModuleType):
