@@ -12,12 +12,9 @@ import jax.numpy as jnp  # noqa: E402
 from jax.scipy.special import gammaln  # noqa: E402
 from jax.scipy.stats import norm  # noqa: E402
 
-from cases.density import CASES  # noqa: E402
 from modelweld import Gaussian, InputError, fuse  # noqa: E402
 from modelweld.errors import AccuracyWarning  # noqa: E402
-from modelweld.families.own import laplace  # noqa: E402
 from modelweld.families.own.density import from_density  # noqa: E402
-from modelweld.families.own.laplace import base_draws  # noqa: E402
 from modelweld.inputs.stack import Stack, stack_arrays  # noqa: E402
 from modelweld.studies import simulate  # noqa: E402
 
@@ -65,18 +62,6 @@ def test_a_normal_density_is_the_gaussian_family(stack):
         family = family.learn(stack, labels, last)
         h = family.learned()
         gaussian = replace(gaussian, mean=h["mean"], noise=h["scale"] ** 2, spread=h["spread"] ** 2)
-
-
-def test_a_normal_density_by_draws_is_the_gaussian_family(stack):
-    family = CASES["normal by draws"].family.seeing(stack)
-    h = family.learned()
-    gaussian = Gaussian(mean=[h["mean"]] * 2, noise=h["scale"] ** 2, spread=h["spread"] ** 2, shape="scalar")
-    rows, statistics = family.rows(stack.values), gaussian.rows(stack.values)
-    for members in ([0], [0, 1], [2, 5, 7]):
-        sums, expected = rows[members].sum(0), statistics[members].sum(0)
-        assert abs(family.log_evidence(sums) - gaussian.log_evidence(expected)) < 1e-6
-        assert np.allclose(family.estimate(sums), gaussian.estimate(expected), atol=1e-6)
-        assert family.evidence_error(sums) < 1e-6
 
 
 def test_fusing_with_a_normal_density_is_fusing_with_the_gaussian():
@@ -155,11 +140,10 @@ def test_missing_jax_names_the_extra(monkeypatch, stack):
     [
         (lambda: by_grid(lambda v, theta, h: normal(v, theta, h).sum()), "one number per coordinate"),
         (lambda: by_grid(lambda v, theta, h: normal(v, theta[::-1], h)), "own coordinate alone"),
-        (lambda: by_grid(factorises=False), "returns one number"),
+        (lambda: by_grid(factorises=False), "do not factorise"),
         (lambda: by_grid(positive=("skale",)), "no 'skale'"),
         (lambda: by_grid(positive="scale"), r"positive=\('scale',\)"),
         (lambda: by_grid(start=START | {"scale": -1.0}), "must be positive"),
-        (lambda: by_grid(factorises=False, draws=500), "power of two"),
         (lambda: by_grid(learning="moments"), "'likelihood' or 'nothing'"),
         (lambda: by_grid(3), "log_density is a function"),
     ],
@@ -179,7 +163,6 @@ def test_weights_other_than_zero_and_one_are_refused(stack):
     weight[2, 1] = 0.0
     seen = Stack(stack.values, stack.offsets, None, weight)
     assert by_grid().misfit(seen) is None
-    assert by_grid(factorises=False).misfit(seen)[0] == 2
 
 
 def test_densities_that_are_none_are_reported(stack):
@@ -197,20 +180,3 @@ def test_a_grid_that_is_too_coarse_is_reported(stack):
     with pytest.warns(AccuracyWarning, match="nodes are too few"):
         warned = coarse.learn(stack, np.arange(len(rows)), rows)
     assert warned.learn(stack, np.arange(len(rows)), rows) is warned
-
-
-def test_uncertain_evidences_are_reported(stack, monkeypatch):
-    stack = replace(stack, values=0.3 * stack.values)  # none is far from the prior
-    family = replace(CASES["joint Student by draws"].family, learning="nothing", warned=False).seeing(stack)
-    rows, atoms = family.rows(stack.values), np.arange(len(stack.values))
-    assert family.learn(stack, atoms, rows) is family
-    monkeypatch.setattr(laplace, "WORST_ERROR", 1e-6)
-    with pytest.warns(AccuracyWarning, match="more draws"):
-        warned = family.learn(stack, atoms, rows)
-    assert warned.learn(stack, atoms, rows) is warned
-
-
-def test_draws_are_those_of_a_student_distribution():
-    draws = base_draws(4096, 3)
-    assert np.allclose(draws.mean(0), 0, atol=0.05)
-    assert np.allclose(np.cov(draws.T), 5 / 3 * np.eye(3), atol=0.15)

@@ -78,6 +78,7 @@ MODULES = {
 }
 """Public modules that are attributes of the package without having been imported; some under a shorter name."""
 
+
 def _names() -> list[str]:
     """The value of ``__all__``: families included, which are loaded for it."""
     brought = vars(import_module("modelweld.families")).items()

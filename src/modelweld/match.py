@@ -74,9 +74,7 @@ def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
     return replace(matching, reasons=(*matching.reasons, *limits)) if limits else matching
 
 
-def refit(
-    old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True
-) -> Matching:
+def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:
     """The matching of values that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
     board, order = board_at(old, values.stacks, labels, anew=learn)
     board.place_new()

@@ -1,4 +1,4 @@
-"""Families from a user's density: normal, Student-t and a coupled one; only where jax is installed."""
+"""Families from a user's density: normal and Student-t; only where jax is installed."""
 
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -93,19 +93,7 @@ def log_student(off, h):
     return (constant - (df + 1) / 2 * np.log1p((off / h["scale"]) ** 2 / df)).sum(-1)
 
 
-def joint_student_noise(rng, shape, h):
-    return normal_noise(rng, shape, h) / np.sqrt(rng.chisquare(h["df"], shape[:1]) / h["df"])[:, None]
-
-
-def log_joint_student(off, h):
-    df, d = h["df"], off.shape[-1]
-    constant = gammaln((df + d) / 2) - gammaln(df / 2) - d / 2 * np.log(df * np.pi) - d * np.log(h["scale"])
-    return constant - (df + d) / 2 * np.log1p((off**2).sum(-1) / h["scale"] ** 2 / df)
-
-
 def cases():
-    import jax.numpy as jnp
-    from jax.scipy.special import gammaln as lgamma
     from jax.scipy.stats import norm, t
 
     from modelweld.families.own.density import from_density
@@ -119,36 +107,15 @@ def cases():
     def prior(theta, h):
         return norm.logpdf(theta, h["mean"], h["spread"])
 
-    def coupled_student(v, theta, h):
-        df, d = h["df"], v.shape[0]
-        constant = lgamma((df + d) / 2) - lgamma(df / 2) - d / 2 * jnp.log(df * jnp.pi) - d * jnp.log(h["scale"])
-        return constant - (df + d) / 2 * jnp.log1p(((v - theta) ** 2).sum() / h["scale"] ** 2 / df)
-
-    def coupled_gaussian(v, theta, h):
-        return gaussian(v, theta, h).sum()
-
-    def coupled_prior(theta, h):
-        return prior(theta, h).sum()
-
     start = {"mean": 0.7, "scale": 0.6, "spread": 1.6}
     heavy = start | {"df": 3.0}
     by_grid = {"factorises": True, "positive": ("scale", "spread", "df"), "fixed": ("df",)}
-    by_draws = by_grid | {"factorises": False, "draws": 512}
     normal = {"positive": ("scale", "spread"), "fixed": ()}
     return {
         "normal": DensityCase(
             from_density(gaussian, prior, start, **by_grid | normal), 1, normal_noise, log_normal
         ),
         "Student": DensityCase(from_density(student, prior, heavy, **by_grid), 2, student_noise, log_student),
-        "normal by draws": DensityCase(
-            from_density(coupled_gaussian, coupled_prior, start, **by_draws | normal),
-            2, normal_noise, log_normal, modal=True, many=300,
-        ),
-        "joint Student by draws": DensityCase(
-            # single values far from all others are uncertain, as the family would say
-            replace(from_density(coupled_student, coupled_prior, heavy, **by_draws), warned=True),
-            2, joint_student_noise, log_joint_student, tolerance=0.01, modal=True, many=300,
-        ),
     }  # fmt: skip
 
 

@@ -23,8 +23,8 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.parts import LARGEST_PART
 from modelweld.matching.result import Matching
-from modelweld.screening.site_medians import means_by_site
 from modelweld.screening.pipeline import Fit, SetValues
+from modelweld.screening.site_medians import means_by_site
 from modelweld.screening.twins import any_direction, components, fit_distinct
 
 NEARLY = 0.02

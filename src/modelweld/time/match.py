@@ -90,7 +90,11 @@ def fit_in_time(
         numbers = np.unique(np.stack([values.numbers, moment]), axis=1, return_inverse=True)[1].ravel()
         return fit_distinct(replace(values, numbers=numbers), fit)
 
-    screens: list[Screen] = [idle, *([twins] if plan.twins == "once" else []), *([crowds, outliers] if plan.screen else [])]
+    screens: list[Screen] = [
+        idle,
+        *([twins] if plan.twins == "once" else []),
+        *([crowds, outliers] if plan.screen else []),
+    ]
     return through(screens, fit)(SetValues([stack], [family], [key], sites, None, np.arange(len(stack.values))))
 
 

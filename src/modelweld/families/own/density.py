@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Literal
 
 from modelweld.errors import InputError
 from modelweld.families.own.jax_functions import Guess, LogDensity, LogPrior, Start
-from modelweld.families.own.laplace import GeneralDensity
 from modelweld.families.own.quadrature import FactorisingDensity
 from modelweld.families.own.user_density import UserDensity
 
@@ -18,12 +16,11 @@ def from_density(
     log_prior: LogPrior,
     start: Start,
     *,
-    factorises: bool,
+    factorises: bool = True,
     positive: Sequence[str] = (),
     fixed: Sequence[str] = (),
     guess: Guess | None = None,
     learning: Literal["likelihood", "nothing"] = "likelihood",
-    draws: int = 512,
 ) -> UserDensity:
     """Make a family of two functions written with ``jax.numpy``; needs jax, ``pip install "modelweld[jax]"``.
 
@@ -40,9 +37,8 @@ def from_density(
         beforehand, give a function. It gets mean, noise variance and variance of the global values (D,) as read off the
         values the way `Gaussian` does, and returns a dict. Of several starts the best objective wins.
     factorises : bool
-        Whether both are products over coordinates. If so, they return **one number per coordinate** (D,), and integrals
-        are done on a grid, accurate and quick. If not, they return one number, and integrals are done by importance
-        sampling round the modes of the posterior.
+        Both are products over coordinates: they return **one number per coordinate** (D,), and integrals are done on a
+        grid. Others are refused; write a `Family` for them (docs/guide/family.md).
     positive : sequence of str
         Hyperparameters that must stay positive (scales, degrees of freedom); they are learned as logarithms.
     fixed : sequence of str
@@ -51,13 +47,11 @@ def from_density(
         A global value that explains v well; default v itself. It must be given if theta is not in the units of v.
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned, by gradient, as the most likely ones given the matching.
-    draws : int
-        Draws per integral where the density does not factorise: a power of two.
 
     Returns
     -------
     Family
-        To be handed to `fuse`. Global values are posterior means if the density factorises, else posterior modes.
+        To be handed to `fuse`. Global values are posterior means.
         ``family.evidence_error(rows)`` says how accurate evidences are; a warning is given if that is not enough for a
         matching. ``family.learned()`` has the hyperparameters.
 
@@ -93,9 +87,13 @@ def from_density(
     for name, function in (("log_density", log_density), ("log_prior", log_prior)):
         if not callable(function):
             raise InputError(f"from_density: {name} is a function written with jax.numpy; found {function!r}.")
+    if not factorises:
+        raise InputError(
+            "from_density: densities that do not factorise need a Family of their own: docs/guide/family.md."
+        )
     names = _names(positive, "positive"), _names(fixed, "fixed")
     given = (log_density, log_prior, start, *names, guess, learning)
-    return FactorisingDensity(*given) if factorises else replace(GeneralDensity(*given), draws=draws)
+    return FactorisingDensity(*given)
 
 
 def _names(given: Sequence[str], what: str) -> tuple[str, ...]:
