@@ -326,7 +326,6 @@ def test_shifts_are_weighed_with_the_trust_in_standard_errors():
             values = atoms + rng.normal(0, 1, atoms.shape) * np.sqrt(20 * variance)
             models.append(LocalModel({"v": values}, {"v": ("atom", None)}, variance={"v": variance}, site=f"s{j}"))
         fusion = fuse(models, copies=False)
-        assert fusion.family.trust > 5
         z += [d.shift_z for d in fusion.diagnose()]
     assert np.nanstd(z) == pytest.approx(1.0, abs=0.25)
 

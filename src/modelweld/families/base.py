@@ -56,7 +56,7 @@ class Family(ABC):
     >>> import modelweld
     >>> family = modelweld.Gaussian()
     >>> isinstance(family, modelweld.Family), family.learns
-    (True, ('mean', 'noise', 'spread', 'trust'))
+    (True, ('mean', 'noise', 'spread'))
     """
 
     learns: ClassVar[tuple[str, ...]] = ()

@@ -43,7 +43,7 @@ class Drift(Moving, Gaussian):
     -4.971
     """
 
-    learns = ("mean", "noise", "spread", "trust", "memory")
+    learns = ("mean", "noise", "spread", "memory")
     specificity = 0
     forgotten = ("resolution",)  # how finely sites of one day are told apart
 

@@ -16,7 +16,7 @@ from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.noise_prior import NoisePrior, believed
 from modelweld.families.math.predictive import log_predictive
 from modelweld.families.math.random_effects import Effects, Hyperparameters, maximise, moments, narrowed
-from modelweld.families.math.standard_errors import log_prior_of_trust, maximise_with_variance
+from modelweld.families.math.standard_errors import maximise_with_variance
 from modelweld.families.math.start import NOISE_FLOOR, Look, chosen, look
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
@@ -39,7 +39,7 @@ class Gaussian(Family):
     learning : {"likelihood", "moments", "nothing"}
         How hyperparameters are learned: maximum likelihood, the paper's closed forms, or not at all.
     trust : float
-        Factor on the sites' own `variance`, learned where they send one: 1 if their standard errors are right.
+        Factor on the sites' own `variance`: 1 if their standard errors are right.
     resolution : array or float
         Noise is at least so much, whatever the likelihood says: how finely sites could tell values apart at all.
     origin, floor, squares, near, degrees, frame : array or float, optional
@@ -66,7 +66,7 @@ class Gaussian(Family):
     array([1.333])
     """
 
-    learns: ClassVar[tuple[str, ...]] = ("mean", "noise", "spread", "trust")
+    learns: ClassVar[tuple[str, ...]] = ("mean", "noise", "spread")
     walked: ClassVar[tuple[str, ...]] = ("noise", "spread")
     specificity = 1
     moves_as = "Drift"
@@ -240,8 +240,8 @@ class Gaussian(Family):
                 "learning='moments') out, or fuse models that were sent without numbers of points."
             )
         y = self._measure(stack.values)
-        at, trust = maximise_with_variance(y, stack, labels, self.hyperparameters, self.trust, *self._limits)
-        return replace(self.with_hyperparameters(at), trust=trust)
+        at = maximise_with_variance(y, stack, labels, self.hyperparameters, self.trust, *self._limits)
+        return self.with_hyperparameters(at)
 
     def _in_best_frame(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """Learned in the present frame, or in the one that suits the present matching, whichever is more likely."""
@@ -262,9 +262,8 @@ class Gaussian(Family):
         return stack.variance is not None or self.shape == "full"
 
     def log_prior(self) -> float:
-        """Log density of noise and spread, and of the trust in standard errors where some are sent."""
-        value = float(self.belief.log_density(*self.hyperparameters).sum())
-        return value if self.trust == 1.0 else value + log_prior_of_trust(self.trust)
+        """Log density of noise and spread."""
+        return float(self.belief.log_density(*self.hyperparameters).sum())
 
     @property
     def compilable(self) -> bool:

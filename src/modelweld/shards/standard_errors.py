@@ -6,21 +6,20 @@ atom has posterior mean M and precision P. Its share of the slope in noise is
     1/2 sum_i a_i [p_i^2 ((y_i - M)^2 + 1 / P) - p_i]
         = 1/2 [A3 - 2 M A2 + (M^2 + 1 / P) A1 - A0],    a_i = 1 / weight_i,   A0 .. A3 = sums of a p, a p^2 (1, y, y^2),
 
-and that in trust the same with a_i = variance_i. So every shard adds up eight numbers per atom and dimension beside the
-rows, and one round gives the centre the likelihood of all values and its whole gradient.
+So every shard adds up four numbers per atom and dimension beside the rows, and one round gives the centre the
+likelihood of all values and its whole gradient.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from modelweld.families import Gaussian
 from modelweld.families.base import sum_by_atom
+from modelweld.families.math.maximise import LARGEST_LOG_STEP
 from modelweld.families.math.random_effects import SMALLEST_RATIO, Hyperparameters
-from modelweld.families.math.standard_errors import LARGEST_LOG_STEP, LARGEST_LOG_TRUST, LOG_TRUST_DEVIATION
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.shards.shard import Shard
@@ -29,8 +28,8 @@ from modelweld.shards.summary import restate
 BLOCK = 20_000
 """Values of which these are made at a time, so that a pass over a shard needs little more memory than the shard."""
 
-STATISTICS = 13
-"""Numbers per dimension that `slopes` adds up: the five of the rows and these eight."""
+STATISTICS = 9
+"""Numbers per dimension that `slopes` adds up: the five of the rows and these four."""
 
 MOST_ROUNDS = 40
 """Evaluations of the likelihood in one refit: each is a pass over all shards. The next refit goes on from there."""
@@ -40,10 +39,10 @@ SMALLEST_SLOPE = 1e-3
 
 
 def slopes(shard: Shard, labels: Index, family: Gaussian) -> Array:
-    """Rows of the shard's atoms with the eight sums beside them: (K, 5 D + 8 D)."""
+    """Rows of the shard's atoms with the four sums beside them: (K, 5 D + 4 D)."""
     stack, own = shard.fitted(labels)
     K, noise = int(own.max(initial=-1)) + 1, family.hyperparameters.noise
-    beside = np.zeros((K, 8 * stack.values.shape[1]))
+    beside = np.zeros((K, 4 * stack.values.shape[1]))
     for a in range(0, len(own), BLOCK):
         part = slice(a, a + BLOCK)
         y = stack.values[part] - np.asarray(family.origin)
@@ -52,9 +51,7 @@ def slopes(shard: Shard, labels: Index, family: Gaussian) -> Array:
         variance = np.zeros_like(y) if stack.variance is None else stack.variance[part]
         p = (weight > 0) / np.where(weight > 0, noise * inverse + family.trust * variance, 1.0)
         powers = [p, p * p, p * p * y, p * p * y * y]
-        beside += sum_by_atom(
-            np.concatenate([x * a for a in (inverse, variance) for x in powers], axis=1), own[part], K
-        )
+        beside += sum_by_atom(np.concatenate([x * inverse for x in powers], axis=1), own[part], K)
     return np.concatenate([restate(shard, labels, family), beside], axis=1)
 
 
@@ -74,12 +71,12 @@ def refit(family: Gaussian, ask: Callable[[Gaussian], Array], matched: bool) -> 
 
     if family.learning == "nothing":
         return family
-    old, trust, floor = family.hyperparameters, family.trust, np.asarray(family.floor)
+    old, floor = family.hyperparameters, np.asarray(family.floor)
     D, H = len(old.mean), len(old.noise)
     sums = ask(family)
     start, K, N = likelihood(family, sums)[0], len(sums), sums[:, :D].sum() / D
     # what is looked for is measured in its own standard errors, so that all slopes are alike and few rounds do
-    parts = [(D, K), (H, N / 2), (H, K / 2), (1, N * D / 2)] if matched else [(D, K), (H, N / 2)]
+    parts = [(D, K), (H, N / 2), (H, K / 2)] if matched else [(D, K), (H, N / 2)]
     unit = np.concatenate([np.full(n, 1 / np.sqrt(max(information, 1.0))) for n, information in parts])
     scale = np.sqrt(old.noise + old.spread)
 
@@ -91,48 +88,41 @@ def refit(family: Gaussian, ask: Callable[[Gaussian], Array], matched: bool) -> 
             noise=np.maximum(old.noise * np.exp(log_noise), floor),
             spread=np.maximum(old.spread * np.exp(log_spread), SMALLEST_RATIO * floor),
         )
-        return replace(family.with_hyperparameters(here), trust=float(trust * np.exp(x[-1])) if matched else trust)
+        return family.with_hyperparameters(here)
 
     def cost(z: Array) -> tuple[float, Array]:
         here = at(z)
-        value, slope, by_trust = likelihood(here, ask(here) if z.any() else sums)
+        value, slope = likelihood(here, ask(here) if z.any() else sums)
         log_noise, log_spread = slope.noise * here.hyperparameters.noise, slope.spread * here.hyperparameters.spread
         if family.scalar:
             log_noise, log_spread = log_noise.sum(keepdims=True), log_spread.sum(keepdims=True)
         by_noise, by_spread = here.belief.slopes(*here.hyperparameters)
         log_noise, log_spread = log_noise + by_noise, log_spread + by_spread
-        log_trust = np.array([by_trust * here.trust - np.log(here.trust) / LOG_TRUST_DEVIATION**2])
-        logs = [log_noise, log_spread, log_trust] if matched else [log_noise + log_spread]
+        logs = [log_noise, log_spread] if matched else [log_noise + log_spread]
         return start - value, -unit * np.concatenate([slope.mean * scale, *logs])
 
     low, high = np.full(len(unit), -LARGEST_LOG_STEP), np.full(len(unit), LARGEST_LOG_STEP)
     low[:D], high[:D] = -np.inf, np.inf
     low[D : D + H] = np.maximum(np.log(np.maximum(floor, np.finfo(float).tiny) / old.noise), -LARGEST_LOG_STEP)
-    if matched:
-        low[-1], high[-1] = np.array([-LARGEST_LOG_TRUST, LARGEST_LOG_TRUST]) - np.log(trust)
     options = {"maxfun": MOST_ROUNDS, "gtol": SMALLEST_SLOPE}
     bounds = list(zip(low / unit, high / unit, strict=True))
     found = minimize(cost, np.zeros(len(unit)), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return at(found.x) if found.fun < 0 else family
 
 
-def likelihood(family: Gaussian, sums: Array) -> tuple[float, Hyperparameters, float]:
-    """Log likelihood and log prior of trust, gradient (D,) in mean, noise and spread, and slope in trust."""
+def likelihood(family: Gaussian, sums: Array) -> tuple[float, Hyperparameters]:
+    """Log likelihood with the log prior, and gradient (D,) in mean, noise and spread."""
     D = sums.shape[1] // STATISTICS
     _, W, S = (sums[:, i * D : (i + 1) * D] for i in range(3))
     mean, noise, spread = family.hyperparameters
     P = 1.0 / spread + W / noise
     M = (mean / spread + S / noise) / P
-    a0, a1, a2, a3, b0, b1, b2, b3 = (sums[:, (5 + i) * D : (6 + i) * D] for i in range(8))
-
-    def by(s0: Array, s1: Array, s2: Array, s3: Array) -> Array:
-        return np.asarray(0.5 * (s3 - 2 * M * s2 + (M * M + 1.0 / P) * s1 - s0).sum(0))
-
+    a0, a1, a2, a3 = (sums[:, (5 + i) * D : (6 + i) * D] for i in range(4))
     off = M - mean
     gradient = Hyperparameters(
         mean=(off / spread).sum(0),
-        noise=by(a0, a1, a2, a3),
+        noise=0.5 * (a3 - 2 * M * a2 + (M * M + 1.0 / P) * a1 - a0).sum(0),
         spread=(0.5 * ((off * off + 1.0 / P) / spread - 1) / spread).sum(0),
     )
     value = float(family.log_evidence(sums[:, : 5 * D]).sum()) + family.log_prior()
-    return value, gradient, float(by(b0, b1, b2, b3).sum())
+    return value, gradient

@@ -157,7 +157,6 @@ def _sentences(result: DemoResult) -> list[str]:
     deviations = np.sqrt(fusion.hyperparameters["noise"])
     columns_moved = zip(deviations, COLUMNS.values(), strict=True)
     moves = [f"{sd:.1f} {unit} ({name})" for sd, (name, _, unit, _) in columns_moved if sd >= SMALLEST_MOVE]
-    trust = np.sqrt(fusion.hyperparameters["trust"])
     components = sum(len(labels) for labels in fusion.labels)
     shared, everywhere = (fusion.counts > 1).sum(), (fusion.counts == len(fusion.sites)).sum()
     columns = [int(_seen(model).sum()) for model in result.models]
@@ -166,7 +165,7 @@ def _sentences(result: DemoResult) -> list[str]:
         f"{components} components make [bold]{fusion.K} groups[/]: {shared} shared by several hospitals, "
         f"{everywhere} of these by all, and {fusion.K - shared} found at one hospital alone.",
         f"From hospital to hospital the mean of a group moves by about {', '.join(moves)}. This is learned, and is "
-        f"beyond what the hospitals' own errors explain (taken {trust:.1f} times as large as stated; learned too).",
+        "beyond what the hospitals' own errors explain.",
         *_leaning(fusion.table()),
         "Ill means that heart disease was diagnosed. The diagnosis rode along: no fit and no match used it.",
         f"{result.numbers_sent} numbers travelled, in place of {measurements:,} measurements of "

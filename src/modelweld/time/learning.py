@@ -1,4 +1,4 @@
-"""Mean, noise, spread, memory and trust of greatest posterior density, given which values belong to which atom."""
+"""Mean, noise, spread and memory of greatest posterior density, given which values belong to which atom."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from modelweld.families.drift import Drift
 from modelweld.families.fading import STANDSTILL
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
 from modelweld.families.math.random_effects import SMALLEST_RATIO, Effects
-from modelweld.families.math.standard_errors import LARGEST_LOG_TRUST, LOG_TRUST_DEVIATION
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
 from modelweld.time.chains import Chains
@@ -92,7 +91,6 @@ class Problem:
         H, unit = len(at.noise), np.sqrt(at.noise + at.spread)
         floor = np.maximum(np.asarray(family.floor), np.finfo(float).tiny)
         free_memory = self.matched and np.isfinite(family.memory) and bool((self.chains.gap > 0).any())
-        free_trust = self.matched and self.stack.variance is not None
 
         def family_at(x: Array) -> Drift:
             log_noise, log_spread = x[D : D + H], x[D + H : D + 2 * H] if self.matched else x[D : D + H]
@@ -101,28 +99,26 @@ class Problem:
                 mean=np.asarray(family.origin) + at.mean + unit * x[:D],
                 noise=np.maximum(at.noise * np.exp(log_noise), floor),
                 spread=np.maximum(at.spread * np.exp(log_spread), SMALLEST_RATIO * floor),
-                memory=float(family.memory * np.exp(x[-2])) if free_memory else family.memory,
-                trust=float(family.trust * np.exp(x[-1])),
+                memory=float(family.memory * np.exp(x[-1])) if free_memory else family.memory,
             )
 
         def slope(x: Array) -> tuple[float, Array]:
             here = family_at(x)
             value, gradient = self._with_slopes(here)
-            by_mean, by_noise, by_spread, by_memory, by_trust = gradient
+            by_mean, by_noise, by_spread, by_memory = gradient
             logs = [by_noise, by_spread] if self.matched else [by_noise + by_spread, np.zeros(H)]
-            return value, np.concatenate([by_mean * unit, *logs, [by_memory, by_trust]])
+            return value, np.concatenate([by_mean * unit, *logs, [by_memory]])
 
         zero, far = np.zeros(H), np.full(H, LARGEST_LOG_STEP)
         lowest = np.maximum(np.log(floor / at.noise), -far) + zero
         memory = log_bounds(free_memory, family.memory, SHORTEST * self.shortest, LONGEST * self.span)
-        trust = log_bounds(free_trust, family.trust, np.exp(-LARGEST_LOG_TRUST), np.exp(LARGEST_LOG_TRUST))
         wide = np.full(D, np.inf)
-        low = np.concatenate([-wide, np.minimum(lowest, 0.0), -far if self.matched else zero, [memory[0], trust[0]]])
-        high = np.concatenate([wide, far, far if self.matched else zero, [memory[1], trust[1]]])
+        low = np.concatenate([-wide, np.minimum(lowest, 0.0), -far if self.matched else zero, [memory[0]]])
+        high = np.concatenate([wide, far, far if self.matched else zero, [memory[1]]])
         return family_at(climb(slope, np.zeros(len(low)), low, high, most_steps=CLIMB_STEPS))
 
-    def _with_slopes(self, here: Drift) -> tuple[float, tuple[Array, Array, Array, float, float]]:
-        """Log posterior and its slopes in mean, log noise, log spread, log memory and log trust."""
+    def _with_slopes(self, here: Drift) -> tuple[float, tuple[Array, Array, Array, float]]:
+        """Log posterior and its slopes in mean, log noise, log spread and log memory."""
         at = here.hyperparameters
         y, stack = self.values - at.mean, self.stack
         variance = here.value_variances(y, stack.variance, stack.weight)
@@ -133,9 +129,5 @@ class Problem:
         if here.scalar:
             by_noise, by_spread = by_noise.sum(keepdims=True), by_spread.sum(keepdims=True)
         more_noise, more_spread = here.belief.slopes(*at)
-        by_trust = 0.0
-        if stack.variance is not None:
-            by_trust = float((seen * stack.variance).sum()) * here.trust
-            by_trust -= float(np.log(here.trust)) / LOG_TRUST_DEVIATION**2
-        gradient = (slopes.mean, by_noise + more_noise, by_spread + more_spread, slopes.log_memory, by_trust)
+        gradient = (slopes.mean, by_noise + more_noise, by_spread + more_spread, slopes.log_memory)
         return value + here.log_prior(), gradient

@@ -7,7 +7,7 @@ M_k and precision P_k = 1 / spread + sum_i 1 / var_i, Fisher's identity gives th
     d / d spread = sum_k [((M_k - mean)^2 + 1 / P_k) / spread - 1] / (2 spread)
     d / d mean   = sum_k (M_k - mean) / spread
 
-The factor c, `trust` in code, inflates the sites' own variances (1: they are right); log c ~ N(0, 2^2).
+The factor c, `trust` in code, inflates the sites' own variances (1: they are right). It is not learned.
 """
 
 from __future__ import annotations
@@ -19,11 +19,6 @@ from modelweld.families.math.noise_prior import NOTHING_BELIEVED, NoisePrior
 from modelweld.families.math.random_effects import SMALLEST_RATIO, Hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-
-LOG_TRUST_DEVIATION = 2.0
-"""Prior deviation of log c: standard errors are within a factor of e^2 in the squares, give or take."""
-
-LARGEST_LOG_TRUST = 5.0
 
 COMPILED_LIKELIHOOD_FROM = 200_000
 """Values x dimensions from which the likelihood is compiled: a climb takes a second without. By the input alone."""
@@ -46,8 +41,8 @@ class VaryingNoise:
         """Sums over the values of each atom: (K, D)."""
         return np.asarray(np.add.reduceat(x, self.first, axis=0))
 
-    def __call__(self, at: Hyperparameters, c: float) -> tuple[float, Hyperparameters, float]:
-        """Log likelihood, its gradient (D,) in mean, noise and spread, and its slope in c."""
+    def __call__(self, at: Hyperparameters, c: float) -> tuple[float, Hyperparameters]:
+        """Log likelihood, and its gradient (D,) in mean, noise and spread."""
         if self.y.size >= COMPILED_LIKELIHOOD_FROM:
             return self.compiled(at, c)
         var = at.noise * self.inverse_weight + c * self.variance
@@ -68,23 +63,18 @@ class VaryingNoise:
             noise=(by_variance * self.inverse_weight).sum(0),
             spread=(0.5 * ((M * M + 1.0 / P) / at.spread - 1) / at.spread).sum(0),
         )
-        return float(value), gradient, float((by_variance * self.variance).sum())
+        return float(value), gradient
 
-    def compiled(self, at: Hyperparameters, c: float) -> tuple[float, Hyperparameters, float]:
+    def compiled(self, at: Hyperparameters, c: float) -> tuple[float, Hyperparameters]:
         """The same, compiled."""
         from modelweld.families.math import unequal_compiled
 
         ends = np.append(self.first, len(self.atom))
         mean, noise, spread = (np.zeros(self.y.shape[1]) + x for x in at)
-        value, by_mean, by_noise, by_spread, by_c = unequal_compiled.likelihood(
+        value, by_mean, by_noise, by_spread = unequal_compiled.likelihood(
             self.y, self.seen, self.inverse_weight, self.variance, ends, mean, noise, spread, c
         )
-        return float(value), Hyperparameters(by_mean, by_noise, by_spread), float(by_c)
-
-
-def log_prior_of_trust(c: float) -> float:
-    """Log density of log c, up to a constant; zero at c = 1."""
-    return float(-0.5 * (np.log(c) / LOG_TRUST_DEVIATION) ** 2)
+        return float(value), Hyperparameters(by_mean, by_noise, by_spread)
 
 
 def maximise_with_variance(
@@ -96,11 +86,11 @@ def maximise_with_variance(
     floor: Array,
     scalar: bool,
     prior: NoisePrior = NOTHING_BELIEVED,
-) -> tuple[Hyperparameters, float]:
-    """The most probable hyperparameters and c for values y (N, D); never less probable than `old`.
+) -> Hyperparameters:
+    """The most probable hyperparameters for values y (N, D); never less probable than `old`.
 
-    Guards as in `random_effects.maximise`: where nothing is matched noise and spread move together (and c stays), and
-    noise does not fall below `floor`.
+    Guards as in `random_effects.maximise`: where nothing is matched noise and spread move together, and noise does
+    not fall below `floor`.
     """
     from scipy.optimize import minimize
 
@@ -109,38 +99,35 @@ def maximise_with_variance(
     D, H = len(old.mean), len(old.noise)
     unit = np.sqrt(old.noise + old.spread)
 
-    def believed(at: Hyperparameters, c: float) -> float:
-        return float(prior.log_density(*at).sum()) + log_prior_of_trust(c)
+    def value_at(here: Hyperparameters) -> tuple[float, Hyperparameters]:
+        value, slope = likelihood(here, c)
+        return value + float(prior.log_density(*here).sum()), slope
 
-    start_value = likelihood(old, c)[0] + believed(old, c)
+    start_value = value_at(old)[0]
 
-    def at(x: Array) -> tuple[Hyperparameters, float]:
+    def at(x: Array) -> Hyperparameters:
         log_noise, log_spread = x[D : D + H], x[D : D + H] if tied else x[D + H : D + 2 * H]
-        here = Hyperparameters(
+        return Hyperparameters(
             mean=old.mean + unit * x[:D],
             noise=np.maximum(old.noise * np.exp(log_noise), floor),
             spread=np.maximum(old.spread * np.exp(log_spread), SMALLEST_RATIO * floor),
         )
-        return here, c if tied else float(c * np.exp(x[-1]))
 
     def cost(x: Array) -> tuple[float, Array]:
-        here, trust = at(x)
-        value, slope, by_trust = likelihood(here, trust)
+        here = at(x)
+        value, slope = value_at(here)
         log_noise, log_spread = slope.noise * here.noise, slope.spread * here.spread
         if scalar:
             log_noise, log_spread = log_noise.sum(keepdims=True), log_spread.sum(keepdims=True)
         by_noise, by_spread = prior.slopes(*here)
         log_noise, log_spread = log_noise + by_noise, log_spread + by_spread
-        log_trust = np.array([by_trust * trust - np.log(trust) / LOG_TRUST_DEVIATION**2])
-        logs = [log_noise + log_spread] if tied else [log_noise, log_spread, log_trust]
-        rise = value + believed(here, trust) - start_value
-        return -rise / len(y), -np.concatenate([slope.mean * unit, *logs]) / len(y)
+        logs = [log_noise + log_spread] if tied else [log_noise, log_spread]
+        return (start_value - value) / len(y), -np.concatenate([slope.mean * unit, *logs]) / len(y)
 
     lowest = np.log(np.maximum(floor, np.finfo(float).tiny) / old.noise).clip(-LARGEST_LOG_STEP, LARGEST_LOG_STEP)
     bounds: list[tuple[float | None, float | None]] = [(None, None)] * D
     bounds += [(float(low), LARGEST_LOG_STEP) for low in np.broadcast_to(lowest, H)]
     if not tied:
         bounds += [(-LARGEST_LOG_STEP, LARGEST_LOG_STEP)] * H
-        bounds += [(-LARGEST_LOG_TRUST - np.log(c), LARGEST_LOG_TRUST - np.log(c))]
     found = minimize(cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds)
-    return at(found.x) if found.fun <= 0 else (old, c)
+    return at(found.x) if found.fun <= 0 else old

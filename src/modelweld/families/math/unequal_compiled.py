@@ -49,12 +49,12 @@ def log_predictive(y, seen, own_variance, mu, extra):
 
 @exact
 def likelihood(y, seen, inverse_weight, variance, first, mean, noise, spread, c):
-    """Log likelihood, its slopes (D,) in mean, noise and spread, and in c, of values (N, D) sorted by atom.
+    """Log likelihood, and its slopes (D,) in mean, noise and spread, of values (N, D) sorted by atom.
 
     Atom k has those from ``first[k]`` to ``first[k + 1]``.
     """
     D = y.shape[1]
-    value, by_c = 0.0, 0.0
+    value = 0.0
     by_mean, by_noise, by_spread = np.zeros(D), np.zeros(D), np.zeros(D)
     P, S = np.empty(D), np.empty(D)
     for k in range(len(first) - 1):
@@ -79,5 +79,4 @@ def likelihood(y, seen, inverse_weight, variance, first, mean, noise, spread, c)
                 off = y[i, d] - mean[d] - S[d]
                 slope = 0.5 * seen[i, d] / var * ((off * off + 1.0 / P[d]) / var - 1)
                 by_noise[d] += slope * inverse_weight[i, d]
-                by_c += slope * variance[i, d]
-    return value, by_mean, by_noise, by_spread, by_c
+    return value, by_mean, by_noise, by_spread
