@@ -300,7 +300,6 @@ def covariances():
     ]
     fusions = {
         "moments": modelweld.fuse(sites, {("m", "C"): modelweld.Moments()}),
-        "pair": modelweld.fuse(sites, {("m", "C"): modelweld.NormalWishart(pair=True)}),
         "scatter": modelweld.fuse(sites, {"m": modelweld.Gaussian(), "C": modelweld.Scatter()}),
     }
     return {f"{name}: {what}": value for name, f in fusions.items() for what, value in told(f).items()}

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, NormalWishart, Proportions, Rates
+from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, Proportions, Rates
 from modelweld.families.base import Family
 
 SITES, ATOMS = 70, 6
@@ -110,7 +110,6 @@ TABLE = {
     "gaussian, weights": Sharded(None, partial(real, known=("weight",))),
     "gaussian, both": Sharded(None, partial(real, known=("variance", "weight"))),
     "normal gamma": Sharded(NormalGamma(), loud),
-    "normal wishart": Sharded(NormalWishart(), loud),
     "counts": Sharded(Counts(), partial(compositions, counted=True)),
     "shares": Sharded(Counts(), partial(compositions, counted=False)),
     "directions": Sharded(Directions(), directions),

@@ -254,20 +254,6 @@ def test_a_name_of_a_hundred_thousand_letters_does_not_come_back(tmp_path):
     assert answers.refused["north"].isprintable()
 
 
-def test_steps_to_a_covariance_that_is_rounding_are_taken_back():
-    """Four values in four dimensions: learning looked at scales without an inverse, and failed."""
-    sites = [
-        [[0.5288488519409966, -1.4329388290029987, -2.702650599211256, 1.9135185123400424]],
-        [
-            [2.347047897458829, -0.7375578312827548, -1.9125932674791517, 1.8551777341918105],
-            [3.2376072301364127, -0.020434377928319133, -2.171553914279019, 0.09244170414602437],
-        ],
-        [[2.9244187058370734, 0.7798138956898583, -2.4793086320452966, 1.7347708991892328]],
-    ]
-    fusion = modelweld.fuse([np.array(site) for site in sites], modelweld.NormalWishart())
-    assert np.isfinite(fusion.objective)
-
-
 def test_full_covariances_take_values_whose_fourth_powers_are_beyond_all_numbers():
     """Shrinking a covariance takes them: of a value of 1e119 among others scikit-learn made NaN, and refused it."""
     rng = np.random.default_rng(0)

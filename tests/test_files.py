@@ -1040,7 +1040,7 @@ def fusions():
         "baseline": lambda: kmeans_matching(plain, 5),
         "pair": lambda: fuse(
             [m.with_(riding=["counts"], variance={}) for m in (by_kind(s)["mixture"] for s in range(4))],
-            {("means", "covariances"): modelweld.NormalWishart(pair=True)},
+            {("means", "covariances"): modelweld.Moments()},
         ),
         "topics": lambda: fuse([by_kind(s)["topics"] for s in range(3)]),
         "network": lambda: fuse([by_kind(s)["network"] for s in range(3)]),
@@ -1115,8 +1115,8 @@ def test_a_fusion_says_what_was_asked_for(path):
 
 def test_settings_of_families_by_array_are_words(path):
     models = [by_kind(seed)["mixture"].with_(riding=["counts"], variance={}) for seed in range(4)]
-    fusion = fuse(models, {"component": {("means", "covariances"): modelweld.NormalWishart(pair=True)}})
-    assert fusion.settings["families"] == {"component": {"means and covariances": "NormalWishart(pair=True)"}}
+    fusion = fuse(models, {"component": {("means", "covariances"): modelweld.Moments()}})
+    assert fusion.settings["families"] == {"component": {"means and covariances": "Moments()"}}
     assert load(save(fusion, path)).settings == fusion.settings
 
 

@@ -99,7 +99,7 @@ def test_no_honest_site_is_taken_for_shifted(name):
             find_shifted(
                 fusion.matching,
                 values_of(
-                    {k: (s, f) for (k, f), s in zip(fusion.matching.families.items(), fusion.board("atom").stacks)},
+                    {k: (s, f) for (k, f), s in zip(fusion.matching.families.items(), fusion.board("atom").stacks, strict=True)},
                     fusion.sites,
                     None,
                 ),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import Counts, Directions, Gaussian, NormalGamma, NormalWishart, Proportions, Rates
+from modelweld import Counts, Directions, Gaussian, NormalGamma, Proportions, Rates
 from modelweld.kinds.class_table import class_table
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
@@ -355,7 +355,7 @@ def test_a_fusion_that_matched_nothing_has_a_page_of_classes(tmp_path):
 
 @pytest.mark.parametrize(
     "family",
-    [None, Gaussian(shape="full"), NormalGamma(), NormalWishart(), Rates(), Proportions(), Counts(), Directions()],
+    [None, Gaussian(shape="full"), NormalGamma(), Rates(), Proportions(), Counts(), Directions()],
     ids=lambda family: type(family).__name__,
 )
 def test_every_family_has_a_page(tmp_path, family):
@@ -370,15 +370,6 @@ def test_every_family_has_a_page(tmp_path, family):
         sites = [s / np.linalg.norm(s, axis=1, keepdims=True) for s in sites]
     fusion = modelweld.fuse(sites, family)
     assert type(fusion.matching.families["values"]).__name__ in page_of(numbers_of(fusion, draws=False))
-
-
-def test_a_family_that_does_not_draw_its_atoms_has_a_page_without_intervals():
-    """It had none: the page asked for intervals, which are refused."""
-    sites = [np.array([[0.0, 1.0], [9.0, 8.0]]) + np.array([[0.1, 0.2], [0.3, 0.1]]) * j for j in range(3)]
-    fusion = modelweld.fuse(sites, NormalWishart())
-    with pytest.raises(modelweld.InputError, match="does not say how an atom scatters"):
-        fusion.atom_intervals()
-    assert "NormalWishart" in page_of(numbers_of(fusion))
 
 
 def test_the_same_fusion_gives_the_same_page():

@@ -14,7 +14,7 @@ from scipy.special import gammaln, logsumexp, roots_jacobi
 from sklearn.base import clone
 
 import modelweld
-from modelweld import InputError, LocalModel, NormalWishart, fuse, read
+from modelweld import InputError, LocalModel, Moments, fuse, read
 from modelweld.errors import ConvergenceWarning, ModelweldWarning
 from modelweld.hmm import StickyHDPHMM, window_start, windows
 from modelweld.hmm.ascent import Point, Problem
@@ -615,7 +615,7 @@ def test_all_ways_to_match(two_sites, way, effective):
     if way == "paper":
         fusion = fuse(sites, preset="paper")
     elif way == "weight":
-        fusion = fuse(sites, {("means", "covariances"): NormalWishart(pair=True)})
+        fusion = fuse(sites, {("means", "covariances"): Moments()})
     else:
         fusion = fuse(sites, copies=known == "variance")
     assert fusion.K == 4

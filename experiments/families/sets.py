@@ -163,7 +163,7 @@ def pair_atoms(rng, K, D=3):
 
 
 def pair_site(rng, atoms, between=15.0):
-    """As NormalWishart says: the site's mean is worth `between` points too."""
+    """The site's mean is worth `between` points too."""
     theta, sigma = atoms
     n = numbers(rng, 20, 400, len(theta))
     w = 1 / (1 / n + 1 / between)
@@ -256,20 +256,6 @@ SETTINGS: dict[str, Setting] = {
         lambda: {"means": family(F + "normal_gamma", "NormalGamma")},
         as_it_is,
         (F + "normal_gamma",),
-    ),
-    "NormalWishart": Setting(
-        own_covariance,
-        own_covariance_site,
-        lambda: {"means": family(F + "wishart.normal_wishart", "NormalWishart")},
-        as_it_is,
-        (F + "wishart.normal_wishart",),
-    ),
-    "NormalWishart, pair": Setting(
-        pair_atoms,
-        pair_site,
-        lambda: {("means", "covariances"): family(F + "wishart.normal_wishart", "NormalWishart", pair=True)},
-        mean_and_log_matrix,
-        (F + "wishart.normal_wishart",),
     ),
     "Scatter": Setting(
         lambda rng, K: inverse_wishart(rng, K, 5.0, 3),

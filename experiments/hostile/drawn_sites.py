@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import modelweld
-from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, NormalWishart, Proportions, Rates, Scatter
+from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, Proportions, Rates, Scatter
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.topics import topics
 
 Array = NDArray[np.float64]
 AXES = {"v": ("atom", None)}
-PLAIN = ("gaussian", "scalar", "full", "normal-gamma", "normal-wishart", "rates", "proportions", "counts", "directions")
+PLAIN = ("gaussian", "scalar", "full", "normal-gamma", "rates", "proportions", "counts", "directions")
 BESIDE = ("variance", "weight", "unseen", "both")
 KINDS = ("mixture", "hmm", "topics", "scatter")
 WITH_PLACES = ("gaussian", "scalar", "full", *BESIDE, "mixture")
@@ -59,7 +59,7 @@ def draw(seed: int) -> Drawn:
     rng = np.random.default_rng([2_026, seed])
     name = str(rng.choice([*PLAIN, *BESIDE, *BESIDE, *KINDS]))
     J, K, D = int(rng.integers(2, 7)), int(rng.integers(1, 6)), int(rng.integers(1, 5))
-    if name in ("full", "normal-wishart", "counts", "directions", "topics", "proportions", "scatter"):
+    if name in ("full", "counts", "directions", "topics", "proportions", "scatter"):
         D = max(D, 2)
     spread = 10.0 ** rng.uniform(0, 1.5)
     atoms = rng.normal(0, spread, (K, D))
@@ -87,8 +87,6 @@ def _plain(name: str, values: list[Array], rng: np.random.Generator, options: di
             return Drawn(name, values, Gaussian(shape=name), options)
         case "normal-gamma":
             return Drawn(name, values, NormalGamma(), options)
-        case "normal-wishart":
-            return Drawn(name, values, NormalWishart(), options)
         case "rates":
             return Drawn(name, [np.exp(v / 10) for v in values], Rates(), options)
         case "proportions":

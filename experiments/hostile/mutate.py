@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import modelweld
-from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, NormalWishart, Proportions, Rates, Spectrum
+from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, Proportions, Rates, Spectrum
 from modelweld.files import save
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
@@ -97,7 +97,6 @@ def seeds() -> dict[str, list[bytes]]:
         modelweld.fuse(dated[:2]),
         modelweld.fuse([*sites, sites[0] * 1e6, sites[1]]),  # one set aside, one twice
         modelweld.fuse([1 / (1 + np.exp(-s)) for s in sites[:3]], Proportions()),
-        modelweld.fuse(sites[:3], NormalWishart()),
         modelweld.fuse(sites, Gaussian(shape="full"), Spectrum()),
         modelweld.fuse(sites, NormalGamma()),
         modelweld.fuse(positive, Rates()),

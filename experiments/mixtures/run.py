@@ -30,7 +30,7 @@ from rivals import Mixture, barycentre, em, kmeans, refitted, transport
 from sets import SETS, Sites, digits, heart
 
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
-from modelweld.families import NormalWishart, Scatter
+from modelweld.families import Moments, Scatter
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import Components, merge_components, parameters
 from modelweld.kinds.mixture_density import log_likelihood
@@ -82,7 +82,7 @@ def product(models: list[LocalModel]) -> Fusion:
 def pair(models: list[LocalModel]) -> Fusion:
     """Means and covariances under one number of points that is learned: means scatter as the component is wide."""
     local = [with_covariances(m, errors=False) for m in models]
-    return fuse(local, {("means", "covariances"): NormalWishart(pair=True)})
+    return fuse(local, {("means", "covariances"): Moments()})
 
 
 def plain(models: list[LocalModel], **options: object) -> Fusion:

@@ -31,7 +31,6 @@ from modelweld import (
     LocalModel,
     Moments,
     NormalGamma,
-    NormalWishart,
     Proportions,
     Rates,
     Scatter,
@@ -103,11 +102,6 @@ CASES: dict[str, tuple[Family, Draw, Scattered]] = {
         Counts(),
         lambda rng: rng.dirichlet(np.ones(5), GROUPS),
         lambda x, rng: np.array([rng.multinomial(25, p) for p in x], dtype=np.float64),
-    ),
-    "NormalWishart": (
-        NormalWishart(),
-        lambda rng: rng.normal(0, 2.0, (GROUPS, 3)),
-        lambda x, rng: x + rng.normal(0, 0.55, x.shape),
     ),
     "Moments": (
         {("means", "covariances"): Moments()},

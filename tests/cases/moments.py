@@ -6,16 +6,19 @@ import numpy as np
 from scipy.stats import invwishart, multivariate_normal
 
 from cases import Drawn
-from cases.normal_wishart import NormalWishartCase
-from cases.scatter import SCALE, inverse_wishart, scattered
+from cases.scatter import SCALE, CovarianceCase, inverse_wishart, scattered
 from modelweld.families.wishart.moments import Moments
 
 
 @dataclass(frozen=True)
-class MomentsCase(NormalWishartCase):
+class MomentsCase(CovarianceCase):
     family: Moments
     whole: bool = True
     many = 3000
+
+    @property
+    def D(self):
+        return len(self.family.scale)
 
     def parts(self, drawn):
         """Means, covariances and numbers of points."""
@@ -49,6 +52,9 @@ class MomentsCase(NormalWishartCase):
             total += n * (multivariate_normal.logpdf(m, theta, Sigma) - np.trace(np.linalg.solve(Sigma, C)) / 2)
         return total
 
+    def log_density(self, theta, Sigma, mean, strength, freedom, scale):
+        return multivariate_normal.logpdf(theta, mean, Sigma / strength) + invwishart.logpdf(Sigma, freedom, scale)
+
     def log_evidence(self, drawn):
         # Bayes' rule solved for the evidence: the same everywhere only if the posterior is right too
         f = self.family
@@ -60,6 +66,16 @@ class MomentsCase(NormalWishartCase):
         scale = scale + np.einsum("l,li,lj->ij", n, mean - centre, mean - centre) + np.einsum("l,lij->ij", n, C)
         posterior = (centre, strength, f.freedom + n.sum(), scale)
         return self.by_bayes(drawn, prior, posterior)
+
+    def by_bayes(self, drawn, prior, posterior):
+        """Evidence = likelihood x prior / posterior at any atom."""
+        found, rng = [], np.random.default_rng(1)
+        for Sigma in inverse_wishart(3, self.family.freedom + 4, self.family.scale, rng):
+            theta = posterior[0] + rng.normal(size=self.D)
+            joint = self.log_likelihood(theta, Sigma, drawn) + self.log_density(theta, Sigma, *prior)
+            found.append(joint - self.log_density(theta, Sigma, *posterior))
+        assert np.ptp(found) < 1e-8 * max(1.0, np.abs(found).max())
+        return found[0]
 
     def merit(self, theta, drawn):
         # the mode over theta, of which nothing is known before, and Sigma, under the measure that prefers no units

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from modelweld.families import Family
     from modelweld.priors.beta_bernoulli import Prior
 
-FAMILIES = "Gaussian, Factors, Directions, Counts, Proportions, Rates, Moments, NormalGamma, NormalWishart, Scatter"
+FAMILIES = "Gaussian, Factors, Directions, Counts, Proportions, Rates, Moments, NormalGamma, Scatter"
 """Families that can be asked for by name: those that are made without further words."""
 
 PRIORS = "auto, BetaBernoulli, Spectrum"

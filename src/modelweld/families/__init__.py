@@ -18,5 +18,4 @@ from modelweld.families.rates import Rates as Rates
 from modelweld.families.registry import FAMILIES as FAMILIES
 from modelweld.families.registry import register as register
 from modelweld.families.wishart.moments import Moments as Moments
-from modelweld.families.wishart.normal_wishart import NormalWishart as NormalWishart
 from modelweld.families.wishart.scatter import Scatter as Scatter

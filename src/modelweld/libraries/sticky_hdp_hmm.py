@@ -46,8 +46,7 @@ def read(
         - ``"equally"``: nothing. The paper's matching, by means alone: ``fuse(sites, copies=False)``, or
           ``fuse(sites, preset="paper")`` to the letter.
         - ``"weight"``: numbers beside means and covariances, for matching by both:
-          ``fuse(sites, {("means", "covariances"): NormalWishart(pair=True)})``, in which a covariance counts from D + 2
-          on.
+          ``fuse(sites, {("means", "covariances"): Moments()})``.
     effective : {"frames", "visits"}
         What a state's mean is worth: zeta times its frames, or its visits, the bouts after which the chain came back
         to it. Frames of a movement are far from independent, so that with zeta 1 the former is too sure; with

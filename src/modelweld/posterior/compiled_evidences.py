@@ -23,7 +23,6 @@ from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.wishart.moments import Moments
-from modelweld.families.wishart.normal_wishart import NormalWishart
 from modelweld.families.wishart.prior import InverseWishart
 from modelweld.families.wishart.scatter import Scatter
 from modelweld.inputs.local_model import Array
@@ -83,7 +82,6 @@ COMPILED: dict[type[Family], _Compiled] = {
     Gaussian: _Compiled(GAUSSIAN, lambda of, k: _side_by_side(k // 5, *of.hyperparameters)),
     Counts: _Compiled(COUNTS, lambda of, k: _side_by_side(k - 2, of.base)),
     Directions: _Compiled(DIRECTIONS, _of_directions),
-    NormalWishart: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
     Scatter: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
     Moments: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
 }

@@ -1,4 +1,4 @@
-"""Families of covariances (Scatter, Moments, NormalWishart): their evidence, learning and first guesses.
+"""Families of covariances (Scatter, Moments): their evidence, learning and first guesses.
 
 Internal: docs/public.md says what is not.
 """

@@ -26,7 +26,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.families.math.blocks import blocks
 from modelweld.families.math.effective_size import effective_count
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
@@ -184,24 +183,6 @@ def log_evidence(sums: Sums, prior: Belief) -> Array:
     after = integral(now.freedom, log_det(now.scale), D)
     value = sums.carrier + D / 2 * np.log(prior.strength / now.strength) + after - before
     return np.where(sums.power > 0, value, 0.0)
-
-
-def predictive(own: Sums, at: Posterior, mean: Array) -> Array:
-    """Log densities of single values at atoms (L, K): one value adds a matrix of rank one to the scale."""
-    from scipy.special import gammaln
-
-    D, w, seen = own.first.shape[1], own.weight, own.power
-    y = own.first / np.where(w > 0, w, 1.0)[:, None] - mean
-    root = np.linalg.inv(np.linalg.cholesky(at.scale))
-    ratio = gammaln((at.freedom + 1) / 2) - gammaln((at.freedom + 1 - D) / 2)
-    constant = ratio + D / 2 * np.log(2.0) - log_det(at.scale) / 2
-    result = np.empty((len(y), len(at.freedom)))
-    for part in blocks(len(y), len(at.freedom) * D, WISHART_BLOCK):
-        white = np.einsum("kij,lkj->lki", root, y[part, None, :] - at.shift)
-        share = at.strength / (at.strength + w[part, None])
-        spread = (at.freedom + 1) / 2 * np.log1p(share * w[part, None] * np.square(white).sum(-1))
-        result[part] = seen[part, None] * (constant + D / 2 * np.log(share) - spread)
-    return result + own.carrier[:, None]
 
 
 class Slopes(NamedTuple):

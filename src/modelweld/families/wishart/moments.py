@@ -41,9 +41,8 @@ class Moments(NormalInverseWishart):
     singular, as that of a single frame is.
 
     Use it where few independent points lie behind each value, such as the visits to a hidden state, whose frames
-    resemble each other too much to count. Each point of a value counts; in `NormalWishart` with ``pair=True``, which
-    knows how a covariance of n points scatters, those of fewer than D + 2 points do not. But a large n is believed,
-    and sites that differ by more than chance will not match: that one learns by how much they differ.
+    resemble each other too much to count. Each point of a value counts. But a large n is believed, and sites that differ
+    by more than chance will not match.
 
     Parameters
     ----------
@@ -57,7 +56,7 @@ class Moments(NormalInverseWishart):
     learning : {"likelihood", "nothing"}
         Whether mean, strength and scale are learned.
     origin, floor : array, optional
-        Set by `starts`, as in `NormalWishart`.
+        Set by `starts`: values are measured from `origin`, and scales do not fall below `floor`.
 
     Notes
     -----
