@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from modelweld.screening.quarantine import find_shifted
 
 import modelweld
 from families import Sites
@@ -35,7 +36,6 @@ from modelweld.matching.search import LARGEST_AGGLOMERATED, agglomerate
 from modelweld.matching.splits import split
 from modelweld.priors.pieces import Pieces
 from modelweld.screening.artefacts import artefacts
-from modelweld.screening.quarantine import find_shifted
 from modelweld.studies import simulate
 from recorded import commit, least_seconds, record
 

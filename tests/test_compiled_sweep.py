@@ -101,7 +101,7 @@ def test_vocabularies_that_differ_are_left_to_numpy():
         (("scales",), None),
         (("directions",), None),
         (("counts",), None),
-        (("moments",), None),
+        (("scatter",), None),
         (("gaussian", "scales"), None),
         (("normal gamma",), Pieces(0.3)),
     ],

@@ -140,7 +140,7 @@ def test_missing_jax_names_the_extra(monkeypatch, stack):
     [
         (lambda: by_grid(lambda v, theta, h: normal(v, theta, h).sum()), "one number per coordinate"),
         (lambda: by_grid(lambda v, theta, h: normal(v, theta[::-1], h)), "own coordinate alone"),
-        (lambda: by_grid(factorises=False), "do not factorise"),
+        (lambda: by_grid(factorises=False), "does not factorise"),
         (lambda: by_grid(positive=("skale",)), "no 'skale'"),
         (lambda: by_grid(positive="scale"), r"positive=\('scale',\)"),
         (lambda: by_grid(start=START | {"scale": -1.0}), "must be positive"),

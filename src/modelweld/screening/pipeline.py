@@ -125,13 +125,17 @@ Fit = Callable[[SetValues], Matching]
 class Screen(Protocol):
     """One step of the pipeline: the matching of all `values`, given the `fit` of those that it hands on."""
 
-    def __call__(self, values: SetValues, fit: Fit) -> Matching: ...
+    def __call__(self, values: SetValues, fit: Fit) -> Matching:
+        """Screen."""
+        ...
 
 
 class Refit(Protocol):
     """The matching of values that one comes to from `labels` and the hyperparameters of an old matching."""
 
-    def __call__(self, old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching: ...
+    def __call__(self, old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching:
+        """Fit on."""
+        ...
 
 
 def through(screens: Sequence[Screen], fit: Fit) -> Fit:

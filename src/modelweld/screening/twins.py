@@ -178,7 +178,7 @@ def _first_by_content(stacks: Sequence[Stack], group: Sequence[int]) -> int:
 
 
 def fit_distinct(values: SetValues, fit: Fit, *, warn: bool = True) -> Matching:
-    """The matching of all sites, of which `fit` sees those that coincide once, by their `numbers`; a warning names them.
+    """The matching of all sites, of which `fit` sees those once that coincide, by their `numbers`.
 
     Where all coincide there is nobody whose answer they could spoil: all are fitted, and copies give back the model.
     """

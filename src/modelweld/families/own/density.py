@@ -89,7 +89,7 @@ def from_density(
             raise InputError(f"from_density: {name} is a function written with jax.numpy; found {function!r}.")
     if not factorises:
         raise InputError(
-            "from_density: densities that do not factorise need a Family of their own: docs/guide/family.md."
+            "from_density: a density that does not factorise needs a Family of its own: docs/guide/family.md."
         )
     names = _names(positive, "positive"), _names(fixed, "fixed")
     given = (log_density, log_prior, start, *names, guess, learning)
