@@ -392,6 +392,86 @@ def sticky_hdp_hmm():
     return {"bound": model.bound_, "means": model.means_, "path": model.predict(X)}
 
 
+@cache
+def odd(seed=12):
+    """Eight clean sites of six atoms: what stands round a site that is odd."""
+    rng = np.random.default_rng(seed)
+    atoms = rng.normal(0, 6, (6, 4))
+    return [atoms + rng.normal(0, 0.3, atoms.shape) for _ in range(8)]
+
+
+def screened(models, **asked):
+    """What a fusion says, and what it says of sites: who was set aside, who counts once, how many reasons."""
+    import modelweld
+
+    fusion = modelweld.fuse(models, **asked)
+    found = told(fusion)
+    for name, m in fusion.matchings.items():
+        found[f"{name} set aside"] = m.set_aside
+        found[f"{name} duplicates"] = np.array(sorted((m.twins or {}).items()), dtype=np.int64)
+        found[f"{name} reasons"] = len(m.reasons)
+    return found
+
+
+@answer
+def times():
+    rng = np.random.default_rng(13)
+    start, speed = rng.normal(0, 6, (5, 2)), rng.normal(0, 0.2, (5, 2))
+    sites = [start[:4] + t * speed[:4] + rng.normal(0, 0.1, (4, 2)) for t in range(6)]
+    later = [start[1:] + t * speed[1:] + rng.normal(0, 0.1, (4, 2)) for t in range(3, 6)]
+    return screened([*sites, *later, sites[0]], times=[0, 1, 2, 3, 4, 5, 3, 4, 5, 0])
+
+
+@answer
+def duplicate_site():
+    return screened([*odd(), odd()[2][::-1]])
+
+
+@answer
+def near_duplicate_site():
+    rng = np.random.default_rng(14)
+    copies = [odd()[j] + rng.normal(0, 0.003, (6, 4)) for j in (1, 1, 4)]
+    return screened([*odd(), *copies])
+
+
+@answer
+def oversized_site():
+    return screened([*odd(), np.random.default_rng(15).normal(0, 6, (600, 4))])
+
+
+@answer
+def shifted_outlying_and_duplicate_sites():
+    outlier = odd()[0].copy()
+    outlier[3] = 1e4
+    return screened([*odd()[1:], outlier, odd()[5] + 5.0 + odd(17)[0] * 0.01, odd()[6]])
+
+
+@answer
+def other_units():
+    sites = [x + 40.0 for x in odd()]
+    return screened([*sites, sites[3] * np.array([1.0, 1000.0, 1.0, 1.0]) + odd(18)[0] * 0.01])
+
+
+@answer
+def mixed_up_columns():
+    spread = np.array([1.0, 3.0, 9.0, 27.0])
+    sites = [(x + 20.0) * spread for x in odd()]
+    return screened([*sites, ((odd()[3] + odd(18)[0] * 0.02 + 20.0) * spread)[:, [1, 0, 2, 3]]])
+
+
+@answer
+def oversplit_site():
+    import modelweld
+
+    rng = np.random.default_rng(19)
+
+    def model(values):
+        return modelweld.LocalModel({"v": values}, {"v": ("atom", None)}, variance={"v": np.full(values.shape, 0.04)})
+
+    pieces = np.repeat(odd()[0], 3, axis=0)
+    return screened([*map(model, odd()), model(pieces + rng.normal(0, 0.3, pieces.shape))])
+
+
 def bits(numbers):
     """A hash of all bits."""
     parts = [name.encode() + np.ascontiguousarray(numbers[name]).tobytes() for name in sorted(numbers)]
