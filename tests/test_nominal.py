@@ -130,3 +130,17 @@ def test_two_large_sites_that_coincide_do_not_set_the_first_noise():
     junk = rng.normal(0, 3, (40, 6))
     fusion = fuse([*(atoms[h] + rng.normal(0, 0.3, (8, 6)) for h in held), junk, junk], twins="independent")
     assert adjusted_rand_score(np.concatenate(fusion.labels[:50]), np.concatenate(held)) == 1.0
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("fitted", ["kmeans", "bare", "counted"])
+def test_one_variance_for_all_features_does_not_hide_the_small_ones(fitted, seed):
+    models = []
+    for X, _ in drawn(10, seed, D=3, K=6):
+        model = KMeans(6, n_init=3) if fitted == "kmeans" else GaussianMixture(6, covariance_type="spherical")
+        model.set_params(random_state=0).fit(X * [1.0, 10.0, 1000.0])
+        models.append(read(model, n=len(X)) if fitted == "counted" else model)
+    fusion = fuse(models)
+    centres, labels = np.concatenate([m.arrays["means"] for m in fusion.models]), np.concatenate(fusion.labels)
+    means = np.stack([centres[labels == k].mean(axis=0) for k in range(labels.max() + 1)])
+    assert (fusion.array("means").std(axis=0) >= 0.8 * means.std(axis=0)).all()

@@ -2,12 +2,15 @@
 
 A bare fitted model knows its components' covariances and shares, but forgot how many points it was fitted on. Without
 standard errors its means would be taken for exact, and every piece of a component that a site has split for an atom of
-its own. So a share stands for so many of NOMINAL_POINTS points; the trust in standard errors that is learned corrects a
-wrong number. It is made at the centre, never travels, and files written without numbers of points profit too.
+its own. So a share stands for so many of NOMINAL_POINTS points. That is made at the centre, never travels, and files
+written without numbers of points profit too.
 
 Pieces of a component that is cut in two lie about a component's width apart, in one direction, however little sites
 differ. So two means are told apart only if they differ by more than a share of the components' own width: noise is at
 least `resolution`, a variance component beside what sites differ by.
+
+K-means and spherical mixtures send one variance for all features. Where these have unlike scales it is that of the
+largest, and far too much for the others: in each feature it counts for no more than the variance of all means there.
 """
 
 from __future__ import annotations
@@ -18,10 +21,11 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.mixture_components import diagonals, parameters, squared_errors
+from modelweld.kinds.mixture_lacking import seen_features
 
 NOMINAL_POINTS = 100.0
-"""Points that a site without numbers is taken to have. Few: a thousand let the learned trust fall so low, on models of
-400 frames, that pieces became atoms again."""
+"""Points that a site without numbers is taken to have. Few: with a thousand, pieces of models of 400 frames became
+atoms again."""
 
 NARROWEST, WIDEST = 0.2, 0.5
 """Bounds of the resolution as a share of the components' variance. Between them it is one over the number of
@@ -34,18 +38,43 @@ def count_bare(models: Sequence[LocalModel]) -> list[LocalModel]:
 
     Where other sites do send numbers, shares become those of a site of typical size, so that both can be added.
     """
-    totals = [float(np.sum(m.arrays["counts"])) for m in models if m.facts.get("counted")]
-    return [m if m.facts.get("counted") or "means" not in m.arrays else _counted(m, totals) for m in models]
+    totals, most = [float(np.sum(m.arrays["counts"])) for m in models if m.facts.get("counted")], _scatter(models)
+    return [_weighed(m, totals, most) if "means" in m.arrays else m for m in models]
 
 
-def _counted(model: LocalModel, totals: Sequence[float]) -> LocalModel:
+def _weighed(model: LocalModel, totals: Sequence[float], most: Array) -> LocalModel:
     _, spreads, counts = parameters(model)
     share = counts / max(float(counts.sum()), np.finfo(float).tiny)
-    variance = {**model.variance, "means": squared_errors(spreads, NOMINAL_POINTS * share)}
-    if not totals:
-        return model.with_(variance=variance)
+    if model.facts.get("counted"):
+        if "means" not in model.variance or not _is_spherical(spreads):
+            return model
+        errors = np.minimum(model.variance["means"], squared_errors(_widths(spreads, most), counts))
+    else:
+        errors = squared_errors(_widths(spreads, most), NOMINAL_POINTS * share)
+    model = model.with_(variance={**model.variance, "means": errors})
+    if model.facts.get("counted") or not totals:
+        return model
     arrays = {**model.arrays, "counts": share * float(np.median(totals))}
-    return model.with_(variance=variance, arrays=arrays, facts={**model.facts, "counted": True, "nominal": True})
+    return model.with_(arrays=arrays, facts={**model.facts, "counted": True, "nominal": True})
+
+
+def _scatter(models: Sequence[LocalModel]) -> Array:
+    """Variance (D,) of all sites' means in each feature, of those who have measured it."""
+    models = [model for model in models if "means" in model.arrays]
+    means, seen = np.concatenate([np.asarray(m.arrays["means"]) for m in models]), seen_features(models)
+    number = np.maximum(seen.sum(axis=0), 1)
+    off = np.where(seen, means - np.sum(means, axis=0, where=seen) / number, 0.0)
+    return np.asarray((off * off).sum(axis=0) / number)
+
+
+def _is_spherical(spreads: Array) -> bool:
+    """Whether components have one variance for all features that a site has measured."""
+    return spreads.ndim == 2 and bool(((spreads == spreads.max(axis=1, keepdims=True)) | (spreads == 0)).all())
+
+
+def _widths(spreads: Array, most: Array) -> Array:
+    """Variances (K, D) of components; one that was sent for all features is `most` (D,) in each."""
+    return np.minimum(spreads, most) if _is_spherical(spreads) else diagonals(spreads)
 
 
 def resolution(models: Sequence[LocalModel]) -> Array:
@@ -57,11 +86,11 @@ def resolution(models: Sequence[LocalModel]) -> Array:
     >>> resolution([mixture([[0.0, 0.0], [9.0, 9.0]], [[1.0, 4.0], [3.0, 4.0]], [0.5, 0.5], counted=False)])
     array([1., 2.])
     """
-    widths, sites = [], []
+    widths, sites, most = [], [], _scatter(models)
     for model in models:
         _, spreads, counts = parameters(model)
         if counts.sum() > 0:
-            widths.append(counts @ diagonals(spreads) / counts.sum())
+            widths.append(counts @ _widths(spreads, most) / counts.sum())
             sites.append((np.asarray(model.weight.get("means", np.ones(spreads.shape[:2]))) > 0).any(axis=0))
     if not widths:
         return np.zeros(1)
