@@ -93,7 +93,9 @@ def test_a_variational_mixture_remembers_its_points():
 
 @pytest.mark.parametrize(("D", "share"), [(1, 0.5), (2, 0.5), (3, 1 / 3), (5, 0.2), (20, 0.2)])
 def test_resolution_is_one_over_the_dimensions_within_bounds(D, share):
-    two = mixture(np.zeros((2, D)), np.stack([np.full(D, 2.0), np.full(D, 4.0)]), [30.0, 10.0], counted=True)
+    two = mixture(
+        [np.zeros(D), np.full(D, 9.0)], np.stack([np.full(D, 2.0), np.full(D, 4.0)]), [30.0, 10.0], counted=True
+    )
     np.testing.assert_allclose(resolution([two]), share * 2.5)
 
 
@@ -130,6 +132,11 @@ def test_two_large_sites_that_coincide_do_not_set_the_first_noise():
     junk = rng.normal(0, 3, (40, 6))
     fusion = fuse([*(atoms[h] + rng.normal(0, 0.3, (8, 6)) for h in held), junk, junk], twins="independent")
     assert adjusted_rand_score(np.concatenate(fusion.labels[:50]), np.concatenate(held)) == 1.0
+
+
+@pytest.mark.parametrize("J", [2, 4, 10])
+def test_centres_of_one_heap_are_one_atom(J):
+    assert fuse([KMeans(1).fit(X) for X, _ in drawn(J, J, D=5, K=1, held=1)]).K == 1
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -10,7 +10,8 @@ differ. So two means are told apart only if they differ by more than a share of 
 least `resolution`, a variance component beside what sites differ by.
 
 K-means and spherical mixtures send one variance for all features. Where these have unlike scales it is that of the
-largest, and far too much for the others: in each feature it counts for no more than the variance of all means there.
+largest, and far too much for the others: in each feature it counts for no more than the variance of all means there, or
+what is the same share of that as overall, where components are wider than their means lie apart.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ def count_bare(models: Sequence[LocalModel]) -> list[LocalModel]:
 
     Where other sites do send numbers, shares become those of a site of typical size, so that both can be added.
     """
-    totals, most = [float(np.sum(m.arrays["counts"])) for m in models if m.facts.get("counted")], _scatter(models)
-    return [_weighed(m, totals, most) if "means" in m.arrays else m for m in models]
+    totals, scatter = [float(np.sum(m.arrays["counts"])) for m in models if m.facts.get("counted")], _scatter(models)
+    return [_weighed(m, totals, scatter) if "means" in m.arrays else m for m in models]
 
 
-def _weighed(model: LocalModel, totals: Sequence[float], most: Array) -> LocalModel:
+def _weighed(model: LocalModel, totals: Sequence[float], scatter: Array) -> LocalModel:
     _, spreads, counts = parameters(model)
     share = counts / max(float(counts.sum()), np.finfo(float).tiny)
     if model.facts.get("counted"):
         if "means" not in model.variance or not _is_spherical(spreads):
             return model
-        errors = np.minimum(model.variance["means"], squared_errors(_widths(spreads, most), counts))
+        errors = np.minimum(model.variance["means"], squared_errors(_widths(spreads, scatter), counts))
     else:
-        errors = squared_errors(_widths(spreads, most), NOMINAL_POINTS * share)
+        errors = squared_errors(_widths(spreads, scatter), NOMINAL_POINTS * share)
     model = model.with_(variance={**model.variance, "means": errors})
     if model.facts.get("counted") or not totals:
         return model
@@ -72,9 +73,12 @@ def _is_spherical(spreads: Array) -> bool:
     return spreads.ndim == 2 and bool(((spreads == spreads.max(axis=1, keepdims=True)) | (spreads == 0)).all())
 
 
-def _widths(spreads: Array, most: Array) -> Array:
-    """Variances (K, D) of components; one that was sent for all features is `most` (D,) in each."""
-    return np.minimum(spreads, most) if _is_spherical(spreads) else diagonals(spreads)
+def _widths(spreads: Array, scatter: Array) -> Array:
+    """Variances (K, D) of components whose means vary by `scatter` (D,)."""
+    if not _is_spherical(spreads):
+        return diagonals(spreads)
+    overall = max(float(scatter.mean()), np.finfo(float).tiny)
+    return np.asarray(np.minimum(spreads, scatter * np.maximum(1.0, spreads / overall)))
 
 
 def resolution(models: Sequence[LocalModel]) -> Array:
@@ -86,11 +90,11 @@ def resolution(models: Sequence[LocalModel]) -> Array:
     >>> resolution([mixture([[0.0, 0.0], [9.0, 9.0]], [[1.0, 4.0], [3.0, 4.0]], [0.5, 0.5], counted=False)])
     array([1., 2.])
     """
-    widths, sites, most = [], [], _scatter(models)
+    widths, sites, scatter = [], [], _scatter(models)
     for model in models:
         _, spreads, counts = parameters(model)
         if counts.sum() > 0:
-            widths.append(counts @ _widths(spreads, most) / counts.sum())
+            widths.append(counts @ _widths(spreads, scatter) / counts.sum())
             sites.append((np.asarray(model.weight.get("means", np.ones(spreads.shape[:2]))) > 0).any(axis=0))
     if not widths:
         return np.zeros(1)
