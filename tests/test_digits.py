@@ -113,14 +113,13 @@ def small_features():
     )
     for j in range(7):
         means = groups + rng.normal(0, [20.0, 1e-3, 1e-4, 0.02], groups.shape)
-        sites[f"s{j}"] = mixture(
-            means, np.full(groups.shape, 2e3), [50, 60, 70], counted=True, features=["area", "smooth", "fractal", "air"]
-        )
+        wide = np.tile([2e3, 2e3, 2e3, 1e3], (3, 1))
+        sites[f"s{j}"] = mixture(means, wide, [50, 60, 70], counted=True, features=["area", "smooth", "fractal", "air"])
     return modelweld.fuse(sites)
 
 
 def test_small_features_are_told_apart_wherever_they_are_shown():
-    """Variances that are those of the largest feature, as of k-means, make errors larger than the small ones."""
+    """Variances that are as large as those of the largest feature make errors larger than the small ones."""
     fusion = small_features()
     table, one = fusion.table(), numbers_of(fusion, draws=False)["sets"][0]
     assert fusion.K == 3
