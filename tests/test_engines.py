@@ -12,7 +12,6 @@ from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.families.math.standard_errors import VaryingNoise
 from modelweld.inputs.stack import Stack, group_of_values, offsets_of
 from modelweld.matching import search
-from modelweld.matching.afresh import dissolve, rematch
 from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment, is_same_partition
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
@@ -23,7 +22,7 @@ from modelweld.matching.compiled.pairs import paths_of_pairs, worthwhile_pairs
 from modelweld.matching.compiled.scores import exact_scores, features_of, rounding, weigh
 from modelweld.matching.compiled.settle import find_bounds
 from modelweld.matching.compiled.settle import settled as is_settled
-from modelweld.matching.moves import Pairs, merge, merge_and_split
+from modelweld.matching.moves import Pairs, dissolve, merge, merge_and_split
 from modelweld.studies import simulate
 from oracles import assignment_score
 
@@ -124,7 +123,7 @@ def test_history_rises_and_the_objective_is_the_definition(draw):
     assert board.objective() == pytest.approx(reference(board).objective(), rel=1e-7, abs=1e-4)
     J = len(board.stack.sizes)
     more = progress
-    for step in (rematch, merge_and_split, dissolve):
+    for step in (merge_and_split, dissolve):
         more = step(board, J, rng, more, 100)
         assert board.objective() == pytest.approx(more.history[-1])
     assert (np.diff(more.history) >= -1e-6).all()

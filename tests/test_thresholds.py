@@ -14,11 +14,11 @@ from modelweld.diagnostics.site_warnings import about_shifts
 from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.match import limits_met
-from modelweld.matching import moves
-from modelweld.matching.afresh import WORTH_WAITING, dissolve, rematch
+from modelweld.matching import moves, search
 from modelweld.matching.algorithm1 import Run, State
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
+from modelweld.matching.moves import dissolve
 from modelweld.matching.piece_guard import believable, certainty
 from modelweld.matching.plan import Plan
 from modelweld.matching.result import matching_by_labels
@@ -130,81 +130,17 @@ def test_one_start_takes_most_of_the_variance_for_noise(K, D, noise, share):
     assert np.mean(found) > 0.85
 
 
-# --- matching afresh (afresh.PATIENCE, 6; plan.REMATCHED_UP_TO, 100,000) -----------------------------------------
+# --- atoms that are dissolved (moves.PATIENCE, 12; search.DISSOLVED_UP_TO, 100,000) -------------------------------
 
 
-class LateBoard:
-    """A board whose matching is better only after groups have been freed for the `late`-th time."""
-
-    def __init__(self, late, home=False):
-        self.late, self.home, self.released, self.labels = late, home, 0, np.zeros(99, dtype=np.int64)
-
-    def release(self, groups):
-        self.released += 1
-        elsewhere = 0 if self.home and self.released < self.late else self.released
-        self.labels = np.repeat([0, 1], [99 - elsewhere, elsewhere])
-
-    def sweep(self, order):
-        return 0
-
-    def objective(self):
-        return float(self.released >= self.late)
-
-    def state(self):
-        return State(np.zeros(99, dtype=np.int64), [], None, None)
-
-    def restore(self, state):
-        pass
-
-
-@pytest.mark.parametrize(
-    ("late", "home", "found"), [(6, False, True), (8, False, False), (3, True, True), (4, True, False)]
-)
-def test_rematching_is_patient_but_not_forever(late, home, found):
-    """Six rounds in vain end it; so do three after which everything is where it was."""
-    progress = rematch(LateBoard(late, home), 3, np.random.default_rng(0), Run([0.0], [0], True), 10)
-    assert progress.history == ([0.0, 1.0] if found else [0.0])
-    assert not progress.cut_short
-
-
-class EndlessBoard(LateBoard):
-    """A board whose matching is better every time."""
-
-    def objective(self):
-        return float(self.released)
-
-
-class CreepingBoard(LateBoard):
-    """A board whose matching is better every time, by so much."""
-
-    def __init__(self, rise):
-        super().__init__(1)
-        self.rise = rise
-
-    def objective(self):
-        return self.rise * self.released
-
-
-@pytest.mark.parametrize(("rise", "ends"), [(0.4, True), (0.6, False)])
-def test_small_rises_are_kept_but_renew_no_patience(rise, ends):
-    board = CreepingBoard(rise)
-    progress = rematch(
-        board, 3, np.random.default_rng(0), Run([0.0], [0], True), 10, 4, most_sweeps=50, worth_waiting=WORTH_WAITING
-    )
-    assert progress.cut_short is not ends
-    assert progress.history[-1] == pytest.approx(board.objective())
-    assert len(progress.history) == 1 + (4 if ends else 50)
-
-
-class CrowdedBoard(LateBoard):
+class CrowdedBoard:
     """Atoms of two values each; without the `surplus`-th the matching is better, once others have answered.
 
     Until they do it is `behind`.
     """
 
     def __init__(self, surplus, behind):
-        super().__init__(1)
-        self.surplus, self.behind, self.labels = surplus, behind, np.arange(24) // 2
+        self.surplus, self.behind, self.labels = surplus, behind, np.arange(40) // 2
         self.swept, self.runs, self.asked = False, 0, []
 
     @property
@@ -220,7 +156,7 @@ class CrowdedBoard(LateBoard):
 
     def release(self, groups):
         self.labels, self.swept = self.labels.copy(), False
-        self.labels[groups] = (self.asked[-1] + 1) % 12
+        self.labels[groups] = (self.asked[-1] + 1) % 20
 
     def place_new(self):
         pass
@@ -242,22 +178,16 @@ class CrowdedBoard(LateBoard):
 
 
 @pytest.mark.parametrize(
-    ("surplus", "behind", "found"), [(0, 19.0, True), (0, 21.0, False), (5, 19.0, True), (6, 19.0, False)]
+    ("surplus", "behind", "found"), [(0, 19.0, True), (0, 21.0, False), (11, 19.0, True), (12, 19.0, False)]
 )
 def test_small_atoms_are_dissolved_one_after_the_other(surplus, behind, found):
-    """Six in vain end it; sweeps follow only where the matching is at most twenty nats behind."""
+    """Twelve in vain end it; sweeps follow only where the matching is at most twenty nats behind."""
     board = CrowdedBoard(surplus, behind)
-    progress = dissolve(board, 24, np.random.default_rng(0), Run([0.0], [0], True), 10)
+    progress = dissolve(board, 40, np.random.default_rng(0), Run([0.0], [0], True), 10)
     assert progress.history == ([0.0, 1.0] if found else [0.0])
-    first = board.asked[: surplus + 1 if found else 6]
+    first = board.asked[: surplus + 1 if found else 12]
     assert first == list(range(len(first)))
     assert (board.runs > 0) == (behind < 20)
-
-
-def test_rematching_ends_after_four_hundred_sweeps():
-    progress = rematch(EndlessBoard(1), 3, np.random.default_rng(0), Run([0.0], [0], True), 10, most_sweeps=50)
-    assert progress.sweeps == 1 + 50
-    assert progress.cut_short
 
 
 @pytest.mark.parametrize(("rounds", "cut_short"), [(3, False), (5, True)])
@@ -271,9 +201,9 @@ def test_moves_end_after_so_many_rounds_and_say_so(monkeypatch, rounds, cut_shor
     monkeypatch.setattr(moves, "MOST_ROUNDS", 4)
     monkeypatch.setattr(moves, "merge", lambda board: 0)
     monkeypatch.setattr(moves, "split", split)
-    monkeypatch.setattr(moves, "Board", LateBoard)
-    board = LateBoard(1)
-    board.learn = lambda: None
+    monkeypatch.setattr(moves, "Board", CrowdedBoard)
+    board = CrowdedBoard(0, 0.0)
+    board.asked, board.learn = [0], lambda: None
     progress = moves.merge_and_split(board, 3, np.random.default_rng(0), Run([0.0], [0], True), 10)
     assert progress.cut_short is cut_short
 
@@ -284,7 +214,7 @@ def test_a_fusion_says_which_bound_on_effort_it_met():
     assert any("no sweep without change" in reason for reason in fuse(sites, max_sweeps=1).matching.reasons)
     assert limits_met(Run([0.0], [0], True), Plan("auto")) == []
     [said] = limits_met(Run([0.0], [0], True, cut_short=True), Plan("auto"))
-    assert "400 sweeps" in said
+    assert "200 rounds" in said
 
 
 @pytest.mark.parametrize(("behind", "given_up"), [(25.0, False), (35.0, True)])
@@ -292,24 +222,15 @@ def test_a_start_is_given_up_if_thirty_sweeps_like_the_last_would_not_do(behind,
     assert Run([0.0, 4.0, 5.0, 5.0], [9, 9]).is_hopeless(5.0 + behind) is given_up
 
 
-@pytest.mark.parametrize(("sites", "apart", "rounds"), [(2, 7.0, 3), (800, 2.9, 3), (1200, 2.9, 3), (3000, 2.9, 1)])
-def test_compiled_jobs_are_rematched_with_less_patience_from_a_hundred_thousand_values_on(sites, apart, rounds):
-    """A hundred values per site, nearly clear: the sweeps end after the second, and each round comes home after one."""
-    assert rounds_of([apart * np.arange(100)[:, None]] * sites) == rounds
-
-
-@pytest.mark.parametrize(("apart", "rounds"), [(3.0, 3), (3.4, 0)])
-def test_nothing_is_rematched_where_every_value_is_where_it_is_by_five_nats(apart, rounds):
+@pytest.mark.parametrize(("apart", "moved"), [(3.0, 1), (3.4, 0)])
+def test_no_atom_is_moved_where_every_value_is_where_it_is_by_five_nats(apart, moved, monkeypatch):
     """Half the square of the distance is the lead, all but a fiftieth."""
-    assert rounds_of([apart / np.sqrt(2) * np.eye(100)] * 50) == rounds
-
-
-def rounds_of(values):
-    """How often groups were matched afresh, each time at home after one sweep."""
+    tried = []
+    monkeypatch.setattr(search, "dissolve", lambda board, J, rng, progress, *limits: tried.append(J) or progress)
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
+    values = [apart / np.sqrt(2) * np.eye(100)] * 50
     fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False, twins="independent")
-    assert fusion.K == 100
-    return len(fusion.matching.changes) - 2
+    assert (fusion.K, len(tried)) == (100, moved)
 
 
 # --- values that were sent before (twins.COINCIDE, a millionth; FEWEST_OWN, two) --------------------------------

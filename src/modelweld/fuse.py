@@ -81,9 +81,9 @@ def fuse(
         stay in the result as atoms of their own, after the K others. ``"auto"``: unless the search is plain.
     search : {"auto", "plain", "thorough"}
         ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms;
-        the compiled engine, which cannot split, frees some groups at random and those of small atoms, and matches them
-        again, beyond 100,000 values with less and less patience, and warns where it was not done after 400 sweeps.
-        ``"thorough"`` does so with both. All only as long as the objective rises.
+        the compiled engine, which cannot split, dissolves the smallest ones instead: whoever holds them is matched
+        again, beyond 100,000 values with less and less patience. ``"thorough"`` does so with every atom, whatever the
+        engine. All only as long as the objective rises.
     max_sweeps : int, optional
         Sweeps after which to give up and warn; default 200. Runs end by themselves at the first sweep that changes
         nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.

@@ -13,7 +13,6 @@ from modelweld.families import Family
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
-from modelweld.matching.afresh import MOST_SWEEPS_AFRESH
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import MOST_ROUNDS
@@ -94,11 +93,9 @@ def limits_met(progress: Run, plan: Plan) -> list[str]:
             "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2)."
         )
     if progress.cut_short:
-        afresh = f"{MOST_SWEEPS_AFRESH} sweeps" if plan.search != "thorough" else f"{MOST_ROUNDS} rounds"
         found.append(
-            f"matching sites afresh, or merging and splitting atoms, still found better matchings after {afresh}, "
-            "and was ended there: the matching is the best one found."
-            + ("" if plan.search == "thorough" else " search='thorough' goes on.")
+            f"merging, splitting and dissolving atoms still found better matchings after {MOST_ROUNDS} rounds, and was "
+            "ended there: the matching is the best one found."
         )
     return found
 

@@ -37,7 +37,7 @@ SMALLEST_RISE = 1e-7
 
 CLEAR = 5.0
 """Nats: where every value is where it is by so many, groups that are freed come home. Of 95 simulated sets that were
-clear by five, and of 18 clear by two or three, matching afresh raised none; of 25 that were not, three."""
+clear by five, and of 18 clear by two or three, freeing groups raised none; of 25 that were not, three."""
 
 HOPELESS_SWEEPS = 30
 """Sweeps, each rising as the last one did, that a run may be short of another before it is given up."""
@@ -134,8 +134,8 @@ class State(NamedTuple):
 class Run:
     """How a run went: the objective after every sweep and every update, and whether the last sweep was idle.
 
-    A run that `came_home` was at the matching that it was let out from, or at the end of another, and ended there; one
-    that was `cut_short` still found better matchings when it had done as much as it may.
+    A run that `came_home` was at the matching that it was let out from, and ended there; one that was `cut_short` still
+    found better matchings when it had done as much as it may.
     """
 
     history: list[float] = field(default_factory=list)
@@ -170,7 +170,7 @@ def alternate(
 ) -> Run:
     """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters.
 
-    Where groups were freed and all are where they were, or at another end (`is_home`), what follows is known.
+    Where groups were freed and all are where they were (`is_home`), what follows is known.
     A run that will hardly come to an objective `to_beat` is given up.
     """
     progress = Run()
@@ -203,6 +203,11 @@ def is_same_partition(labels: Index, others: Index) -> bool:
     there, back = np.zeros(labels.max(initial=0) + 1, np.int64), np.zeros(others.max(initial=0) + 1, np.int64)
     there[labels], back[others] = others, labels
     return bool((there[labels] == others).all() and (back[others] == labels).all())
+
+
+def is_at(board: AnyBoard, labels: Index) -> bool:
+    """Whether a board's values belong together as these labels say."""
+    return is_same_partition(board.labels, labels)
 
 
 def best_assignment(scores: Array, surcharge: Array, most_new: int) -> Index:

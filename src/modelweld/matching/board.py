@@ -80,10 +80,6 @@ class Board(Tally):
         self.counts, self.sums = counts.copy(), [s.copy() for s in sums]
         self.labels = self.labels if labels is None else labels.copy()
 
-    def labels_by_content(self) -> Index:
-        """The labels as they are: groups and values were put in order before."""
-        return self.labels
-
     def at(self, labels: Index) -> Self:
         """Another board, at these labels."""
         other = copy(self)

@@ -27,10 +27,6 @@ COMPILED_FROM = 2_000_000
 fraction of a second and nobody should wait for a compiler. The choice depends on the input alone, not on what has
 been compiled before, so that the same call gives the same bits."""
 
-REMATCHED_UP_TO = 100_000
-"""Values up to which a compiled job of `search="auto"` frees groups and matches them again with full patience; beyond,
-with less in proportion, so that the time of that does not grow: about a second."""
-
 FEWEST_FOR_SPECTRUM = 4
 """Sites from which on the spectrum of supports can be learned."""
 

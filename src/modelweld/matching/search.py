@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.stack import Index, Stack, arrange
-from modelweld.matching.afresh import MOST_SWEEPS_AFRESH, PATIENCE, WORTH_WAITING, dissolve, rematch
 from modelweld.matching.algorithm1 import (
     CLEAR,
     COMPILED,
@@ -27,9 +27,9 @@ from modelweld.matching.algorithm1 import (
 )
 from modelweld.matching.board import Board
 from modelweld.matching.evident_pieces import insists, invites_pieces, join_pieces, knows_noise
-from modelweld.matching.moves import merge, merge_and_split
+from modelweld.matching.moves import PATIENCE, dissolve, merge, merge_and_split
 from modelweld.matching.piece_guard import believable, warn_overlap
-from modelweld.matching.plan import COMPILED_FROM, REMATCHED_UP_TO, Plan
+from modelweld.matching.plan import COMPILED_FROM, Plan
 from modelweld.matching.result import Matching
 from modelweld.matching.sparse_board import SparseBoard, suits
 from modelweld.priors.beta_bernoulli import Prior
@@ -44,19 +44,24 @@ LARGEST_IN_PIECES = 10_000_000
 five times as many, 400 MB."""
 
 
+DISSOLVED_UP_TO = 100_000
+"""Values up to which a compiled job of `search="auto"` dissolves atoms with full patience; beyond, with less in
+proportion, so that the time of that does not grow."""
+
+AnyBoardHere = TypeVar("AnyBoardHere", bound=Movable)
+
+
 @dataclass(frozen=True)
 class Effort:
     """How hard to look.
 
-    `moves` merges and splits; `max_sweeps` bounds each run of sweeps; groups are freed and matched again until so many
-    rounds were in vain (`patience`, zero: not at all) and at most for so many sweeps (`sweeps_afresh`). Large sets may
-    be matched by a `sparse` board.
+    `moves` merges and splits; `max_sweeps` bounds each run of sweeps; small atoms are dissolved until so many were in
+    vain (`patience`, zero: not at all). Large sets may be matched by a `sparse` board.
     """
 
     moves: bool
     max_sweeps: int
-    patience: int = 0
-    sweeps_afresh: float = MOST_SWEEPS_AFRESH
+    patience: float = 0
     sparse: bool = True
 
 
@@ -83,18 +88,19 @@ def run(
 
 
 def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
-    """How hard to look for the matching of N values. Compiled boards cannot merge and split: they free groups instead.
+    """How hard to look for the matching of N values. Compiled boards cannot split: they dissolve atoms instead.
 
     Examples
     --------
-    >>> [effort_of(Plan("auto"), True, N).patience for N in (100, 100_000, 200_000, 1_000_000, 2_000_000)]
-    [6, 6, 3, 1, 0]
+    >>> [effort_of(Plan("auto"), True, N).patience for N in (100, 100_000, 200_000, 1_000_000, 3_000_000)]
+    [12, 12, 6, 1, 0]
     """
-    moves = plan.search != "plain"
+    moves, patience = plan.search != "plain", 0.0
     if plan.search == "thorough":
-        return Effort(moves, plan.max_sweeps, PATIENCE, np.inf, plan.engine == "auto")
-    patience = round(PATIENCE * min(1.0, REMATCHED_UP_TO / max(N, 1))) if compiled and moves else 0
-    return Effort(moves, plan.max_sweeps, patience, sparse=plan.engine == "auto")
+        patience = np.inf
+    elif compiled and moves:
+        patience = round(PATIENCE * min(1.0, DISSOLVED_UP_TO / max(N, 1)))
+    return Effort(moves, plan.max_sweeps, patience, plan.engine == "auto")
 
 
 def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:
@@ -124,28 +130,20 @@ def compiled_boards(stack: Stack, family: Family, prior: Prior) -> tuple[list[Mo
     return [CompiledBoard(stack, start, prior) for start in family.starts(stack)], order
 
 
-def best_run(boards: Sequence[Movable], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Movable, Run]:
-    """Algorithm 1 from every start; the first of the best objectives."""
+def best_run(
+    boards: Sequence[AnyBoardHere], J: int, rng: np.random.Generator, effort: Effort
+) -> tuple[AnyBoardHere, Run]:
+    """Algorithm 1 from every start; the first of the best objectives, its atoms merged, split and dissolved."""
     board, *others = boards
     progress = alternate(board, J, rng, effort.max_sweeps)
     for other in others:
         attempt = alternate(other, J, rng, effort.max_sweeps, to_beat=progress.history[-1] if effort.moves else -np.inf)
         if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
             board, progress = other, attempt
-    thorough = effort.sweeps_afresh == np.inf
-    if effort.patience and (thorough or board.margin < CLEAR):
-        progress = look_around(board, J, rng, progress, effort)
-    return board, progress
-
-
-def look_around(board: Movable, J: int, rng: np.random.Generator, progress: Run, effort: Effort) -> Run:
-    """Free groups at random, join atoms of a compiled board (others are joined later), dissolve small ones."""
-    limits = effort.max_sweeps, effort.patience, effort.sweeps_afresh
-    worth_waiting = SMALLEST_RISE if effort.sweeps_afresh == np.inf else WORTH_WAITING
-    progress = rematch(board, J, rng, progress, *limits, worth_waiting)
-    if board.engine == COMPILED:
+    if effort.moves and board.margin < CLEAR:
         progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
-    return dissolve(board, J, rng, progress, *limits)
+        progress = dissolve(board, J, rng, progress, effort.max_sweeps, effort.patience)
+    return board, progress
 
 
 def find_matching(
@@ -172,7 +170,7 @@ def find_matching(
     J = len(stacks[0].sizes)
     make = SparseBoard if effort.sparse and suits(stacks, starts[0], prior) else Board
     boards = [make(stacks, families, prior) for families in starts]
-    return _move(best_run(boards, J, rng, effort), J, rng, effort)
+    return best_run(boards, J, rng, effort)
 
 
 def find_pieces(
@@ -183,7 +181,7 @@ def find_pieces(
     boards = [Board(stacks, families, prior, Pieces()) for families in starts]
     if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
         boards = [best_agglomerated(boards)]
-    return _move(best_run(boards, J, rng, effort), J, rng, effort)
+    return best_run(boards, J, rng, effort)
 
 
 def prefer_pieces(
@@ -200,7 +198,7 @@ def prefer_pieces(
     at = np.argsort(order)[arranged]
     starts = [Board(stacks, whole.families, whole.prior, Pieces(), labels[at]) for labels in joined]
     rng = rng.spawn(1)[0]  # what follows draws as it would have
-    runs = [_move(best_run([b], J, rng, effort), J, rng, effort) for b in starts if invites_pieces(b, whole)]
+    runs = [best_run([b], J, rng, effort) for b in starts if invites_pieces(b, whole)]
     runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0])]
     runs.sort(key=lambda run: -run[0].objective())
     for board, progress in runs:
@@ -236,13 +234,6 @@ def agglomerate(board: Board) -> Board:
     board.recount()
     merge(board)
     return board
-
-
-def _move(run: tuple[AnyBoard, Run], J: int, rng: np.random.Generator, effort: Effort) -> tuple[Board, Run]:
-    """Merge and split, if asked to."""
-    board, progress = run
-    assert isinstance(board, Board)
-    return board, merge_and_split(board, J, rng, progress, effort.max_sweeps) if effort.moves else progress
 
 
 def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:

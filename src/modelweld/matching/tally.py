@@ -134,6 +134,10 @@ class Tally:
         """The groups that hold an atom."""
         return np.unique(self.group[self.labels == atom])
 
+    def labels_by_content(self) -> Index:
+        """The labels as they are: groups and values were put in order before."""
+        return self.labels
+
     def remember(self, values: Index | slice) -> Held:
         """What it takes to undo `take` without a trace."""
         atoms = self.labels[values].copy()

@@ -98,8 +98,8 @@ class Centre(Tally):
             self.places[s] = self.labels[span]
 
     def _set_prior(self, prior: Prior) -> None:
-        self.prior = prior
-        self.log_rate = np.concatenate([[0.0], np.cumsum(prior.steps(len(self.sizes)))])
+        self.prior, self.steps = prior, prior.steps(len(self.sizes))
+        self.log_rate = np.concatenate([[0.0], np.cumsum(self.steps)])
 
     @property
     def family(self) -> Family:

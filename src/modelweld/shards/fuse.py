@@ -29,8 +29,8 @@ import numpy as np
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index
-from modelweld.matching.afresh import MOST_SWEEPS_AFRESH, PATIENCE, rematch
 from modelweld.matching.algorithm1 import CLEAR, alternate
+from modelweld.matching.moves import dissolve
 from modelweld.matching.plan import COMPILED_FROM, MOST_SWEEPS, Auto, Plan, Request, Search, TwinRule, default_prior
 from modelweld.matching.result import by_count, ranks
 from modelweld.priors.beta_bernoulli import Prior
@@ -207,12 +207,12 @@ def _sizes(surveys: Sequence[Survey], crowds: Sequence[Index], twins: Sequence[I
 
 
 def merge(engine: Engine, centre: Centre, seed: int, plan: Plan) -> None:
-    """Algorithm 1 with shards for groups; where that leaves doubt, some are freed and matched again."""
+    """Algorithm 1 with shards for groups; where that leaves doubt, small atoms are dissolved."""
     rng, S = np.random.default_rng(seed), engine.shards
     centre.release(np.arange(S))
     progress = alternate(centre, S, rng, MOST_SWEEPS)
     if plan.search != "plain" and S > 1 and centre.margin < CLEAR:
-        rematch(centre, S, rng, progress, MOST_SWEEPS, PATIENCE, MOST_SWEEPS_AFRESH)
+        dissolve(centre, S, rng, progress, MOST_SWEEPS)
 
 
 def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, int]:
