@@ -115,10 +115,10 @@ def test_names_that_are_no_text_are_refused_in_words(tmp_path, suffix):
         from pyarrow import parquet
 
         parquet.write_table(table, path, compression="none", use_dictionary=False)
-    assert read_sites(path)
+    assert read_sites(path, centres=True)
     path.write_bytes(path.read_bytes().replace("é".encode(), b"\x98\x98", 1 if suffix == "npz" else -1))
     with pytest.raises(InputError, match=r"is damaged|or damaged") as wrong:
-        read_sites(path)
+        read_sites(path, centres=True)
     assert "fault of modelweld" not in str(wrong.value)
 
 
@@ -127,7 +127,7 @@ def test_features_that_are_no_names_are_refused_in_words(tmp_path, features):
     path = tmp_path / "site.json"
     path.write_text(json.dumps({"values": [[1, 2]], "features": features}))
     with pytest.raises(InputError, match="features must be 2 names, one per column"):
-        read_sites(path)
+        read_sites(path, centres=True)
 
 
 @pytest.mark.parametrize("noise", [[0.5, 0.5, 0.5], "wide", None, [0.5, float("nan")]])
@@ -182,7 +182,7 @@ def test_a_feature_can_be_shown_and_written(tmp_path, suffix, name, fine):
         text = json.dumps(header).encode()
         path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + struct.unpack("<Q", data[:8])[0] :])
     if fine:
-        assert load(path).coordinates["feature"] == ("age", name)
+        assert load(path, centres=True).coordinates["feature"] == ("age", name)
         return
     with pytest.raises(InputError, match=r"must have at most 1,000 characters|must be text; found half") as wrong:
         load(path)
@@ -204,10 +204,10 @@ def test_an_array_of_nothing_has_a_shape_that_can_be(tmp_path, shape, fine):
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "<f8", "fortran_order": False, "shape": shape})
     if fine:
-        assert read_sites(path)[0].arrays["values"].shape == shape
+        assert read_sites(path, centres=True)[0].arrays["values"].shape == shape
         return
     with pytest.raises(InputError, match="a shape that cannot be"):
-        read_sites(path)
+        read_sites(path, centres=True)
 
 
 @pytest.mark.parametrize(("rows", "fine"), [(8 * MiB, True), (8 * MiB + 1, False)])
@@ -215,10 +215,10 @@ def test_a_small_archive_is_counted_as_the_numbers_it_becomes(tmp_path, rows, fi
     """A hundred kilobytes of truth values were a gigabyte of numbers."""
     np.savez_compressed(tmp_path / "site.npz", values=np.ones((rows, 1), dtype=bool))
     if fine:
-        assert read_sites(tmp_path / "site.npz")[0].sizes == {"atom": rows}
+        assert read_sites(tmp_path / "site.npz", centres=True)[0].sizes == {"atom": rows}
         return
     with pytest.raises(InputError, match=r"unpacks to 64\.0 MiB"):
-        read_sites(tmp_path / "site.npz")
+        read_sites(tmp_path / "site.npz", centres=True)
 
 
 def test_words_of_parquet_are_held_once_and_times_beyond_all_dates_refused(tmp_path):
@@ -227,7 +227,7 @@ def test_words_of_parquet_are_held_once_and_times_beyond_all_dates_refused(tmp_p
 
     names = pyarrow.array(["north", "south", "north", None]).dictionary_encode()
     parquet.write_table(pyarrow.table({"site": names, "age": [1.0, 2.0, 3.0, 4.0]}), tmp_path / "a.parquet")
-    assert {site.site: len(site.arrays["values"]) for site in read_sites(tmp_path / "a.parquet")} == {
+    assert {site.site: len(site.arrays["values"]) for site in read_sites(tmp_path / "a.parquet", centres=True)} == {
         "north": 2,
         "south": 1,
         "None": 1,
@@ -243,7 +243,7 @@ def test_a_name_of_a_hundred_thousand_letters_does_not_come_back(tmp_path):
     path = tmp_path / "site.json"
     path.write_text(json.dumps({"values": [[1, 2]], "site": "x" * 100_000}))
     with pytest.raises(InputError) as wrong:
-        read_sites(path)
+        read_sites(path, centres=True)
     assert len(str(wrong.value)) < 300
     model = weighted(np.zeros((1, 2)), 1.0)
     answers = Answers(expected=["north"])

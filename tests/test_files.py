@@ -264,9 +264,9 @@ def test_any_array_of_numpy_is_read_or_refused(tmp_path_factory, values, fortran
             LocalModel({"v": expected}, {"v": (None, None)})
         except OutOfRangeError:
             with pytest.raises(OutOfRangeError, match="must be finite"):
-                read_any(file)
+                read_any(file, centres=True)
         else:
-            assert (read_any(file).arrays["values"] == expected).all()
+            assert (read_any(file, centres=True).arrays["values"] == expected).all()
 
 
 # -- the manifest and its schema --------------------------------------------------------------------------------------
@@ -381,7 +381,7 @@ def test_wrong_manifests_are_refused(path, changes, message):
 def refused(path, *messages):
     """The file is refused in one line that names it."""
     with pytest.raises(InputError) as wrong:
-        load(path)
+        load(path, centres=True)
     text = str(wrong.value)
     assert text.startswith(repr(str(path))), text
     assert "\n" not in text
@@ -611,7 +611,7 @@ def test_values_that_are_no_numbers_are_refused(path):
     save_file({"values": np.array([[1.0, np.nan]])}, path)
     refused(path, "must be finite", "found nan at (0, 1)")
     save_file({"values": np.array([[1.0], [2.0]], dtype=np.float16)}, path)
-    assert read_any(path).arrays["values"].tolist() == [[1.0], [2.0]]
+    assert read_any(path, centres=True).arrays["values"].tolist() == [[1.0], [2.0]]
 
 
 def test_other_files_under_our_name_are_named(path, tmp_path):
@@ -878,7 +878,7 @@ def test_tables_make_models(tmp_path):
 
 def test_a_table_of_several_sites(tmp_path):
     file = table(tmp_path, "site,x\nb,1\na,2\nb,3\n")
-    sites = read_sites(file)
+    sites = read_sites(file, centres=True)
     assert [(s.site, s.arrays["values"].tolist()) for s in sites] == [("b", [[1.0], [3.0]]), ("a", [[2.0]])]
     refused(file, "holds 2 sites")
 
@@ -970,7 +970,7 @@ def test_parquet_needs_its_extra(tmp_path, monkeypatch):
 
 
 def test_tiny_models_in_json(tmp_path):
-    found = load(table(tmp_path, '{"values": [[1, 2.5]], "features": ["x", "y"], "site": "e"}', "a.json"))
+    found = load(table(tmp_path, '{"values": [[1, 2.5]], "features": ["x", "y"], "site": "e"}', "a.json"), centres=True)
     assert (found.site, found.arrays["values"].tolist()) == ("e", [[1.0, 2.5]])
     whole = {
         "arrays": {"m": [[1.0]], "n": [3]},
@@ -1333,7 +1333,7 @@ def peak():  # of this process alone: getrusage begins with that of the one that
     return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
 
 base = peak()
-model = load(sys.argv[1])
+model = load(sys.argv[1], centres=True)
 print(peak() - base)
 """
 
@@ -1358,7 +1358,9 @@ def test_lies_cost_no_memory(tmp_path):
     with zipfile.ZipFile(files[1], "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("values.npy", npy_bytes((10**8, 1), data=bytes(10**8)))
     written(files[2], {"v": entry(shape=(10**9,), offsets=(0, 8 * 10**9))})
-    quiet = PEAK.replace("model = load(sys.argv[1])", "try: load(sys.argv[1])\nexcept ValueError: pass")
+    quiet = PEAK.replace(
+        "model = load(sys.argv[1], centres=True)", "try: load(sys.argv[1], centres=True)\nexcept ValueError: pass"
+    )
     for file in files:
         found = subprocess.run([sys.executable, "-c", quiet, file], capture_output=True, text=True, check=True)
         assert int(found.stdout) < 2**23

@@ -86,7 +86,7 @@ def test_where_nothing_can_be_used_there_is_no_fusion(run, tmp_path):
 def test_one_site_of_a_table_is_left_out_by_its_name(run, tmp_path):
     (tmp_path / "a.csv").write_text("age,site\n1,n\n9,n\n2,s\n8,s\n1.5,e\n")
     (tmp_path / "b.csv").write_text("age,site\n3,n\n7,w\n")
-    code, said, _ = run("fuse", "a.csv", "b.csv", "--keep-going", "--json")
+    code, said, _ = run("fuse", "a.csv", "b.csv", "--centres", "--keep-going", "--json")
     assert code == 3
     assert set(json.loads(said)["refused"]) == {"a.csv, site 'n'", "b.csv, site 'n'"}
 
@@ -104,7 +104,7 @@ def test_a_table_of_many_sites_has_one_vote(run, four_files, tmp_path, strangers
     """Its sites outnumbered the files of all others, and shut them out."""
     rows = [f"t{j},{x},{x + 1},{x + 2}" for j in range(strangers) for x in (0.0, 5.0)]
     (tmp_path / "table.csv").write_text("\n".join(["site,a,b,c", *rows]) + "\n")
-    code, said, complained = run("fuse", "*.safetensors", "table.csv", "--keep-going", "--json")
+    code, said, complained = run("fuse", "*.safetensors", "table.csv", "--centres", "--keep-going", "--json")
     assert code == 3
     content = json.loads(said)
     assert content["sites"] == ["s0", "s1", "s2", "s3"]
@@ -118,7 +118,7 @@ def test_a_table_that_takes_the_names_of_several_files_is_out(run, four_files, t
     """Of two files with one name neither can be known to be right; of five of which one contests all others, one is."""
     rows = [f"s{j},{x},{x + 1}" for j in range(taken) for x in (0.0, 5.0)]
     (tmp_path / "table.csv").write_text("\n".join(["site,a,b", *rows]) + "\n")
-    code, said, _ = run("fuse", "*.safetensors", "table.csv", "--keep-going", "--json")
+    code, said, _ = run("fuse", "*.safetensors", "table.csv", "--centres", "--keep-going", "--json")
     assert code == 3
     content = json.loads(said)
     assert content["sites"] == [f"s{j}" for j in range(1 if taken == 1 else 0, 4)]

@@ -124,7 +124,7 @@ def test_columns_of_words_are_named():
     with pytest.raises(InputError, match=r"^site 1: column 'kind' is not of numbers: found 'Adelie'. Leave it out"):
         modelweld.fuse([Table(centres(1), NAMES), Table(words, [*NAMES, "kind"])])
     numbers = Table(centres(0).astype(object), NAMES)
-    assert np.array_equal(modelweld.read(numbers).arrays["values"], centres(0))
+    assert np.array_equal(modelweld.read(numbers, centres=True).arrays["values"], centres(0))
 
 
 def test_columns_of_the_data_are_names_for_models_that_have_none():

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from modelweld.cli.messages import result, result_json, say
-from modelweld.cli.site import Force, Json
+from modelweld.cli.site import Centres, Force, Json
 from modelweld.cli.use import FusionFile
-from modelweld.cli.words import FAMILIES, PRIORS
+from modelweld.cli.words import FAMILIES, PRIORS, spoken
 from modelweld.progress import show_progress
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def fuse(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Leave out what cannot be used, name it, and end with exit code 3.")
     ] = False,
+    centres: Centres = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -71,7 +72,7 @@ def fuse(
     if page is not None:
         check_page(page, force=force)
     with show_progress("fusing"):
-        fusion, refused = _fuse_files(expand_patterns(paths), keep_going, page is not None, options)
+        fusion, refused = _fuse_files(expand_patterns(paths), centres, keep_going, page is not None, options)
     save(fusion, out, force=force)
     if page is not None:
         _write_page(fusion, page, force)
@@ -81,7 +82,7 @@ def fuse(
 
 
 def _fuse_files(
-    files: Sequence[Path], keep_going: bool, paged: bool, options: dict[str, Any]
+    files: Sequence[Path], centres: bool, keep_going: bool, paged: bool, options: dict[str, Any]
 ) -> tuple[Fusion, dict[str, str]]:
     """The fusion of what files hold and, if it is to keep going, what was left out and why."""
     from modelweld.cli.keep_going import fuse_files
@@ -91,14 +92,14 @@ def _fuse_files(
     from modelweld.report.page import text_of
 
     if not keep_going:
-        return fuse_models(sites_of(files), **options), {}
+        return fuse_models(sites_of(files, centres=centres), **options), {}
 
     def use(fusion: Fusion) -> None:
         content_of(fusion)
         if paged:
             text_of(fusion, draws=False)
 
-    return fuse_files(files, use, **options)
+    return fuse_files(files, use, centres=centres, **options)
 
 
 def verdict(
@@ -156,6 +157,7 @@ def add(
     out: Target = None,
     time: Annotated[str, typer.Option(help="When it was trained, if its file does not say and the others do.")] = "",
     seed: Seed = 0,
+    centres: Centres = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -166,7 +168,7 @@ def add(
 
     def added() -> Fusion | SlimFusion:
         found = fusion_or_slim(fusion)
-        for model in sites_of([site]):
+        for model in sites_of([site], centres=centres):
             with show_progress(f"adding {model.site}"):
                 model = model if not time else model.with_(time=time_in(time))
                 found = found.add(model, seed=seed) if isinstance(found, Fusion) else found.add(model)
@@ -211,7 +213,8 @@ def _tell_written(
     from modelweld.cli.tables import describe, spell_content
 
     content = describe(fusion)
-    for source, why in (refused or {}).items():
+    refused = {source: spoken(why) for source, why in (refused or {}).items()}
+    for source, why in refused.items():
         say(f"left out: {source}: {why}")
     if json:
         result_json({**content, "file": str(path), **({"refused": refused} if refused else {})})

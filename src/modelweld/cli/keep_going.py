@@ -19,7 +19,9 @@ LEFT_OUT = 3
 """Exit code where something was fused and something was not."""
 
 
-def fuse_files(files: Sequence[Path], use: Callable[[Fusion], object], **options: Any) -> tuple[Fusion, dict[str, str]]:
+def fuse_files(
+    files: Sequence[Path], use: Callable[[Fusion], object], *, centres: bool = False, **options: Any
+) -> tuple[Fusion, dict[str, str]]:
     """Fuse what these files hold but for what cannot be read, fused or used; file -> why it was left out.
 
     As in a round (`federate.Answers`): a name that two files give with different values counts for neither, and more
@@ -30,7 +32,7 @@ def fuse_files(files: Sequence[Path], use: Callable[[Fusion], object], **options
     read: dict[str, list[LocalModel]] = {}
     for path in track(files, "reading files", len(files)):
         try:
-            read[str(path)] = read_sites(path)
+            read[str(path)] = read_sites(path, centres=centres)
         except (InputError, OSError) as wrong:
             refused[str(path)] = str(wrong).removeprefix(f"{str(path)!r}: ")
     while out := _impostor(read, claimed := _contested(read)):

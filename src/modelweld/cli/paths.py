@@ -25,6 +25,8 @@ def expand_patterns(given: Sequence[str]) -> list[Path]:
     check_files(given)
     found: list[Path] = []
     for name in given:
+        if not name.strip():
+            raise InputError("the name of a file is empty. Give the files that sites have sent, or their folder.")
         if Path(name).is_dir() and Path(name).suffix.lower() not in READ:
             inside = [p for p in sorted(Path(name).iterdir()) if p.suffix.lower() in READ]
             if all(map(_own, inside)):
@@ -53,11 +55,12 @@ def _own(path: Path) -> str:
     return "a fusion" if path.suffix.lower() == ".safetensors" and is_fusion(path) else ""
 
 
-def sites_of(paths: Sequence[Path]) -> list[LocalModel]:
+def sites_of(paths: Sequence[Path], *, centres: bool = False) -> list[LocalModel]:
     """The sites' models in these files."""
     from modelweld.files import read_sites
 
-    return [model for path in track(paths, "reading files", len(paths)) for model in read_sites(path)]
+    files = track(paths, "reading files", len(paths))
+    return [model for path in files for model in read_sites(path, centres=centres)]
 
 
 def fusion_of(path: Path) -> Fusion:

@@ -13,6 +13,9 @@ from modelweld.cli.messages import result, result_json, say
 from modelweld.progress import show_progress
 
 Json = Annotated[bool, typer.Option("--json", help="For machines.")]
+Centres = Annotated[
+    bool, typer.Option("--centres", help="Rows of tables are centres of groups, not of people: tables without counts.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 
 
@@ -42,6 +45,7 @@ def export(
     drop_small: Annotated[
         bool, typer.Option("--drop-small", help="Set cells of transition tables below five to zero.")
     ] = False,
+    centres: Centres = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
@@ -50,12 +54,11 @@ def export(
     from modelweld.cli.times import time_in
     from modelweld.cli.words import names_in, spoken, units_in
     from modelweld.errors import DisclosureWarning
-    from modelweld.files import read_any
     from modelweld.files.new_file import check_free
-    from modelweld.files.skops_model import read_skops
     from modelweld.site.export import export as write
+    from modelweld.site.export import open_model
 
-    fitted: object = read_skops(model) if model.suffix == ".skops" else read_any(model)
+    fitted = open_model(model, centres)
     facts: dict[str, Any] = {} if n is None else {"n": n}
     check_free(out, force=force)
     names = names_in(features)
@@ -88,6 +91,7 @@ def inspect(
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Of a fusion: how sure groups are, and in how many sites each is.")
     ] = False,
+    centres: Centres = False,
     json: Json = False,
 ) -> None:
     """Show what is in a file: arrays, shapes, names, counts; or what a fusion has found."""
@@ -95,7 +99,7 @@ def inspect(
     from modelweld.files import load
     from modelweld.fusion import Fusion
 
-    found = load(path)
+    found = load(path, centres=centres)
     content = describe(found)
     if json:
         if confidence and isinstance(found, Fusion):
@@ -113,7 +117,9 @@ def inspect(
 
 
 def validate(
-    paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")], json: Json = False
+    paths: Annotated[list[str], typer.Argument(help="Files of sites, or patterns.")],
+    centres: Centres = False,
+    json: Json = False,
 ) -> None:
     """Check files of sites: each for itself, and whether they describe the same things."""
     from modelweld.cli.paths import expand_patterns
@@ -131,7 +137,7 @@ def validate(
     with show_progress("checking files"):
         for path in track(files, "reading files", len(files)):
             try:
-                good += read_sites(path)
+                good += read_sites(path, centres=centres)
             except (InputError, OSError) as wrong:
                 problems[str(path)] = spoken(" ".join(str(wrong).split()))
     if len(good) > 1:

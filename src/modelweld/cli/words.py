@@ -27,7 +27,8 @@ OPTIONS = (
     (r"\bfusion\.model\(K=(\d+)\)", r"modelweld model --K \1"),
     (r"\bcopies=False", "--copies no"),
     (r"\bcopies=True", "--copies yes"),
-    (r"\b(force|allow_small|drop_small)=True", lambda found: f"--{found[1].replace('_', '-')}"),
+    (r"\bmodelweld\.load\(path, centres=True\)", "--centres"),
+    (r"\b(force|allow_small|drop_small|centres)=True", lambda found: f"--{found[1].replace('_', '-')}"),
     (r"\b(features|units|lacks|X|n|site)=(\[\.\.\.\]|\.\.\.)?(?![\w'\"])", r"--\1"),
     (r"\b(how|search|twins|preset)='(\w+)'", r"--\1 \2"),
 )

@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from logging import ERROR, INFO
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from flwr.app import ArrayRecord, Context, Error, Message, RecordDict
@@ -23,10 +21,9 @@ from flwr.serverapp import Grid, ServerApp
 from modelweld.federate.flower_records import RECORD, as_name, as_record, bytes_of
 from modelweld.federate.flower_round import OneRound
 from modelweld.federate.outcome import Outcome
-from modelweld.federate.payload import unpacked
+from modelweld.federate.payload import exported, unpacked
 from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND
 from modelweld.inputs.local_model import LocalModel
-from modelweld.site.export import export
 
 CLIENT_APP_RAISED = 2
 """Flower's code of an error for an exception in a ClientApp."""
@@ -45,7 +42,8 @@ def client_app(
     """A Flower ClientApp that trains when it is asked and sends parameters, once.
 
     What leaves is what `modelweld.export` would write to a file, checked as there: components of fewer than five
-    points are refused. What leaves is listed in the site's own log. If anything fails, the exception stays there too.
+    points are refused, and so are tables whose rows may be people's (say ``centres=True`` if they are not). What leaves
+    is listed in the site's own log. If anything fails, the exception stays there too.
 
     Parameters
     ----------
@@ -72,13 +70,9 @@ def client_app(
         return as_name(named(context))
 
     def answer(message: Message, context: Context) -> RecordDict:
-        made = train(context)
-        model, more = made if isinstance(made, tuple) else (made, {})
-        with TemporaryDirectory() as folder:
-            file = Path(folder, "site.safetensors")
-            report = export(model, file, site=named(context), **{**options, **more})
-            log(INFO, "%s", report)
-            return RecordDict({RECORD: as_record(file.read_bytes())})
+        content, report = exported(train(context), named(context), options)
+        log(INFO, "%s", report)
+        return RecordDict({RECORD: as_record(content)})
 
     def take(message: Message, context: Context) -> RecordDict:
         model = unpacked(bytes_of(message.content), "the server")

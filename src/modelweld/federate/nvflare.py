@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from nvflare import FedJob
 from nvflare import client as flare
@@ -32,7 +32,7 @@ from nvflare.recipe.spec import Recipe
 from modelweld.errors import InputError
 from modelweld.federate.outcome import FUSION, ROUND, Outcome
 from modelweld.federate.outcome import PAGE as REPORT
-from modelweld.federate.payload import packed, unpacked
+from modelweld.federate.payload import exported, unpacked
 from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
 from modelweld.files import save
 from modelweld.files.file_errors import first_line
@@ -40,7 +40,6 @@ from modelweld.files.new_file import whole_file
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.libraries import read
 
 TRAIN, RETURN = "train", "fused"
 """Tasks: train and send a model; take the fused one."""
@@ -216,14 +215,21 @@ class FuseController(Controller):
         fusion.report(folder / REPORT, force=True)
 
 
-def take_part(train: Callable[[str], object]) -> LocalModel | None:
+def take_part(train: Callable[[str], object], **options: Any) -> LocalModel | None:
     """What a site does, in the script that FLARE runs there: train, send parameters, wait for the fused model.
+
+    What leaves is what `modelweld.export` would write to a file, checked as there: components of fewer than five
+    points are refused, and so are tables whose rows may be people's (say ``centres=True`` if they are not). What leaves
+    is listed in the site's own log.
 
     Parameters
     ----------
     train : function of the site's name
-        Returns a fitted model, or a LocalModel (`modelweld.read`, with numbers of points). If it raises, the server
+        Returns a fitted model, or a LocalModel (`modelweld.read`, with numbers of points); or a pair of it and options
+        of `modelweld.export` that are known only now, as in ``return mixture, {"X": X}``. If it raises, the server
         hears the class of the error and nothing else; what it says stays in the site's log.
+    **options
+        For `modelweld.export`: `features`, `units`, `noise`, `allow_small`, ...
 
     Returns
     -------
@@ -240,7 +246,7 @@ def take_part(train: Callable[[str], object]) -> LocalModel | None:
             fused = unpacked(message.params[MODEL], "the server")
             flare.send(FLModel(params={TAKEN: True}))
             return fused
-        flare.send(FLModel(params=_answer(train, site)))
+        flare.send(FLModel(params=_answer(train, site, options)))
     return None
 
 
@@ -257,9 +263,11 @@ def _check_options(options: Mapping[str, object]) -> None:
         )
 
 
-def _answer(train: Callable[[str], object], site: str) -> dict[str, bytes | str]:
+def _answer(train: Callable[[str], object], site: str, options: Mapping[str, Any]) -> dict[str, bytes | str]:
     try:
-        return {MODEL: packed(read(train(site), site=site))}
+        content, report = exported(train(site), site, options)
+        log.info("%s", report)
+        return {MODEL: content}
     except Exception as wrong:
         log.exception("training failed")
         return {FAILED: type(wrong).__name__}  # its words may quote rows or paths

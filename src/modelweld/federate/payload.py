@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
 from modelweld.errors import InputError
 from modelweld.files.file_errors import AGAIN, naming
 from modelweld.files.limits import LARGEST_FILE, spell_bytes
@@ -9,6 +14,8 @@ from modelweld.files.manifest_text import SITE, manifest_of
 from modelweld.files.site_file import load_site, site_bytes
 from modelweld.files.tensors import open_tensors
 from modelweld.inputs.local_model import LocalModel
+from modelweld.site.export import export
+from modelweld.site.leaving import Report
 
 
 def packed(model: LocalModel) -> bytes:
@@ -22,6 +29,25 @@ def packed(model: LocalModel) -> bytes:
     """
     with naming(model.site or "the model"):
         return site_bytes(model)
+
+
+def exported(made: object, site: str, options: Mapping[str, Any]) -> tuple[bytes, Report]:
+    """What leaves a site that takes part in a round, as `modelweld.export` would write it, and what that is.
+
+    Parameters
+    ----------
+    made : fitted model, LocalModel, or pair of one and a mapping
+        What was trained, perhaps with options of `export` that are known only now.
+    site : str
+        Its name.
+    options : mapping
+        Of `export`.
+    """
+    model, more = made if isinstance(made, tuple) else (made, {})
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "site.safetensors")
+        report = export(model, file, site=site, **{**options, **more})
+        return file.read_bytes(), report
 
 
 def unpacked(data: bytes, sender: str) -> LocalModel:

@@ -71,8 +71,15 @@ def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], 
     )
 
 
-def load(path: str | os.PathLike[str]) -> LocalModel | Fusion | SlimFusion:
-    """What `save` wrote: a LocalModel, a Fusion or a SlimFusion, bit for bit.
+def load(path: str | os.PathLike[str], *, centres: bool = False) -> LocalModel | Fusion | SlimFusion:
+    """What `save` wrote: a LocalModel, a Fusion or a SlimFusion, bit for bit; or the LocalModel of another file.
+
+    Parameters
+    ----------
+    path : path
+        Of the file.
+    centres : bool
+        As in `read_any`.
 
     Examples
     --------
@@ -101,7 +108,7 @@ def load(path: str | os.PathLike[str]) -> LocalModel | Fusion | SlimFusion:
                 from modelweld.fusion import Fusion
 
                 return Fusion(*load_fusion(file, manifest))
-    return read_any(where)
+    return read_any(where, centres=centres)
 
 
 def is_fusion(path: str | os.PathLike[str]) -> bool:
@@ -113,13 +120,16 @@ def is_fusion(path: str | os.PathLike[str]) -> bool:
     return manifest is not None and manifest["format"] != SITE
 
 
-def read_any(path: str | os.PathLike[str]) -> LocalModel:
+def read_any(path: str | os.PathLike[str], *, centres: bool = False) -> LocalModel:
     r"""The LocalModel of a file, whatever its format.
 
     Parameters
     ----------
     path : path
         A safetensors, npz, npy, csv, parquet or json file: see docs/files.md for what these may hold.
+    centres : bool
+        Whether the rows of a table are centres of groups. A table without counts is refused if nobody says so: its
+        rows may be people's.
 
     Examples
     --------
@@ -131,7 +141,7 @@ def read_any(path: str | os.PathLike[str]) -> LocalModel:
     >>> model.coordinates["feature"], model.weight["values"].tolist(), model.arrays["counts"].tolist()
     (('age', 'pressure'), [[1.0, 1.0], [1.0, 0.0]], [30.0, 12.0])
     """
-    found = read_sites(path)
+    found = read_sites(path, centres=centres)
     if len(found) > 1:
         raise InputError(
             f"{str(path)!r}: it holds {len(found)} sites, and one is asked for: use modelweld.files.read_sites."
@@ -139,10 +149,10 @@ def read_any(path: str | os.PathLike[str]) -> LocalModel:
     return found[0]
 
 
-def read_sites(path: str | os.PathLike[str]) -> list[LocalModel]:
+def read_sites(path: str | os.PathLike[str], *, centres: bool = False) -> list[LocalModel]:
     r"""The LocalModels of a file: one, or one per site of a table with a column `site`.
 
-    A site that does not say its name is called after its file.
+    A site that does not say its name is called after its file. For `centres`, see `read_any`.
 
     Examples
     --------
@@ -150,37 +160,38 @@ def read_sites(path: str | os.PathLike[str]) -> list[LocalModel]:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "centres.csv"
     ...     _ = file.write_text("site,age,weight\nnorth,30,70\nnorth,60,80\nsouth,31,71\n")
-    ...     [site.site for site in read_sites(file)]
+    ...     [site.site for site in read_sites(file, centres=True)]
     ['north', 'south']
     """
     where = Path(path)
     with naming(where):
         _check_suffix(where)
-        models = _models(where)
+        models = _models(where, centres)
         return [model if model.site else model.with_(site=_printable(where.stem)) for model in models]
 
 
-def _models(path: Path) -> list[LocalModel]:
+def _models(path: Path, centres: bool) -> list[LocalModel]:
     if path.suffix.lower() == ".safetensors":
-        return [_from_tensors(open_tensors(path))]
+        return [_from_tensors(open_tensors(path), centres)]
     check_beginning(path)
     match path.suffix.lower():
         case ".npz":
-            return [model_of(read_npz(path))]
+            named = [read_npz(path)]
         case ".npy":
-            return [model_of(read_npy(path))]
+            named = [read_npy(path)]
         case ".csv":
-            return [model_of(site) for site in read_csv(path)]
+            named = read_csv(path)
         case ".parquet":
-            return [model_of(site) for site in read_parquet(path)]
+            named = read_parquet(path)
         case _:
-            return [read_json(path)]
+            return [read_json(path, centres=centres)]
+    return [model_of(site, centres=centres) for site in named]
 
 
-def _from_tensors(file: Tensors) -> LocalModel:
+def _from_tensors(file: Tensors, centres: bool) -> LocalModel:
     manifest = manifest_of(file)
     if manifest is None:
-        return model_of({name: file.read(name) for name in file.places})
+        return model_of({name: file.read(name) for name in file.places}, centres=centres)
     if manifest["format"] != SITE:
         raise InputError("it is a fusion, not a site's model. Open it with modelweld.load; give the sites' files here.")
     return load_site(file, manifest)

@@ -13,14 +13,14 @@ from modelweld.files.schema import check
 from modelweld.inputs.local_model import LocalModel
 
 
-def read_json(path: Path) -> LocalModel:
+def read_json(path: Path, *, centres: bool = False) -> LocalModel:
     """The model of a JSON file."""
     size_of(path, LARGEST_HEADER)
     given = parse(path.read_bytes(), "it")
     if not isinstance(given, dict):
         raise InputError('it must be an object, such as {"values": [[0.5, 1.5]], "features": ["x", "y"]}.')
     if "arrays" not in given and "axes" not in given:
-        return model_of(given)
+        return model_of(given, centres=centres)
     check(given, "json_model", "it")
     for name in (*given["arrays"], *given.get("coordinates", {})):
         check_name(name, "an array or a coordinate")

@@ -11,9 +11,15 @@ from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays
 from modelweld.files.limits import check_name, check_words
 from modelweld.inputs.local_model import Array, LocalModel, check_values
+from modelweld.inputs.plain_tables import check_centres
 
-VALUES = ("values", "centres", "centers", "means")
-"""What one row per parameter may be called."""
+CENTRES = ("centres", "centers", "means")
+"""Names of arrays that say what rows are."""
+
+SPREADS = {"covariances", "variances", "variance"}
+"""What only parameters have beside them."""
+
+TOLD = "modelweld.load(path, centres=True), or how many in a column or array `counts`"
 
 OTHERS = ("counts", "covariances", "variances", "variance", "weight", "features", "site", "time")
 
@@ -21,12 +27,12 @@ SHARES_SUM = 1e-6
 """Counts whose sum is this close to one are shares of points, not numbers."""
 
 
-def model_of(given: Mapping[str, ArrayLike], site: str = "") -> LocalModel:
+def model_of(given: Mapping[str, ArrayLike], *, centres: bool = False) -> LocalModel:
     """The model that named arrays make.
 
     One row per parameter (`values`, or one array of any name) and, beside it, what is known: `counts` (rows),
     `features` (names of columns), `variance` and `weight`. With `covariances` or `variances`, and `counts`, it is a
-    mixture.
+    mixture. Rows of which nothing says that they are parameters are refused unless they are said to be `centres`.
 
     Examples
     --------
@@ -47,12 +53,14 @@ def model_of(given: Mapping[str, ArrayLike], site: str = "") -> LocalModel:
             f"array {alone[0]!r} must have one row per parameter: two axes; found shape {values.shape}."
             + (" For one-dimensional parameters use shape (L, 1)." if values.ndim == 1 else "")
         )
-    site = check_name(str(parts.pop("site", site)), "a site", empty=True)
+    site = check_name(str(parts.pop("site", "")), "a site", empty=True)
     time = _time(parts.pop("time", None))
     features = _features(parts.pop("features", None), values.shape[1])
     counts = check_values(parts.pop("counts"), "counts") if "counts" in parts else None
     if counts is not None and (counts.shape != values.shape[:1] or (counts < 0).any()):
         raise InputError(f"counts must be one number, not negative, for each of {len(values)} rows.")
+    told = counts is not None or alone[0] in CENTRES or bool(parts.keys() & SPREADS)
+    check_centres(len(values), centres or told, TOLD)
     spreads = [name for name in ("covariances", "variances") if name in parts]
     if spreads:
         return _mixture(values, parts, counts, features, site).with_(time=time)

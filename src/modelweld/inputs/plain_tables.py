@@ -19,7 +19,7 @@ from modelweld.inputs.local_model import LocalModel, check_values
 
 def is_plain(given: object) -> bool:
     """Whether these are values and no model."""
-    return type(given) in (list, tuple) or hasattr(given, "__array__") or _table(given) is not None
+    return type(given) in (list, tuple) or hasattr(given, "__array__") or table_of(given) is not None
 
 
 def are_arrays(given: Iterable[object]) -> bool:
@@ -43,18 +43,43 @@ def take_names(given: Sequence[object]) -> list[object]:
     [array([[1., 0.]]), 'all']
     """
     if not any(_names(site) is not None or isinstance(site, np.ma.MaskedArray) for site in given):
-        return [site if (table := _table(site)) is None else table.to_numpy() for site in given]
+        return [site if (table := table_of(site)) is None else table.to_numpy() for site in given]
     return [
         site if isinstance(site, LocalModel) or not is_plain(site) else as_model(site, where=f"site {j}")
         for j, site in enumerate(given)
     ]
 
 
+def check_centres(rows: int, centres: bool, how: str = "centres=True, or how many: counts=[...]") -> None:
+    """Refuse rows of which nothing says that they are parameters: they may be people's, and would leave as they are.
+
+    Parameters
+    ----------
+    rows : int
+        How many there are.
+    centres : bool
+        Whether the user says that each stands for many points, or something beside them does.
+    how : str
+        How the user says so.
+    """
+    if not centres:
+        raise InputError(
+            f"{rows} rows, and nothing says that they are parameters: rows of people would leave as they are. Where "
+            "the data lie, train a model and send that, in Python: modelweld.export(GaussianMixture(5).fit(X), "
+            f"'site.safetensors', X=X). If each row stands for many points (centres of groups), say so: {how}."
+        )
+
+
 def as_model(
-    given: object, features: Sequence[str] | None = None, *, where: str = "local model", time: object = None
+    given: object,
+    features: Sequence[str] | None = None,
+    *,
+    counts: ArrayLike | None = None,
+    where: str = "local model",
+    time: object = None,
 ) -> LocalModel:
     """Plain values of one site as a LocalModel; their columns are called as the table does, or `features`."""
-    names, table = _names(given) if features is None else list(map(str, features)), _table(given)
+    names, table = _names(given) if features is None else list(map(str, features)), table_of(given)
     values = given if table is None else _numbers(table, where)
     weight = {}
     if isinstance(values, np.ma.MaskedArray):
@@ -62,10 +87,12 @@ def as_model(
         values = values.filled(0.0)
     feature = None if names is None else "feature"
     coordinates = {} if names is None else {"feature": names}
+    counted = {} if counts is None else {"counts": counts}
     return LocalModel(
-        {"values": check_values(values, f"{where}, array 'values'")},
-        {"values": ("atom", feature)},
+        {"values": check_values(values, f"{where}, array 'values'"), **counted},
+        {"values": ("atom", feature), **dict.fromkeys(counted, ("atom",))},
         weight=weight,
+        riding=list(counted),
         coordinates=coordinates,
         time=time,
     )
@@ -76,7 +103,7 @@ def take_columns(model: object, facts: dict[str, object]) -> tuple[list[str] | N
 
     The data are then handed on without them, as they were to the fit.
     """
-    names, table = _names(facts.get("X")), _table(facts.get("X"))
+    names, table = _names(facts.get("X")), table_of(facts.get("X"))
     if table is None or names is None:
         return None, facts
     fits = getattr(model, "n_features_in_", getattr(model, "n_features", None)) == len(names)
@@ -113,7 +140,8 @@ def _numbers(given: _Table, where: str) -> NDArray[np.generic]:
     return values
 
 
-def _table(given: object) -> _Table | None:
+def table_of(given: object) -> _Table | None:
+    """A table as one that has columns and gives its numbers; None if it is none."""
     if not hasattr(given, "columns"):
         return None
     if hasattr(given, "column_names"):
@@ -123,7 +151,7 @@ def _table(given: object) -> _Table | None:
 
 def _names(given: object) -> list[str] | None:
     """Names of a table's columns; None if there are none, or only numbers."""
-    table = _table(given)
+    table = table_of(given)
     if table is None:
         return None
     names = list(table.columns)

@@ -20,18 +20,19 @@ from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from modelweld.errors import InputError
 from modelweld.inputs.alignment import with_units
 from modelweld.inputs.lacking import with_lacking
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_tables import as_model, is_plain, take_columns
+from modelweld.inputs.plain_tables import as_model, check_centres, is_plain, take_columns
 from modelweld.kinds import kind_of
 from modelweld.libraries.scaling import unscale
 from modelweld.libraries.unknown import remedy
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from sklearn.pipeline import Pipeline
 
     from modelweld.fusion import Fusion
@@ -189,6 +190,7 @@ def read(
     lacks: Sequence[str] = (),
     units: Mapping[str, str] | None = None,
     time: Any = None,
+    centres: bool = False,
     **facts: object,
 ) -> LocalModel:
     """What leaves a site: a fitted model's parameters, and nothing else.
@@ -197,7 +199,7 @@ def read(
     ----------
     model : fitted model, scikit-learn Pipeline of scalers and one, or table of parameters
         See `adapters()` for what is known. Scalers are undone: parameters leave in the units of the data. Of a table
-        (array, pandas, polars) every row is a parameter.
+        (array, pandas, polars) every row is a parameter, if `centres` or ``counts=`` say so.
     site : str, optional
         A name for messages and tables.
     features : sequence of str, optional
@@ -209,6 +211,9 @@ def read(
         Units of features, ``{"weight": "kg"}``: they rule, and sites that state different ones are not fused.
     time : number or date, optional
         When the model was trained: see `modelweld.fuse`.
+    centres : bool
+        Whether the rows of a table are centres of groups. A table of which nothing says so is refused: its rows may be
+        people's, and would leave as they are.
     **facts
         What the model object forgot, such as ``n=`` or ``counts=`` (numbers of points), ``X=`` (the site's data, from
         which they are computed here; it does not travel), ``lengths=`` of sequences. Each adapter says which it takes.
@@ -225,7 +230,10 @@ def read(
     if isinstance(model, LocalModel):
         return _told(model.with_(site=site) if site else model, lacks, units, time)
     if is_plain(model):
-        return _told(as_model(model, features).with_(site=site), lacks, units, time)
+        counts = cast("ArrayLike | None", facts.get("counts"))
+        local = as_model(model, features, counts=counts)
+        check_centres(local.sizes["atom"], centres or counts is not None)
+        return _told(local.with_(site=site), lacks, units, time)
     try:
         return _told(_read_fitted(model, site, features, facts), lacks, units, time)
     except AttributeError as missing:  # what a fit learns ends in an underscore, by scikit-learn's convention

@@ -14,9 +14,6 @@ from modelweld.kinds import kind_named
 FEWEST_POINTS = 5
 """Points a component must stand for: the usual smallest cell of statistical offices and data safe havens."""
 
-SAME_ROW = 1e-9
-"""Relative difference below which a parameter is a row of the data: rounding apart, the same numbers."""
-
 
 def drop_small_cells(local: LocalModel) -> LocalModel:
     """The model with cells below the limit set to zero, and a fact that says so."""
@@ -50,35 +47,14 @@ def _refuse_small(arrays: Mapping[str, Array], what: str, remedy: str) -> None:
             )
 
 
-def check_rows(local: LocalModel, X: object) -> None:
-    """Refuse parameters that are rows of the data, where the data is at hand."""
-    if X is None or not hasattr(X, "__array__"):
-        return
-    rows = np.asarray(X)
-    if rows.ndim != 2 or rows.dtype.kind not in "biuf" or not rows.size:
-        return
-    size = np.maximum(np.abs(rows).max(axis=0), np.finfo(float).tiny)
-    for name, values in local.arrays.items():
-        found = np.asarray(values)
-        if found.ndim < 2 or found.shape[-1] != rows.shape[1]:
-            continue
-        for parameter in found.reshape(-1, rows.shape[1]):
-            near = rows[np.abs(rows[:, 0] - parameter[0]) <= SAME_ROW * size[0]]
-            if parameter.any() and (np.abs(near - parameter) <= SAME_ROW * size).all(axis=1).any():
-                raise InputError(
-                    f"array {name!r} has a row of the data among its values: that row would leave. Fit fewer "
-                    "components, learn places instead of choosing points (inducing inputs), or add noise."
-                )
-
-
 def find_concerns(local: LocalModel, compared: bool) -> list[str]:
     """What may give away too much, but not for certain."""
     found = []
     counts, kind = counts_behind(local), kind_named(local.kind)
-    if kind is not None and kind.stands_for_points and not counts:
+    if (kind is None or kind.stands_for_points) and not counts:
         found.append(
-            "how many points stand behind each component is not known, so small ones cannot be refused. Say n=, "
-            "counts= or X=."
+            f"how many points stand behind each {'row' if kind is None else 'component'} is not known, so small ones "
+            f"cannot be refused. Say {'counts=' if kind is None else 'n=, counts= or X='}."
         )
     for name, values in local.arrays.items():
         if name.endswith("covariances") and counts:

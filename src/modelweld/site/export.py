@@ -16,14 +16,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import DisclosureWarning, InputError, warn_user
-from modelweld.files import save
+from modelweld.files import read_any, save
+from modelweld.files.skops_model import read_skops
 from modelweld.files.small_counts import counts_behind
 from modelweld.inputs.alignment import with_units
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.plain_tables import is_plain
 from modelweld.kinds import kind_of
 from modelweld.libraries import asked_by_adapter, read
-from modelweld.site.disclosure import check_counts, check_rows, drop_small_cells, find_concerns
+from modelweld.site.disclosure import check_counts, drop_small_cells, find_concerns
 from modelweld.site.leaving import Report, describe_array
+from modelweld.site.rows import check_rows
 
 
 def export(
@@ -41,6 +44,7 @@ def export(
     seed: int | None = None,
     allow_small: bool = False,
     drop_small: bool = False,
+    centres: bool = False,
     force: bool = False,
     **facts: object,
 ) -> Report:
@@ -48,7 +52,7 @@ def export(
 
     Parameters
     ----------
-    model : fitted model, Pipeline, LocalModel, or path of a skops file
+    model : fitted model, Pipeline, LocalModel, table, or path of a skops file or of a table
         As in `modelweld.read`.
     path : path or None
         Where to: something.safetensors. None: only the report.
@@ -76,6 +80,9 @@ def export(
         Whether components of fewer than five points, and such cells of tables, may leave all the same.
     drop_small : bool
         Whether cells below five of tables that ride (transitions and starts of a hidden Markov model) are set to zero.
+    centres : bool
+        Whether the rows of a table are centres of groups; tables without counts are refused else, as in
+        `modelweld.read`.
     force : bool
         Whether to replace a file that is there already.
     **facts
@@ -89,7 +96,8 @@ def export(
     Raises
     ------
     InputError
-        If a component or a cell stands for fewer than five points, or a parameter is a row of the data.
+        If a component or a cell stands for fewer than five points, a parameter is a row of the data, or `X` cannot be
+        compared with them.
 
     Examples
     --------
@@ -107,8 +115,8 @@ def export(
     Points behind the smallest component: ...
     Nothing was written.
     """
-    model = _load(model)
-    local = _read(model, site, features, {**facts, "counts": counts, "X": X})
+    model = open_model(model, centres)
+    local = _read(model, site, features, centres, {**facts, "counts": counts, "X": X})
     if units is not None:
         local = with_units(local, units)
     scales = _scales(noise, local)
@@ -141,30 +149,26 @@ def export(
     )
 
 
-def _load(model: object) -> object:
-    """A fitted model; from a skops file, which is read here because this is the site."""
+def open_model(model: object, centres: bool) -> object:
+    """A fitted model, or a table's parameters; of a skops file, which is read here because this is the site."""
     if not isinstance(model, (str, os.PathLike)):
         return model
     file = Path(model)
-    if file.suffix != ".skops":
-        raise InputError(
-            f"{str(file)!r}: of files, only skops files of fitted models are exported. Load the model; give the object."
-        )
-    from modelweld.files.skops_model import read_skops
-
-    return read_skops(file)
+    return read_skops(file) if file.suffix == ".skops" else read_any(file, centres=centres)
 
 
-def _read(model: object, site: str, features: Sequence[str] | None, facts: Mapping[str, object]) -> LocalModel:
+def _read(
+    model: object, site: str, features: Sequence[str] | None, centres: bool, facts: Mapping[str, object]
+) -> LocalModel:
     """The model's parameters, told what its adapter wants to know of what is known."""
     told: dict[str, Any] = {name: fact for name, fact in facts.items() if fact is not None}
     if isinstance(model, LocalModel):
         if told.keys() - {"X"} or features is not None:
             raise InputError("a LocalModel says everything itself: give features, counts and facts when it is made.")
         return read(model, site=site)
-    if "X" not in asked_by_adapter(model):
+    if is_plain(model) or "X" not in asked_by_adapter(model):
         told.pop("X", None)
-    return read(model, site=site, features=features, **told)
+    return read(model, site=site, features=features, centres=centres, **told)
 
 
 def _scales(noise: float | Mapping[str, ArrayLike] | None, local: LocalModel) -> dict[str, Array]:
