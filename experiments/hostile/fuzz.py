@@ -135,7 +135,7 @@ def attempt(reader: str, data: bytes, folder: Path, *, use: bool) -> str:
         read = lambda: [unpacked(data, "north")]  # noqa: E731
     else:
         path.write_bytes(data)
-        read = (lambda: load(path)) if reader in ("fusion", "slim") else (lambda: read_sites(path))
+        read = (lambda: load(path)) if reader in ("fusion", "slim") else (lambda: read_sites(path, centres=True))
     thing: object = None
     try:
         thing = read()

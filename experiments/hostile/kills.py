@@ -40,7 +40,7 @@ from modelweld.files import new_file
 from modelweld.kinds.mixture import mixture
 
 COMMANDS = {
-    "export": ("export", "points.csv", "--out", "out.safetensors", "--allow-small"),
+    "export": ("export", "points.csv", "--out", "out.safetensors", "--centres"),
     "fuse": ("fuse", "sites", "--out", "out.safetensors"),
     "fuse --report": ("fuse", "sites", "--out", "other.safetensors", "--report", "out.html"),
     "report": ("report", "fusion.safetensors", "--out", "out.html"),

@@ -48,7 +48,7 @@ def main() -> None:
             path.write_bytes(data)
             began = time.process_time()
             try:
-                said = f"read: {len(read_sites(path))} sites"
+                said = f"read: {len(read_sites(path, centres=True))} sites"
             except InputError as wrong:
                 said = f"refused: {str(wrong).partition(': ')[2]}"[:160]
             took = time.process_time() - began

@@ -74,7 +74,7 @@ class Report:
     --------
     >>> import modelweld
     >>> from sklearn.cluster import KMeans
-    >>> X = [[0.0], [0.1], [0.2], [0.3], [0.4], [9.0], [9.1], [9.2], [9.3], [9.4]]
+    >>> X = [[0.0], [0.1], [0.2], [0.3], [0.5], [9.0], [9.1], [9.2], [9.3], [9.5]]
     >>> report = modelweld.export(KMeans(2, n_init=1, random_state=0).fit(X), None, X=X, site="north")
     >>> report.kind, report.smallest, [leaving.name for leaving in report.arrays]
     ('mixture', 5.0, ['means', 'variances', 'counts'])
