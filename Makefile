@@ -32,7 +32,7 @@ help:   ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo   ## four hospitals, one fused model
-	$(BIN)/python -m modelweld.studies.demo
+	$(BIN)/modelweld demo
 
 # two processes on two cores: with two threads each, those of libraries spend most of their time waiting for each other
 test docs oldest package: export OMP_NUM_THREADS = 1

@@ -53,7 +53,7 @@ SMALLEST_DIFFERENCE = 1e-3
 def answer(sets: list[list[Any]]) -> list[dict[str, Any]]:
     """What the package found in the path says of each set."""
     import modelweld
-    from modelweld.studies import simulate
+    from modelweld import simulate
 
     warnings.simplefilter("ignore")
     found = []

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -25,10 +26,12 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
 import modelweld
-from modelweld.studies import simulate
-from modelweld.studies.metrics import adjusted_rand
-from modelweld.studies.textbook import textbook
+from modelweld import simulate
+from modelweld.demo.metrics import adjusted_rand
 from recorded import cpu_seconds, record
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from shared.textbook import textbook
 
 HERE = Path(__file__).parent
 RECORD, README = HERE / "bare.json", HERE.parent / "README.md"

@@ -24,9 +24,9 @@ from rich.table import Table
 
 import modelweld
 from modelweld import Gaussian
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.studies.metrics import adjusted_rand
 from recorded import cpu_seconds, record
 
 HERE = Path(__file__).parent

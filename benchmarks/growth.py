@@ -24,7 +24,7 @@ from modelweld.screening.quarantine import find_shifted
 
 import modelweld
 from families import Sites
-from modelweld import Gaussian, LocalModel
+from modelweld import Gaussian, LocalModel, simulate
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
@@ -36,7 +36,6 @@ from modelweld.matching.search import LARGEST_AGGLOMERATED, agglomerate
 from modelweld.matching.splits import split
 from modelweld.priors.pieces import Pieces
 from modelweld.screening.artefacts import artefacts
-from modelweld.studies import simulate
 from recorded import commit, least_seconds, record
 
 RECORD = Path(__file__).parent / "growth.json"

@@ -24,8 +24,7 @@ from typing import Any
 import numpy as np
 
 import modelweld
-from modelweld import LocalModel
-from modelweld.studies import simulate
+from modelweld import LocalModel, simulate
 from recorded import least_seconds, record
 from scale import Peak, resident
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian
-from modelweld.studies.metrics import adjusted_rand
+from modelweld.demo.metrics import adjusted_rand
 
 SETTINGS = {  # J, parameters per site, atoms, dimensions, threads
     "smoke": (50, 20, 40, 10, 1),

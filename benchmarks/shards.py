@@ -24,11 +24,10 @@ import numpy as np
 
 import modelweld
 from families import Sites
-from modelweld import Counts, Directions, Family, Gaussian, LocalModel
+from modelweld import Counts, Directions, Family, Gaussian, LocalModel, simulate
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.shards.dask import OnDask, fuse_on_dask
 from modelweld.shards.fuse import fuse_shards, grouped, run
-from modelweld.studies import simulate
-from modelweld.studies.metrics import adjusted_rand
 from recorded import record
 
 RECORD = Path(__file__).with_suffix(".json")

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -29,11 +30,12 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 import modelweld
-from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian
-from modelweld.studies import simulate
-from modelweld.studies.metrics import adjusted_rand
-from modelweld.studies.textbook import textbook
+from modelweld import BetaBernoulli, ConvergenceWarning, Gaussian, simulate
+from modelweld.demo.metrics import adjusted_rand
 from recorded import cpu_seconds, record
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "experiments"))
+from shared.textbook import textbook
 
 MODES = {
     "isotropic": {"families": Gaussian(shape="scalar"), "prior": BetaBernoulli(), "search": "plain"},

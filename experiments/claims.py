@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import headlines
 import numpy as np
+
+import headlines
 from headlines import NO, YES
 from paired import Paired, paired
 from provenance import KEY, kept

@@ -188,9 +188,10 @@ def authors():
 
 @answer
 def textbook():
-    from modelweld.studies import baselines
+    sys.path.append(str(Path(__file__).parents[1] / "experiments"))
+    from shared.textbook import textbook
 
-    return told(baselines.textbook([X[:20] for X in places()]))
+    return told(textbook([X[:20] for X in places()]))
 
 
 @answer

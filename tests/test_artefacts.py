@@ -19,7 +19,7 @@ from modelweld.posterior.draws import number_of_atoms
 from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
 from modelweld.screening.artefacts import _as_shadows, _between, _pieces_apart, artefacts, join_shadows
-from modelweld.studies import simulate
+from shared import simulate
 
 D = 4
 

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.studies.baselines import kmeans_matching, pooled_kmeans, textbook
-from modelweld.studies.metrics import adjusted_rand
-from modelweld.studies.simulate import sparse
+from modelweld.demo.metrics import adjusted_rand
+from modelweld.demo.simulate import sparse
+from shared.baselines import kmeans_matching, pooled_kmeans
+from shared.textbook import textbook
 
 CLEAR = sparse(12, 8, 6, 0.1, 10.0, 1.0, 1.0, seed=1)
 

@@ -10,7 +10,7 @@ import modelweld
 from modelweld import Gaussian, InputError, LocalModel
 from modelweld.posterior.assignment_marginals import assignment_marginals, propagate
 from modelweld.posterior.conditional import calibration
-from modelweld.studies import baselines
+from shared import baselines
 
 
 def enumerated(scores):

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Directions, Gaussian, OverlapWarning, fuse
+from modelweld import BetaBernoulli, Directions, Gaussian, OverlapWarning, fuse, simulate
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
@@ -14,7 +14,6 @@ from modelweld.matching.piece_guard import CERTAIN, believable, certainty
 from modelweld.matching.splits import partings
 from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
-from modelweld.studies import simulate
 
 
 def doubled_board(seed, share=0.3, J=8, copies=None, prior=None, noise=0.3):

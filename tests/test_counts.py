@@ -9,13 +9,13 @@ from scipy.integrate import quad
 from scipy.special import digamma, gammaln
 
 from modelweld import InputError, LocalModel, fuse
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.counts import Counts
 from modelweld.families.math import log_rising as rising
 from modelweld.families.math.freedom import freedom, log_freedom
 from modelweld.families.math.simplex import Compositions
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.studies.metrics import adjusted_rand
 from programs import printed_by
 
 

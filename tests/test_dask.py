@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli
+from modelweld import BetaBernoulli, simulate
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.board import Board
 from modelweld.shards.dask import OnDask, fuse_on_dask
 from modelweld.shards.fit import propose
 from modelweld.shards.fuse import fuse_shards, grouped, run
 from modelweld.shards.shard import load
-from modelweld.studies import simulate
 
 pytestmark = [
     pytest.mark.dask,

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import modelweld
-from modelweld.studies import demo, held_out, hospitals
+from modelweld.demo import hospitals, show
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,7 @@ def result():
 
 def page(result, width=100):
     console = Console(width=width, file=StringIO())
-    demo.show(result, console)
+    show.show(result, console)
     return console.file.getvalue()
 
 
@@ -41,7 +41,7 @@ def test_what_is_sent_adds_up(result):
     assert result.patients == [303, 270, 117, 99]
     for model, patients in zip(result.models, result.patients, strict=True):
         assert model.arrays["counts"].sum() == pytest.approx(patients)
-        assert demo._patients(model).sum() == patients
+        assert show._patients(model).sum() == patients
         assert (model.arrays["ill"] <= model.arrays["counts"] + 1e-9).all()
     components = sum(model.sizes["component"] for model in result.models)
     swiss = result.models[2].sizes["component"]
@@ -79,42 +79,6 @@ def test_page_names_the_hospitals_and_fits(result):
     assert max(map(len, text.splitlines())) <= 100
 
 
-def test_what_is_held_out_is_never_learned_from():
-    patients = held_out._load("va")
-    train, held = held_out._divide(patients, np.random.default_rng(0))
-    assert len(held.X) == len(patients.X) // 3
-    both = np.concatenate([np.column_stack([part.X, part.ill]) for part in (train, held)])
-    everyone = np.column_stack([patients.X, patients.ill])
-    np.testing.assert_array_equal(both[np.lexsort(both.T)], everyone[np.lexsort(everyone.T)])
-
-
-def test_ill_patients_are_added_through_the_matching():
-    train = [held_out._load(hospital) for hospital in ("cleveland", "va")]
-    own = [held_out._fit(part, 0) for part in train]
-    fused = held_out._fused(own, train)
-    risk = np.concatenate([fused.groups.predict_proba(part.X) @ fused.share_ill for part in train])
-    assert 0 < risk.min() < risk.max() < 1
-    assert risk.mean() == pytest.approx(np.concatenate([part.ill for part in train]).mean(), abs=0.05)
-    scores = fused.score(train[0])
-    np.testing.assert_allclose(scores[:, 0], fused.density.score_samples(train[0].X))
-    np.testing.assert_allclose(scores[:, 1], (risk[: len(scores)] - train[0].ill) ** 2)
-
-
-SCORES = {name: held_out.Score(-14.0 - 0.1 * i, 0.2 + 0.1 * i) for i, name in enumerate(("own", "another's", "pooled"))}
-
-
-@pytest.mark.parametrize(
-    ("fused", "home", "away"), [(-13.5, "is better by 0.50", "better"), (-15.0, "buys nothing", "worse")]
-)
-def test_it_says_which_way_it_came_out(result, fused, home, away):
-    scores = {**SCORES, "fused": held_out.Score(fused, 0.25)}
-    console = Console(width=100, file=StringIO())
-    demo.show(result, console, held_out.HeldOut(scores, scores))
-    text = " ".join(console.file.getvalue().split())
-    assert home in text
-    assert f"Elsewhere it is {away} than another hospital's" in text
-
-
 def test_the_table_of_groups_is_the_fusions(result):
     table, text = result.fusion.table(), page(result)
     for k, row in enumerate(np.asarray(table.whole_counts)):
@@ -125,7 +89,7 @@ def test_the_table_of_groups_is_the_fusions(result):
 
 def test_runs_as_a_program_into_a_pipe_that_knows_ascii_only(tmp_path):
     run = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "modelweld.studies.demo"],
+        [sys.executable, "-W", "error", "-m", "modelweld", "demo"],
         env={**os.environ, "PYTHONIOENCODING": "ascii"},
         cwd=tmp_path,
         capture_output=True,
@@ -133,7 +97,6 @@ def test_runs_as_a_program_into_a_pipe_that_knows_ascii_only(tmp_path):
         check=True,
     )
     assert "Budapest" in run.stdout
-    assert "error of risk" in run.stdout
     assert "hospitals.html" in run.stdout
     assert "patients" in (tmp_path / "hospitals.html").read_text(encoding="utf-8")
     assert run.stderr == ""

@@ -12,8 +12,8 @@ from modelweld.matching.leave_one_out import leave_out
 from modelweld.priors.pieces import Pieces
 from modelweld.screening import shift_estimate
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
-from modelweld.studies import simulate
-from modelweld.studies.baselines import kmeans_matching
+from shared import simulate
+from shared.baselines import kmeans_matching
 
 
 def plain(seed=0):

@@ -10,13 +10,13 @@ from scipy.stats import vonmises_fisher
 import modelweld
 from cases.directions import CASES, about, unit
 from modelweld import InputError, LocalModel
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import sum_by_atom
 from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import log_normaliser, slope, tilt
 from modelweld.families.math.own_concentration import even_tilts, value_and_slopes
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS
 from modelweld.inputs.stack import stack_arrays
-from modelweld.studies.metrics import adjusted_rand
 
 # D, kappa, log C_D(kappa), I_{D/2}(kappa) / I_{D/2-1}(kappa): by series and Hankel's expansion to 60 digits
 REFERENCE = [

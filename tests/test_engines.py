@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import modelweld
-from modelweld import BetaBernoulli, Gaussian, Spectrum
+from modelweld import BetaBernoulli, Gaussian, Spectrum, simulate
 from modelweld.families.math import predictive
 from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.families.math.standard_errors import VaryingNoise
@@ -23,7 +23,6 @@ from modelweld.matching.compiled.scores import exact_scores, features_of, roundi
 from modelweld.matching.compiled.settle import find_bounds
 from modelweld.matching.compiled.settle import settled as is_settled
 from modelweld.matching.moves import Pairs, dissolve, merge, merge_and_split
-from modelweld.studies import simulate
 from oracles import assignment_score
 
 DRAWS = {

@@ -200,7 +200,7 @@ def test_a_walk_that_leads_down_is_taken_back():
 
 
 def test_a_site_sent_twice_at_one_time_is_counted_once_and_named():
-    from modelweld.studies.simulate_time import moving_groups
+    from shared.simulate_time import moving_groups
 
     drawn = moving_groups(2, T=12, D=3, alive=5.0)
     plain = modelweld.fuse(drawn.groups, times=drawn.times)
@@ -217,7 +217,7 @@ def test_a_site_sent_twice_at_one_time_is_counted_once_and_named():
 
 
 def test_gross_outliers_and_rows_never_seen_stay_out_of_the_fit():
-    from modelweld.studies.simulate_time import moving_groups
+    from shared.simulate_time import moving_groups
 
     drawn = moving_groups(2, T=12, D=3, alive=5.0)
     plain = modelweld.fuse(drawn.groups, times=drawn.times)
@@ -230,7 +230,7 @@ def test_gross_outliers_and_rows_never_seen_stay_out_of_the_fit():
 
 @pytest.mark.parametrize("ahead", [6, 30])
 def test_a_stream_has_the_labels_of_groups_added_one_by_one(ahead):
-    from modelweld.studies.simulate_time import moving_groups
+    from shared.simulate_time import moving_groups
 
     drawn = moving_groups(5, T=10 + ahead, D=3, alive=5.0, life=8.0, drift=2.0)
     fusion = modelweld.fuse(drawn.groups[:10], times=drawn.times[:10])

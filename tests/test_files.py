@@ -34,7 +34,7 @@ from modelweld.kinds.network import network
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topic_vectors import topic_vectors
 from modelweld.kinds.topics import topics
-from modelweld.studies.baselines import kmeans_matching
+from shared.baselines import kmeans_matching
 
 
 def bits(x):

@@ -329,8 +329,8 @@ def test_small_components_do_not_leave(messages):
 def test_the_example_sends_what_the_demo_fuses(messages, monkeypatch):
     from importlib import import_module
 
+    from modelweld.demo.hospitals import load_hospital, train
     from modelweld.federate.flower_records import bytes_of, name_in
-    from modelweld.studies.hospitals import load_hospital, train
 
     monkeypatch.syspath_prepend(EXAMPLE)
     app = import_module("hospitals.client").app

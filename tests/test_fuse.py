@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import modelweld
-from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, TwinWarning, fuse
-from modelweld.studies import simulate
-from modelweld.studies.metrics import adjusted_rand
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, TwinWarning, fuse, simulate
+from modelweld.demo.metrics import adjusted_rand
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from modelweld.studies.metrics import adjusted_rand, error_in_k, hamming, hausdorff
+from modelweld.demo.metrics import adjusted_rand, error_in_k, hamming, hausdorff
 
 MEASURES = [adjusted_rand, error_in_k, hamming]
 

@@ -6,10 +6,10 @@ import pytest
 import modelweld
 from cases.moments import CASES
 from modelweld import LocalModel
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError
 from modelweld.families import Moments
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.studies.metrics import adjusted_rand
 
 KEY = ("means", "covariances")
 

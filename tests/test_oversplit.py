@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from modelweld import Gaussian, LocalModel, fuse, simulate
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import OversplitWarning
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds.network import network
@@ -17,7 +18,6 @@ from modelweld.matching.piece_guard import name_oversplit, share_elsewhere
 from modelweld.matching.result import matching_by_labels
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from modelweld.priors.pieces import Pieces
-from modelweld.studies.metrics import adjusted_rand
 
 
 def sites_with(pieces, J=9, K=8, D=4, seed=0):

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-from modelweld import LocalModel, fuse
+from modelweld import LocalModel, fuse, simulate
 from modelweld.diagnostics.scatter import deviations_of_others, medians_of_others
 from modelweld.families.directions import Directions
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.parts import Parts
 from modelweld.posterior.assignment_marginals import assignment_marginals, marginals_of
 from modelweld.posterior.conditional import conditional, confidences
-from modelweld.studies import simulate
 
 
 def plain():

@@ -6,8 +6,8 @@ import pytest
 import modelweld
 from modelweld.posterior.confidence import SURE
 from modelweld.report.plot import Plot
-from modelweld.studies.baselines import kmeans_matching
-from modelweld.studies.simulate import over_segmented, poisoned
+from shared.baselines import kmeans_matching
+from shared.simulate import over_segmented, poisoned
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

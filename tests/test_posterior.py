@@ -8,9 +8,8 @@ import warnings
 import numpy as np
 import pytest
 
-from modelweld import fuse
+from modelweld import fuse, simulate
 from modelweld.posterior.draws import number_of_atoms
-from modelweld.studies import simulate
 
 DATA = simulate.sparse(12, 10, 4, 0.3, 8.0, 1, 1, seed=1)
 

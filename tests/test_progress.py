@@ -11,10 +11,10 @@ from rich.progress import Progress
 
 import modelweld
 from modelweld import InputError, LocalModel
+from modelweld.demo.simulate import sparse
 from modelweld.files import save
 from modelweld.progress import COMPILING, SHORTEST, Steps, listen, tell, track
 from modelweld.shards import fuse_shards, grouped
-from modelweld.studies.simulate import sparse
 
 VALUES = sparse(8, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
 SITES = {

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-from modelweld import InputError, LocalModel, fuse
+from modelweld import InputError, LocalModel, fuse, metrics
 from modelweld.families.base import sum_by_atom
 from modelweld.families.proportions import Proportions
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.studies import metrics
 
 
 def test_one_proportion_is_beta_binomial():

@@ -126,7 +126,7 @@ def test_users_programs_are_typed(tmp_path):
     program.write_text(
         "import modelweld\n"
         "from modelweld import simulate\n"
-        "K: int = modelweld.fuse(simulate.noisy().values, modelweld.Gaussian()).K\n"
+        "K: int = modelweld.fuse(simulate.paper_figure().values, modelweld.Gaussian()).K\n"
         "modelweld.fus\n"
     )
     run = subprocess.run(

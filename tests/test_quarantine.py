@@ -7,7 +7,7 @@ from modelweld import Gaussian, InputError, OutlierWarning, fuse
 from modelweld.diagnostics import notes
 from modelweld.match import values_of
 from modelweld.screening.set_aside import find_shifted
-from modelweld.studies import simulate
+from shared import simulate
 
 
 @pytest.mark.parametrize("kind", ["gross", "junk"])

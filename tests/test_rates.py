@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
-from modelweld import InputError, LocalModel, fuse
+from modelweld import InputError, LocalModel, fuse, metrics
 from modelweld.families.base import sum_by_atom
 from modelweld.families.rates import Rates
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.studies import metrics
 
 
 def test_one_count_is_negative_binomial():

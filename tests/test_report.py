@@ -19,9 +19,9 @@ from modelweld.kinds.topics import topics
 from modelweld.posterior import confidence, walks
 from modelweld.report import numbers_of, page_of, summary, write_report
 from modelweld.report.coordinates import deviations, gather_values, order_by_likeness, plane
-from modelweld.studies.baselines import kmeans_matching
-from modelweld.studies.simulate import over_segmented, poisoned, sparse
-from modelweld.studies.simulate_time import moving_groups
+from shared.baselines import kmeans_matching
+from shared.simulate import over_segmented, poisoned, sparse
+from shared.simulate_time import moving_groups
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> \"&amp; </script>"
 VOID = {"meta", "input", "br", "img", "link", "hr"}

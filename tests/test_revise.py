@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import BetaBernoulli, InputError, LocalModel, fuse
-from modelweld.studies import baselines, simulate
-from modelweld.studies.metrics import adjusted_rand
+from modelweld import BetaBernoulli, InputError, LocalModel, fuse, simulate
+from modelweld.demo.metrics import adjusted_rand
+from shared import baselines
 
 DATA = simulate.sparse(15, 12, 6, 0.5, 6.0, 1, 1, seed=4)
 

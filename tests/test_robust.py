@@ -11,7 +11,7 @@ from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.screening import near_twins, outliers, site_medians
 from modelweld.screening.crowds import CROWD, FEWEST_OF_CROWD, find_crowds
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
-from modelweld.studies.simulate import SETS, sparse
+from shared.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}
 POISONED = {"poisoned_gross", "poisoned_junk", "all_together"}

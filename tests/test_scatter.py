@@ -9,12 +9,12 @@ from scipy.stats import gamma, invgamma
 
 import modelweld
 from cases.scatter import CASES, inverse_wishart, scattered
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError
 from modelweld.families.wishart.evidence import Sums, integral, log_evidence, log_normaliser, slopes
 from modelweld.families.wishart.learning import LARGEST_BETWEEN, Matched
 from modelweld.families.wishart.scatter import Scatter
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.studies.metrics import adjusted_rand
 
 
 @pytest.fixture

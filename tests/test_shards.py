@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import BetaBernoulli, Gaussian, LocalModel
+from modelweld import BetaBernoulli, Gaussian, LocalModel, simulate
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, SmallShardWarning
 from modelweld.families.base import sum_by_atom
 from modelweld.families.math.standard_errors import VaryingNoise, maximise_with_variance
@@ -24,8 +25,6 @@ from modelweld.shards.fuse import fuse_shards, grouped, polish
 from modelweld.shards.shard import is_compiled, load
 from modelweld.shards.standard_errors import likelihood, refit, slopes
 from modelweld.shards.summary import Summary, restate, summarise
-from modelweld.studies import simulate
-from modelweld.studies.metrics import adjusted_rand
 from oracles import believing
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import BetaBernoulli, Directions, Gaussian, LocalModel, Scatter
+from modelweld import BetaBernoulli, Directions, Gaussian, LocalModel, Scatter, simulate
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, OutlierWarning, SmallShardWarning, TwinWarning
 from modelweld.families.base import Family, with_fields
 from modelweld.inputs.stack import stack_arrays
@@ -20,8 +21,6 @@ from modelweld.shards.engine import Here
 from modelweld.shards.learning import learn, stated, summed
 from modelweld.shards.moves import join, part
 from modelweld.shards.summary import relabel, summary_of
-from modelweld.studies import simulate
-from modelweld.studies.metrics import adjusted_rand
 from sharded import TABLE
 
 TOLERANCE = 0.05

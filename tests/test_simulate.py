@@ -3,9 +3,9 @@ import builtins
 import numpy as np
 import pytest
 
-from modelweld.studies import simulate
-from modelweld.studies.local_fits import _majority
-from modelweld.studies.simulate import (
+from shared import simulate
+from shared.local_fits import _majority
+from shared.simulate import (
     SETS,
     Simulated,
     correlated,
@@ -15,16 +15,16 @@ from modelweld.studies.simulate import (
     low_dimensional,
     meta_model,
     over_segmented,
-    paper_figure,
+    paper_figure_kmeans,
     poisoned,
     sparse,
     standard_errors,
 )
-from modelweld.studies.simulate_estimated import sticky
+from shared.simulate_estimated import sticky
 
 # Estimated sets with few sites, so that the laws take seconds.
 FEW_SITES = {
-    "paper_figure_kmeans": lambda seed: paper_figure(1, 1.0, kmeans=True, seed=seed),
+    "paper_figure_kmeans": lambda seed: paper_figure_kmeans(1, 1.0, seed=seed),
     "estimated_mixtures": lambda seed: estimated_mixtures(2, 4, seed=seed),
     "estimated_hmms": lambda seed: estimated_hmms(2, 4, seed=seed),
 }
@@ -233,7 +233,7 @@ def test_unknown_names_are_refused(draw, name):
 
 
 def test_kmeans_centres_are_near_their_truth():
-    drawn = paper_figure(1, 1.0, kmeans=True, seed=1)
+    drawn = paper_figure_kmeans(1, 1.0, seed=1)
     distance = np.linalg.norm(drawn.values[0] - drawn.atoms[drawn.truth[0]], axis=1)
     assert np.median(distance) == pytest.approx(np.sqrt(50), rel=0.2)
     assert drawn.counts[0].sum() == simulate.FIGURE_POINTS

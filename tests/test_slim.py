@@ -16,10 +16,11 @@ from modelweld import (
     Scatter,
     Spectrum,
     fuse,
+    simulate,
 )
 from modelweld.revision.slim import SlimFusion
-from modelweld.studies import baselines, simulate
 from oracles import believing
+from shared import baselines
 
 DATA = simulate.sparse(15, 12, 6, 0.5, 6.0, 1, 1, seed=4)
 FAMILIES = {

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from modelweld import BetaBernoulli, Spectrum, fuse
+from modelweld import BetaBernoulli, Spectrum, fuse, simulate
 from modelweld.priors import spectrum_fit
 from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _profile, _slope, _supports
 from modelweld.priors.spectrum_fit import LOG_A, LOG_B, Surface, climb
-from modelweld.studies import simulate
 
 
 @pytest.mark.parametrize("J", [1, 2, 5, 12])

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 import modelweld
 from modelweld import InputError, LocalModel, Moments, fuse, read
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import ConvergenceWarning, ModelweldWarning
 from modelweld.hmm import StickyHDPHMM, window_start, windows
 from modelweld.hmm.ascent import Point, Problem
@@ -26,7 +27,6 @@ from modelweld.hmm.sticks import Sticks
 from modelweld.hmm.transitions import Concentrations, seen
 from modelweld.hmm.windows import pooled_windows, statistics_of, window_edges
 from modelweld.libraries import write
-from modelweld.studies.metrics import adjusted_rand
 
 AT = Concentrations(eta=0.5, kappa=10.0, eta0=5.0, gamma=5.0)
 

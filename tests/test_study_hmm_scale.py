@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modelweld.studies.simulate import Simulated
+from modelweld.demo.simulate import Simulated
 from studies import importing, quick_run
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from modelweld import Gaussian, fuse
-from modelweld.studies.simulate import Simulated, paper_figure
+from modelweld.demo.simulate import Simulated, paper_figure
+from shared.simulate import paper_figure_kmeans
 from studies import importing, quick_run
 
 
@@ -65,7 +66,7 @@ def test_hyperparameter_errors_are_relative(study):
 
 
 def test_standard_errors_are_those_of_means(study):
-    drawn = paper_figure(2, 1.0, kmeans=True, seed=0)
+    drawn = paper_figure_kmeans(2, 1.0, seed=0)
     site = study("contenders").with_standard_errors(drawn)[1]
     own = drawn.points[1][drawn.assigned[1] == 3]
     np.testing.assert_allclose(site.arrays["centres"][3], own.mean(axis=0))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from modelweld import InputError
-from modelweld.studies.simulate import meta_model, paper_figure
-from modelweld.studies.textbook import score_matrix, textbook
+from modelweld.demo.simulate import meta_model, paper_figure
+from shared.textbook import score_matrix, textbook
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian, fuse
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.diagnostics.places import place
 from modelweld.diagnostics.scatter import scatter_of_others
 from modelweld.diagnostics.sharing import _choose
@@ -26,7 +27,6 @@ from modelweld.priors.pieces import Pieces
 from modelweld.screening.outliers import find_outliers
 from modelweld.screening.shift_estimate import Shift, explaining_shift, shiftable_arrays
 from modelweld.screening.twins import find_twins, number_values
-from modelweld.studies.metrics import adjusted_rand
 
 # --- copies (piece_guard.CERTAIN, .75; COLLAPSE, .42) --------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.board import Board
 from modelweld.priors.lives import Lives, lifespans
 from modelweld.priors.spectrum import Spectrum
-from modelweld.studies.simulate_time import moving_groups
 from modelweld.time.chains import Chains
 from modelweld.time.learning import Problem, learn_drift
 from modelweld.time.links import link
@@ -22,6 +21,7 @@ from modelweld.time.search import arrange_in_time, run
 from modelweld.time.standstill import effects_of, log_evidence
 from modelweld.time.timeline import Timeline
 from modelweld.time.walk import Walk
+from shared.simulate_time import moving_groups
 
 MOMENTS = np.array([0.0, 0.7, 0.7, 2.0, 5.0])
 """Irregular, two groups at one time."""

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 import modelweld
 from modelweld import InputError, LocalModel
 from modelweld.inputs.clock import as_time, like, number_of
-from modelweld.studies.simulate_time import moving_groups
+from shared.simulate_time import moving_groups
 
 
 @pytest.fixture(scope="module")

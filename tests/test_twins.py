@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 import modelweld
 from modelweld import Counts, Family, Fusion, Gaussian, InputError, LocalModel, TwinWarning, fuse
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.inputs.stack import Stack, stack_arrays
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network, outputs
 from modelweld.screening.twins import Twins, find_twins, number_values
-from modelweld.studies.metrics import adjusted_rand
 
 Sites = list[NDArray[np.float64]]
 

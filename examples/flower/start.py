@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from modelweld.studies.hospitals import HOSPITALS
+from modelweld.demo.hospitals import HOSPITALS
 
 HERE = Path(__file__).resolve().parent
 PORT = 8400

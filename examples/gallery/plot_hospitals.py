@@ -11,7 +11,7 @@ Switzerland never measured cholesterol and says so.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from modelweld.studies.hospitals import run
+from modelweld.demo.hospitals import run
 
 result = run()
 fusion = result.fusion

@@ -1,7 +1,7 @@
 """What every hospital runs: train on its own patients, send parameters, take the fused model."""
 
+from modelweld.demo.hospitals import load_hospital, train
 from modelweld.federate.nvflare import take_part
-from modelweld.studies.hospitals import load_hospital, train
 
 
 def own_model(site):

@@ -19,13 +19,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
 import argparse
 
 import numpy as np
-from provenance import keep
 
-from modelweld import fuse
+from modelweld import fuse, simulate
+from modelweld.demo.simulate import Simulated
 from modelweld.inputs.stack import group_of_values, offsets_of
 from modelweld.posterior.conditional import calibration
-from modelweld.studies import simulate
-from modelweld.studies.simulate import Simulated
+from provenance import keep
 
 HERE = Path(__file__).parent
 SETS = {"low_J10_D5": lambda seed: simulate.low_dimensional("J10 D5", seed=seed), "low_J8_D2": simulate.low_dimensional}

@@ -33,10 +33,9 @@ from sklearn.preprocessing import normalize
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+import modelweld
 from paired import paired
 from provenance import keep
-
-import modelweld
 
 FIRST_SEED, SEEDS = 200, 10
 SITES, GROUPS, DIMENSIONS = 6, 12, 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sets import Labels, Sets, Values
 
-from modelweld.studies.metrics import adjusted_rand
+from modelweld.demo.metrics import adjusted_rand
 
 CUTS = np.round(np.arange(0.3, 0.995, 0.01), 2)
 

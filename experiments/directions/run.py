@@ -27,12 +27,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from provenance import keep
 from rivals import best_cut, cut, first_wins, kmeans_without_signs, score
 from sets import Sets, centres, dictionaries, learned_dictionaries, maps, overlapping, signatures, topics, unit
 from summary import differences, table
 
 from modelweld import Directions, Factors, Family, Fusion, Gaussian, fuse
+from provenance import keep
 
 FIRST_SEED, SEEDS = 200, 10
 Row = dict[str, object]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from paired import paired
 
 Rows = list[dict[str, object]]

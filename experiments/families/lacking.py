@@ -19,12 +19,12 @@ import argparse
 import warnings
 
 import numpy as np
-from paired import paired
-from provenance import keep
 
 from modelweld import LocalModel, fuse
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.counts import Counts
-from modelweld.studies.metrics import adjusted_rand
+from paired import paired
+from provenance import keep
 
 HERE = Path(__file__).parent
 SETTINGS = ((50, 20, 100), (50, 20, 1000), (200, 50, 100), (200, 50, 1000), (1000, 100, 300))

@@ -18,11 +18,11 @@ import time
 import warnings
 
 import numpy as np
-from provenance import keep, kept
 from sets import ATOMS, SETTINGS, SITES, Setting, Simulated
 
-from modelweld import fuse
-from modelweld.studies import baselines, metrics
+from modelweld import fuse, metrics
+from provenance import keep, kept
+from shared import baselines
 
 HERE = Path(__file__).parent
 METHODS = ("family", "Gaussian", "Gaussian, transformed", "k-means told K")

@@ -17,9 +17,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from modelweld import Fusion, LocalModel, fuse
+from modelweld.demo.simulate import Simulated
 from modelweld.kinds.hmm import hmm
-from modelweld.studies.baselines import kmeans_matching
-from modelweld.studies.simulate import Simulated
+from shared.baselines import kmeans_matching
 
 STARTS, ITERATIONS, RIDGE = 3, 100, 0.01  # of the pooled model, as of the local ones
 SHRINK = 0.1

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 from contenders import AUTHORS, DECODED, KMEANS, MEANS, OURS, PAPER, POOLED, TRUE
+from telling import Repeats
+
 from study import Figure, Results
 from style import plain, written
-from telling import Repeats
 
 # Okabe and Ito's palette: told apart by everyone, and by marker on paper.
 LOOKS = {

@@ -19,12 +19,12 @@ from typing import Any
 
 from contenders import CONTENDERS, POOLED, first_sites, true_K
 from drawing import draw
-from study import Result, Study, Task, main
 from telling import summary
 
 from modelweld import ModelweldWarning
-from modelweld.studies import simulate
-from modelweld.studies.metrics import adjusted_rand, hamming
+from modelweld.demo.metrics import adjusted_rand, hamming
+from shared import simulate
+from study import Result, Study, Task, main
 
 SITES, STATES_PER_SITE = (10, 25, 50), 8
 MOST_POOLED = 10  # sites; beyond, one model of all frames takes longer than all the rest

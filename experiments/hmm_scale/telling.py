@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from contenders import AUTHORS, KMEANS, OURS, POOLED
+
 from paired import paired
 from study import Claim, Results, Summary, Table
 

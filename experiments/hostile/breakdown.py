@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from defences import BARE, KRUM, MEDIAN, METHODS, OWN_KRUM, OWN_MEDIAN, TOLD, TRIMMED
 from scipy.stats import t
+
 from study import Claim, Table
 
 LEVEL = 0.95

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from study import versions
-
 import modelweld
+from study import versions
 
 Record = dict[str, Any]
 

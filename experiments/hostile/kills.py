@@ -32,12 +32,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from study import versions
 
 import modelweld
 from modelweld import cli
 from modelweld.files import new_file
 from modelweld.kinds.mixture import mixture
+from study import versions
 
 COMMANDS = {
     "export": ("export", "points.csv", "--out", "out.safetensors", "--centres"),

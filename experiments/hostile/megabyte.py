@@ -24,11 +24,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
-from provenance import keep
 
 import modelweld
 from modelweld import InputError
 from modelweld.files import read_sites, save
+from provenance import keep
 
 SIZE = 2**20
 MANY = 100_000

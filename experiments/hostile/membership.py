@@ -41,11 +41,11 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.mixture import GaussianMixture
 from sklearn.neural_network import MLPClassifier
-from study import TASK_FOLDER, Result, Table, Task, asdict, carried_out, versions, write_record
 
 import modelweld
 from modelweld import InputError
 from modelweld.site.private import private_centres
+from study import TASK_FOLDER, Result, Table, Task, asdict, carried_out, versions, write_record
 
 Array = NDArray[np.float64]
 Release = Callable[[Array, Array, int], Array]
@@ -61,7 +61,7 @@ features; and delta."""
 
 def tables() -> dict[str, Array]:
     """Standardised rows of three tables."""
-    text = (files("modelweld.studies") / "data" / "heart_disease.csv").read_text(encoding="utf-8")
+    text = (files("modelweld.demo") / "data" / "heart_disease.csv").read_text(encoding="utf-8")
     columns = ("age", "trestbps", "thalach", "oldpeak")
     heart = [[row[c] for c in columns] for row in csv.DictReader(text.splitlines()) if all(row[c] for c in columns)]
     found = {

@@ -24,9 +24,9 @@ import argparse
 from attacks import ATTACKS, drawn
 from breakdown import claims, tables
 from defences import BARE, measured
-from study import RESULTS, TASK_FOLDER, Result, Task, asdict, carried_out, versions, write_record
 
 import modelweld
+from study import RESULTS, TASK_FOLDER, Result, Task, asdict, carried_out, versions, write_record
 
 SEEDS = range(2000, 2010)
 """Of the record: nothing was chosen on them (choices were made on 0 to 2)."""

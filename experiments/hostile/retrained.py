@@ -29,10 +29,10 @@ import numpy as np
 import real
 from estimated import mixture
 from numpy.typing import NDArray
-from study import Table, asdict, versions, write_record
 
 import modelweld
 from modelweld import TwinWarning
+from study import Table, asdict, versions, write_record
 
 Array = NDArray[np.float64]
 

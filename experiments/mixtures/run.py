@@ -25,19 +25,19 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
-from provenance import keep, kept
 from rivals import Mixture, barycentre, em, kmeans, refitted, transport
 from sets import SETS, Sites, digits, heart
 
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, fuse
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.families import Moments, Scatter
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import Components, merge_components, parameters
 from modelweld.kinds.mixture_density import log_likelihood
 from modelweld.kinds.mixture_reduction import reduce_to
-from modelweld.studies.local_fits import fit_mixture
-from modelweld.studies.metrics import adjusted_rand
-from modelweld.studies.simulate_estimated import estimated_sites, independent
+from provenance import keep, kept
+from shared.local_fits import fit_mixture
+from shared.simulate_estimated import estimated_sites, independent
 
 HERE = Path(__file__).parent
 SEEDS = range(1, 6)  # settings were chosen on seeds 0 and 100 to 102

@@ -24,10 +24,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from data import Person, pooled, two_people
 from matchings import scores
-from paired import paired
 from people import FULL, OURS, groups, kinds
+
+from data import Person, pooled, two_people
+from paired import paired
 from provenance import kept
 
 HERE = Path(__file__).parent

@@ -21,13 +21,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from data import Person, pooled
 from matchings import FUSIONS, disjoint, paths_of, relabelled, scores
 from sessions import pairs, sessions
-from simulated import CASES, simulated
 
+from data import Person, pooled
 from modelweld.errors import ModelweldWarning
 from modelweld.hmm import StickyHDPHMM
+from simulated import CASES, simulated
 
 SLOPES = (1.0, 1.4, 1.8, 2.4)
 """Values of a."""

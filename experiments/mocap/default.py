@@ -23,15 +23,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from data import Index, Person, pooled, two_people
 from matchings import disjoint, paths_of, relabelled, scores
-from paired import paired
 from sensors import SITES, STATES, fitted_chain, watches
 from sessions import pairs, strangers
 
+from data import Index, Person, pooled, two_people
 from modelweld import fuse, read
 from modelweld.hmm import StickyHDPHMM
 from modelweld.kinds.mixture_components import merge_components
+from paired import paired
 
 TOLD = 10
 """States that hmmlearn's models of people are told."""

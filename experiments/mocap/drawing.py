@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from data import activity_names, channel_names, pooled, two_people
 from study import Figure, Results
 from style import plain, written

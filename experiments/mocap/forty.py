@@ -23,7 +23,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from data import Person, database, pooled
-
 from modelweld import fuse
 from modelweld.hmm import StickyHDPHMM
 

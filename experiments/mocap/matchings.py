@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from data import Index, Person
 from visits import Visits
 
+from data import Index, Person
 from modelweld import Fusion, fuse, read
+from modelweld.demo.metrics import adjusted_rand, hamming
 from modelweld.families import Moments
-from modelweld.studies.baselines import kmeans_matching
-from modelweld.studies.metrics import adjusted_rand, hamming
+from shared.baselines import kmeans_matching
 
 ACTIVITIES = 12
 """What k-means is told."""

@@ -28,13 +28,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from data import Array, Index, Person, pooled, takes, two_people
 from matchings import disjoint, paths_of, relabelled, scores
-from paired import paired
 from sessions import LONGEST, pairs, session, strangers
 
+from data import Array, Index, Person, pooled, takes, two_people
 from modelweld import fuse
 from modelweld.hmm import StickyHDPHMM
+from paired import paired
 
 WORDS = (
     *("sideways", "backward", "jump", "run", "jog", "dance", "salsa", "basketball", "soccer", "kick", "punch", "box"),

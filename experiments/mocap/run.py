@@ -19,13 +19,13 @@ import warnings
 from typing import Any
 
 import numpy as np
-from data import Person, database, pooled, two_people
 from drawing import draw
 from matchings import FUSIONS, METHODS, both, disjoint, paths_of, relabelled, scores
-from paired import Paired, paired
 
+from data import Person, database, pooled, two_people
 from modelweld.errors import ModelweldWarning
 from modelweld.hmm import StickyHDPHMM
+from paired import Paired, paired
 
 SETTINGS = {"paper": StickyHDPHMM.paper, "default": lambda **more: StickyHDPHMM(zeta="auto", **more)}
 OURS = {"paper": "means + covariances", "default": "means + covariances"}

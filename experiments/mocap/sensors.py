@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from data import DATA, Array, Index, Person
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from itertools import combinations
 
 import numpy as np
+
 from data import Array, Person, takes
 
 SEQUENCES = 3

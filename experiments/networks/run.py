@@ -12,8 +12,6 @@ import warnings
 
 import numpy as np
 from others import averaged, matched_weights, posterior_means, probabilities, units_of
-from paired import paired
-from provenance import keep, kept
 from sites import Setting, drawn, trained
 
 from modelweld import fuse, read
@@ -24,6 +22,8 @@ from modelweld.inputs.alignment import align
 from modelweld.kinds.network import like_sites, shares
 from modelweld.kinds.network_outputs import layers, outputs
 from modelweld.priors.beta_bernoulli import BetaBernoulli
+from paired import paired
+from provenance import keep, kept
 
 HERE = Path(__file__).parent
 TOLERANCE = 0.015

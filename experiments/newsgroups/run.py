@@ -25,14 +25,14 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from provenance import keep, kept
 from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 
 from modelweld import Fusion, Gaussian, fuse
 from modelweld.families.base import Family
 from modelweld.families.counts import Counts
-from modelweld.studies.baselines import kmeans_matching
+from provenance import keep, kept
+from shared.baselines import kmeans_matching
 
 HERE = Path(__file__).parent
 SILOS, LOCAL_TOPICS = 10, 8

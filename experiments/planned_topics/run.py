@@ -24,13 +24,13 @@ from typing import Any
 
 import coherence
 import numpy as np
-from paired import paired
-from provenance import keep
 from rivals import added, merged, merged_to
 from sklearn.decomposition import LatentDirichletAllocation
 
 from modelweld import fuse
-from modelweld.studies.baselines import kmeans_matching
+from paired import paired
+from provenance import keep
+from shared.baselines import kmeans_matching
 
 HERE = Path(__file__).parent
 SEEDS = range(3000, 3010)

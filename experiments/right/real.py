@@ -12,7 +12,7 @@ from estimated import Site, drawn, majority, mixture
 from sklearn import datasets
 from sklearn.decomposition import PCA
 
-from modelweld.studies.hospitals import HOSPITALS, load_hospital
+from modelweld.demo.hospitals import HOSPITALS, load_hospital
 
 DIRECTIONS = 10
 """Principal components of digits."""

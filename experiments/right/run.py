@@ -25,15 +25,15 @@ import argparse
 from collections.abc import Sequence
 
 import estimated
-import hostile
 import real
 from draws import Group
 from methods import measured, warm_up
-from provenance import NOT_INSTALLED
-from study import Result, Task, asdict, done, shown, versions, write_record
 from telling import TITLES, summary
 
+import hostile
 import modelweld
+from provenance import NOT_INSTALLED
+from study import Result, Task, asdict, done, shown, versions, write_record
 
 SEEDS, QUICK_SEEDS = range(1000, 1020), (0, 1)
 """Of a full and of a quick run: settings of the library are chosen on seeds below 1,000."""

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 from methods import BARE, COUNTED, METHODS, SILHOUETTE, TOLD, UNMATCHED, WITHOUT, Row
+
 from paired import LEVEL, paired
 from study import Claim, Table
 

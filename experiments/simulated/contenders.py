@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from modelweld import Fusion, LocalModel, fuse
-from modelweld.studies.baselines import kmeans_matching, pooled_kmeans
-from modelweld.studies.simulate import Simulated
+from modelweld.demo.simulate import Simulated
+from shared.baselines import kmeans_matching, pooled_kmeans
 
 Contender = Callable[[Simulated], Fusion]
 

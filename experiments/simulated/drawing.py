@@ -10,6 +10,7 @@ import numpy as np
 from contenders import AUTHORS, ERRORS, KMEANS, OURS, PAPER, POOLED, THOROUGH
 from measures import SUPPORTS
 from repeats import KINDS, Repeats, Setting, standard_error
+
 from study import Figure, Results
 from style import plain, written
 

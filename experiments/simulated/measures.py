@@ -9,8 +9,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
 from modelweld import Fusion, Gaussian
-from modelweld.studies.metrics import adjusted_rand, hausdorff
-from modelweld.studies.simulate import FIGURE_MEAN, FIGURE_SPREAD_SD, Simulated
+from modelweld.demo.metrics import adjusted_rand, hausdorff
+from modelweld.demo.simulate import FIGURE_MEAN, FIGURE_SPREAD_SD, Simulated
 
 SUPPORTS = (1, 2, 4, 10)
 """Atoms are told apart by how many sites hold them: one, two or three, four to nine, ten or more."""

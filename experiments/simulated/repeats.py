@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from contenders import AUTHORS
+
 from paired import Paired, paired
 from study import Results
 

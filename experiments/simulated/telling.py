@@ -8,6 +8,7 @@ import numpy as np
 from contenders import AUTHORS, ERRORS, KMEANS, OURS, PAPER, THOROUGH
 from measures import SHOWN_BY_SUPPORT, SUPPORTS
 from repeats import KINDS, Repeats, Setting, standard_error
+
 from study import Claim, Results, Summary, Table
 
 MEASURES = {"hausdorff": "Hausdorff", "ari": "ARI", "error in K": "error in K"}

@@ -26,13 +26,13 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import numpy as np
-from provenance import keep
 
 from modelweld import Fusion, ModelweldWarning, fuse
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.matching import piece_guard, search
 from modelweld.matching.board import Board
 from modelweld.priors.pieces import LARGEST_SHARE
-from modelweld.studies.metrics import adjusted_rand
+from provenance import keep
 
 FIRST_SEED = 300
 SHARES, NOISES = (0.3, 0.6, 1.0), (0.3, 0.6, 1.0, 1.5)

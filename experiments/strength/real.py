@@ -31,15 +31,15 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from mixtures import Mixture, log_likelihood, merged, union
-from provenance import keep
 
+from mixtures import Mixture, log_likelihood, merged, union
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
 from modelweld.kinds.mixture_reduction import reduce_to
 from modelweld.matching import piece_guard, search
 from modelweld.matching.board import Board
 from modelweld.priors import spectrum
-from modelweld.studies.baselines import kmeans_matching
+from provenance import keep
+from shared.baselines import kmeans_matching
 
 HERE = Path(__file__).parent
 PEOPLE = HERE.parent / "data" / "cmu_mocap"

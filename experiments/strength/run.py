@@ -34,16 +34,16 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from mixtures import Mixture, log_likelihood, merged
-from provenance import keep, kept
 from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
+from mixtures import Mixture, log_likelihood, merged
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, ModelweldWarning, fuse
-from modelweld.studies import simulate
-from modelweld.studies.baselines import kmeans_matching
-from modelweld.studies.metrics import adjusted_rand, hamming
-from modelweld.studies.simulate import Simulated
+from modelweld.demo.metrics import adjusted_rand, hamming
+from modelweld.demo.simulate import Simulated
+from provenance import keep, kept
+from shared import simulate
+from shared.baselines import kmeans_matching
 
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "modelweld" / "strength"

@@ -24,14 +24,14 @@ import warnings
 
 import numpy as np
 from jax.scipy.stats import norm, t
-from paired import paired
-from provenance import keep
 
 from modelweld import ModelweldWarning, fuse
+from modelweld.demo.metrics import adjusted_rand
+from modelweld.demo.simulate import sparse
 from modelweld.families.own.density import from_density
-from modelweld.studies.baselines import kmeans_matching
-from modelweld.studies.metrics import adjusted_rand
-from modelweld.studies.simulate import sparse
+from paired import paired
+from provenance import keep
+from shared.baselines import kmeans_matching
 
 HERE = Path(__file__).parent
 SITES, SPREAD, DF = 10, 2.5, 3.0

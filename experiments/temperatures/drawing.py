@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import ISLANDS, OFFSET, UNIT, stations
 from scores import LEVELS
-from study import Figure
 from telling import METHODS, PAPER, column, gathered, held
+
+from data import ISLANDS, OFFSET, UNIT, stations
+from study import Figure
 
 FRAMES = {"": (-126, -66, 24, 50.5), "AK": (-170, -130, 54, 72), "HI": (-161, -154, 18.5, 22.7)}
 """West, east, south, north: the contiguous states, and two insets."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from data import Array, Split, split, stations
 from rivals import Experts, Yesterday, inputs_passed_back, passed_back
 from scores import errors, in_units, scores
 from trainer import centres, trained
 
+from data import Array, Split, split, stations
 from modelweld import BetaBernoulli, fuse, read
 from modelweld.gp.model import SparseGP
 from modelweld.kinds.gp_natural import Factor, complete, factor_of, project

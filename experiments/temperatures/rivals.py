@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from data import Array
 from trainer import posterior
 
+from data import Array
 from modelweld import Fusion
 from modelweld.gp.kernels import Kernel, whiten
 from modelweld.gp.model import SparseGP

@@ -15,8 +15,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # where study.py is
 
 from drawing import draw
 from repeats import FULL, QUICK, large_local, large_pooled, repeat
-from study import Study, Task, main
 from telling import summary
+
+from study import Study, Task, main
 
 SEEDS = range(100, 110)  # settings were chosen on splits below 100
 LARGE_SEEDS = SEEDS[:3]

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from data import DEVIATION, MEAN, Array, Rows, Split
 from scipy.stats import norm
+
+from data import DEVIATION, MEAN, Array, Rows, Split
 
 LEVELS = (0.5, 0.8, 0.9, 0.95)
 """Shares of temperatures that the intervals should hold."""

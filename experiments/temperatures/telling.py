@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scores import LEVELS
+
 from data import FEATURES, UNIT
 from paired import paired
-from scores import LEVELS
 from study import Claim, Summary, Table
 
 METHODS = {

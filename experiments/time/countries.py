@@ -30,9 +30,9 @@ import numpy as np
 from rivals import THRESHOLDS, Array, Index, chain
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
-from study import Table, asdict, versions, write_record
 
 import modelweld
+from study import Table, asdict, versions, write_record
 
 DATA = Path(__file__).parents[1] / "data" / "gapminder" / "gapminder.csv"
 CLUSTERS, SEEDS, FIRST_SEED = (4, 5, 6), 10, 1000

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score
-from study import Table, asdict, versions, write_record
 
 import modelweld
-from modelweld.studies.simulate_time import Moving, moving_groups
+from shared.simulate_time import Moving, moving_groups
+from study import Table, asdict, versions, write_record
 
 OURS, STATIC = "fuse(groups, times=times)", "fuse(groups)"
 WARM = {"T": 80, "D": 100, "alive": 100.0, "life": 100.0}

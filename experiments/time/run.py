@@ -25,11 +25,11 @@ from typing import Any
 import numpy as np
 from rivals import Index, chain_seen, sddm
 from sklearn.metrics import adjusted_rand_score
-from study import Table, asdict, versions, write_record
 
 import modelweld
-from modelweld.studies.simulate_time import Moving, moving_groups
 from modelweld.time.timeline import Timeline
+from shared.simulate_time import Moving, moving_groups
+from study import Table, asdict, versions, write_record
 
 DRIFTS = (0.0, 0.3, 1.0, 2.0, 3.0, 5.0)
 """Drift per step, in units of the noise."""

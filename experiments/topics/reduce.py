@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 from coherence import Table, scores
+from topic_data import DATA, load
+
 from paired import paired
 from provenance import keep
-from topic_data import DATA, load
 
 HERE = Path(__file__).parent
 

@@ -16,7 +16,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from topic_data import Corpus, unit
 
 from modelweld import Directions, Fusion, fuse
-from modelweld.studies.baselines import kmeans_matching
+from shared.baselines import kmeans_matching
 
 TOPICS_PER_BOOK = 25
 """The paper's."""

@@ -21,6 +21,7 @@ NO_DATE = {"Date": None}
 def draw(results: Results, folder: Path) -> Sequence[Figure]:
     """Both figures."""
     import matplotlib as mpl
+
     from study import Figure
 
     mpl.use("Agg")

@@ -29,10 +29,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import modelweld
+from modelweld.demo.hospitals import HOSPITALS, load_hospital
 from modelweld.kinds import kind_of
 from modelweld.screening.swapped import Swapped, find_swapped
 from modelweld.screening.units import Totals, find_other_units, side_by_side
-from modelweld.studies.hospitals import HOSPITALS, load_hospital
 
 Table = NDArray[np.float64]
 FACTORS = (7.0, 10.0, 12.0, 25.4, 30.4, 1000.0)

@@ -31,8 +31,6 @@ import time
 import warnings
 
 import numpy as np
-from provenance import keep
-from study import Result, versions
 
 import modelweld
 from modelweld import Fusion, Gaussian, LocalModel, Spectrum, fuse
@@ -40,6 +38,8 @@ from modelweld.matching.board import Board
 from modelweld.posterior.confidence import CHAINS, DRAWS, shares_right
 from modelweld.posterior.joint import sample_jointly
 from modelweld.posterior.overlap import NOBODY, is_right, partners
+from provenance import keep
+from study import Result, versions
 
 HERE = Path(__file__).parent
 ATOMS, HELD, SPREAD, ALIKE = 15, 0.5, 2.5, 300.0

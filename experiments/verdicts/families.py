@@ -19,9 +19,6 @@ from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from provenance import keep
-from study import versions
-
 import modelweld
 from modelweld import (
     Counts,
@@ -37,6 +34,8 @@ from modelweld import (
     fuse,
 )
 from modelweld.posterior.overlap import is_right
+from provenance import keep
+from study import versions
 
 Values = NDArray[np.float64]
 SITES, GROUPS, HELD, FIRST_SEED, SURE = 5, 12, 0.5, 100, 0.8

@@ -20,13 +20,12 @@ from sklearn.mixture import GaussianMixture
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from calibration import bins, uneven
-from provenance import keep
-from study import Result, versions
-
 import modelweld
+from calibration import bins, uneven
 from modelweld import fuse, read
 from modelweld.posterior.overlap import is_right
+from provenance import keep
+from study import Result, versions
 
 COMPONENTS, HELD, POINTS, CENTRES, FEATURES, FIRST_SEED = 12, 6, 300, 3.0, 3, 20_000
 SITES = (3, 8)

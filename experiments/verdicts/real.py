@@ -36,11 +36,11 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
-from study import Claim, Result, Table, Task, versions
 
 import modelweld
 from modelweld import LocalModel
 from modelweld.posterior.overlap import is_right
+from study import Claim, Result, Table, Task, versions
 
 Array = NDArray[np.float64]
 

@@ -28,9 +28,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from cells import measure
 from draws import DISTRIBUTIONS, mixtures, shifted, values
-from study import Claim, Result, Table, Task, versions
 
 import modelweld
+from study import Claim, Result, Table, Task, versions
 
 SETS, FIRST_SEED = 60, 10_000
 """Sets per cell, and the first seed."""

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter, and a test compares the two
+    from modelweld.demo import metrics as metrics, simulate as simulate
     from modelweld.diagnostics import notes as notes
     from modelweld.errors import (
         ConvergenceWarning as ConvergenceWarning,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.site.export import export as export
     from modelweld.site.failures import FailureWarning as FailureWarning
     from modelweld.site.train import train_and_fuse as train_and_fuse
-    from modelweld.studies import baselines as baselines, metrics as metrics, simulate as simulate
 
 __version__ = "0.1.0"
 
@@ -70,11 +70,10 @@ names of `modelweld.families` come on top of these, whatever they are."""
 
 MODULES = {
     **{room: room for room in ("errors", "families", "federate", "files", "gp", "hmm", "kinds", "libraries")},
-    **{room: room for room in ("report", "shards", "site", "studies")},
-    "baselines": "studies.baselines",
-    "metrics": "studies.metrics",
+    **{room: room for room in ("demo", "report", "shards", "site")},
+    "metrics": "demo.metrics",
     "notes": "diagnostics.notes",
-    "simulate": "studies.simulate",
+    "simulate": "demo.simulate",
 }
 """Public modules that are attributes of the package without having been imported; some under a shorter name."""
 

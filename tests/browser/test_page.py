@@ -24,10 +24,10 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.select import Select  # noqa: E402
 
 import modelweld  # noqa: E402
+from modelweld.demo.simulate import sparse  # noqa: E402
 from modelweld.inputs.digits import spell  # noqa: E402
 from modelweld.kinds.mixture import mixture  # noqa: E402
 from modelweld.report import numbers_of, write_report  # noqa: E402
-from modelweld.studies.simulate import sparse  # noqa: E402
 from test_report import FUSIONS, HOSTILE  # noqa: E402
 
 pytestmark = pytest.mark.browser

@@ -6,8 +6,8 @@ from flwr.app import Context
 from flwr.common.logger import log
 
 from modelweld import LocalModel
+from modelweld.demo import hospitals
 from modelweld.federate.flower import client_app
-from modelweld.studies import hospitals
 
 
 def train(context: Context) -> LocalModel:

@@ -3,8 +3,8 @@
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
+from modelweld.demo.hospitals import HOSPITALS
 from modelweld.federate.flower import one_round
-from modelweld.studies.hospitals import HOSPITALS
 
 app = ServerApp()
 

@@ -225,7 +225,7 @@ def _tell_written(
 def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:
     """Compare two fusions: do they put the same parameters of the same sites together?"""
     from modelweld.cli.paths import fusion_of
-    from modelweld.studies.comparison import compare
+    from modelweld.demo.metrics import compare
 
     content = compare(fusion_of(first), fusion_of(second))
     if json:

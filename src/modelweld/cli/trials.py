@@ -29,10 +29,10 @@ def simulate(
     json: Json = False,
 ) -> None:
     """Draw sites that share some of a number of true atoms, to try the other commands on."""
+    from modelweld.demo.simulate import sparse
     from modelweld.files import save
     from modelweld.files.new_file import check_free
     from modelweld.inputs.local_model import LocalModel
-    from modelweld.studies.simulate import sparse
 
     drawn = sparse(atoms, sites, dimensions, noise, spread, 1.0, 1.0, seed=seed)
     out.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def simulate(
 
 def demo() -> None:
     """Four hospitals with real patients, one fused model."""
-    from modelweld.studies.demo import main
+    from modelweld.demo.show import main
 
     main()
 

@@ -7,10 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
+from modelweld.demo.simulate import Seed, Simulated
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.studies.known_truth import Seed, Simulated
-from modelweld.studies.local_fits import LocalFit, fit_hmm, fit_mixture
+from shared.local_fits import LocalFit, fit_hmm, fit_mixture
 
 COMPONENTS, D, SPREAD_SD, SITE_SHIFT_SD = 20, 6, 4.0, 0.5
 """Global components, their dimension, the deviation of their means, and that of a site's means about them."""

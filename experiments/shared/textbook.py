@@ -21,7 +21,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Key
 from modelweld.priors.beta_bernoulli import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
-from modelweld.studies.rivals import check_groups, fusion_of
+from shared.baselines import check_groups, fusion_of
 
 FLOOR = 1e-10
 """The closed forms can give a variance of zero (coinciding values) or below (spread)."""

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.demo.hospitals import COLUMNS, DemoResult, Flags, has_measured, run
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.report.group_table import GroupTable, whole_numbers
-from modelweld.studies.held_out import HeldOut, measure
-from modelweld.studies.hospitals import COLUMNS, DemoResult, Flags, has_measured, run
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,8 +30,8 @@ HEADLINE = """\
 No patient's record leaves a hospital: only the parameters of its model do."""
 
 
-def show(result: DemoResult, console: Console, bought: HeldOut | None = None, page: Path | None = None) -> None:
-    """Print what was sent, what it was fused to and what that bought, for people.
+def show(result: DemoResult, console: Console, page: Path | None = None) -> None:
+    """Print what was sent and what it was fused to, for people.
 
     Parameters
     ----------
@@ -40,8 +39,6 @@ def show(result: DemoResult, console: Console, bought: HeldOut | None = None, pa
         What to print.
     console : rich.console.Console
         Where to.
-    bought : HeldOut, optional
-        How well the models do on patients held out.
     page : Path, optional
         Where the page of the fusion was written.
 
@@ -57,10 +54,6 @@ def show(result: DemoResult, console: Console, bought: HeldOut | None = None, pa
         console.print(table)
     for sentence in _sentences(result):
         console.print(sentence, highlight=False)
-    if bought is not None:
-        console.print()
-        console.print(_held_out(bought))
-        console.print(_what_it_bought(bought), highlight=False)
     if page is not None:
         console.print(f"\nThe same as a page, with who has what and how sure that is: [bold]{page}[/]", highlight=False)
     console.print()
@@ -109,46 +102,6 @@ def _groups(result: DemoResult) -> Table:
 
 def _mean(mean: float, digits: int) -> str:
     return "[dim]-[/]" if np.isnan(mean) else f"{mean:.{digits}f}"
-
-
-def _held_out(bought: HeldOut) -> Table:
-    """Scores of all models, at home and away."""
-    table = _table("What it bought, on patients held out (a third of each hospital's)")
-    table.add_column("", style="cyan")
-    for place in ("at a hospital\nthat took part", "at one\nthat did not"):
-        table.add_column(f"{place}\n[dim]log density[/]", justify="right")
-        table.add_column("\n\n[dim]error of risk[/]", justify="right")
-    rows = {
-        "its own model": ("own", None),
-        "another hospital's": (None, "another's"),
-        "the fused model": ("fused", "fused"),
-        "a model of all records": ("pooled", "pooled"),
-    }
-    for name, (home, away) in rows.items():
-        found = [home and bought.home[home], away and bought.away[away]]
-        cells = [(f"{s.log_density:.2f}", f"{s.brier:.3f}") if s else ("[dim]-[/]",) * 2 for s in found]
-        table.add_row(name, *cells[0], *cells[1])
-    return table
-
-
-def _what_it_bought(bought: HeldOut) -> str:
-    """The same in a sentence or two, whichever way it came out."""
-    home, away = bought.home, bought.away
-    gain = home["fused"].log_density - home["own"].log_density
-    least = home["own"].log_density - home["pooled"].log_density
-    at_home = (
-        f"At home the fused model is better by {gain:.2f} nats per patient"
-        if gain > 0
-        else f"At home fusing buys nothing: each hospital's own model is better by {-gain:.2f} nats per patient"
-        + (", and so it is than one of all records: hospitals differ" if least > 0 else "")
-    )
-    gain = away["fused"].log_density - away["another's"].log_density
-    error, borrowed, pooled = (away[name].brier for name in ("fused", "another's", "pooled"))
-    elsewhere = (
-        f"Elsewhere it is {'better' if gain > 0 else 'worse'} than another hospital's by {abs(gain):.2f} nats, and the "
-        f"risk it tells has an error of {error:.2f}, not {borrowed:.2f} (Brier score; {pooled:.2f} with all records)"
-    )
-    return f"{at_home}. [bold]{elsewhere}.[/]"
 
 
 def _sentences(result: DemoResult) -> list[str]:
@@ -222,8 +175,4 @@ def main() -> None:
     width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     result = run()
     page = result.fusion.report(PAGE, "Four hospitals", force=True, draws=False)  # draws are compiled at first use
-    show(result, Console(width=width), measure(), page)
-
-
-if __name__ == "__main__":
-    main()
+    show(result, Console(width=width), page)

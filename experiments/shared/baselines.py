@@ -1,22 +1,25 @@
-"""Rivals of `fuse` with the same kind of answer: k-means of parameters or of all data, and the textbook.
+"""Rivals of `fuse` with the same kind of answer: k-means of parameters or of all data.
 
 The two k-means are told the number of atoms, which `fuse` must find, and the second sees data that a site would not
-send. Neither keeps to one copy of an atom per site; the textbook does.
+send. Neither keeps to one copy of an atom per site; the textbook (`textbook.py`) does.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
+from modelweld.families import Family
 from modelweld.fusion import Fusion
-from modelweld.studies.local_fits import KMEANS_STARTS
-from modelweld.studies.rivals import check_groups, fusion_of
-from modelweld.studies.textbook import textbook as textbook
+from modelweld.inputs.local_model import Array, check_values
+from modelweld.inputs.stack import Index, Key, offsets_of
+from modelweld.matching.result import matching_by_labels
+from modelweld.priors.beta_bernoulli import BetaBernoulli
+from shared.local_fits import KMEANS_STARTS
 
 
 def kmeans_matching(groups: Sequence[ArrayLike], L: int, *, seed: int = 0) -> Fusion:
@@ -87,3 +90,33 @@ def _kmeans(groups: Sequence[ArrayLike], L: int, seed: int, name: str) -> Fusion
         model = KMeans(L, n_init=KMEANS_STARTS, random_state=seed).fit(np.concatenate(arrays))
     used, labels = np.unique(model.labels_, return_inverse=True)
     return fusion_of(groups, offsets, labels, model.cluster_centers_[used], name)
+
+
+def check_groups(groups: Sequence[ArrayLike]) -> tuple[list[Array], Index]:
+    """The sites' arrays, and where they begin one below the other."""
+    arrays = [check_values(values, f"site {j}") for j, values in enumerate(groups)]
+    width = next((a.shape[1] for a in arrays if a.ndim == 2), 0)
+    for j, a in enumerate(arrays):
+        if a.ndim != 2 or a.shape[1] != width:
+            raise InputError(f"site {j}: must have shape (L, {width or 'D'}) like all others; found {a.shape}.")
+    if not any(a.size for a in arrays):
+        raise InputError("there is nothing to fuse: no site has a row.")
+    return arrays, offsets_of([len(a) for a in arrays])
+
+
+def fusion_of(
+    groups: Sequence[ArrayLike],
+    offsets: Index,
+    labels: Index,
+    atoms: Array,
+    engine: str,
+    *,
+    prior: BetaBernoulli | None = None,
+    families: Mapping[Key, Family] | None = None,
+    objective: float = float("nan"),
+) -> Fusion:
+    """A Fusion of these labels."""
+    matching = matching_by_labels(
+        labels, offsets, "values", atoms, engine, prior=prior, families=families, objective=objective
+    )
+    return Fusion(groups, [str(j) for j in range(len(groups))], {"atom": matching})

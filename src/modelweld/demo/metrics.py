@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.inputs.stack import Index
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
 
 Labels: TypeAlias = Index | Sequence[int] | Sequence[ArrayLike]
 """Names of values, flat or site by site."""
@@ -110,3 +113,36 @@ def _per_site(labels: Labels) -> list[Index]:
     """One array per site; flat labels count as one site."""
     sites: list[ArrayLike] = list(labels)
     return [np.asarray(site) for site in sites] if sites and np.ndim(sites[0]) else [np.asarray(sites)]
+
+
+def compare(a: Fusion, b: Fusion) -> dict[str, dict[str, Any]]:
+    """Two fusions, set by set: both K, and how far they agree on sites that are in both (adjusted Rand index).
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]
+    >>> compare(modelweld.fuse(sites), modelweld.fuse(sites, preset="paper"))["atom"]["ari"]
+    1.0
+    """
+    both = [name for name in a.sites if name in b.sites]
+    sets = [name for name in a.matchings if name in b.matchings]
+    if not both or not sets:
+        raise InputError("these fusions have no site, or no set, in common: there is nothing to compare.")
+    result = {}
+    for name in sets:
+        labels = []
+        for fusion in (a, b):
+            own = fusion.matchings[name].labels
+            labels.append([own[fusion.sites.index(site)] for site in both])
+        for site, x, y in zip(both, *labels, strict=True):
+            if len(x) != len(y):
+                raise InputError(f"site {site!r} has {len(x)} {name}s in one fusion and {len(y)} in the other.")
+        first, second = (np.concatenate(x) for x in labels)
+        result[name] = {
+            "K": [a.matchings[name].K, b.matchings[name].K],
+            "sites": len(both),
+            "parameters": len(first),
+            "ari": float(adjusted_rand(first, second)),
+        }
+    return result

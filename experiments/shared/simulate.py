@@ -1,20 +1,53 @@
-"""Simulated sets with a trouble each, added to the clean Sparse(20, 12, 10, .4, 2.5, 1, 1); see `simulate.sparse`."""
+"""Simulated sets of the studies, beside those of `modelweld.simulate`; `SETS` names them all.
+
+Most have a trouble each, added to the clean Sparse(20, 12, 10, .4, 2.5, 1, 1) (see `sparse`); those that estimate their
+models stand in `simulate_estimated`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from modelweld.demo.simulate import (
+    BASE_D,
+    BASE_J,
+    BASE_NOISE_SD,
+    BASE_SPREAD_SD,
+    FIGURE_D,
+    FIGURE_L,
+    FIGURE_SPREAD_SD,
+    Seed,
+    clean,
+)
+from modelweld.demo.simulate import (
+    Simulated as Simulated,
+)
+from modelweld.demo.simulate import (
+    low_dimensional as low_dimensional,
+)
+from modelweld.demo.simulate import (
+    meta_model as meta_model,
+)
+from modelweld.demo.simulate import (
+    over_segmented as over_segmented,
+)
+from modelweld.demo.simulate import (
+    paper_figure as paper_figure,
+)
+from modelweld.demo.simulate import (
+    sparse as sparse,
+)
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
-from modelweld.studies.known_truth import Seed, Simulated, draw_held, scatter
+from shared.local_fits import fit_kmeans
+from shared.simulate_estimated import estimated_hmms, estimated_mixtures, sent_by
 
-BASE_L, BASE_J, BASE_D = 20, 12, 10
-"""Atoms, sites and dimensions of the clean set."""
-
-BASE_NOISE_SD, BASE_SPREAD_SD = 0.4, 2.5
-"""Its standard deviations: the nearest two of its atoms lie twelve noises apart on average."""
+FIGURE_POINTS, FIGURE_POINT_SD = 5000, 0.1
+"""What k-means sites of the paper's figure see: points about local parameters, and how near."""
 
 POINTS_PER_SITE, POINT_SD = 300, 2.5
 """Behind values with standard errors: a site's points beyond the least, and their deviation, that of the atoms."""
@@ -26,6 +59,32 @@ SHIFT = 5.0
 """Noises by which a shifted site is off in every coordinate."""
 
 
+def noisy(J: int = 20, *, seed: Seed = 0) -> Simulated:
+    """Draw J sites of Sparse(50, J, 50, 10, √50, 1, 1): noise has twice the variance of the atoms.
+
+    Examples
+    --------
+    >>> noisy(2).atoms.shape
+    (50, 50)
+    """
+    return sparse(FIGURE_L, J, FIGURE_D, 10.0, FIGURE_SPREAD_SD, 1.0, 1.0, seed=seed)
+
+
+def paper_figure_kmeans(J: int = 20, sd: float = 1.0, *, seed: Seed = 0) -> Simulated:
+    """Draw `paper_figure`, of which sites send k-means centres, told their number, instead of true local parameters.
+
+    They see 5,000 points of a mixture about these, Dirichlet(1) weights and deviation 0.1; ten starts, as was usual.
+    """
+    rng = np.random.default_rng(seed)
+    drawn = paper_figure(J, sd, seed=rng)
+    fits = []
+    for values, truth in zip(drawn.values, drawn.truth, strict=True):
+        origin = rng.choice(len(truth), FIGURE_POINTS, p=rng.dirichlet(np.ones(len(truth))))
+        points = values[origin] + FIGURE_POINT_SD * rng.standard_normal((FIGURE_POINTS, drawn.atoms.shape[1]))
+        fits.append(fit_kmeans(points, truth[origin], len(truth), seed=int(rng.integers(2**31))))
+    return sent_by(drawn.atoms, fits)
+
+
 def correlated(D: int = 10, *, seed: Seed = 0) -> Simulated:
     """Draw noise with covariance .4² Q diag(.05 ... 8) Q' at all sites, geometric, Q a random rotation.
 
@@ -35,7 +94,7 @@ def correlated(D: int = 10, *, seed: Seed = 0) -> Simulated:
     (20, 30)
     """
     rng = np.random.default_rng(seed)
-    return _base(rng, root=_rotation(rng, D) * np.sqrt(_correlated_variances(D)))
+    return clean(rng, root=_rotation(rng, D) * np.sqrt(_correlated_variances(D)))
 
 
 def diagonal(D: int = 10, *, seed: Seed = 0) -> Simulated:
@@ -48,7 +107,7 @@ def diagonal(D: int = 10, *, seed: Seed = 0) -> Simulated:
     """
     variances = np.geomspace(1, 100, D)
     variances *= _correlated_variances(D).mean() / variances.mean()
-    return _base(np.random.default_rng(seed), root=np.diag(np.sqrt(variances)))
+    return clean(np.random.default_rng(seed), root=np.diag(np.sqrt(variances)))
 
 
 def standard_errors(*, seed: Seed = 0) -> Simulated:
@@ -64,18 +123,7 @@ def standard_errors(*, seed: Seed = 0) -> Simulated:
     300
     """
     rng = np.random.default_rng(seed)
-    return _with_errors(rng, _base(rng), least=1)
-
-
-def over_segmented(share: float = 0.25, *, seed: Seed = 0) -> Simulated:
-    """Draw sites that send a share of their atoms in two pieces, each an independent value of the atom.
-
-    Examples
-    --------
-    >>> all(len(truth) == 2 * len(set(truth)) for truth in over_segmented(1.0).truth)
-    True
-    """
-    return _base(np.random.default_rng(seed), share=share)
+    return _with_errors(rng, clean(rng), least=1)
 
 
 def poisoned(kind: str = "gross", *, seed: Seed = 0) -> Simulated:
@@ -97,7 +145,7 @@ def poisoned(kind: str = "gross", *, seed: Seed = 0) -> Simulated:
     if kind not in (*JUNK_SCALES, "shift"):
         raise InputError(f"poisoned draws {[*JUNK_SCALES, 'shift']}, not {kind!r}; name one of these.")
     rng = np.random.default_rng(seed)
-    drawn = _base(rng)
+    drawn = clean(rng)
     if kind in JUNK_SCALES:
         return _with_junk(rng, drawn, JUNK_SCALES[kind])
     shifted = [*drawn.values[:-1], drawn.values[-1] + SHIFT * BASE_NOISE_SD]
@@ -116,17 +164,8 @@ def all_together(*, seed: Seed = 0) -> Simulated:
     """
     rng = np.random.default_rng(seed)
     root = _rotation(rng, BASE_D) * np.sqrt(_correlated_variances(BASE_D))
-    drawn = _with_junk(rng, _base(rng, root=root, share=0.15), JUNK_SCALES["gross"])
+    drawn = _with_junk(rng, clean(rng, root=root, share=0.15), JUNK_SCALES["gross"])
     return _with_errors(rng, drawn, least=5)
-
-
-def _base(rng: np.random.Generator, *, root: Array | None = None, share: float = 0.0) -> Simulated:
-    """The small clean set, with noise covariance root root' and a share of its values in two pieces."""
-    root = BASE_NOISE_SD * np.eye(BASE_D) if root is None else root
-    atoms = BASE_SPREAD_SD * rng.standard_normal((BASE_L, len(root)))
-    held = draw_held(rng, BASE_L, BASE_J, 1.0, 1.0)
-    pieces = [rng.permutation(np.repeat(of, 1 + (rng.random(len(of)) < share))) for of in held]
-    return scatter(rng, atoms, pieces, root)
 
 
 def _correlated_variances(D: int) -> Array:
@@ -161,3 +200,29 @@ def _with_errors(rng: np.random.Generator, drawn: Simulated, *, least: int) -> S
     variance = [np.tile(POINT_SD**2 / count[:, None], D) for count in counts]
     values = [rng.normal(exact, np.sqrt(v)) for exact, v in zip(drawn.values, variance, strict=True)]
     return replace(drawn, values=values, counts=counts, variance=variance)
+
+
+SETS: dict[str, Callable[..., Simulated]] = {
+    "meta_model": partial(meta_model, 20),
+    "paper_figure": partial(paper_figure, 20, 1.0),
+    "paper_figure_kmeans": partial(paper_figure_kmeans, 20, 1.0),
+    "low_J8_D2": partial(low_dimensional, "J8 D2"),
+    "low_J10_D3": partial(low_dimensional, "J10 D3"),
+    "low_J10_D5": partial(low_dimensional, "J10 D5"),
+    "low_J10_D10": partial(low_dimensional, "J10 D10"),
+    "noisy_J20": partial(noisy, 20),
+    "noisy_J100": partial(noisy, 100),
+    "correlated_D10": partial(correlated, 10),
+    "correlated_D30": partial(correlated, 30),
+    "diagonal_D10": partial(diagonal, 10),
+    "diagonal_D30": partial(diagonal, 30),
+    "standard_errors": standard_errors,
+    "over_segmented": partial(over_segmented, 0.25),
+    "poisoned_gross": partial(poisoned, "gross"),
+    "poisoned_junk": partial(poisoned, "junk"),
+    "poisoned_shift": partial(poisoned, "shift"),
+    "all_together": all_together,
+    "estimated_mixtures": partial(estimated_mixtures, 10),
+    "estimated_hmms": partial(estimated_hmms, 10),
+}
+"""Name -> a function of `seed`: the sets of the studies."""

@@ -1,11 +1,11 @@
-"""Four hospitals, one fused model: ``python -m modelweld.studies.demo``.
+"""Four hospitals, one fused model: ``modelweld demo``.
 
 Each hospital trains a Gaussian mixture on its own patients, in its own room, and sends the components' means,
 how well they are known and how many patients stand behind them. `fuse` finds out which components of
 different hospitals are the same group of patients. Switzerland never measured cholesterol and says so
 (``lacks=["cholesterol"]``).
 
-The data are described in ``modelweld/studies/data/NOTICE.md``. Principal investigators: Andras Janosi (Budapest),
+The data are described in ``modelweld/demo/data/NOTICE.md``. Principal investigators: Andras Janosi (Budapest),
 William Steinbrunn (Zurich), Matthias Pfisterer (Basel), Robert Detrano (Long Beach and Cleveland).
 """
 
@@ -138,7 +138,7 @@ def load_hospital(hospital: str) -> tuple[Array, Array]:
     >>> measured.shape, int(ill.sum()), bool(np.isnan(measured[:, 2]).all())
     ((123, 5), 115, True)
     """
-    text = (files("modelweld") / "studies" / "data" / "heart_disease.csv").read_text(encoding="utf-8")
+    text = (files("modelweld") / "demo" / "data" / "heart_disease.csv").read_text(encoding="utf-8")
     rows = [row for row in csv.DictReader(text.splitlines()) if row["hospital"] == hospital]
     measured = np.array([[float(row[column] or "nan") for column in COLUMNS] for row in rows])
     for d, column in enumerate(COLUMNS):
