@@ -237,7 +237,7 @@ def test_sites_measure_how_alike_their_frames_are(width):
 
 @pytest.mark.hmm
 def test_a_state_without_volume_is_refused_with_the_remedy():
-    from modelweld.libraries.gaussian_hmm import write
+    from modelweld.libraries.hmmlearn_models import write
 
     flat = hmm(
         np.ones((1, 1)),

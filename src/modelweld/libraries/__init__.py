@@ -103,6 +103,13 @@ class Adapter:
             raise InputError(f"{self.name} needs {missing.name!r}, which is not installed: {remedy}.") from None
 
 
+DECOMPOSITIONS = (
+    "DictionaryLearning MiniBatchDictionaryLearning NMF MiniBatchNMF FastICA FactorAnalysis SparsePCA "
+    "MiniBatchSparsePCA PCA IncrementalPCA TruncatedSVD"
+)
+
+CHAINS = "Gaussian GMM Categorical Multinomial Poisson"
+
 TABLE = (
     Adapter("sklearn.GaussianMixture", "mixture", ".gaussian_mixture"),
     Adapter("sklearn.KMeans", "mixture", ".kmeans"),
@@ -112,13 +119,9 @@ TABLE = (
     Adapter("sklearn.MLPClassifier", "network", ".mlp"),
     Adapter("sklearn.MLPRegressor", "network", ".mlp"),
     Adapter("torch.Sequential", "network", ".torch_sequential", extra="torch"),
-    Adapter("hmmlearn.GaussianHMM", "hmm", ".gaussian_hmm", "hmm"),
-    Adapter("hmmlearn.VariationalGaussianHMM", "hmm", ".gaussian_hmm", "hmm", writes=False),
-    Adapter("hmmlearn.GMMHMM", "hmm", ".gmm_hmm", "hmm"),
-    Adapter("hmmlearn.CategoricalHMM", "hmm", ".categorical_hmm", "hmm"),
-    Adapter("hmmlearn.MultinomialHMM", "hmm", ".categorical_hmm", "hmm"),
-    Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", ".categorical_hmm", "hmm", writes=False),
-    Adapter("hmmlearn.PoissonHMM", "hmm", ".poisson_hmm", "hmm"),
+    *(Adapter(f"hmmlearn.{name}HMM", "hmm", ".hmmlearn_models", "hmm") for name in CHAINS.split()),
+    Adapter("hmmlearn.VariationalGaussianHMM", "hmm", ".hmmlearn_models", "hmm", writes=False),
+    Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", ".hmmlearn_models", "hmm", writes=False),
     Adapter("dynamax.ParamsGaussianHMM", "hmm", ".dynamax_hmm", "dynamax"),
     Adapter("modelweld.StickyHDPHMM", "hmm", ".sticky_hdp_hmm"),
     Adapter("sklearn.GaussianProcessRegressor", "sparse-gp", ".gaussian_process", writes=False),
@@ -130,17 +133,7 @@ TABLE = (
     Adapter("tomotopy.LDAModel", "topics", ".tomotopy_lda", "topics", writes=False),
     Adapter("tomotopy.HDPModel", "topics", ".tomotopy_lda", "topics", writes=False),
     Adapter("bertopic.BERTopic", "topic-vectors", ".bertopic_models", "bertopic"),
-    Adapter("sklearn.DictionaryLearning", "components", ".dictionary_learning"),
-    Adapter("sklearn.MiniBatchDictionaryLearning", "components", ".dictionary_learning"),
-    Adapter("sklearn.NMF", "components", ".nmf"),
-    Adapter("sklearn.MiniBatchNMF", "components", ".nmf"),
-    Adapter("sklearn.FastICA", "components", ".fast_ica"),
-    Adapter("sklearn.FactorAnalysis", "components", ".factor_analysis"),
-    Adapter("sklearn.SparsePCA", "components", ".sparse_pca"),
-    Adapter("sklearn.MiniBatchSparsePCA", "components", ".sparse_pca"),
-    Adapter("sklearn.PCA", "components", ".principal_components"),
-    Adapter("sklearn.IncrementalPCA", "components", ".principal_components"),
-    Adapter("sklearn.TruncatedSVD", "components", ".principal_components"),
+    *(Adapter(f"sklearn.{name}", "components", ".decompositions") for name in DECOMPOSITIONS.split()),
     Adapter("pycrostates.ModKMeans", "components", ".microstates", "microstates"),
     Adapter("pycrostates.AAHCluster", "components", ".microstates", "microstates"),
 )

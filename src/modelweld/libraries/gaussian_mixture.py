@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import parameters
+from modelweld.libraries.scaling import name_features
 
 if TYPE_CHECKING:
     from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
@@ -78,7 +79,7 @@ def _spreads(covariances: Array, kind: str, shape: tuple[int, ...]) -> Array:
     return np.tile(covariances[:, None], (1, shape[1])) if kind == "spherical" else covariances
 
 
-def write(local: LocalModel, like: str) -> GaussianMixture:
+def write(local: LocalModel, like: str) -> Any:
     """A GaussianMixture with diagonal covariances if all sites' are, else with full ones.
 
     Components of an atom that are spherical, or share one covariance, give one that is not and does not.
@@ -96,7 +97,4 @@ def write(local: LocalModel, like: str) -> GaussianMixture:
     else:
         model.precisions_cholesky_, model.precisions_ = 1 / np.sqrt(spreads), 1 / spreads
     model.converged_, model.n_iter_, model.lower_bound_ = True, 0, -np.inf
-    model.n_features_in_ = means.shape[1]
-    if "feature" in local.coordinates:
-        model.feature_names_in_ = np.array(local.coordinates["feature"], dtype=object)
-    return model
+    return name_features(model, local, means.shape[1])

@@ -20,7 +20,6 @@ from modelweld.kinds.mixture_components import diagonals
 
 if TYPE_CHECKING:
     from hmmlearn.base import BaseHMM
-    from hmmlearn.vhmm import VariationalGaussianHMM
 
 Model = TypeVar("Model")
 
@@ -137,12 +136,6 @@ def chain_counts(chain: Chain, facts: ChainFacts) -> ChainCounts:
         return ChainCounts(leaving[:, None] * move, start * len(numbers), counts, True)
     share = stationary(move)
     return ChainCounts(share[:, None] * move, start, share, False)
-
-
-def beyond_prior(model: VariationalGaussianHMM) -> tuple[Array, Array]:
-    """Expected transitions and starts of a variational hmmlearn model: what its posterior has beyond its prior."""
-    moves = np.maximum(model.transmat_posterior_ - model.transmat_prior_, 0.0)
-    return moves, np.maximum(model.startprob_posterior_ - model.startprob_prior_, 0.0)
 
 
 def posterior_counts(start: Array, move: Array, log_density: Array) -> tuple[Array, Array, Array]:

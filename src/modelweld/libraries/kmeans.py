@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import diagonals, parameters
+from modelweld.libraries.scaling import name_features
 
 if TYPE_CHECKING:
     from sklearn.cluster import KMeans, MiniBatchKMeans
@@ -44,18 +45,15 @@ def read(
     return mixture(centres, np.full((K, D), within), numbers, counted=True, features=features)
 
 
-def write(local: LocalModel, like: str) -> KMeans | MiniBatchKMeans:
+def write(local: LocalModel, like: str) -> Any:
     """A KMeans or MiniBatchKMeans with these centres."""
     from sklearn import cluster
 
     centres = np.ascontiguousarray(local.arrays["means"])
     model = getattr(cluster, like)(len(centres), n_init=1)
     model.cluster_centers_ = centres
-    model.n_features_in_ = centres.shape[1]
     model._n_threads = 1
     model.n_iter_ = 0
     _, spreads, counts = parameters(local)
     model.inertia_ = float((counts * diagonals(spreads).sum(axis=1)).sum())
-    if "feature" in local.coordinates:
-        model.feature_names_in_ = np.array(local.coordinates["feature"], dtype=object)
-    return model
+    return name_features(model, local, centres.shape[1])

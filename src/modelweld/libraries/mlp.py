@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.network import moments, network
 from modelweld.kinds.network_outputs import layers
+from modelweld.libraries.scaling import name_features
 
 if TYPE_CHECKING:
     from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -74,7 +75,7 @@ def read(
     )
 
 
-def write(local: LocalModel, like: str) -> MLPClassifier | MLPRegressor:
+def write(local: LocalModel, like: str) -> Any:
     """A fitted MLPClassifier, its classes sorted, or MLPRegressor."""
     from sklearn import neural_network
     from sklearn.preprocessing import LabelBinarizer
@@ -96,8 +97,6 @@ def write(local: LocalModel, like: str) -> MLPClassifier | MLPRegressor:
             signs = np.array([[-1.0], [1.0]])[: len(labels)]
             W[-1], b[-1] = W[-1] @ signs, b[-1] @ signs
     model.coefs_, model.intercepts_ = W, b
-    model.n_layers_, model.n_outputs_, model.n_features_in_ = len(W) + 1, len(b[-1]), W[0].shape[0]
+    model.n_layers_, model.n_outputs_ = len(W) + 1, len(b[-1])
     model.n_iter_, model.t_, model.loss_, model.loss_curve_ = 0, 0, np.nan, []
-    if "feature" in local.coordinates:
-        model.feature_names_in_ = np.array(local.coordinates["feature"], dtype=object)
-    return model
+    return name_features(model, local, W[0].shape[0])

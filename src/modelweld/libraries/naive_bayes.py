@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.class_table import class_table
+from modelweld.libraries.scaling import name_features
 
 if TYPE_CHECKING:
     from sklearn.naive_bayes import GaussianNB
@@ -31,7 +32,7 @@ def read(model: GaussianNB, *, features: Sequence[str] | None = None) -> LocalMo
     return class_table(means, variances, counts, names, features=features, facts=facts)
 
 
-def write(local: LocalModel, like: str) -> GaussianNB:
+def write(local: LocalModel, like: str) -> Any:
     """A GaussianNB over all classes that any site knows."""
     from sklearn.naive_bayes import GaussianNB
 
@@ -41,7 +42,5 @@ def write(local: LocalModel, like: str) -> GaussianNB:
     )
     model.class_prior_ = model.class_count_ / model.class_count_.sum()
     model.classes_ = np.array([local.facts["labels"][name] for name in local.coordinates["class"]])
-    model.n_features_in_, model.epsilon_ = model.theta_.shape[1], 0.0
-    if "feature" in local.coordinates:
-        model.feature_names_in_ = np.array(local.coordinates["feature"], dtype=object)
-    return model
+    model.epsilon_ = 0.0
+    return name_features(model, local, model.theta_.shape[1])

@@ -1,9 +1,9 @@
-"""Models fitted behind scalers: undone at the site, so that all sites speak the units of their data."""
+"""What models of scikit-learn share: scalers before them, which are undone at the site, and names of their columns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,14 @@ def unscale(
     raw = (np.broadcast_to(scale, D).astype(float), np.broadcast_to(offset, D).astype(float))
     local = kind_of([scaled]).rescale(scaled, *raw)
     return local.with_(facts={**local.facts, "undone": undone})
+
+
+def name_features(model: Any, local: LocalModel, D: int) -> Any:
+    """The model, written from parameters, with the number of its columns and, where they have some, their names."""
+    model.n_features_in_ = D
+    if "feature" in local.coordinates:
+        model.feature_names_in_ = np.array(local.coordinates["feature"], dtype=object)
+    return model
 
 
 def _affine(step: BaseEstimator, name: str) -> tuple[Array | float, Array | float]:

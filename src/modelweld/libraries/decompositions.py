@@ -1,0 +1,170 @@
+"""scikit-learn's decompositions: dictionaries, factors, loadings, independent components, sparse and principal axes.
+
+`CLASSES` says of each class which settings travel and what a fitted model of it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.kinds.components import components, vectors_of
+from modelweld.libraries.scaling import name_features
+
+AXES = ("PCA", "IncrementalPCA", "TruncatedSVD")
+"""Principal axes, whose lengths are deviations along them; the others have components of any length and direction."""
+
+_DICTIONARY = (
+    "alpha fit_algorithm transform_algorithm transform_n_nonzero_coefs transform_alpha transform_max_iter split_sign "
+    "positive_code positive_dict",
+    "components_ error_ n_iter_ n_steps_",
+)
+_FACTORS = (
+    "solver beta_loss tol max_iter alpha_W alpha_H l1_ratio transform_max_iter",
+    "components_ n_components_ n_iter_ reconstruction_err_",
+)
+_SPARSE = ("alpha ridge_alpha method", "components_ n_components_ mean_ error_ n_iter_")
+_PRINCIPAL = (
+    "whiten",
+    "components_ n_components_ mean_ explained_variance_ explained_variance_ratio_ singular_values_ noise_variance_ "
+    "n_samples_ n_samples_seen_",
+)
+CLASSES = {
+    "DictionaryLearning": _DICTIONARY,
+    "MiniBatchDictionaryLearning": _DICTIONARY,
+    "NMF": _FACTORS,
+    "MiniBatchNMF": _FACTORS,
+    "FastICA": (
+        "algorithm whiten fun tol max_iter whiten_solver",
+        "mixing_ components_ _unmixing mean_ n_iter_",
+    ),
+    "FactorAnalysis": (
+        "tol max_iter svd_method rotation",
+        "components_ mean_ noise_variance_ loglike_ n_iter_",
+    ),
+    "SparsePCA": _SPARSE,
+    "MiniBatchSparsePCA": _SPARSE,
+    "PCA": _PRINCIPAL,
+    "IncrementalPCA": _PRINCIPAL,
+    "TruncatedSVD": ("", "components_ explained_variance_ explained_variance_ratio_ singular_values_"),
+}
+"""Class -> settings that decide what `transform` gives, or by which it can be fitted again; and what it learns."""
+
+
+def read(
+    model: Any, *, n: int | None = None, X: ArrayLike | None = None, features: Sequence[str] | None = None
+) -> LocalModel:
+    """Components as the data have them, the mean of all rows, and the variance that components leave.
+
+    They have no signs, but for factors of NMF, and dictionaries whose codes or entries must be positive. Those that
+    are all zeros are left out. Of FastICA they are columns of `mixing_`, what a source looks like in the data: rows of
+    `components_`, by which sources are computed, depend on all sources at once and are not compared. Lengths of
+    principal axes are deviations along them; of TruncatedSVD, which centres nothing, singular values, divided by the
+    root of the number of rows where that is known.
+
+    Parameters
+    ----------
+    model : fitted estimator of `CLASSES`
+        Without a `rotation`, factors of a FactorAnalysis of about the same strength are turned into each other by
+        chance, and match no other site's: fit it with ``rotation="varimax"``.
+    n : int, optional
+        Rows it was fitted to; PCA and IncrementalPCA know it.
+    X : array, optional
+        The site's data, to count them here.
+    features : sequence of str, optional
+        Names of the features.
+    """
+    name = next(cls.__name__ for cls in type(model).__mro__ if cls.__name__ in CLASSES)
+    known = getattr(model, "n_samples_", getattr(model, "n_samples_seen_", 0))
+    rows = int(known if X is None else np.shape(X)[0]) if n is None else int(n)
+    vectors = np.asarray(model.mixing_).T if name == "FastICA" else np.asarray(model.components_)
+    if name in AXES:
+        centred = hasattr(model, "mean_")
+        lengths = np.sqrt(model.explained_variance_) if centred else model.singular_values_ / np.sqrt(max(rows, 1))
+        vectors = vectors.astype(np.float64) * np.asarray(lengths)[:, None]
+    noise = getattr(model, "noise_variance_", None)
+    given, wanted = model.get_params(deep=False), CLASSES[name][0].split()
+    return components(
+        vectors,
+        signed=name.endswith("NMF") or bool(given.get("positive_code") or given.get("positive_dict")),
+        orthogonal=name in AXES,
+        mean=getattr(model, "mean_", None),
+        noise=None if noise is None else np.broadcast_to(noise, vectors.shape[1:]).copy(),
+        rows=rows,
+        features=features,
+        settings={s: given[s] for s in wanted if isinstance(given.get(s, ()), (int, float, str, bool, type(None)))},
+    )
+
+
+def write(local: LocalModel, like: str) -> Any:
+    """A fitted estimator of the class called `like` with these components.
+
+    Sources of a FastICA are computed by least squares (the pseudo-inverse). Principal axes that are not quite
+    orthogonal are made so; what a TruncatedSVD explains of the variance does not follow from them (NaN).
+    """
+    from sklearn import decomposition
+
+    vectors = vectors_of(local)
+    vectors = np.maximum(vectors, 0.0) if like.endswith("NMF") else vectors
+    K, D = vectors.shape
+    held: dict[str, Any] = {
+        "components_": vectors,
+        "n_components_": K,
+        "mean_": np.asarray(local.arrays.get("mean", np.zeros(D))),
+        "noise_variance_": np.asarray(local.arrays.get("noise", np.ones(D))),
+        "loglike_": [],
+        "error_": np.nan,
+        "reconstruction_err_": np.nan,
+        "n_iter_": 0,
+        "n_steps_": 0,
+    }
+    if like == "FastICA":
+        unmixing = np.linalg.pinv(vectors.T)
+        held |= {"mixing_": vectors.T.copy(), "components_": unmixing, "_unmixing": unmixing}
+    if like in AXES:
+        held |= _axes(local, like)
+    cls = getattr(decomposition, like)
+    own = cls().get_params(deep=False)
+    model = cls(n_components=K, **{s: value for s, value in local.facts["settings"].items() if s in own})
+    for name in CLASSES[like][1].split():
+        setattr(model, name, held[name])
+    if like.endswith("NMF"):
+        model._check_params(vectors)  # sets what `transform` of MiniBatchNMF reads
+        model._n_components = K
+    return name_features(model, local, D)
+
+
+def _axes(local: LocalModel, like: str) -> dict[str, Any]:
+    """What a model of principal axes holds of them, the longest first."""
+    directions, lengths = (np.asarray(local.arrays[name]) for name in ("directions", "lengths"))
+    order = np.argsort(-lengths, kind="stable")
+    axes, variances, rows = _orthonormal(directions)[order], lengths[order] ** 2, int(local.facts["rows"])
+    K, D = axes.shape
+    noise = float(np.asarray(local.arrays["noise"]).mean()) if "noise" in local.arrays else 0.0
+    centred = like != "TruncatedSVD"
+    unknown = np.full(K, np.nan)
+    return {
+        "components_": axes,
+        "explained_variance_": variances if centred else unknown,
+        "explained_variance_ratio_": variances / (variances.sum() + (D - K) * noise) if centred else unknown,
+        "singular_values_": np.sqrt(variances * (max(rows - 1, 0) if centred else max(rows, 1))),
+        "noise_variance_": noise,
+        "n_samples_": rows,
+        "n_samples_seen_": rows,
+    }
+
+
+def _orthonormal(directions: Array) -> Array:
+    """The nearest orthonormal rows."""
+    K, D = directions.shape
+    if K > D:
+        raise InputError(f"{K} axes do not fit into {D} dimensions at right angles: fusion.model(how='covariances').")
+    if np.allclose(directions @ directions.T, np.eye(K), rtol=0, atol=1e-12):
+        return directions
+    left, _, right = np.linalg.svd(directions, full_matrices=False)
+    return np.asarray(left @ right)
