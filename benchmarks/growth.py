@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from modelweld.screening.quarantine import find_shifted
 
 import modelweld
 from families import Sites
@@ -29,6 +28,7 @@ from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.kinds.mixture import mixture
+from modelweld.match import values_of
 from modelweld.matching.board import Board
 from modelweld.matching.moves import merge
 from modelweld.matching.plan import default_prior
@@ -36,6 +36,7 @@ from modelweld.matching.search import LARGEST_AGGLOMERATED, agglomerate
 from modelweld.matching.splits import split
 from modelweld.priors.pieces import Pieces
 from modelweld.screening.artefacts import artefacts
+from modelweld.screening.screens import find_shifted
 from recorded import commit, least_seconds, record
 
 RECORD = Path(__file__).parent / "growth.json"
@@ -120,7 +121,8 @@ def page(fusion: modelweld.Fusion) -> object:
 
 def shifts(J: int) -> Job:
     fusion, stack = modelweld.fuse(plain(J)), stack_arrays(plain(J))
-    return lambda: find_shifted(fusion.matching, [stack])
+    values = values_of({"values": (stack, Gaussian())}, fusion.sites, None)
+    return lambda: find_shifted(fusion.matching, values)
 
 
 STAGES: dict[str, tuple[Callable[[int], Job], int]] = {

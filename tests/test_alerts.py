@@ -8,6 +8,7 @@ import pytest
 
 import modelweld
 from modelweld.cli.words import spoken
+from modelweld.errors import Finding
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
 from modelweld.report.alerts import MOST_ALERTS, rank_alerts, sites_named
@@ -21,10 +22,9 @@ SENTENCES = {
     "columns": (1, lambda a: describe_swapped(["'age'", "'pressure'"], a)),
     "units": (1, lambda a: describe(FACTOR, ["'age'"], a)),
     "units of two": (2, lambda a, b: describe(FACTOR, ["'age'"], a, b)),
-    "twins": (3, lambda *names: twins._describe(names)),
+    "twins": (3, lambda *names: Finding(twins.COINCIDED, None, names)),
     "rows": (2, lambda *names: shared_rows._describe(names, 0.1)),
     "shard": (1, lambda a: f"shard 4: site {a!r}: 1 of 5 values lies far from the others."),
-    "shards": (3, lambda *names: f"sites {', '.join(f'{n!r} of shard 1' for n in names)} sent far more values."),
     "nobody": (0, lambda: twins.ALL_ALIKE),
 }
 

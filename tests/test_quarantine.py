@@ -6,7 +6,7 @@ import pytest
 from modelweld import Gaussian, InputError, OutlierWarning, fuse
 from modelweld.diagnostics import notes
 from modelweld.match import values_of
-from modelweld.screening.set_aside import find_shifted
+from modelweld.screening.screens import find_shifted
 from shared import simulate
 
 

@@ -9,8 +9,8 @@ from modelweld import OutlierWarning, fuse
 from modelweld.families import Gaussian
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.screening import near_twins, outliers, site_medians
-from modelweld.screening.crowds import CROWD, FEWEST_OF_CROWD, find_crowds
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
+from modelweld.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find_oversized
 from shared.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}
@@ -256,14 +256,14 @@ def test_a_crowd_is_set_aside_and_named():
 @pytest.mark.parametrize("times", [0.9, 1.1])
 @pytest.mark.parametrize("typical", [2, 20])
 def test_a_crowd_is_thirty_times_the_typical_site_and_two_hundred(times, typical):
-    limit = max(CROWD * typical, FEWEST_OF_CROWD)
+    limit = max(OVERSIZED * typical, FEWEST_OF_OVERSIZED)
     sizes = np.array([typical] * 5 + [round(times * limit)] * 4)
-    assert find_crowds(sizes).tolist() == ([5, 6, 7, 8] if times > 1 else [])
+    assert find_oversized(sizes).tolist() == ([5, 6, 7, 8] if times > 1 else [])
 
 
 def test_half_of_the_sites_are_no_crowd():
-    assert find_crowds(np.array([7] * 4 + [1000] * 4)).tolist() == []
-    assert find_crowds(np.array([7, 7, 1000])).tolist() == []
+    assert find_oversized(np.array([7] * 4 + [1000] * 4)).tolist() == []
+    assert find_oversized(np.array([7, 7, 1000])).tolist() == []
 
 
 @pytest.mark.parametrize("constant", [False, True])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable, Sequence
 
 PACKAGE = __name__.partition(".")[0]
 
@@ -114,6 +115,47 @@ def warn_user(message: str | Warning, category: type[Warning] = ModelweldWarning
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+class Finding(str):
+    """What users are told of some sites: a sentence that names them and, of a category, a warning (`announce`).
+
+    Parameters
+    ----------
+    text : str
+        What is said of the sites, which the sentence begins with.
+    category : type of Warning, optional
+        None: it stands among the reasons of the result, and nobody is warned.
+    sites : sequence of str
+        Their names.
+
+    Examples
+    --------
+    >>> print(Finding(" sent the same values.", TwinWarning, ["a", "b", "c"]))
+    sites 'a', 'b' and 'c' sent the same values.
+    """
+
+    category: type[Warning] | None = None
+
+    def __new__(cls, text: str, category: type[Warning] | None = None, sites: Sequence[str] = ()) -> Finding:
+        """The sentence."""
+        *first, last = map(repr, sites or [""])
+        named = f"sites {', '.join(first)} and {last}" if first else f"site {last}"
+        finding = super().__new__(cls, f"{named}{text}" if sites else text)
+        finding.category = category
+        return finding
+
+
+def announce(reasons: Iterable[str], most: int | None = None) -> None:
+    """Warn of what was found, each of it once; of one category at most so many times, and then of how many more."""
+    said: dict[type[Warning], list[str]] = {}
+    for reason in dict.fromkeys(reasons):
+        if isinstance(reason, Finding) and reason.category is not None:
+            said.setdefault(reason.category, []).append(str(reason))
+    for category, sentences in said.items():
+        more = len(sentences[most:]) if most else 0
+        for sentence in [*sentences[:most], *([f"{more} more such findings: see `reasons`."] if more else [])]:
+            warn_user(sentence, category)
 
 
 def _is_ours(module: str) -> bool:

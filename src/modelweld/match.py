@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from modelweld.errors import ConvergenceWarning, InputError, warn_user
+from modelweld.errors import ConvergenceWarning, Finding, InputError
 from modelweld.families import Family
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import check_squares
@@ -21,9 +20,8 @@ from modelweld.matching.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
 from modelweld.screening.artefacts import artefacts, join_shadows
-from modelweld.screening.near_twins import twins
-from modelweld.screening.pipeline import Refit, Screen, SetValues, through
-from modelweld.screening.set_aside import crowds, idle, outliers, oversplit, shifted
+from modelweld.screening.pipeline import SetValues, through
+from modelweld.screening.screens import screens_of
 
 Parts = Mapping[Key, tuple[Stack, Family]]
 """The arrays that decide a set's matching: their values of all sites, and their families."""
@@ -39,8 +37,7 @@ def match(
     """Which values of one set are copies of the same atom; `columns` names features in warnings."""
     check(parts, sites)
     values = values_of(parts, sites, columns)
-    screens = screens_of(plan, partial(refit, rng=rng))
-    return through(screens, partial(fit, plan=plan, rng=rng))(values)
+    return through(screens_of(plan, partial(refit, rng=rng)), partial(fit, plan=plan, rng=rng))(values)
 
 
 def values_of(parts: Parts, sites: Sequence[str], columns: Sequence[Sequence[str]] | None) -> SetValues:
@@ -49,28 +46,12 @@ def values_of(parts: Parts, sites: Sequence[str], columns: Sequence[Sequence[str
     return SetValues(stacks, families, list(parts), list(sites), columns, np.arange(len(stacks[0].values)))
 
 
-def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
-    """The screens of a plan, the first one outermost."""
-    asked: dict[Screen, bool | str] = {
-        idle: plan.search != "plain",
-        twins: plan.search != "plain" and plan.twins == "once",
-        crowds: plan.screen,
-        partial(shifted, refit=refit): plan.screen,
-        oversplit: True,
-        outliers: plan.screen,
-    }
-    return [screen for screen, wanted in asked.items() if wanted]
-
-
 def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
     """The matching of values that are taken for honest and independent."""
     prior = default_prior(plan.prior, len(values.sites))
     board, progress, order = run(values.stacks, values.families, prior, plan, rng)
-    limits = limits_met(progress, plan) if plan.warn else []
-    for limit in limits:
-        warn_user(limit, ConvergenceWarning)
     matching = finish(board, progress, values.names, order, values.offsets)
-    return replace(matching, reasons=(*matching.reasons, *limits)) if limits else matching
+    return matching.say(*limits_met(progress, plan)) if plan.warn else matching
 
 
 def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:
@@ -84,8 +65,8 @@ def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Gen
     return finish(board, progress, list(old.families), order, values.offsets)
 
 
-def limits_met(progress: Run, plan: Plan) -> list[str]:
-    """Which bounds on effort ended the search before it was done: they stand among the reasons of the Fusion, too."""
+def limits_met(progress: Run, plan: Plan) -> list[Finding]:
+    """Which bounds on effort ended the search before it was done."""
     found = []
     if not progress.converged:
         found.append(
@@ -97,7 +78,7 @@ def limits_met(progress: Run, plan: Plan) -> list[str]:
             f"merging, splitting and dissolving atoms still found better matchings after {MOST_ROUNDS} rounds, and was "
             "ended there: the matching is the best one found."
         )
-    return found
+    return [Finding(limit, ConvergenceWarning) for limit in found]
 
 
 def check(parts: Parts, sites: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.errors import InputError, OutOfRangeError
+from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
@@ -47,10 +47,10 @@ class Job:
         return replace(self, reasons=(*self.reasons, *reasons)) if reasons else self
 
     def matchings_with_reasons(self) -> dict[str, Matching]:
-        """What was found, set by set, with what is said of sites before what is said of values."""
-        if not self.reasons:
-            return self.matchings
-        return {name: replace(m, reasons=(*self.reasons, *m.reasons)) for name, m in self.matchings.items()}
+        """What was found, set by set, with what is said of sites before what is said of values; all is announced."""
+        found = {name: replace(m, reasons=(*self.reasons, *m.reasons)) for name, m in self.matchings.items()}
+        announce([*self.reasons, *(reason for m in self.matchings.values() for reason in m.reasons)])
+        return found
 
 
 Stage = Callable[[Job], Job]
@@ -97,13 +97,12 @@ def match_sets(job: Job) -> Job:
         parts = {key: (stack_of(job.sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(job.sites[0], key, set_name, matchings, in_words=True) for key in chosen]
         if times is not None:
-            matchings[set_name] = match_in_time(parts, times, job.names, job.plan, job.rng)
+            matchings[set_name] = match_in_time(parts, times, job.names, job.plan, job.rng, columns)
             continue
         matching = match(parts, job.names, job.plan, job.rng, columns)
         measured = [parts[key][0] for key, f in chosen.items() if f.has_places and has_errors(job.sent, key)]
         if measured and job.plan.twins == "once" and job.plan.search != "plain":
-            shared = name_shared_rows(measured, matching, job.names)
-            matching = replace(matching, reasons=(*matching.reasons, *shared))
+            matching = matching.say(*name_shared_rows(measured, matching, job.names))
         matchings[set_name] = matching
     return replace(job, matchings=matchings)
 

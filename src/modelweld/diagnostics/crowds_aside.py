@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.inputs.stack import group_of_values
-from modelweld.screening.crowds import find_crowds
+from modelweld.screening.screens import find_oversized
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.matched import Matched
@@ -38,7 +38,7 @@ def uncrowding(fusion: Matched) -> list[int]:
         return everybody
     matching, twins = fusion.matching, fusion.matching.twins or {}
     fitted = np.bincount(group_of_values(matching.offsets)[matching.kept], minlength=len(everybody))
-    gone = {j for j in find_crowds(np.diff(matching.offsets)).tolist() if fitted[j] == 0}
+    gone = {j for j in find_oversized(np.diff(matching.offsets)).tolist() if fitted[j] == 0}
     return [j for j in everybody if j not in gone and twins.get(j) not in gone]
 
 

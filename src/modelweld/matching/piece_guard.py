@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.errors import OverlapWarning, OversplitWarning, warn_user
+from modelweld.errors import Finding, OverlapWarning, OversplitWarning, warn_user
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.board import Board
 from modelweld.matching.result import Matching
@@ -77,22 +77,25 @@ def _share(second: Index, sizes: Index, groups: Index) -> float:
     return float(second[groups].sum() / max(sizes[groups].sum(), 1))
 
 
-def name_oversplit(matching: Matching, sites: Sequence[str]) -> None:
-    """Warn of sites that sent their atoms in pieces, if they are a minority and the others did not."""
+def name_oversplit(matching: Matching, sites: Sequence[str]) -> list[Finding]:
+    """Sites that sent their atoms in pieces, if they are a minority and the others did not."""
     sizes = np.diff(matching.offsets)
     second = _second_pieces(matching.stacked_labels, group_of_values(matching.offsets), len(sizes))
     split = (second >= FEWEST_SECOND) & (sizes >= OVERSPLIT * (sizes - second))
     whole = np.flatnonzero(~split & (sizes > 0))
     if 2 * split.sum() > np.count_nonzero(sizes) or _share(second, sizes, whole) > LARGEST_SHARE:
-        return
-    for j in np.flatnonzero(split).tolist():
-        atoms = sizes[j] - second[j]
-        warn_user(
-            f"site {sites[j]!r} sent about {sizes[j] / atoms:.2g} pieces of every atom it holds "
-            f"({sizes[j]} values, {atoms} atoms); most others hold theirs whole. Its pieces are taken together. "
-            "Fewer components there, or more restarts, would help; with copies=False each would be an atom of its own.",
+        return []
+    return [
+        Finding(
+            f" sent about {sizes[j] / (sizes[j] - second[j]):.2g} pieces of every atom it holds "
+            f"({sizes[j]} values, {sizes[j] - second[j]} atoms); most others hold theirs whole. Its pieces are taken "
+            "together. Fewer components there, or more restarts, would help; with copies=False each would be an atom "
+            "of its own.",
             OversplitWarning,
+            [sites[j]],
         )
+        for j in np.flatnonzero(split).tolist()
+    ]
 
 
 def certainty(board: Board) -> float:

@@ -133,6 +133,10 @@ class Matching:
         rows = [[k, int(self.counts[k]), *row] for k, row in enumerate(beside)]
         return html_table(repr(self), header, rows)
 
+    def say(self, *findings: str) -> Matching:
+        """The matching with something more that users are told."""
+        return replace(self, reasons=(*self.reasons, *findings)) if findings else self
+
     @property
     def copies(self) -> Pieces | None:
         """How probable pieces were taken to be; None where every site holds an atom once."""

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from modelweld.errors import InputError
+from modelweld.errors import InputError, announce
 from modelweld.inputs.alignment import local_models
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, is_plain
-from modelweld.inputs.stack import Index, Stack, stack_arrays
+from modelweld.inputs.stack import Index, stack_arrays
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
 from modelweld.match import refit, values_of
 from modelweld.matching.algorithm1 import NEW
+from modelweld.matching.plan import Plan
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import columns_of, stack_of
-from modelweld.screening.near_twins import twins
-from modelweld.screening.pipeline import Screen, SetValues, through
-from modelweld.screening.set_aside import crowds, idle, outliers, shifted
+from modelweld.screening.pipeline import SetValues, through
+from modelweld.screening.screens import screens_of
 from modelweld.screening.units import name_other_units, name_units_of_stack
 from modelweld.time.match import refit_in_time, times_of
 
@@ -82,6 +82,7 @@ def _compare_units(fusion: Fusion) -> Fusion:
         return fusion
     if not units:
         return fusion
+    announce(units)
     matchings = {name: replace(m, reasons=(*units, *m.reasons)) for name, m in fusion.matchings.items()}
     return fusion.with_(matchings=matchings)
 
@@ -135,25 +136,27 @@ def _revise(fusion: Fusion, given: Sequence[Any], sites: list[str], stay: list[i
     times = None if plain else times_of(models, sites)
     matchings: dict[str, Matching] = {}
     for set_name, old in fusion.matchings.items():
+        if old.prior is None or not old.families:
+            raise InputError(f"a fusion by {old.engine!r} has no model to revise; use fuse.")
         columns = None
         if plain:
             stacks = [stack_arrays(given)]
         else:
             stacks = [stack_of(models, name, set_name, matchings) for name in old.families]
             columns = [columns_of(models[0], key, set_name, matchings, in_words=True) for key in old.families]
-        for stack, (key, values) in zip(stacks, old.values.items(), strict=True):
-            if stack.values.shape[1] != values.shape[1]:
+        for stack, (key, atoms) in zip(stacks, old.values.items(), strict=True):
+            if stack.values.shape[1] != atoms.shape[1]:
                 raise InputError(
                     f"the site names something that no earlier one has (words, classes, features): array {key!r} now "
-                    f"has {stack.values.shape[1]} columns instead of {values.shape[1]}. Fuse all sites again."
+                    f"has {stack.values.shape[1]} columns instead of {atoms.shape[1]}. Fuse all sites again."
                 )
         kept = [old.labels[j] for j in stay]
         new = [np.full(size, NEW) for size in stacks[0].sizes[len(stay) :]]
         labels = np.concatenate([*kept, *new])
-        if times is None:
-            matchings[set_name] = _rematch(old, stacks, sites, columns, labels, rng, refit)
-        else:
-            matchings[set_name] = refit_in_time(old, stacks[0], times, sites, labels, rng, learn=refit)
+        parts = {key: (stack, family) for (key, family), stack in zip(old.families.items(), stacks, strict=True)}
+        values = replace(values_of(parts, sites, columns), times=times)
+        matchings[set_name] = _rematch(old, values, labels, rng, refit)
+    announce(reason for matching in matchings.values() for reason in matching.reasons)
     known = {name: value for name, value in fusion.settings.items() if name != "restored"}
     settings = {**known, "revised": known.get("revised", 0) + 1} if known else {}
     return fusion.with_(given=given if plain else models, sites=sites, matchings=matchings, settings=settings)
@@ -175,29 +178,12 @@ def aligned(given: Sequence[Any]) -> list[LocalModel]:
     return _as_before(local_models([*before, model.with_(time=before[0].time)]))
 
 
-def _rematch(
-    old: Matching,
-    given: list[Stack],
-    sites: list[str],
-    columns: list[list[str]] | None,
-    labels: Index,
-    rng: np.random.Generator,
-    learn: bool,
-) -> Matching:
-    """Place what has no label yet; with `learn`, learn and sweep until nothing changes."""
-    if old.prior is None or not old.families:
-        raise InputError(f"a fusion by {old.engine!r} has no model to revise; use fuse.")
-    parts = {key: (stack, family) for (key, family), stack in zip(old.families.items(), given, strict=True)}
-    go_on = partial(refit, rng=rng)
+def _rematch(old: Matching, values: SetValues, labels: Index, rng: np.random.Generator, learn: bool) -> Matching:
+    """Place what has no label yet; with `learn`, learn and sweep until nothing changes. Screened as at first."""
+    go_on = partial(refit if values.times is None else refit_in_time, rng=rng)
 
     def fit(values: SetValues) -> Matching:
         return go_on(old, values, labels[values.rows], learn=learn)
 
-    asked: dict[Screen, bool] = {
-        idle: True,
-        twins: old.twins is not None,
-        crowds: old.screened,
-        partial(shifted, refit=go_on): old.screened,
-        outliers: old.screened,
-    }
-    return through([screen for screen, wanted in asked.items() if wanted], fit)(values_of(parts, sites, columns))
+    plan = Plan("auto", screen=old.screened, twins="independent" if old.twins is None else "once")
+    return through(screens_of(plan, go_on), fit)(values)

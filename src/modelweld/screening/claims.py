@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import OutlierWarning, warn_user
+from modelweld.errors import Finding, OutlierWarning
 from modelweld.inputs.local_model import Array, LocalModel, is_count, is_spread
 from modelweld.screening.site_medians import FEWEST_SITES_TO_COMPARE
 
@@ -37,7 +37,7 @@ class Bounded(NamedTuple):
     """Sites whose claims are bounded, and what was said of those that claimed more."""
 
     sites: list[LocalModel]
-    reasons: tuple[str, ...]
+    reasons: tuple[Finding, ...]
 
 
 def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
@@ -51,7 +51,7 @@ def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     >>> [site.weight["v"].item() for site in bound_claims(sites, "abc").sites]
     [2.0, 3.0, 2.5]
     """
-    result, reasons = list(sites), list[str]()
+    result, reasons = list(sites), list[Finding]()
     for array in dict.fromkeys(name for site in sites for name in site.weight):
         weights = [site.weight.get(array) for site in sites]
         for j, most in _bounds(weights, HEAVIEST, f"weights of {array!r}", names, reasons).items():
@@ -66,7 +66,7 @@ def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
 
 
 def _bounds(
-    claims: Sequence[ArrayLike | None], times: float, what: str, names: Sequence[str], reasons: list[str]
+    claims: Sequence[ArrayLike | None], times: float, what: str, names: Sequence[str], reasons: list[Finding]
 ) -> dict[int, float]:
     """Sites that claim too much -> what they may."""
     claimed = np.array([0.0 if claim is None else np.max(claim, initial=0.0) for claim in claims])
@@ -77,12 +77,12 @@ def _bounds(
     most = times * typical
     beyond = np.flatnonzero(claimed > most).tolist()
     for j in beyond:
-        reasons.append(
-            f"site {names[j]!r}: {what} up to {claimed[j]:.3g}, and {typical:.3g} at a typical site: they are counted "
-            f"as {most:.3g} at most, so that no site decides alone. Ask its owner what they are; those of all sites "
-            "must count the same thing."
+        text = (
+            f": {what} up to {claimed[j]:.3g}, and {typical:.3g} at a typical site: they are counted as {most:.3g} at "
+            "most, so that no site decides alone. Ask its owner what they are; those of all sites must count the same "
+            "thing."
         )
-        warn_user(reasons[-1], OutlierWarning)
+        reasons.append(Finding(text, OutlierWarning, [names[j]]))
     return dict.fromkeys(beyond, most)
 
 
@@ -103,7 +103,7 @@ def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     >>> [site.arrays["variances"].item() for site in bound_spreads(sites, "abcd").sites]
     [1.0, 2.0, 9.0, 3.0]
     """
-    result, reasons = list(sites), list[str]()
+    result, reasons = list(sites), list[Finding]()
     for array in dict.fromkeys(name for site in sites for name in site.riding if is_spread(name)):
         widths = {j: _variances(site.arrays[array]) for j, site in enumerate(sites) if _has_spreads(site, array)}
         if len(widths) < FEWEST_SITES_TO_COMPARE or len({own.shape[1] for own in widths.values()}) > 1:
@@ -121,7 +121,6 @@ def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
                 reasons.append(_describe(names[j], array, middle[j][d], usual[d], least[d]))
             else:
                 continue
-            warn_user(reasons[-1], OutlierWarning)
             bounded = _between(result[j].arrays[array], low, high)
             result[j] = result[j].with_(arrays={**result[j].arrays, array: bounded})
     return Bounded(result, tuple(reasons))
@@ -133,13 +132,15 @@ def _has_spreads(site: LocalModel, array: str) -> bool:
     return 0 not in shape and (len(shape) == 2 or (len(shape) == 3 and shape[1] == shape[2]))
 
 
-def _describe(site: str, array: str, own: float, typical: float, bound: float) -> str:
+def _describe(site: str, array: str, own: float, typical: float, bound: float) -> Finding:
     wide = own > typical
-    return (
-        f"site {site!r}: {array!r} {'up to' if wide else 'of'} {own:.3g} in a feature, and {typical:.3g} at a typical "
+    return Finding(
+        f": {array!r} {'up to' if wide else 'of'} {own:.3g} in a feature, and {typical:.3g} at a typical "
         f"site: they are taken for {bound:.3g} at {'most' if wide else 'least'}, so that its components do not "
         f"{'cover all others' if wide else 'stand for single points'}. Ask its owner in which units they are, and "
-        "whether the model was fitted well."
+        "whether the model was fitted well.",
+        OutlierWarning,
+        [site],
     )
 
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.families import Family
+from modelweld.families import Drift, Family
 from modelweld.families.base import sum_by_atom
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.start import voted_share
@@ -56,16 +57,18 @@ def twins(values: SetValues, fit: Fit) -> Matching:
     """Count sites once that coincide, or nearly do: one of them is fitted, the others are labelled like it."""
     stacks, families, numbers = values.stacks, values.families, values.numbers
     assert numbers is not None
-    likely = number_likely(stacks, families, numbers)
+    likely = number_likely(stacks, families, numbers, values.times)
     if likely is not numbers:
-        judged = fit_distinct(replace(values, numbers=likely), fit, warn=False)
-        numbers = number_near(judged, stacks, families, numbers, likely)
+        judged = fit_distinct(replace(values, numbers=likely), fit)
+        numbers = number_near(judged, values, numbers, likely)
     matching = fit_distinct(replace(values, numbers=numbers), fit)
-    near = number_near(matching, stacks, families, numbers)
+    near = number_near(matching, values, numbers)
     return matching if near is numbers else fit_distinct(replace(values, numbers=near), fit)
 
 
-def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: Index) -> Index:
+def number_likely(
+    stacks: Sequence[Stack], families: Sequence[Family], numbers: Index, times: Array | None = None
+) -> Index:
     """Numbers of values (`twins.number_values`), before any fit: a minority that may be copies has the same ones."""
     sizes, offsets = stacks[0].sizes, stacks[0].offsets
     filled = np.flatnonzero(sizes)
@@ -78,7 +81,8 @@ def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: 
     total = np.where(total > 0, total, np.inf)
     means = means / np.sqrt(total)
     order = np.argsort(means @ any_direction(len(total)), kind="stable")
-    near = list(_next_to(order, means, sizes[filled], 4 * SIMILAR**2))
+    alike = sizes[filled] if times is None else np.stack([sizes[filled], times[filled]])
+    near = list(_next_to(order, means, sizes[filled], alike, 4 * SIMILAR**2))
     if not near:
         return numbers  # noise is at most all there is
     voted = voted_share(Stack(values, offsets, group_order=filled[order]), total, MOST_OF_SITES)
@@ -97,35 +101,37 @@ def number_likely(stacks: Sequence[Stack], families: Sequence[Family], numbers: 
     return _joined(numbers, pairs) if 2 * len(suspects) < len(filled) else numbers  # a majority is no copy
 
 
-def _next_to(order: Index, means: Array, sizes: Index, within: float) -> Iterator[tuple[int, int, float]]:
-    """Pairs of sites of one size that are next to each other in `order`, and how far apart their means are."""
+def _next_to(
+    order: Index, means: Array, sizes: Index, alike: NDArray[Any], within: float
+) -> Iterator[tuple[int, int, float]]:
+    """Pairs of sites, `alike` in size and time, next to each other in `order`, and how far apart their means are."""
     for lag in range(1, NEIGHBOURS + 1):
         one, other = order[:-lag], order[lag:]
-        same = sizes[one] == sizes[other]
+        same = np.atleast_2d(alike[..., one] == alike[..., other]).all(0)
         one, other = one[same], other[same]
         apart = np.square(means[one] - means[other]).mean(axis=1) * sizes[one] / 2
         near = apart < within
         yield from zip(one[near].tolist(), other[near].tolist(), apart[near].tolist(), strict=True)
 
 
-def number_near(
-    matching: Matching, stacks: Sequence[Stack], families: Sequence[Family], numbers: Index, fitted: Index | None = None
-) -> Index:
+def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: Index | None = None) -> Index:
     """Numbers of values (`twins.number_values`), those of near copies made the same, if any; `matching` is of them.
 
     Or of others, `fitted` (`number_likely`): what was counted once there and is no copy has numbers of its own.
     """
-    if len(stacks[0].sizes) < FEWEST_SITES or not all(family.has_places for family in families):
+    stacks = given.stacks
+    if len(stacks[0].sizes) < FEWEST_SITES or not all(family.has_places for family in given.families):
         return numbers
     labels = matching.stacked_labels
     if fitted is not None and matching.kept is not None:  # what was set aside of one was of its copies
         labels = np.where(matching.kept, labels, len(matching.counts) + fitted)
+    labels = given.at_one_time(labels)
     marks = _marks(labels, matching.offsets)
     held = marks[stacks[0].sizes > 0]
     if len(np.unique(held)) == len(held):
         return numbers  # no two sites hold the same atoms
     values, once = _side_by_side(stacks), ~np.isin(group_of_values(matching.offsets), list(matching.twins or ()))
-    deviation = _deviation(stacks, labels, once)
+    deviation = _deviation(stacks, labels, once) if given.times is None else _noise(matching, stacks[0])
     if not np.isfinite(deviation).any():
         return numbers
     line = values @ (any_direction(len(deviation)) / deviation)
@@ -219,6 +225,13 @@ def _seen(stacks: Sequence[Stack], rows: Index | slice) -> NDArray[np.bool_]:
     return np.hstack(
         [np.ones(s.values[rows].shape, dtype=bool) if s.weight is None else s.weight[rows] > 0 for s in stacks]
     )
+
+
+def _noise(matching: Matching, stack: Stack) -> Array:
+    """Deviation of values about atoms that move: few of one atom are of one time."""
+    [family] = matching.families.values()
+    assert isinstance(family, Drift)
+    return np.sqrt(np.broadcast_to(np.asarray(family.noise, dtype=np.float64), stack.values.shape[1:]))
 
 
 def _deviation(stacks: Sequence[Stack], labels: Index, once: NDArray[np.bool_]) -> Array:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.errors import Finding, OutlierWarning
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.search import is_large
@@ -66,7 +67,7 @@ class OutlierReport:
         Sites set aside whole.
     values : dict of int to int array
         Values set aside, counted within their site, of every other site that has some.
-    reasons : list of str
+    reasons : list of Finding
         One sentence for each of these sites, or one that says why nothing was set aside.
     limit : tuple of float
         For each array, robust deviations beyond which a value seen in full is an outlier; infinite if nothing varies.
@@ -75,7 +76,7 @@ class OutlierReport:
     keep: Flags
     sites: tuple[int, ...]
     values: dict[int, Index]
-    reasons: list[str]
+    reasons: list[Finding]
     limit: tuple[float, ...]
 
     @property
@@ -141,17 +142,16 @@ def find_outliers(
     whole = np.flatnonzero(2 * number > sizes)
     names = [str(j) for j in range(J)] if sites is None else list(sites)
     if len(whole) >= BREAKDOWN * np.count_nonzero(sizes):
-        reason = (
+        reason = Finding(
             f"{len(whole)} of {np.count_nonzero(sizes)} sites ({', '.join(repr(names[j]) for j in whole)}) lie far "
-            "from the others: which of them are honest cannot be told, so nothing was set aside."
+            "from the others: which of them are honest cannot be told, so nothing was set aside.",
+            OutlierWarning,
         )
         return OutlierReport(keep, (), {}, [reason], limit)
     keep = ~(far | np.isin(site, whole))
     labels = [f"array {name!r}, " for name in arrays] if arrays is not None and len(stacks) > 1 else [""] * len(stacks)
     reasons = [
-        _reason(
-            f"site {names[j]!r}", far & (site == j), int(sizes[j]), j in whole, keep & seen, distances, labels, columns
-        )
+        _reason(names[j], far & (site == j), int(sizes[j]), j in whole, keep & seen, distances, labels, columns)
         for j in np.flatnonzero(number)
     ]
     values = {int(j): np.flatnonzero(far[site == j]) for j in np.flatnonzero(number) if j not in whole}
@@ -291,7 +291,7 @@ def _reason(
     distances: Sequence[_Distances],
     labels: Sequence[str],
     columns: Sequence[Sequence[str]] | None,
-) -> str:
+) -> Finding:
     """One sentence about one site: how many of its values, how far, and the worst entry beside the others' range."""
     far = np.flatnonzero(own)
     sizes = [np.abs(d.deviations(far)[0]) for d in distances]
@@ -304,8 +304,10 @@ def _reason(
     between = f", the others between {others.min():.4g} and {others.max():.4g}" if len(others) else ""
     lie = "values lie" if size > 1 else "value lies"
     value = d.stack.values[far[place], dimension]
-    return (
-        f"{who}: {len(far)} of {size} {lie} more than {d.limits[far].min():.2g} robust deviations from the others; "
+    return Finding(
+        f": {len(far)} of {size} {lie} more than {d.limits[far].min():.2g} robust deviations from the others; "
         f"largest in {labels[which]}{column} (value {value:.4g}{between}). "
-        + ("The whole site is set aside." if whole else "Only these are set aside.")
+        + ("The whole site is set aside." if whole else "Only these are set aside."),
+        OutlierWarning,
+        [who],
     )

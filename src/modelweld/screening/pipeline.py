@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.families import Family
-from modelweld.inputs.stack import Index, Key, Stack, offsets_of
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index, Key, Stack, group_of_values, offsets_of
 from modelweld.matching.result import Matching, by_count, ranks
 
 Flags = NDArray[np.bool_]
@@ -39,6 +40,8 @@ class SetValues:
         Which of the values given at first these are.
     numbers : int array (N,) or None
         The same for values that coincide, where that is known.
+    times : array (J,), optional
+        When the sites were trained. Atoms move from one time to another, and at one they are all in one place.
     """
 
     stacks: Sequence[Stack]
@@ -48,6 +51,7 @@ class SetValues:
     columns: Sequence[Sequence[str]] | None
     rows: Index
     numbers: Index | None = None
+    times: Array | None = None
 
     @cached_property
     def offsets(self) -> Index:
@@ -82,11 +86,21 @@ class SetValues:
             sites=[self.sites[j] for j in stay.tolist()],
             rows=self.rows[own],
             numbers=None if self.numbers is None else self.numbers[own],
+            times=None if self.times is None else self.times[stay],
         )
 
-    def put_back(
-        self, matching: Matching, keep: Flags, reasons: Sequence[str] = (), atoms: Index | None = None
-    ) -> Matching:
+    def of(self, stay: Index) -> SetValues:
+        """The values of some sites."""
+        return self.take(np.flatnonzero(np.isin(group_of_values(self.offsets), stay)), self.sizes[stay], stay)
+
+    def at_one_time(self, numbers: Index) -> Index:
+        """Numbers of values, made others where times are others."""
+        if self.times is None:
+            return numbers
+        time = np.repeat(np.unique(self.times, return_inverse=True)[1], self.sizes)
+        return np.unique(np.stack([numbers, time]), axis=1, return_inverse=True)[1].ravel()
+
+    def restore(self, matching: Matching, keep: Flags, atoms: Index | None = None) -> Matching:
         """The matching of those kept, with the others as atoms of their own, after all others, numbered by content.
 
         One for each value, or for those with the same of some numbers, `atoms`. What was set aside before stays so.
@@ -113,7 +127,6 @@ class SetValues:
                 for (name, values), stack in zip(matching.values.items(), self.stacks, strict=True)
             },
             kept=kept,
-            reasons=(*matching.reasons, *reasons),
             twins=matching.twins and {stay[j]: stay[first] for j, first in matching.twins.items()},
         )
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.errors import TwinWarning, warn_user
+from modelweld.errors import Finding, TwinWarning
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values, spans
 from modelweld.matching.result import Matching
@@ -52,28 +52,27 @@ LAGS = 3
 """How many values a value is compared with to tell what is typical."""
 
 
-def name_shared_rows(stacks: Sequence[Stack], matching: Matching, sites: Sequence[str]) -> tuple[str, ...]:
-    """Which sites may share rows, in plain words, and a warning of each; of arrays with standard errors alone."""
+def name_shared_rows(stacks: Sequence[Stack], matching: Matching, sites: Sequence[str]) -> tuple[Finding, ...]:
+    """Which sites may share rows, in plain words; of arrays with standard errors alone."""
     found = sharing(stacks, matching.stacked_labels, matching.twins or {})
-    reasons = []
+    reasons = list[Finding]()
     if found:
         pairs = np.array(list(found)).T
         part = components(pairs, len(sites))
         for p in np.unique(part[pairs[0]]).tolist():
             closest = min(share for (i, _), share in found.items() if part[i] == p)
             reasons.append(_describe([sites[j] for j in np.flatnonzero(part == p).tolist()], closest))
-    for reason in reasons:
-        warn_user(reason, TwinWarning)
     return tuple(reasons)
 
 
-def _describe(names: Sequence[str], closest: float) -> str:
+def _describe(names: Sequence[str], closest: float) -> Finding:
     share = f"{closest:.0%}" if closest >= 0.01 else "less than 1%"
-    return (
-        f"sites {', '.join(map(repr, names[:-1]))} and {names[-1]!r} agree better than sites with rows of their own "
-        f"do: where they are closest, they differ by {share} of what their standard errors allow. Was one model "
-        "trained again on nearly the same rows? All are counted. If so, leave one out; if they are independent, say so "
-        "with twins='independent'."
+    return Finding(
+        f" agree better than sites with rows of their own do: where they are closest, they differ by {share} of what "
+        "their standard errors allow. Was one model trained again on nearly the same rows? All are counted. If so, "
+        "leave one out; if they are independent, say so with twins='independent'.",
+        TwinWarning,
+        names,
     )
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.errors import TwinWarning, warn_user
+from modelweld.errors import Finding, TwinWarning
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, canonical_groups, canonical_values, group_of_values, offsets_of
@@ -177,7 +177,7 @@ def _first_by_content(stacks: Sequence[Stack], group: Sequence[int]) -> int:
     return group[int(canonical_groups([stack.take(within, stack.offsets) for stack in some])[0])]
 
 
-def fit_distinct(values: SetValues, fit: Fit, *, warn: bool = True) -> Matching:
+def fit_distinct(values: SetValues, fit: Fit) -> Matching:
     """The matching of all sites, of which `fit` sees those once that coincide, by their `numbers`.
 
     Where all coincide there is nobody whose answer they could spoil: all are fitted, and copies give back the model.
@@ -186,36 +186,25 @@ def fit_distinct(values: SetValues, fit: Fit, *, warn: bool = True) -> Matching:
     twins = find_twins(values.stacks, values.numbers)
     if not twins.groups:
         return replace(fit(values), twins={})
-    reasons = [_describe([values.sites[j] for j in sorted(group)]) for group in twins.groups]
     if len(twins.groups[0]) == np.count_nonzero(values.sizes):
-        twins, reasons = Twins([], np.arange(len(values.rows))), [ALL_ALIKE]
-    for reason in reasons if warn else ():
-        warn_user(reason, TwinWarning)
-    if not twins.groups:
-        return _named(fit(values), twins, reasons)
+        return replace(fit(values), twins={}).say(ALL_ALIKE)
     stay = np.setdiff1d(np.arange(len(values.sites)), [j for group in twins.groups for j in group[1:]])
-    own = np.flatnonzero(np.isin(group_of_values(values.offsets), stay))
-    matching = fit(values.take(own, values.sizes[stay], stay))
-    return _named(put_twins_back(matching, np.searchsorted(own, twins.stand_in), values.offsets), twins, reasons)
+    distinct = values.of(stay)
+    fitted = np.searchsorted(np.flatnonzero(np.isin(group_of_values(values.offsets), stay)), twins.stand_in)
+    matching = replace(put_twins_back(fit(distinct), fitted, values.offsets), twins=twins.of)
+    return matching.say(*(Finding(COINCIDED, TwinWarning, [values.sites[j] for j in sorted(g)]) for g in twins.groups))
 
 
-def _named(matching: Matching, twins: Twins, reasons: Sequence[str]) -> Matching:
-    return replace(matching, twins=twins.of, reasons=(*matching.reasons, *reasons))
-
-
-ALL_ALIKE = (
+ALL_ALIKE = Finding(
     "all sites sent the same values: they are fused as if they were independent, but say nothing about noise, nor "
-    "about what sites have in common."
+    "about what sites have in common.",
+    TwinWarning,
 )
 
-
-def _describe(names: Sequence[str]) -> str:
-    """That sites of these names coincide, in plain words."""
-    return (
-        f"sites {', '.join(map(repr, names[:-1]))} and {names[-1]!r} sent the same values, or nearly: they are counted "
-        "once. If one was sent twice, or two share a model, leave one out; if they are independent and coincide all "
-        "the same, say so with twins='independent'."
-    )
+COINCIDED = (
+    " sent the same values, or nearly: they are counted once. If one was sent twice, or two share a model, leave one "
+    "out; if they are independent and coincide all the same, say so with twins='independent'."
+)
 
 
 def put_twins_back(matching: Matching, source: Index, offsets: Index) -> Matching:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.errors import NamesWarning, UnitsWarning, warn_user
+from modelweld.errors import Finding, NamesWarning, UnitsWarning
 from modelweld.families.math.start import SMALLEST_RANGE
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Stack
@@ -147,7 +147,7 @@ def _medians(features: Array) -> Array:
     return np.asarray((ordered[:, (number - 1) // 2] + ordered[:, number // 2]) / 2)
 
 
-def name_units_of_stack(stack: Stack, sites: Sequence[str], only: int | None = None) -> tuple[str, ...]:
+def name_units_of_stack(stack: Stack, sites: Sequence[str], only: int | None = None) -> tuple[Finding, ...]:
     """As `name_other_units`, of plain values; most often a bound says at once that nobody is named."""
     if len(stack.sizes) <= MOST_SITES and is_large(stack):
         known = stack.sizes >= FEWEST_VALUES
@@ -164,8 +164,8 @@ def name_other_units(
     models: Sequence[LocalModel] | None,
     sites: Sequence[str],
     only: int | None = None,
-) -> tuple[str, ...]:
-    """Warn of sites (or `only` of one) with columns in another order or, unless stated, another unit; the reasons."""
+) -> tuple[Finding, ...]:
+    """Sites (or `only` one) with columns in another order or, unless stated, another unit."""
     known = [(j, t) for j, t in enumerate(totals) if t is not None]
     compared = side_by_side([t for _, t in known])
     if compared is None:
@@ -183,8 +183,7 @@ def name_other_units(
     for one in mixed:
         site = known[one.site][0]
         if only is None or site == only:
-            reasons.append(describe_swapped([called(d) for d in one.moved], sites[site]))
-            warn_user(reasons[-1], NamesWarning)
+            reasons.append(Finding(describe_swapped([called(d) for d in one.moved], sites[site]), NamesWarning))
     alike: dict[tuple[int, str], list[OtherUnit]] = defaultdict(list)
     for found in find_other_units([t for _, t in known], compared, plain=not (models and models[0].kind)):
         site = known[found.site][0]
@@ -195,8 +194,7 @@ def name_other_units(
     for (site, _), together in alike.items():
         features = [called(one.feature) for one in together]
         other = next(sites[j] for j, _ in known if j != site) if len(known) == 2 else ""
-        reasons.append(describe(together, features, sites[site], other))
-        warn_user(reasons[-1], UnitsWarning)
+        reasons.append(Finding(describe(together, features, sites[site], other), UnitsWarning))
     return tuple(reasons)
 
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.errors import InputError, OutlierWarning, SmallShardWarning, TwinWarning, warn_user
+from modelweld.errors import Finding, InputError, SmallShardWarning, TwinWarning, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.base import Family
 from modelweld.inputs.stack import Index
 from modelweld.matching.plan import Request
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from modelweld.priors.lives import Lives
+from modelweld.screening.screens import describe_oversized
 from modelweld.shards.engine import Engine
 from modelweld.shards.shard import Shard
 from modelweld.shards.survey import Survey
@@ -20,8 +21,8 @@ from modelweld.shards.survey import Survey
 FEWEST_SITES_OF_A_SHARD = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""
 
-MOST_NAMED = 5
-"""Sites that a warning names."""
+MOST_WARNINGS = 5
+"""Warnings of one category; all findings stand among the reasons."""
 
 
 def check_asked(asked: Request, sweeps: int) -> None:
@@ -78,28 +79,28 @@ def check_family(family: Family, changing: bool) -> None:
         )
 
 
-def name_aside(engine: Engine, surveys: Sequence[Survey], crowds: Sequence[Index], twins: Sequence[Index]) -> list[str]:
-    """Warn of what is not fitted, and say why."""
-    found = [f"shard {s}: {reason}" for s, x in enumerate(surveys) for reason in x.idle]
-    far = [f"shard {s}: {reason}" for s, x in enumerate(surveys) for reason in x.far]
-    typical = float(np.median(np.concatenate([x.sizes for x in surveys])))
-    for sites, kind, why in (
-        (crowds, OutlierWarning, f"sent far more values than a typical site ({typical:g}), and are set aside whole"),
-        (twins, TwinWarning, "sent what another site sent, to the last bit, and are counted once"),
-    ):
-        some = [s for s in range(len(sites)) if len(sites[s])]
-        if some:
-            names = engine.ask(names_of, some, [(sites[s][:MOST_NAMED],) for s in some])
-            called = [f"{name!r} of shard {s}" for s, own in zip(some, names, strict=True) for name in own][:MOST_NAMED]
-            number = sum(map(len, sites))
-            more = f" and {number - len(called)} more" if number > len(called) else ""
-            found.append(f"sites {', '.join(called)}{more} {why}.")
-            warn_user(found[-1], kind)
-    for reason in far[:MOST_NAMED]:
-        warn_user(reason, OutlierWarning)
-    if len(far) > MOST_NAMED:
-        warn_user(f"{len(far) - MOST_NAMED} more sites have gross outliers: see `reasons`.", OutlierWarning)
-    return [*found, *far]
+def name_aside(
+    engine: Engine, surveys: Sequence[Survey], crowds: Sequence[Index], twins: Sequence[Index]
+) -> list[Finding]:
+    """What is said of sites that the centre has not fitted."""
+    sizes, found = np.concatenate([x.sizes for x in surveys]), list[Finding]()
+    some = [s for s in range(engine.shards) if len(crowds[s]) or len(twins[s])]
+    names = engine.ask(names_of, some, [(np.concatenate([crowds[s], twins[s]]),) for s in some])
+    for s, called in zip(some, names, strict=True):
+        many = surveys[s].sizes[crowds[s]].tolist()
+        said = [describe_oversized(name, size, sizes) for name, size in zip(called, many, strict=False)]
+        if len(twins[s]):
+            said.append(Finding(REPEATED, TwinWarning, sorted(called[len(many) :])))
+        found += of_shard(s, said)
+    return found
+
+
+def of_shard(s: int, reasons: Sequence[str]) -> list[Finding]:
+    """What a shard says, as it is said of all of them."""
+    return [Finding(f"shard {s}: {reason}", getattr(reason, "category", None)) for reason in reasons]
+
+
+REPEATED = " sent what another site sent, to the last bit: they are counted once, unless with twins='independent'."
 
 
 def names_of(shard: Shard, labels: Index, groups: Index) -> list[str]:

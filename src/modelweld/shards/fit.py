@@ -9,12 +9,16 @@ import numpy as np
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
+from modelweld.matching.algorithm1 import AnyBoard
 from modelweld.matching.board import Board
 from modelweld.matching.plan import Plan
+from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import run
 from modelweld.matching.sparse_board import SparseBoard, suits
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
+from modelweld.screening.pipeline import SetValues, through
+from modelweld.screening.screens import oversized, screens_of
 from modelweld.shards.shard import ASIDE, TWIN, Shard, is_compiled
 from modelweld.shards.summary import Summary, summarise
 from modelweld.threads import blas_threads
@@ -36,17 +40,25 @@ class Atoms(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a shard has learned by itself: hyperparameters, from so many values of so many atoms."""
+    """What a shard has learned by itself: hyperparameters, from so many values of so many atoms.
+
+    `sizes` are those of its sites that are fitted; so many values are set `aside`, so many sites are `twins` of others,
+    for these `reasons`.
+    """
 
     family: Family
     values: int
     atoms: int
+    sizes: Index
+    aside: int
+    twins: int
+    reasons: tuple[str, ...]
 
 
 def fuse_shard(
     shard: Shard, labels: Index, plan: Plan, prior: Prior, seed: int, crowds: Index, twins: Index
 ) -> tuple[Index, Learned]:
-    """Fuse this shard's sites by themselves, as `fuse` would: labels of its values, and what was learned.
+    """Screen and fuse this shard's sites by themselves, as `fuse` would: labels of its values, and what was learned.
 
     Parameters
     ----------
@@ -60,13 +72,43 @@ def fuse_shard(
     site, labels = group_of_values(shard.stack.offsets), labels.copy()
     for sites, label in ((crowds, ASIDE), (twins, TWIN)):
         labels[np.isin(site, sites) & (labels >= 0)] = label
-    stack, _ = shard.fitted(labels)
-    if not len(stack.values):
-        return labels, Learned(shard.family.starts(stack)[0], 0, 0)
-    with blas_threads(1):
-        board, _, order = run([stack], [shard.family], prior, plan, np.random.default_rng(seed))
-    labels[np.flatnonzero(labels >= 0)[order]] = board.labels
-    return labels, Learned(board.families[0], len(order), len(board.counts))
+    family, reasons = shard.family.starts(shard.fitted(labels)[0])[0], tuple[str, ...]()
+    values = shard.values_of(np.flatnonzero(labels >= 0))
+    if len(values.rows):
+        with blas_threads(1):
+            matching, fitted, board = _screened_fit(values, plan, prior, np.random.default_rng(seed))
+        family, reasons = board.families[0], matching.reasons
+        labels[values.rows] = np.where(
+            np.isin(group_of_values(values.offsets), list(matching.twins or ())), TWIN, ASIDE
+        )
+        labels[fitted] = board.labels
+    number = np.bincount(labels[labels >= 0])
+    sizes = shard.fitted(labels)[0].sizes
+    repeated = len(np.unique(site[labels == TWIN]))
+    return labels, Learned(
+        family, int(number.sum()), len(number), sizes, int((labels == ASIDE).sum()), repeated, reasons
+    )
+
+
+def _screened_fit(
+    values: SetValues, plan: Plan, prior: Prior, rng: np.random.Generator
+) -> tuple[Matching, Index, AnyBoard]:
+    """The matching of all values, which of them were fitted at last, and on which board.
+
+    The centre has set aside who is oversized beside the sites of all shards.
+    """
+    last: list[tuple[Index, AnyBoard]] = []
+
+    def fit(values: SetValues) -> Matching:
+        board, progress, order = run(values.stacks, values.families, prior, plan, rng)
+        last[:] = [(values.rows[order], board)]
+        return make_matching(board, progress, values.names, order, values.offsets, progress.history[-1])
+
+    def refit(old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching:
+        return fit(values)
+
+    screens = [screen for screen in screens_of(plan, refit) if screen is not oversized]
+    return through(screens, fit)(values), *last[0]
 
 
 def propose(

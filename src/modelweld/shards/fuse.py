@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from modelweld.errors import announce
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index
@@ -36,7 +37,14 @@ from modelweld.matching.result import by_count, ranks
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.pieces import Pieces
 from modelweld.progress import Progress, listen, tell
-from modelweld.shards.asked import FEWEST_SITES_OF_A_SHARD, check_alike, check_asked, name_aside
+from modelweld.shards.asked import (
+    FEWEST_SITES_OF_A_SHARD,
+    MOST_WARNINGS,
+    check_alike,
+    check_asked,
+    name_aside,
+    of_shard,
+)
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here
 from modelweld.shards.fit import Learned, fuse_shard, propose
@@ -45,7 +53,7 @@ from modelweld.shards.moves import join, part
 from modelweld.shards.result import ShardFusion
 from modelweld.shards.shard import Source
 from modelweld.shards.summary import Summary, summary_of
-from modelweld.shards.survey import GONE, Survey, crowds_of, survey, twins_of
+from modelweld.shards.survey import GONE, Survey, oversized_of, survey, twins_of
 from modelweld.threads import check_n_jobs
 
 MOST_POLISH = 20
@@ -84,7 +92,7 @@ def fuse_shards(
     filter_outliers : bool or "auto"
         As in `fuse`; every shard looks among its own sites.
     twins : {"once", "independent"}
-        As in `fuse`, of sites that sent the same values to the last bit.
+        As in `fuse`; of sites in different shards, those that sent the same values to the last bit.
     sweeps : int
         How many polishing sweeps there are at most.
     n_jobs : int, optional
@@ -140,31 +148,35 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
     _, plan = asked.decide()
     check_asked(asked, sweeps)
     everyone, moving = range(engine.shards), plan.search != "plain"
-    surveys: list[Survey] = engine.change(survey, everyone, [(bool(plan.screen) and moving,)] * engine.shards)
+    surveys: list[Survey] = engine.change(survey, everyone, [(moving,)] * engine.shards)
     for s in everyone:
         engine.keep(s)
     check_alike(surveys)
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
     in_turn = [surveys[s] for s in turn]
     nobody = [np.arange(0)] * engine.shards
-    crowds = _of_shards(crowds_of(in_turn), turn) if moving and plan.screen else nobody
+    crowds = _of_shards(oversized_of(in_turn), turn) if moving and plan.screen else nobody
     twins = _of_shards(twins_of(in_turn), turn) if moving and plan.twins == "once" else nobody
-    reasons = name_aside(engine, surveys, crowds, twins)
-    sizes = _sizes(surveys, crowds, twins)
-    prior = default_prior(asked.prior, len(sizes))
+    reasons = [r for s in everyone for r in of_shard(s, surveys[s].reasons)]
+    reasons += name_aside(engine, surveys, crowds, twins)
+    number = sum((x.sizes != GONE).sum() - len(a) - len(b) for x, a, b in zip(surveys, crowds, twins, strict=True))
+    prior = default_prior(asked.prior, int(number))
     errors, once = any(x.errors for x in surveys), any(x.once for x in surveys)
-    plan = replace(plan, pieces=plan.pieces is True or (plan.pieces == "auto" and errors and not once), prior=prior)
+    pieces = plan.pieces is True or (plan.pieces == "auto" and errors and not once)
+    plan = replace(plan, pieces=pieces, prior=prior, screen=bool(plan.screen) and all(x.screened for x in surveys))
 
     tell("fusing shards", 0, engine.shards)
     arguments = [(plan, prior, asked.seed, crowds[s], twins[s]) for s in everyone]
     learned: list[Learned] = engine.change(fuse_shard, everyone, arguments)
     for s in everyone:
         engine.keep(s)
-    families, values, atoms = zip(*(learned[s] for s in turn), strict=True)
-    family = pooled(families, values, atoms)
+    families, values, atoms = zip(*(learned[s][:3] for s in turn), strict=True)
+    family, sizes = pooled(families, values, atoms), np.sort(np.concatenate([x.sizes for x in learned]))
+    reasons += [r for s in everyone for r in of_shard(s, learned[s].reasons)]
+    announce(reasons, MOST_WARNINGS)
     summaries: list[Summary] = engine.ask(summary_of, everyone, [(family,)] * engine.shards)
-    pieces = Pieces() if any(x.values > x.counts.sum() for x in summaries) else None
-    centre = Centre(summaries, turn, family, prior, sizes, pieces, changing=any(x.changing for x in surveys))
+    held = Pieces() if any(x.values > x.counts.sum() for x in summaries) else None
+    centre = Centre(summaries, turn, family, prior, sizes, held, changing=any(x.changing for x in surveys))
     centre.learn()
     trace = [("shards", centre.objective())]
 
@@ -188,22 +200,13 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
             trace.append((f"moves {t}", centre.objective()))
         learn(engine, centre)
         trace.append((f"learning {t}", centre.objective()))
-    aside = [surveys[s].aside + int(surveys[s].sizes[crowds[s]].sum()) for s in everyone]
-    return _finish(engine, centre, trace, rounds, changed, settled, reasons, aside, [len(x) for x in twins])
+    aside, again = [x.aside for x in learned], [x.twins for x in learned]
+    return _finish(engine, centre, trace, rounds, changed, settled, reasons, aside, again)
 
 
 def _of_shards(found: Sequence[Index], turn: Index) -> list[Index]:
     """What was found of shards in turn, shard by shard."""
     return [found[i] for i in ranks(turn)]
-
-
-def _sizes(surveys: Sequence[Survey], crowds: Sequence[Index], twins: Sequence[Index]) -> Index:
-    """Numbers of values of the sites that are fitted."""
-    fitted = []
-    for x, many, again in zip(surveys, crowds, twins, strict=True):
-        sizes = np.delete(x.sizes, np.concatenate([many, again]))
-        fitted.append(sizes[sizes != GONE])
-    return np.sort(np.concatenate(fitted))
 
 
 def merge(engine: Engine, centre: Centre, seed: int, plan: Plan) -> None:

@@ -14,7 +14,6 @@ from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
 from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.result import Matching
 from modelweld.priors.pieces import Pieces
-from modelweld.screening.twins import FEWEST_OWN
 from modelweld.shards.engine import Engine, Moved
 from modelweld.shards.fit import Atoms, board_of
 from modelweld.shards.shard import ASIDE, TWIN, Shard
@@ -100,8 +99,7 @@ class ShardFusion(AtomSums):
         brought = self.engine.ask(
             _everything, range(len(self.places)), [self._places(s) for s in range(len(self.places))]
         )
-        given = [site for sites, _ in brought for site in sites]
-        labels = [x for _, per_site in brought for x in per_site]
+        given, labels, again = ([x for part in several for x in part] for several in zip(*brought, strict=True))
         names = [m.site if isinstance(m, LocalModel) else "" for m in given]
         name, set_name = "values", "atom"
         if isinstance(given[0], LocalModel):
@@ -126,7 +124,7 @@ class ShardFusion(AtomSums):
             delta=0.0 if self.pieces is None else self.pieces.delta,
             kept=stacked < len(self.counts) if len(alone) else None,
             reasons=self.reasons,
-            twins=repeated(given) if any(self.twins) else None,
+            twins=repeated(given, labels, again) if any(self.twins) else None,
         )
         distinct = [site or str(j) for j, site in enumerate(names)]
         if len(set(distinct)) < len(distinct):  # sites of different shards may have the same name
@@ -140,16 +138,19 @@ def _values_of(site: Any) -> Array:
     return np.asarray(values)
 
 
-def repeated(given: Sequence[Any]) -> dict[int, int]:
-    """Sites that sent what an earlier one sent, whatever the order of their values, and that one."""
-    first: dict[tuple[tuple[float, ...], ...], int] = {}
-    found = {}
-    for j, site in enumerate(given):
-        content = tuple(sorted(map(tuple, _values_of(site).tolist())))
-        earliest = first.setdefault(content, j)
-        if earliest != j and len(content) >= FEWEST_OWN:
-            found[j] = earliest
-    return found
+def repeated(given: Sequence[Any], labels: Sequence[Index], again: Sequence[bool]) -> dict[int, int]:
+    """Sites that were counted once `again`, and the earliest of those whose values they have, or nearly."""
+    values = [_values_of(site)[np.argsort(own, kind="stable")] for site, own in zip(given, labels, strict=True)]
+    alike: dict[bytes, list[int]] = {}
+    for j, own in enumerate(labels):
+        alike.setdefault(np.sort(own).tobytes(), []).append(j)
+    groups: dict[int, list[int]] = {}
+    for j in np.flatnonzero(again).tolist():
+        others = [i for i in alike[np.sort(labels[j]).tobytes()] if not again[i]]
+        if others:
+            first = min(others, key=lambda i: float(np.square(values[i] - values[j]).sum()))
+            groups.setdefault(first, [first]).append(j)
+    return {j: min(group) for group in groups.values() for j in sorted(group)[1:]}
 
 
 def own_labels(shard: Shard, labels: Index, place: Index, first_aside: int, atoms: Atoms | None) -> list[Index]:
@@ -167,17 +168,18 @@ def own_labels(shard: Shard, labels: Index, place: Index, first_aside: int, atom
 
 def matched(stack: Stack, atoms: Atoms) -> Index:
     """The atom of every value of sites whose values are among those of the atoms already: none of them is new."""
-    board, there = board_of(stack, atoms), np.arange(len(atoms.counts))
+    board, there = board_of(stack, atoms._replace(J=atoms.J + 1)), np.arange(len(atoms.counts))
     spans = [board.values_of(j) for j in range(len(stack.sizes))]
     found = [board.best_atoms(board.scores(span, there) + CERTAIN, there) for span in spans]
     return np.concatenate(found).astype(np.int64)
 
 
-def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], list[Index]]:
-    """A shard's sites, and their labels in the centre's numbers."""
+def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], list[Index], list[bool]]:
+    """A shard's sites, their labels in the centre's numbers, and which of them repeat another."""
     values, numbers = shard.as_given(shard.stack.values), own_labels(shard, labels, *places)
+    again = [bool((own == TWIN).any()) for own in shard.as_given(labels)]
     if shard.stack.plain and not shard.array:
-        return values, numbers
+        return values, numbers, again
     set_name, array = shard.array.split("/", 1)
 
     def beside(x: Array | None) -> list[dict[str, Array]]:
@@ -188,4 +190,4 @@ def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], l
         LocalModel({array: v}, {array: (set_name, None)}, variance=variance, weight=weight, site=site)
         for v, variance, weight, site in zip(values, variances, weights, shard.sites, strict=True)
     ]
-    return sites, numbers
+    return sites, numbers, again

@@ -26,6 +26,7 @@ from modelweld.kinds import kind_of
 from modelweld.matching.search import is_large
 from modelweld.matching.sets import families_by_set, stack_of
 from modelweld.screening.claims import bound_claims
+from modelweld.screening.pipeline import SetValues
 
 Source = str | os.PathLike[str] | Sequence[Any] | Callable[[], Any]
 """Where a shard comes from: sites, a file or files of sites, or a function that brings them."""
@@ -60,6 +61,8 @@ class Shard:
         Names of its columns, where the sites name them.
     once, screened : bool
         Whether a site holds an atom once whatever it sends, and whether gross outliers are looked for.
+    reasons : tuple of str
+        What was bounded as it was read, and why.
     """
 
     stack: Stack
@@ -72,11 +75,19 @@ class Shard:
     columns: tuple[str, ...] = ()
     once: bool = False
     screened: bool = True
+    reasons: tuple[str, ...] = ()
 
     @property
     def names(self) -> list[str]:
         """Names of the groups."""
         return [self.sites[j] for j in self.groups]
+
+    def values_of(self, rows: Index) -> SetValues:
+        """Some values, as screens get them; sites that have none of them are no groups."""
+        columns = [self.columns] if len(self.columns) == self.stack.values.shape[1] else None
+        everything = np.arange(len(self.stack.values))
+        values = SetValues([self.stack], [self.family], ["values"], self.names, columns, everything)
+        return values.keep(np.isin(everything, rows))
 
     def fitted(self, labels: Index) -> tuple[Stack, Index]:
         """The values that are fitted, and their labels; sites none of whose values are, are no groups."""
@@ -130,7 +141,7 @@ def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, dict[st
     if any(m.time is not None for m in models):
         raise InputError("these sites have times, and shards are fused without: use modelweld.fuse, or leave them out.")
     kind = kind_of(models)
-    sites = bound_claims(kind.arrange(models), names).sites
+    sites, reasons = bound_claims(kind.arrange(models), names)
     sites = kind.weigh(sites) if family is None else sites
     decided = families_by_set(sites, kind.families(sites) if family is None else family)
     if len(decided) != 1 or len(next(iter(decided.values()))) != 1:
@@ -148,4 +159,5 @@ def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, dict[st
         "columns": tuple(name for a in along if a is not None for name in sites[0].coordinates[a]),
         "once": kind.holds_atoms_once(sites),
         "screened": kind.has_outliers,
+        "reasons": reasons,
     }

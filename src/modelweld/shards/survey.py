@@ -1,8 +1,8 @@
 """What a shard says of itself before anything is fused, and which of its values stay out of the fit.
 
-Every shard screens its own sites as `fuse` would: values that say nothing or repeat another of their site, and gross
-outliers, are set aside. What takes all sites to see, the centre finds by what shards say: sites of far too many values
-(by their sizes), and sites that repeat another to the last bit (by the `marks` of what they sent).
+Every shard screens its own sites as `fuse` would: what says nothing before all else, the rest as it is fused
+(`shards.fit`). What takes all sites to see, the centre finds by what shards say: sites of far too many values (by their
+sizes), and sites that repeat another to the last bit (by the `marks` of what they sent).
 """
 
 from __future__ import annotations
@@ -18,11 +18,8 @@ from numpy.typing import NDArray
 from modelweld.families.base import Family
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.stack import Index, Stack
-from modelweld.screening.crowds import find_crowds
-from modelweld.screening.outliers import find_outliers
-from modelweld.screening.pipeline import SetValues
-from modelweld.screening.set_aside import find_idle
-from modelweld.screening.twins import FEWEST_OWN, number_values
+from modelweld.screening.screens import find_idle, find_oversized, numbered
+from modelweld.screening.twins import FEWEST_OWN
 from modelweld.shards.shard import ASIDE, Shard
 
 GONE = -1
@@ -43,16 +40,14 @@ class Survey:
         How many values of every site are fitted; GONE where none is of those it sent.
     family : Family
         How values scatter, as it was asked for or suits the kind of model.
-    changing, once : bool
-        Whether rows depend on hyperparameters, and whether sites hold atoms once.
+    changing, once, screened : bool
+        Whether rows depend on hyperparameters, sites hold atoms once, and gross outliers are looked for.
     errors : bool
         Whether values have standard errors.
     array, columns, width
         What is matched, names of its columns, their number.
-    idle, far : tuples of str
-        What was set aside, and why: values that say nothing or repeat others, gross outliers.
-    aside : int
-        How many values.
+    reasons : tuple of str
+        What was bounded or set aside, and why: weights, counts, values that say nothing or repeat others.
     """
 
     mark: bytes
@@ -61,13 +56,12 @@ class Survey:
     family: Family
     changing: bool
     once: bool
+    screened: bool
     errors: bool
     array: str
     columns: tuple[str, ...]
     width: int
-    idle: tuple[str, ...]
-    far: tuple[str, ...]
-    aside: int
+    reasons: tuple[str, ...]
 
 
 def survey(shard: Shard, labels: Index | None, screen: bool) -> tuple[Index, Survey]:
@@ -76,7 +70,10 @@ def survey(shard: Shard, labels: Index | None, screen: bool) -> tuple[Index, Sur
     found = family.misfit(stack)
     if found is not None:
         raise misfit_error(family, found, stack, shard.names, shard.array or "values")
-    labels, idle, far = _screened(shard, screen)
+    keep, reasons, _ = (
+        find_idle(numbered(shard.values_of(np.arange(len(stack.values))))) if screen else (None, [], None)
+    )
+    labels = np.zeros(len(stack.values), dtype=np.int64) if keep is None else np.where(keep, 0, ASIDE)
     fitted, _ = shard.fitted(labels)
     kept = np.diff(np.concatenate([[0], np.cumsum(labels == 0)])[stack.offsets])
     marks = _marks(stack)
@@ -87,32 +84,13 @@ def survey(shard: Shard, labels: Index | None, screen: bool) -> tuple[Index, Sur
         family=family,
         changing=family.rows_change(fitted),
         once=shard.once,
+        screened=shard.screened,
         errors=stack.variance is not None,
         array=shard.array,
         columns=shard.columns,
         width=stack.values.shape[1],
-        idle=tuple(idle),
-        far=tuple(far),
-        aside=int((labels == ASIDE).sum()),
+        reasons=(*shard.reasons, *reasons),
     )
-
-
-def _screened(shard: Shard, screen: bool) -> tuple[Index, list[str], list[str]]:
-    """Zero for values to fit, ASIDE for the others; and why, of idle values and of outliers."""
-    stack, names = shard.stack, shard.names
-    if not screen:
-        return np.zeros(len(stack.values), dtype=np.int64), [], []
-    numbers = number_values([stack], [shard.family])
-    columns = [shard.columns] if len(shard.columns) == stack.values.shape[1] else None
-    values = SetValues([stack], [shard.family], [""], names, columns, np.arange(len(numbers)), numbers)
-    keep, idle, _ = find_idle(values)
-    labels = np.where(keep, 0, ASIDE)
-    if not (shard.screened and shard.family.has_places):
-        return labels, idle, []
-    left = values.keep(keep)
-    far = find_outliers(left.stacks, left.sites, None, columns)
-    labels[left.rows[~far.keep]] = ASIDE
-    return labels, idle, far.reasons
 
 
 def _marks(stack: Stack) -> NDArray[np.uint64]:
@@ -125,10 +103,9 @@ def _marks(stack: Stack) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(mark(a, b) for a, b in pairwise(stack.offsets.tolist())), dtype=np.uint64)
 
 
-def crowds_of(surveys: Sequence[Survey]) -> list[Index]:
+def oversized_of(surveys: Sequence[Survey]) -> list[Index]:
     """Of every shard the sites that send far more values than others of all shards do."""
-    crowds = find_crowds(np.maximum(np.concatenate([x.sizes for x in surveys]), 0))
-    return _by_shard(crowds, surveys)
+    return _by_shard(find_oversized(np.maximum(np.concatenate([x.sizes for x in surveys]), 0)), surveys)
 
 
 def twins_of(surveys: Sequence[Survey]) -> list[Index]:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
-from modelweld.errors import ConvergenceWarning, InputError, warn_user
+from modelweld.errors import InputError
 from modelweld.families import Drift, Family
 from modelweld.families.fading import Moving, moving
-from modelweld.families.suggest import misfit_error
 from modelweld.inputs.clock import as_numbers, times_by_site
-from modelweld.inputs.local_model import Array, LocalModel, check_squares
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.plain_tables import as_model
 from modelweld.inputs.stack import Index, Key, Stack
-from modelweld.matching.algorithm1 import Run, alternate
+from modelweld.match import check, limits_met
+from modelweld.matching.algorithm1 import NEW, Run, alternate
 from modelweld.matching.plan import MOST_SWEEPS, Plan
 from modelweld.matching.result import Matching, make_matching
 from modelweld.priors.lives import Lives
-from modelweld.screening.pipeline import Fit, Screen, SetValues, through
-from modelweld.screening.set_aside import crowds, idle, outliers
-from modelweld.screening.twins import fit_distinct
+from modelweld.screening.pipeline import SetValues, through
+from modelweld.screening.screens import screens_of
 from modelweld.time.search import arrange_in_time, run
 from modelweld.time.timeline import Timeline
 
@@ -43,59 +41,42 @@ def times_of(models: Sequence[LocalModel], names: Sequence[str]) -> Array | None
 
 
 def match_in_time(
-    parts: Mapping[Key, tuple[Stack, Family]], times: Array, sites: Sequence[str], plan: Plan, rng: np.random.Generator
-) -> Matching:
-    """Which values of one set belong to the same moving atom."""
-    prior = check_plan(plan)
-    key, stack, family = deciding(parts)
-    check_squares(stack.values)
-    found = family.misfit(stack)
-    if found is not None:
-        raise misfit_error(family, found, stack, sites, key)
-    return fit_in_time(key, stack, family, times, sites, plan, prior, rng)
-
-
-def fit_in_time(
-    key: Key,
-    stack: Stack,
-    family: Moving,
+    parts: Mapping[Key, tuple[Stack, Family]],
     times: Array,
     sites: Sequence[str],
     plan: Plan,
-    prior: Lives | None,
     rng: np.random.Generator,
+    columns: Sequence[Sequence[str]] | None = None,
 ) -> Matching:
-    """The matching of all values; what says nothing, was sent twice at one time or lies far out stays out of the fit.
+    """Which values of one set belong to the same moving atom: screened and fitted as `modelweld.match` does.
 
-    Screened as without times (`modelweld.match`), but for sites off by a constant: a group that comes later may be.
-    A site that sends the same at another time has not changed, and is no twin.
+    A site that sends the same at another time has not changed, and is no duplicate; one that is off by a constant from
+    all others of its own time has not drifted.
     """
-    when = dict(zip(sites, times, strict=True))
+    prior = check_plan(plan)
+    key, stack, family = deciding(parts)
+    check({key: (stack, family)}, sites)
+    named = None if columns is None else [columns[list(parts).index(key)]]
+    values = SetValues([stack], [family], [key], list(sites), named, np.arange(len(stack.values)), times=times)
 
     def fit(values: SetValues) -> Matching:
-        moments = np.array([when[name] for name in values.sites])
-        arranged, ordered, order = arrange_in_time(values.stacks[0], moments)
-        board, progress = run(arranged, ordered, family, prior, rng, plan.max_sweeps)
-        if plan.warn and not progress.converged:
-            warn_user(
-                f"no sweep without change among the first {plan.max_sweeps}: the matching is the last one reached. "
-                "Raise max_sweeps.",
-                ConvergenceWarning,
-            )
-        return make_matching(board, progress, [key], order, values.offsets, progress.history[-1])
+        return fit_in_time(values, plan, prior, rng)
 
-    def twins(values: SetValues, fit: Fit) -> Matching:
-        assert values.numbers is not None
-        moment = np.repeat(np.unique([when[name] for name in values.sites], return_inverse=True)[1], values.sizes)
-        numbers = np.unique(np.stack([values.numbers, moment]), axis=1, return_inverse=True)[1].ravel()
-        return fit_distinct(replace(values, numbers=numbers), fit)
+    def refit(old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching:
+        return fit(values)  # what was learned from sites that are set aside now is forgotten
 
-    screens: list[Screen] = [
-        idle,
-        *([twins] if plan.twins == "once" else []),
-        *([crowds, outliers] if plan.screen else []),
-    ]
-    return through(screens, fit)(SetValues([stack], [family], [key], sites, None, np.arange(len(stack.values))))
+    return through(screens_of(plan, refit), fit)(values)
+
+
+def fit_in_time(values: SetValues, plan: Plan, prior: Lives | None, rng: np.random.Generator) -> Matching:
+    """The matching of values that are taken for honest and independent."""
+    [stack], [family], times = values.stacks, values.families, values.times
+    assert times is not None
+    assert isinstance(family, Moving)
+    arranged, ordered, order = arrange_in_time(stack, times)
+    board, progress = run(arranged, ordered, family, prior, rng, plan.max_sweeps)
+    matching = make_matching(board, progress, values.names, order, values.offsets, progress.history[-1])
+    return matching.say(*limits_met(progress, plan)) if plan.warn else matching
 
 
 def check_plan(plan: Plan) -> Lives | None:
@@ -137,28 +118,17 @@ def timeline_of(matching: Matching, stack: Stack, times: Array, labels: Index | 
 
 
 def refit_in_time(
-    old: Matching,
-    stack: Stack,
-    times: Array,
-    sites: Sequence[str],
-    labels: Index,
-    rng: np.random.Generator,
-    *,
-    learn: bool,
+    old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True
 ) -> Matching:
-    """The matching that one comes to from these labels (NEW: none yet) and the old hyperparameters.
-
-    What was set aside must not be learned from: where something was, learning begins anew.
-    """
-    if learn and (old.twins or (old.kept is not None and not old.kept.all())):
-        [(key, family)] = old.families.items()
-        assert isinstance(family, Moving)
-        plan = Plan("auto", screen=old.kept is not None)
-        return fit_in_time(key, stack, family, times, sites, plan, None, rng)
-    board, order = timeline_of(old, stack, times, labels)
+    """The matching that one comes to from these labels (NEW: none yet) and the old hyperparameters."""
+    assert values.times is not None
+    known = labels != NEW
+    labels = labels.copy()
+    labels[known] = np.unique(labels[known], return_inverse=True)[1]
+    board, order = timeline_of(old, values.stacks[0], values.times, labels)
     board.place_new()
     progress = Run([board.objective()], [], True)
     if learn:
         board.learn()
-        progress = alternate(board, len(times), rng, MOST_SWEEPS)
-    return make_matching(board, progress, list(old.families), order, stack.offsets, progress.history[-1])
+        progress = alternate(board, len(values.times), rng, MOST_SWEEPS)
+    return make_matching(board, progress, list(old.families), order, values.offsets, progress.history[-1])
