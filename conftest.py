@@ -59,10 +59,7 @@ collect_ignore_glob = [f"src/modelweld/{m}.py" for m, library in ENGINES.items()
 
 NEEDS = {
     "dynamax": "dynamax",
-    "gaussian_hmm": "hmm",
-    "gmm_hmm": "hmm",
-    "categorical_hmm": "hmm",
-    "poisson_hmm": "hmm",
+    "hmmlearn": "hmm",
     "estimated_hmms": "hmm",
     "fit_hmm": "hmm",
     "families.own.density": "jax",
