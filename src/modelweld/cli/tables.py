@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -16,67 +15,8 @@ from modelweld.inputs.stack import arrays_of
 from modelweld.report.text import several
 from modelweld.revision.slim import SlimFusion
 
-ArrayContent = TypedDict(
-    "ArrayContent", {"shape": list[int], "axes": list[str | None], "rides": bool, "with": list[str]}
-)
-"""One array of a site, and what it comes with."""
-
-
-class SiteContent(TypedDict):
-    """What a site has sent."""
-
-    what: Literal["site"]
-    site: str
-    kind: str
-    sets: dict[str, int]
-    arrays: dict[str, ArrayContent]
-    coordinates: dict[str, list[str]]
-    facts: dict[str, object]
-    time: str | None
-
-
-SetContent = TypedDict(
-    "SetContent",
-    {
-        "K": int,
-        "parameters": int,
-        "set aside": int,
-        "sites at each atom": list[int],
-        "pieces": float,
-        "reasons": list[str],
-    },
-)
-"""One set of a fusion."""
-
-
-class FusionContent(TypedDict):
-    """What a fusion has found."""
-
-    what: Literal["fusion"]
-    sites: list[str]
-    objective: float
-    settings: Mapping[str, object]
-    converged: bool
-    sets: dict[str, SetContent]
-
-
-SlimContent = TypedDict(
-    "SlimContent",
-    {
-        "what": Literal["slim fusion"],
-        "sites": int,
-        "objective": float,
-        "set": str,
-        "K": int,
-        "parameters": int,
-        "sites at each atom": list[int],
-        "arrays": list[str],
-    },
-)
-"""What a slim fusion has kept."""
-
-Content = SiteContent | FusionContent | SlimContent
-"""Ready for JSON."""
+Content = dict[str, Any]
+"""What a file holds, ready for JSON; `what` says which of site, fusion or slim fusion."""
 
 
 def describe(thing: LocalModel | Fusion | SlimFusion) -> Content:
@@ -86,7 +26,7 @@ def describe(thing: LocalModel | Fusion | SlimFusion) -> Content:
     return _fusion(thing) if isinstance(thing, Fusion) else _model(thing)
 
 
-def _model(model: LocalModel) -> SiteContent:
+def _model(model: LocalModel) -> Content:
     return {
         "what": "site",
         "site": model.site,
@@ -107,7 +47,7 @@ def _model(model: LocalModel) -> SiteContent:
     }
 
 
-def _fusion(fusion: Fusion) -> FusionContent:
+def _fusion(fusion: Fusion) -> Content:
     return {
         "what": "fusion",
         "sites": fusion.sites,
@@ -128,7 +68,7 @@ def _fusion(fusion: Fusion) -> FusionContent:
     }
 
 
-def _slim(slim: SlimFusion) -> SlimContent:
+def _slim(slim: SlimFusion) -> Content:
     (set_name,) = slim.pattern.sizes
     return {
         "what": "slim fusion",

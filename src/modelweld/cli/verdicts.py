@@ -2,52 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 from modelweld.diagnostics.sites import FALSE_ALARMS, TOO_FEW
 from modelweld.fusion import Fusion
-from modelweld.report.contents import Certainty, Number
 from modelweld.report.doubts import stated_confidence
-from modelweld.report.rounding import exact
+from modelweld.report.rounding import Content, exact
 from modelweld.report.verdicts import CAVEAT, judge_matches
 
 
-class SiteContent(TypedDict):
-    """What is said of a site."""
-
-    site: str
-    p_value: Number
-    worth: bool | None
-    gain: Number
-    sentence: str
-
-
-class SetContent(TypedDict):
-    """How the sites of a set get on: warnings, if there are enough sites to judge any; and how sure the matching is."""
-
-    judged: bool
-    warnings: list[str]
-    certainty: Certainty | None
-
-
-class VerdictContent(TypedDict):
-    """What is said of a fusion."""
-
-    p_value: Number
-    worth: bool | None
-    level: float
-    gain: Number
-    sentence: str
-    sites: list[SiteContent]
-    false_alarms: float
-    sets: dict[str, SetContent]
-    notes: list[str]
-
-
-def judge(fusion: Fusion, level: float, seed: int) -> VerdictContent:
+def judge(fusion: Fusion, level: float, seed: int) -> Content:
     """All verdicts about a fusion."""
     found = fusion.worth_merging(level=level, seed=seed)
-    sets: dict[str, SetContent] = {}
+    sets = {}
     notes: list[str] = []
     for name in fusion.matchings:
         diagnosed = fusion.diagnose(name)
@@ -78,7 +43,7 @@ def judge(fusion: Fusion, level: float, seed: int) -> VerdictContent:
     }
 
 
-def spell_verdict(content: VerdictContent) -> str:
+def spell_verdict(content: Content) -> str:
     """The same for people."""
     lines = [content["sentence"]]
     if content["worth"]:

@@ -15,16 +15,7 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.entries import (
-    FamilyEntry,
-    FusionContent,
-    FusionManifest,
-    GivenContent,
-    MatchingEntry,
-    SettingsContent,
-    Spelt,
-    Tensor,
-)
+from modelweld.files.entries import Entry, Spelt, Tensor
 from modelweld.files.file_errors import AGAIN
 from modelweld.files.fusion_checks import check_answers
 from modelweld.files.manifest import describe, rebuild
@@ -63,22 +54,16 @@ def content_of(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
         matchings.append(entry)
         tensors |= own
     names = [list(names) for names in lists]
-    asked: SettingsContent = {"settings": fusion.settings} if fusion.settings else {}
-    content: FusionContent = {
-        "sites": list(fusion.sites),
-        "lists": names,
-        **given,
-        "matchings": matchings,
-        **asked,
-    }
+    asked = {"settings": fusion.settings} if fusion.settings else {}
+    content = {"sites": list(fusion.sites), "lists": names, **given, "matchings": matchings, **asked}
     return tensors, as_text(FUSION, content, tensors)
 
 
-def _describe_given(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple[GivenContent, dict[str, Tensor]]:
+def _describe_given(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple[Entry, dict[str, Tensor]]:
     """The same of what the sites sent; names along their coordinates are entered into `lists`."""
     if not any(isinstance(model, LocalModel) for model in fusion.given):
         stack = stack_arrays(fusion.given)
-        content: GivenContent = {"values": "sites/values", "offsets": "sites/offsets"}
+        content = {"values": "sites/values", "offsets": "sites/offsets"}
         return content, {"sites/values": storable(stack.values), "sites/offsets": storable(stack.offsets)}
     tensors: dict[str, Tensor] = {}
     models = []
@@ -91,7 +76,7 @@ def _describe_given(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple[
     return {"models": models}, tensors
 
 
-def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[MatchingEntry, dict[str, Tensor]]:
+def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Entry, dict[str, Tensor]]:
     tensors = {
         "labels": m.stacked_labels,
         "offsets": m.offsets,
@@ -102,7 +87,7 @@ def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Matchin
         **{f"values/{i}": values for i, values in enumerate(m.values.values())},
     }
     families, own = describe_families(m.families, f"{prefix}families/")
-    entry: MatchingEntry = {
+    entry: Entry = {
         "set": set_name,
         "labels": f"{prefix}labels",
         "offsets": f"{prefix}offsets",
@@ -129,10 +114,10 @@ def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Matchin
     return entry, own | {prefix + name: storable(tensor) for name, tensor in tensors.items()}
 
 
-def describe_families(families: Mapping[Key, Family], prefix: str) -> tuple[list[FamilyEntry], dict[str, Tensor]]:
+def describe_families(families: Mapping[Key, Family], prefix: str) -> tuple[list[Entry], dict[str, Tensor]]:
     """Families by array as class and fields, and their tensors by name."""
     tensors: dict[str, Tensor] = {}
-    entries: list[FamilyEntry] = []
+    entries: list[Entry] = []
     for i, (key, family) in enumerate(families.items()):
 
         def keep(field: str, array: Tensor, i: int = i) -> str:
@@ -152,7 +137,7 @@ def key_of(spelt: Spelt) -> Key:
     return spelt if isinstance(spelt, str) else tuple(spelt)
 
 
-def load_fusion(file: Tensors, manifest: FusionManifest) -> FusionParts:
+def load_fusion(file: Tensors, manifest: Entry) -> FusionParts:
     """The parts of the fusion that was saved."""
     ledger = Ledger(file, manifest["sha256"])
     given = _read_given(manifest, ledger)
@@ -172,7 +157,7 @@ def load_fusion(file: Tensors, manifest: FusionManifest) -> FusionParts:
     return FusionParts(given, manifest["sites"], matchings, manifest.get("settings", {}))
 
 
-def _read_given(manifest: FusionManifest, ledger: Ledger) -> list[LocalModel] | list[Array]:
+def _read_given(manifest: Entry, ledger: Ledger) -> list[LocalModel] | list[Array]:
     """What the sites sent: models, or plain arrays."""
     if "models" in manifest:
         lists = manifest["lists"]
@@ -196,7 +181,7 @@ def _offsets(ledger: Ledger, name: str, N: int) -> Index:
     return offsets
 
 
-def _matching(entry: MatchingEntry, ledger: Ledger, J: int) -> Matching:
+def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
     labels, counts = ledger.integers(entry["labels"]), ledger.integers(entry["counts"])
     N, K = len(labels), len(counts)
     offsets = _offsets(ledger, entry["offsets"], N)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.files.entries import ArrayEntry, ModelEntry, Tensor, TimeContent
+from modelweld.files.entries import Entry, Tensor
 from modelweld.files.limits import check_name, check_words
 from modelweld.files.small_counts import counts_behind
 from modelweld.files.tensors import storable
@@ -17,7 +17,7 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.repeated import first_repeated
 
 
-def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str, Tensor]]:
+def describe(model: LocalModel, prefix: str = "") -> tuple[Entry, dict[str, Tensor]]:
     """What the manifest says of a model, and its tensors by name.
 
     Examples
@@ -36,7 +36,7 @@ def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str,
         for axis in axes:
             if axis is not None:
                 check_name(axis, "an axis")
-        entry: ArrayEntry = {"name": name, "axes": axes, "tensor": f"{prefix}arrays/{name}"}
+        entry: Entry = {"name": name, "axes": axes, "tensor": f"{prefix}arrays/{name}"}
         tensors[entry["tensor"]] = storable(values)
         if name in model.variance:
             entry["variance"] = f"{prefix}variance/{name}"
@@ -47,7 +47,7 @@ def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str,
         arrays.append(entry)
     smallest = {name: float(n.min()) for name, n in counts_behind(model).items() if n.size}
     facts = {name: plain(fact, f"facts[{name!r}]") for name, fact in _check_words(model.facts, "facts").items()}
-    when: TimeContent = {} if model.time is None else {"time": in_words(model.time)}
+    when = {} if model.time is None else {"time": in_words(model.time)}
     return {
         "site": check_name(model.site, "a site", empty=True),
         "kind": check_name(model.kind, "a kind", empty=True),
@@ -65,7 +65,7 @@ def describe(model: LocalModel, prefix: str = "") -> tuple[ModelEntry, dict[str,
     }, tensors
 
 
-def rebuild(entry: ModelEntry, tensor: Callable[[str], Tensor]) -> LocalModel:
+def rebuild(entry: Entry, tensor: Callable[[str], Tensor]) -> LocalModel:
     """The model of an entry that follows the schema."""
     arrays = entry["arrays"]
     listed = {"array": [one["name"] for one in arrays], "coordinate": [one["name"] for one in entry["coordinates"]]}

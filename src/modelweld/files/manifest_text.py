@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.entries import Manifest, Tensor
+from modelweld.files.entries import Entry, Tensor
 from modelweld.files.file_errors import AGAIN
 from modelweld.files.limits import parse
 from modelweld.files.schema import check
@@ -35,13 +35,13 @@ def as_text(form: str, content: Mapping[str, object], tensors: Mapping[str, Tens
     return json.dumps({**head, **content, "sha256": hashes}, allow_nan=False, separators=(",", ":"))
 
 
-def manifest_of(file: Tensors) -> Manifest | None:
+def manifest_of(file: Tensors) -> Entry | None:
     """The manifest of a file, checked; None if it has none."""
     if KEY not in file.words:
         return None
     found = parse(file.words[KEY].encode("utf-8", "surrogatepass"), "the manifest")
     check(found, "head", "the manifest")
-    manifest = cast(Manifest, found)  # what follows makes sure of that
+    manifest = cast(Entry, found)  # what follows makes sure of that
     major = int(manifest["version"].split(".")[0])
     if major != MAJOR:
         raise InputError(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families import FAMILIES as FAMILIES
-from modelweld.files.entries import Described, Number
+from modelweld.files.entries import Entry, Number
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.lives import Lives
 from modelweld.priors.spectrum import Spectrum
@@ -22,7 +22,7 @@ PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, L
 Made = TypeVar("Made")
 
 
-def in_fields(thing: object, table: Mapping[str, object], keep: Callable[[str, NDArray[np.generic]], str]) -> Described:
+def in_fields(thing: object, table: Mapping[str, object], keep: Callable[[str, NDArray[np.generic]], str]) -> Entry:
     """A family or prior as class and fields; arrays are kept as tensors, `keep(field, array)` giving their names.
 
     Examples
@@ -47,7 +47,7 @@ def in_fields(thing: object, table: Mapping[str, object], keep: Callable[[str, N
 
 
 def from_fields(
-    entry: Described, table: Mapping[str, Callable[..., Made]], tensor: Callable[[str], NDArray[np.generic]]
+    entry: Entry, table: Mapping[str, Callable[..., Made]], tensor: Callable[[str], NDArray[np.generic]]
 ) -> Made:
     """The family or prior that class and fields describe."""
     cls = table.get(entry["class"])

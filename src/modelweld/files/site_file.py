@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from modelweld.errors import InputError
-from modelweld.files.entries import SiteManifest, Tensor
+from modelweld.files.entries import Entry, Tensor
 from modelweld.files.kind_checks import check_kind
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SITE, Ledger, as_text
@@ -33,7 +33,7 @@ def _content(model: LocalModel) -> tuple[dict[str, Tensor], str]:
     return tensors, as_text(SITE, {"model": entry}, tensors)
 
 
-def load_site(file: Tensors, manifest: SiteManifest) -> LocalModel:
+def load_site(file: Tensors, manifest: Entry) -> LocalModel:
     """What a site has sent."""
     ledger = Ledger(file, manifest["sha256"])
     model = rebuild(manifest["model"], ledger)

@@ -10,7 +10,7 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.entries import SlimContent, SlimManifest, Tensor
+from modelweld.files.entries import Entry, Tensor
 from modelweld.files.file_errors import AGAIN
 from modelweld.files.fusion_checks import has_odds
 from modelweld.files.fusion_file import describe_families, key_of
@@ -39,7 +39,7 @@ def _content(slim: SlimFusion) -> tuple[dict[str, Tensor], str]:
         entry["sums"] = f"sums/{i}"
     numbers = {"counts": storable(slim.counts), "sizes": storable(slim.sizes), "names": storable(slim.names)}
     tensors |= own | {f"sums/{i}": storable(sums) for i, sums in enumerate(slim.sums.values())} | numbers
-    content: SlimContent = {
+    content = {
         "pattern": pattern,
         "families": families,
         "prior": in_fields(slim.prior, PRIORS, lambda field, array: field),
@@ -51,7 +51,7 @@ def _content(slim: SlimFusion) -> tuple[dict[str, Tensor], str]:
     return tensors, as_text(SLIM, content, tensors)
 
 
-def load_slim(file: Tensors, manifest: SlimManifest, made: type[SlimFusion]) -> SlimFusion:
+def load_slim(file: Tensors, manifest: Entry, made: type[SlimFusion]) -> SlimFusion:
     """The slim fusion that was saved; `made` is its class, which this file must not import: it is saved from there."""
     ledger = Ledger(file, manifest["sha256"])
     families: dict[Key, Family] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from modelweld.report.contents import Alert, Diagnosis
+from modelweld.report.rounding import Content
 
 MOST_ALERTS = 500
 """Alerts that are listed."""
@@ -34,10 +34,10 @@ def sites_named(text: str, quoted: dict[str, str]) -> list[str]:
 
 def rank_alerts(
     reasons: Sequence[str],
-    diagnostics: Sequence[Diagnosis] | None,
+    diagnostics: Sequence[Content] | None,
     sites: Sequence[str],
     others: Sequence[str] = (),
-) -> list[Alert]:
+) -> list[Content]:
     """Sentences of a matching and of its sites: what changed the result first, then by how far a site is off.
 
     A site is off by the largest of its shift, in noise deviations, and of how much worse it fits than the typical one,
@@ -54,5 +54,5 @@ def rank_alerts(
     warned = [(site, d) for site, d in zip(sites, diagnostics or [], strict=False) if d["warning"]]
     warned.sort(key=lambda one: -max(abs(one[1]["shift"] or 0.0), -(one[1]["surprise"] or 0.0)))
     quoted = {repr(site): site for site in (*sites, *others)} if reasons else {}
-    first: list[Alert] = [{"sites": sites_named(reason, quoted), "text": reason} for reason in reasons]
+    first: list[Content] = [{"sites": sites_named(reason, quoted), "text": reason} for reason in reasons]
     return first + [{"sites": [site], "text": str(d["warning"])} for site, d in warned]

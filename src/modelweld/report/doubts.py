@@ -13,8 +13,7 @@ from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.result import Matching
 from modelweld.posterior.conditional import conditional
 from modelweld.posterior.confidence import SURE, Confidence, shares_at
-from modelweld.report.contents import Aside, Doubt
-from modelweld.report.rounding import exact, rounded
+from modelweld.report.rounding import Content, exact, rounded
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -45,14 +44,14 @@ def stated_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: boo
         return None
 
 
-def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance: Array) -> list[Doubt]:
+def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance: Array) -> list[Content]:
     """The least certain matches, with the most probable other atom (None: a new one); else the farthest ones."""
     matching = fusion.matchings[name]
     labels, offsets = matching.stacked_labels, matching.offsets
     sure = None if stated is None else np.concatenate(stated)
     worst = _worst(matching, sure, distance)
     held_by = group_of_values(offsets)[worst].tolist()
-    found: list[Doubt] = [
+    found: list[Content] = [
         {
             "site": fusion.sites[j],
             "row": i - int(offsets[j]),
@@ -97,7 +96,7 @@ def _tables(fusion: Fusion, name: str, rows: Index, held_by: list[int]) -> Array
     return tables
 
 
-def _name_rivals(matching: Matching, found: list[Doubt], tables: Array) -> None:
+def _name_rivals(matching: Matching, found: list[Content], tables: Array) -> None:
     """Write the most probable other atom into each doubt."""
     for doubt, rival in zip(found, tables, strict=True):
         rival[doubt["atom"]] = -1.0
@@ -106,7 +105,7 @@ def _name_rivals(matching: Matching, found: list[Doubt], tables: Array) -> None:
         doubt["other_probability"] = exact(rival[best])
 
 
-def list_aside(fusion: Fusion, name: str, matching: Matching) -> Aside:
+def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
     """What is not counted, and why."""
     single = pieces(fusion, name)
     outliers = 0 if matching.kept is None else int((~matching.kept).sum())

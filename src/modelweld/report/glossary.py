@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from modelweld.report.contents import Report
+from modelweld.report.rounding import Content
 
 MEANINGS = {
     "fused": (
@@ -63,7 +63,7 @@ MEANINGS = {
 """Key, as the page's `data-help` names it, to the word and what it means; {word} is that of the kind."""
 
 
-def glossary(found: Report) -> str:
+def glossary(found: Content) -> str:
     """A list of words, of which the page shows single ones on hover and focus."""
     word = found["sets"][0]["groups"]["word"]
     entries = "".join(

@@ -13,8 +13,7 @@ from modelweld.matching.result import Matching
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from modelweld.priors.lives import Lives
 from modelweld.priors.spectrum import Spectrum
-from modelweld.report.contents import Fit, Learned, Number
-from modelweld.report.rounding import exact, rounded
+from modelweld.report.rounding import Content, Number, exact, rounded
 
 PAPER = {
     "noise": ("σ", "deviation from site to site", True),
@@ -26,7 +25,7 @@ PAPER = {
 """Hyperparameters of a Gaussian: the paper's symbol, in words, and whether it is the root of ours (a variance)."""
 
 
-def describe_fit(matching: Matching, most_columns: int) -> Fit:
+def describe_fit(matching: Matching, most_columns: int) -> Content:
     """The run and its hyperparameters; of those by column, the first ones."""
     many = len(matching.families) > 1
     learned = [
@@ -58,7 +57,7 @@ def _name(key: Key) -> str:
     return ", ".join(arrays_of(key))
 
 
-def _of_family(family: Family, of: str, most_columns: int) -> Iterator[Learned]:
+def _of_family(family: Family, of: str, most_columns: int) -> Iterator[Content]:
     """Hyperparameters of one family, as deviations where the paper has these."""
     for name, value in family.learned().items():
         if value is None:

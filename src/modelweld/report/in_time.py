@@ -9,9 +9,8 @@ import numpy as np
 from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.report.contents import InTime, PathNumbers
 from modelweld.report.coordinates import Values
-from modelweld.report.rounding import exact, rounded, short
+from modelweld.report.rounding import Content, exact, rounded, short
 from modelweld.report.text import group_word, several
 from modelweld.time.answers import interval
 from modelweld.time.paths import smooth
@@ -35,7 +34,7 @@ def is_timed(fusion: Fusion, name: str) -> bool:
     return fusion.matchings[name].engine == "time" and fusion.times is not None
 
 
-def tell_lives(fusion: Fusion, name: str, values: Values, ranked: Index, shown: Index) -> InTime | None:
+def tell_lives(fusion: Fusion, name: str, values: Values, ranked: Index, shown: Index) -> Content | None:
     """When atoms of a set live, and their paths in the columns that are `ranked` first; None where nothing has a time.
 
     Times of the sites that are `shown` are listed, as numbers (dates: days since 1970) and in words.
@@ -79,7 +78,7 @@ def _steps(board: Timeline, alive: Array, K: int) -> list[Array]:
     return found
 
 
-def _paths(board: Timeline, steps: list[Array], columns: Index) -> list[PathNumbers]:
+def _paths(board: Timeline, steps: list[Array], columns: Index) -> list[Content]:
     """Places of atoms at their steps, with intervals, in these columns."""
     atoms = np.repeat(np.arange(len(steps)), [len(own) for own in steps])
     place = smooth(board, atoms, np.concatenate([np.zeros(0), *steps]))
@@ -100,7 +99,7 @@ def places_last_seen(fusion: Fusion, name: str) -> tuple[Array, Array]:
     return place.mean, np.sqrt(place.variance)
 
 
-def order_by_time(found: InTime, number: int) -> tuple[Index, Index]:
+def order_by_time(found: Content, number: int) -> tuple[Index, Index]:
     """Sites by their times, and atoms, so many, by when they are seen first and last; those set aside come last."""
     span = np.array(found["span"]).reshape(-1, 2)
     atoms = np.concatenate([np.lexsort((span[:, 1], span[:, 0])), np.arange(len(span), number)])

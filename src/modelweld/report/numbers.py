@@ -14,7 +14,6 @@ from modelweld.inputs.digits import decimals_of
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
 from modelweld.report.alerts import MOST_ALERTS, rank_alerts
-from modelweld.report.contents import Map, Numbers, Report, SetNumbers
 from modelweld.report.coordinates import (
     Values,
     deviations,
@@ -29,7 +28,7 @@ from modelweld.report.hyperparameters import describe_fit
 from modelweld.report.in_time import order_by_time, tell_lives
 from modelweld.report.page_groups import list_groups, rank_features
 from modelweld.report.pictures import draw_picture
-from modelweld.report.rounding import carried_digits, exact, short
+from modelweld.report.rounding import Content, Numbers, carried_digits, exact, short
 from modelweld.report.top_words import list_words
 from modelweld.report.verdicts import diagnose_sites, judge_gain, judge_matches
 
@@ -47,7 +46,7 @@ MOST_COLUMNS, MOST_VALUES = 40, 60_000
 and as much again for deviations); members' values are listed if they are not more."""
 
 
-def numbers_of(fusion: Fusion, *, draws: bool = True) -> Report:
+def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
     """All that a report shows, as dicts, lists, numbers and words.
 
     Parameters
@@ -60,9 +59,29 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Report:
 
     Returns
     -------
-    Report
-        A dict, ready for ``json.dumps``. Values that do not exist are None. What was left out because of size is in
-        ``notes``.
+    dict
+        Ready for ``json.dumps``. Values that do not exist are None. What was left out because of size is in ``notes``.
+
+    Notes
+    -----
+    `verdict` says whether fusing is worth it (None: that cannot be said), in all and by listed site. Of every one of
+    the `sets`:
+
+    - `K` fused and `N` local ones, `labels`, `sizes` and `counts`; `atoms`, `spread` and `members` in the listed
+      `columns`, with so many `decimals`; `distance` and `confidence` of every match.
+    - `certainty`: how many groups there are, with an interval that holds their number with probability `level`, and
+      how sure matches are; `doubtful`: those that are not, with the most probable other atom (None: a new one).
+    - `set_aside` and `set_aside_number`: what is not counted, and why; `pieces`: what a site holds in pieces.
+    - `diagnostics`: how each site gets on with the others; `alerts`: what to look at first, with the sites it names;
+      `warned`: all of these, also one that is not listed.
+    - `fit`: families, prior, history, and hyperparameters by the paper's symbol; `order`: sites and atoms so that those
+      which go together are neighbours; `map`: all on two principal axes, and the shares of variance these explain.
+    - `groups`: the table of groups (`GroupTable`), cut to the features in which they differ most. `low` and `high` are
+      ends of intervals at `level`, `noise` and `spread` deviations from site to site and from group to group, `members`
+      points behind the local parameters that are listed, `columns` how many features there are; `held` has of every
+      group in how many sites it is expected to be, and the ends of an interval of that number.
+    - `time`: when groups live and where they go. Times are numbers (dates: days since 1970), and in words; `moments`
+      and `names` are those of the listed sites, `alive` is at the `newest` time, `paths` are in `columns`.
 
     Examples
     --------
@@ -112,7 +131,7 @@ def _choose_sites(sizes: Index, notes: list[str]) -> Index:
     return np.unique(np.linspace(0, J - 1, most).round().astype(np.int64))
 
 
-def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool) -> SetNumbers:
+def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool) -> Content:
     """One set: its matching, values, members, order, map, hyperparameters, diagnostics."""
     matching = fusion.matchings[name]
     labels, counts, K = matching.stacked_labels, matching.counts, matching.K
@@ -168,7 +187,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
     }
 
 
-def _map(values: Values, K: int, order: Index) -> Map:
+def _map(values: Values, K: int, order: Index) -> Content:
     """Listed members and all atoms on two principal axes."""
     local, atoms, explained = plane(values, values.labels, K)
     return {"explained": short(explained, 3), "members": short(local[order], 4), "atoms": short(atoms, 4)}

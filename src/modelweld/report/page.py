@@ -23,7 +23,7 @@ from modelweld.errors import InputError
 from modelweld.files.file_errors import naming
 from modelweld.files.new_file import check_free, whole_file
 from modelweld.report import page_words as words
-from modelweld.report.contents import Report
+from modelweld.report.rounding import Content
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -121,7 +121,7 @@ def legible(page: str) -> str:
     return OBEYED.sub("\ufffd", page)
 
 
-def page_of(found: Report, title: str = "Fusion report") -> str:
+def page_of(found: Content, title: str = "Fusion report") -> str:
     """The numbers of `modelweld.report.numbers_of` as HTML.
 
     Examples

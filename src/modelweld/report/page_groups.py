@@ -10,10 +10,9 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.posterior.confidence import Confidence
-from modelweld.report.contents import Groups, Number, Numbers
 from modelweld.report.group_table import GroupTable
 from modelweld.report.groups import groups_of, shown_keys
-from modelweld.report.rounding import carried_digits, exact, rounded, short
+from modelweld.report.rounding import Content, Number, Numbers, carried_digits, exact, rounded, short
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -22,7 +21,7 @@ LEVEL = 0.9
 """Probability with which an interval holds the fused value, as `fusion.atom_intervals` has it."""
 
 
-def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int) -> Groups:
+def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int) -> Content:
     """The groups of a set, with intervals if draws are behind the stated confidence.
 
     Points are told for the local parameters `rows` that the page lists; features are those in which groups differ most.

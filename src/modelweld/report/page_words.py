@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from html import escape
 
 from modelweld.kinds import kind_named
-from modelweld.report.contents import Number, Report, SetNumbers
 from modelweld.report.glossary import glossary as glossary
+from modelweld.report.rounding import Content, Number
 from modelweld.report.text import several
 from modelweld.report.verdicts import CAVEAT
 
@@ -21,29 +21,29 @@ MOST_STRANGERS = 8
 """Sites that share nothing which are named; all are in the JSON."""
 
 
-def headline(found: Report) -> str:
+def headline(found: Content) -> str:
     """How many groups there are at how many sites."""
     parts = [f"{one['K']:,} {_word(one, one['K'])}" for one in found["sets"]]
     return f"{' and '.join(parts)} in the {_models(found)} of {several(found['J'], 'site')}"
 
 
-def groups_title(found: Report) -> str:
+def groups_title(found: Content) -> str:
     """The heading of the table of groups."""
     return _sentence(found["sets"][0]["groups"]["word"]) + "s"
 
 
-def _word(one: SetNumbers, number: int) -> str:
+def _word(one: Content, number: int) -> str:
     """What a set's members are called: groups, states, units of a layer."""
     word = one["groups"]["word"]
     return (f"{one['name']} {word}" if one["name"][-1:].isdigit() else word) + "s" * (number != 1)
 
 
-def _models(found: Report) -> str:
+def _models(found: Content) -> str:
     kind = kind_named(found["kind"])
     return "models" if kind is None else kind.plural
 
 
-def lead(found: Report) -> str:
+def lead(found: Content) -> str:
     """What was fused, and how it went."""
     sent = " and ".join(f"{one['N']:,} {_word(one, one['N'])}" for one in found["sets"])
     groups = found["sets"][0]["groups"]
@@ -56,12 +56,12 @@ def lead(found: Report) -> str:
     )
 
 
-def figures(found: Report) -> str:
+def figures(found: Content) -> str:
     """The key figures, each with its name."""
     return "\n".join(f"<div><dt>{escape(name)}</dt><dd>{escape(x)}</dd></div>" for name, x in _key_figures(found))
 
 
-def _key_figures(found: Report) -> list[tuple[str, str]]:
+def _key_figures(found: Content) -> list[tuple[str, str]]:
     sets = found["sets"]
     doubtful = [one["doubtful_number"] for one in sets if one["doubtful_number"] is not None]
     warned = {site for one in sets for site in one["warned"]} | set(_strangers(found))
@@ -81,7 +81,7 @@ def _key_figures(found: Report) -> list[tuple[str, str]]:
     return figures
 
 
-def verdict(found: Report) -> str:
+def verdict(found: Content) -> str:
     """Whether fusing was worth it: the answer first."""
     if found["verdict"] is None:
         lives = [one["time"]["sentence"] for one in found["sets"] if one["time"]]
@@ -101,7 +101,7 @@ def verdict(found: Report) -> str:
     return f'<p class="verdict">{escape(first)}</p>' + "".join(f'<p class="hint">{escape(line)}</p>' for line in rest)
 
 
-def _strangers(found: Report) -> list[str]:
+def _strangers(found: Content) -> list[str]:
     """Sites that share nothing with the others, where others do."""
     return found["verdict"]["strangers"] if found["verdict"] and found["verdict"]["worth"] else []
 
@@ -110,13 +110,13 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def per_set(found: Report, write: Callable[[SetNumbers, Report], str]) -> str:
+def per_set(found: Content, write: Callable[[Content, Content], str]) -> str:
     """The same for every set; the page shows that of one at a time."""
     parts = [write(one, found) for one in found["sets"]]
     return "\n".join(f'<div data-set="{i}">{part}</div>' for i, part in enumerate(parts) if part)
 
 
-def why(one: SetNumbers, found: Report) -> str:
+def why(one: Content, found: Content) -> str:
     """How the local parameters divide into shared, unshared and set aside, and what decides between these."""
     K, N, aside, word = one["K"], one["N"], one["set_aside_number"], one["groups"]["word"]
     alone = K - one["shared"]
@@ -144,7 +144,7 @@ def why(one: SetNumbers, found: Report) -> str:
     return bullets(lines)
 
 
-def aside(one: SetNumbers, found: Report) -> str:
+def aside(one: Content, found: Content) -> str:
     """What was set aside, one by one."""
     pieces = ""
     if one["pieces"]:
@@ -173,7 +173,7 @@ def aside(one: SetNumbers, found: Report) -> str:
     )
 
 
-def learned(one: SetNumbers, found: Report) -> str:
+def learned(one: Content, found: Content) -> str:
     """Hyperparameters with the paper's symbols; those that differ by feature, in its unit."""
     rows = "".join(
         f'<tr><th scope="row">{escape(row["symbol"]) or "–"}</th><td class="n">{_values(row["value"], one)}</td>'
@@ -189,7 +189,7 @@ def learned(one: SetNumbers, found: Report) -> str:
     )
 
 
-def _values(value: Number | list[Number], one: SetNumbers) -> str:
+def _values(value: Number | list[Number], one: Content) -> str:
     """A number, or one for each column, with its name and unit; of many columns the first."""
     if not isinstance(value, list):
         return escape(_value(value))
@@ -208,7 +208,7 @@ def _value(value: Number) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-def settings(found: Report) -> str:
+def settings(found: Content) -> str:
     """What was asked for; families, prior and engine that came of it; versions."""
     asked = [f"{name.replace('_', ' ')} {_setting_words(x)}" for name, x in found["settings"].items() if x is not None]
     lines = [f"Asked for: {'; '.join(asked)}."] if asked else []

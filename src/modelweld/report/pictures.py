@@ -13,9 +13,8 @@ from modelweld.kinds import kind_named
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture_components import Components, diagonals
 from modelweld.kinds.pictures import Ellipses, Points, Transitions
-from modelweld.report.contents import Numbers
 from modelweld.report.page_groups import rank_features
-from modelweld.report.rounding import short
+from modelweld.report.rounding import Numbers, short
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -6,14 +6,21 @@ Values have as many significant digits as tables show, six or more; sums, probab
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from modelweld.inputs.digits import DIGITS, digits_of
 from modelweld.inputs.local_model import Array
-from modelweld.report.contents import Number, Numbers
 
-__all__ = ["DIGITS", "carried_digits", "exact", "rounded", "short"]
+Number: TypeAlias = float | None
+"""None where there is none: JSON knows no NaN."""
+
+Numbers: TypeAlias = "Number | list[Numbers]"
+"""An array as nested lists."""
+
+Content: TypeAlias = dict[str, Any]
+"""Part of what a report holds; `modelweld.report.numbers_of` has the layout."""
 
 
 def exact(x: float | np.floating) -> Number:

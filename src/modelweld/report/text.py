@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from modelweld.report.contents import Report, SetNumbers
+from modelweld.report.rounding import Content
 
 MOST_WARNINGS = 5
 """Warnings that are spelt out."""
 
 
-def summary(found: Report) -> str:
+def summary(found: Content) -> str:
     """The numbers of `modelweld.report.numbers_of` in a few plain lines.
 
     Examples
@@ -38,7 +38,7 @@ def summary(found: Report) -> str:
     return "\n".join(lines)
 
 
-def headline(one: SetNumbers) -> str:
+def headline(one: Content) -> str:
     """How many of one set became how many, in words."""
     aside = one["set_aside_number"]["all"]
     return f"{several(one['N'], 'local ' + one['name'])}, {one['K']:,} global, {one['shared']:,} of these shared" + (

@@ -11,8 +11,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
-from modelweld.report.contents import Certainty, Diagnosis, Verdict
-from modelweld.report.rounding import exact
+from modelweld.report.rounding import Content, exact
 from modelweld.report.text import several
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ CAVEAT = "A yes may also mean that all sites scatter about the same few centres,
 """What a yes does not say."""
 
 
-def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Verdict | None:
+def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Content | None:
     """What fusing N local parameters gains, in all and by site; None with a note if it cannot be said."""
     if N > MOST_DIAGNOSED:
         notes.append(f"Beyond {MOST_DIAGNOSED:,} local parameters the gain of fusing is left out: worth_merging().")
@@ -53,7 +52,7 @@ def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Verdic
     }
 
 
-def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Certainty | None:
+def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Content | None:
     """How many groups a set has and how sure its matches are; None where confidences are not known."""
     if stated is None:
         return None
@@ -63,7 +62,7 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Certa
     unsure = counted[sure[counted] < SURE]
     worst = unsure[np.argsort(sure[unsure], kind="stable")[:MOST_UNSURE]]
     held_by = group_of_values(matching.offsets)
-    found: Certainty = {
+    found: Content = {
         "K": matching.K,
         "K_interval": None if posterior is None else list(posterior.K_interval(LEVEL)),
         "level": LEVEL,
@@ -88,7 +87,7 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Certa
     return {**found, "sentences": [_about_number(found), _about_matches(found), *cautions]}
 
 
-def _about_number(found: Certainty) -> str:
+def _about_number(found: Content) -> str:
     """How many groups there are, and what an interval of their number means."""
     K, share = several(found["K"], "group"), f"{100 * found['level']:g} %"
     if found["K_interval"] is None:
@@ -100,7 +99,7 @@ def _about_number(found: Certainty) -> str:
     return f"{K}; with a probability of {share} their true number is {low} to {high}, {counted}."
 
 
-def _about_matches(found: Certainty) -> str:
+def _about_matches(found: Content) -> str:
     """How many matches are not sure, and which are the least."""
     given = "" if found["how"] == "drawn" else ", all others taken to be right"
     sure = f"less than {100 * found['sure_from']:g} % sure{given}"
@@ -112,7 +111,7 @@ def _about_matches(found: Certainty) -> str:
     return f"{found['unsure']:,} of the {found['matches']:,} matches {are} {sure}. The least sure: {listed}."
 
 
-def diagnose_sites(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> list[Diagnosis] | None:
+def diagnose_sites(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> list[Content] | None:
     """Each listed site's diagnostics; None with a note if they cannot be said."""
     if len(fusion.matchings[name].stacked_labels) > MOST_DIAGNOSED:
         notes.append(f"Beyond {MOST_DIAGNOSED:,} local parameters sites are not diagnosed: fusion.diagnose().")
