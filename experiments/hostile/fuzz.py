@@ -36,6 +36,7 @@ from modelweld import InputError
 from modelweld.federate import unpacked
 from modelweld.files import load, read_sites
 from modelweld.files.file_errors import FAULT
+from modelweld.revision.slim import SlimFusion
 
 ROOT = Path(__file__).parents[2]
 """Of the repository: records name files within it."""
@@ -170,6 +171,8 @@ def put_to_use(thing: object) -> None:
         thing.remove(0)
         return
     str(thing)
+    if isinstance(thing, SlimFusion) and len(thing.counts):
+        thing.add(thing.atoms[:1])
 
 
 if __name__ == "__main__":

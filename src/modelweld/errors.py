@@ -33,10 +33,6 @@ class OutOfRangeError(InputError):
     """Some value is not finite, or too large to be squared."""
 
 
-class ForgottenError(InputError, AttributeError):
-    """A slim fusion was asked for what takes the sites' own values: to `hasattr`, an attribute that is not there."""
-
-
 class ModelweldWarning(UserWarning):
     """Base of all warnings of this package.
 

@@ -71,8 +71,15 @@ def load_slim(file: Tensors, manifest: Entry, made: type[SlimFusion]) -> SlimFus
     )
     ledger.check_all_read()
     try:
-        whole = _whole(slim)
-    except (TypeError, ValueError, ArithmeticError, IndexError):  # words, families of values of another width
+        with np.errstate(all="ignore"):
+            whole = _whole(slim)
+    except (
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        IndexError,
+        AttributeError,
+    ):  # words, families of values of another width
         whole = False
     if not whole:
         raise InputError(f"its parts do not fit together. {AGAIN}")
@@ -93,16 +100,24 @@ def _whole(slim: SlimFusion) -> bool:
         and has_odds(slim.prior, J)
         and slim.sizes.min() >= 0
         and (np.diff(slim.sizes) >= 0).all()
+        and 0 <= slim.opened <= np.iinfo(np.int32).max
         and slim.counts.sum() == slim.sizes.sum()
         and (K == 0 or (slim.counts.min() > 0 and slim.counts.max() <= J))
         and len(names) == K
         and (K == 0 or (names[0] >= 0 and names[-1] < slim.opened and (np.diff(names) > 0).all()))
-        and all(len(sums) == K and sums.shape[1] == _width(slim, key) for key, sums in slim.sums.items())
+        and all(len(sums) == K and _answers(slim, key) for key, sums in slim.sums.items())
     )
 
 
-def _width(slim: SlimFusion, key: Key) -> int:
-    """Entries of a row of a family."""
+def _answers(slim: SlimFusion, key: Key) -> bool:
+    """Whether the family of this key makes rows like those summed, scores a value at every atom, and learns."""
     (set_name,) = slim.pattern.sizes
-    stack = stack_of([slim.pattern], key, set_name, {})
-    return int(slim.families[key].rows(stack.values, stack.variance, stack.weight).shape[1])
+    stack, family, sums = stack_of([slim.pattern], key, set_name, {}), slim.families[key], slim.sums[key]
+    if family.rows(stack.values, stack.variance, stack.weight).shape[1] != sums.shape[1]:
+        return False
+    if not len(sums):
+        return True
+    value = family.estimate(sums[:1])
+    rows = family.rows(value, None, None if stack.weight is None else np.ones_like(value))
+    found = family.gain(rows, sums), family.log_evidence(sums), family.update(sums).log_prior(), family.log_prior()
+    return value.shape[1:] == stack.values.shape[1:] and all(np.isfinite(x).all() for x in found)

@@ -68,13 +68,14 @@ def _weighted(model: LocalModel, name: str) -> bool:
 def _check_weights(own: LocalModel, pattern: LocalModel) -> None:
     """A weight is sent by all sites or by none."""
     for name in pattern.arrays:
-        if (name in pattern.weight and name not in own.weight) or (name not in pattern.weight and _weighted(own, name)):
-            sent = (
-                "the sites before sent one and this one does not"
-                if name in pattern.weight
-                else "only this site sends one"
-            )
-            raise InputError(f"array {name!r}: a weight is sent by all sites or by none; {sent}.")
+        before = name in pattern.weight
+        if before and name not in own.weight:
+            sent = "the sites before sent one and this one does not"
+        elif not before and _weighted(own, name):
+            sent = "only this site sends one"
+        else:
+            continue
+        raise InputError(f"array {name!r}: a weight is sent by all sites or by none; {sent}.")
 
 
 def _as_local(model: Any, pattern: LocalModel) -> LocalModel:

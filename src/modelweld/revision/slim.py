@@ -1,4 +1,4 @@
-"""A fusion that has forgotten its sites: sums of rows (sufficient statistics) per atom, nothing that one site sent.
+"""A fusion as sufficient statistics: sums of rows per atom, nothing that one site sent.
 
 Everything a family scores is computed from the sums of rows at an atom (for a Gaussian: number, sum and sum of squares
 of its values), so a site can be added, or taken away again, when the local values are gone:
@@ -9,28 +9,30 @@ of its values), so a site can be added, or taken away again, when the local valu
   where it was put, which need not be where it would be put today; nothing is guessed.
 - Hyperparameters are then learned from the sums. No sweeps follow: nobody else's values are there to be moved.
 
-What is left says no more of a site than its atoms do. But an atom that one site alone holds *is* that site's value,
-here as in the fusion, and how many values each site sent is kept, sorted, because the prior asks for it.
+Fusions of shards are such sums, too. What is left says no more of a site than its atoms do. But an atom that one site
+alone holds *is* that site's value, here as in the fusion, and how many values each site sent is kept, sorted, because
+the prior asks for it.
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.errors import ForgottenError, InputError
+from modelweld.errors import InputError
 from modelweld.families.base import Family, gather
 from modelweld.families.suggest import misfit_error
-from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
-from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.board import Board
 from modelweld.matching.sets import stack_of
+from modelweld.priors.beta_bernoulli import Prior
 from modelweld.revision.pattern import conform, pattern_of
 
 if TYPE_CHECKING:
@@ -40,79 +42,25 @@ SUMS_ROUNDING = 1e-6
 """Share of the largest sum by which what a site takes along may differ from what it brought: adding and subtracting
 loses about 1e-15 of the largest sum each time, measuring values anew far more."""
 
-FORGOTTEN = frozenset(
-    {
-        "arranged_board",
-        "array",
-        "at",
-        "at_draw",
-        "atom_intervals",
-        "average",
-        "before",
-        "board",
-        "conditional",
-        "confidence",
-        "converged",
-        "diagnose",
-        "drawn",
-        "first_model",
-        "forecast",
-        "fused",
-        "given",
-        "history",
-        "labels",
-        "lives",
-        "matching",
-        "matchings",
-        "model",
-        "models",
-        "named_set",
-        "new_site",
-        "number_of",
-        "number_of_time",
-        "once",
-        "parts",
-        "path",
-        "plot",
-        "price",
-        "recipe",
-        "reduce",
-        "reduction",
-        "report",
-        "sample",
-        "settings",
-        "sharing",
-        "signs",
-        "site",
-        "sites",
-        "slim",
-        "stacks",
-        "stream",
-        "sweeps",
-        "table",
-        "timeline",
-        "timeline_order",
-        "times",
-        "total",
-        "uncrowded",
-        "union",
-        "with_",
-        "worth_merging",
-    }
-)
-"""What a Fusion has and a slim one has not, because it takes the sites' own values or labels."""
-
 
 @dataclass(frozen=True, eq=False)
-class SlimFusion(AtomSums):
+class SlimFusion:
     """What `fusion.slim()` gives: atoms and all it takes to add sites to them.
 
     Attributes
     ----------
     pattern : LocalModel
         The arrays of a site that decide the matching, with no members.
-    families, sums, prior, counts, sizes
-        As in `AtomSums`; sizes in increasing order.
+    families : dict of str, or tuple of str, to Family
+        With learned hyperparameters.
+    sums : dict of str, or tuple of str, to array (K, k)
+        Sums of the families' rows, one row per atom.
+    prior : Prior
+        The prior of the matching.
+    counts : int array (K,)
+        Number of sites that hold each atom.
+    sizes : int array (J,)
+        How many values the sites sent, in increasing order.
     names : int array (K,)
         A number for each atom that stays its own when others come and go: the fusion's, then on from there.
     opened : int
@@ -134,8 +82,46 @@ class SlimFusion(AtomSums):
     """
 
     pattern: LocalModel
+    families: Mapping[Key, Family]
+    sums: Mapping[Key, Array]
+    prior: Prior
+    counts: Index
+    sizes: Index
     names: Index
     opened: int
+
+    @property
+    def K(self) -> int:
+        """Number of atoms that are not set aside, by the rule of `Fusion.K`."""
+        return int(self.prior.is_atom(self.counts, len(self.sizes)).sum())
+
+    @property
+    def values(self) -> dict[Key, Array]:
+        """Global values of every array, one row per atom."""
+        return {key: family.estimate(self.sums[key]) for key, family in self.families.items()}
+
+    @property
+    def atoms(self) -> Array:
+        """Global values of the one array that was matched; those set aside come last."""
+        return self.values[self._one_array]
+
+    @property
+    def family(self) -> Family:
+        """The family of the one array that was matched."""
+        return self.families[self._one_array]
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Learned hyperparameters of the one array that was matched, and the prior's."""
+        return {**self.family.learned(), **self.prior.parameters()}
+
+    @property
+    def objective(self) -> float:
+        """Log probability of the matching plus log evidence."""
+        value = self.prior.log_prob(self.counts, self.sizes)
+        for key, family in self.families.items():
+            value += float(family.log_evidence(self.sums[key]).sum()) + family.log_prior()
+        return value
 
     def place(self, model: Any) -> Index:
         """Names of the atoms that a site's values belong to; new ones go on from `opened`.
@@ -151,8 +137,7 @@ class SlimFusion(AtomSums):
         """
         board = self._board(model)
         names = np.union1d(self.names, self._names_of(board))
-        more = replace(
-            self,
+        more = self._with(
             sums=dict(zip(self.families, board.sums, strict=True)),
             counts=board.counts,
             sizes=np.sort(np.append(self.sizes, len(board.labels))),
@@ -204,14 +189,37 @@ class SlimFusion(AtomSums):
                 )
             sums[key] = rest[left]
         sizes = np.delete(self.sizes, np.searchsorted(self.sizes, L))
-        less = replace(self, sums=sums, counts=counts[left], sizes=sizes, names=self.names[left])
+        less = self._with(sums=sums, counts=counts[left], sizes=sizes, names=self.names[left])
         return less.learned() if refit else less
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
         from modelweld.files.slim_file import save_slim
 
+        self.check_sufficient()
         return save_slim(self, path, force=force)
+
+    def learned(self) -> SlimFusion:
+        """The same matching with hyperparameters learned from the sums; never lowers the objective."""
+        return self._with(
+            prior=self.prior.learned(self.counts, self.sizes),
+            families={key: family.update(self.sums[key]) for key, family in self.families.items()},
+        )
+
+    def check_sufficient(self) -> None:
+        """Refuse to go on where sums are not all there is to know; here they are."""
+
+    def _with(self, **changes: Any) -> SlimFusion:
+        """The same with some parts changed."""
+        return SlimFusion(**{part.name: getattr(self, part.name) for part in fields(SlimFusion)} | changes)
+
+    @property
+    def _one_array(self) -> Key:
+        if len(self.families) != 1:
+            raise InputError(
+                f"several arrays were matched together, {list(self.families)}: ask for values[name] and families[name]."
+            )
+        return next(iter(self.families))
 
     def _board(self, model: Any) -> Board:
         """A board that holds the new site alone, placed at the atoms of all others."""
@@ -228,6 +236,7 @@ class SlimFusion(AtomSums):
 
     def _stacks(self, model: Any) -> list[Stack]:
         """One stack per family of what a site sends, checked against what the others sent."""
+        self.check_sufficient()
         own = conform(model, self.pattern)
         (set_name,) = self.pattern.sizes
         stacks = [stack_of([own], key, set_name, {}) for key in self.families]
@@ -238,18 +247,16 @@ class SlimFusion(AtomSums):
             _check_sufficient(family, stack, key)
         return stacks
 
-    def __getattr__(self, name: str) -> NoReturn:
-        """What a Fusion has and this has not is refused with the reason."""
-        if name in FORGOTTEN:
-            raise ForgottenError(
-                f"{name} takes the sites' own values or labels, and a slim fusion has neither: ask the fusion for it "
-                "before you call slim()."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def __getattr__(self, name: str) -> Any:
+        """What is not there is likely something that a Fusion has."""
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}: it holds neither values nor labels of sites. "
+            "What takes these, the fusion is asked before it is made slim."
+        )
 
     def __repr__(self) -> str:
         (set_name,) = self.pattern.sizes
-        return f"<SlimFusion of {len(self.sizes)} sites: {self.K} {set_name}s>"
+        return f"<{type(self).__name__} of {len(self.sizes)} sites: {self.K} {set_name}s>"
 
 
 def slim(fusion: Fusion) -> SlimFusion:

@@ -201,7 +201,7 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
         learn(engine, centre)
         trace.append((f"learning {t}", centre.objective()))
     aside, again = [x.aside for x in learned], [x.twins for x in learned]
-    return _finish(engine, centre, trace, rounds, changed, settled, reasons, aside, again)
+    return _finish(engine, centre, surveys[0], trace, rounds, changed, settled, reasons, aside, again)
 
 
 def _of_shards(found: Sequence[Index], turn: Index) -> list[Index]:
@@ -258,6 +258,7 @@ def _is_large(centre: Centre) -> bool:
 def _finish(
     engine: Engine,
     centre: Centre,
+    first: Survey,
     trace: list[tuple[str, float]],
     rounds: list[int],
     changed: list[int],
@@ -267,15 +268,26 @@ def _finish(
     twins: Sequence[int],
 ) -> ShardFusion:
     """Atoms by decreasing count, as in `fuse`."""
+    set_name, _, name = (first.array or "atom/values").partition("/")
+    column = "feature" if first.columns else None
+    pattern = LocalModel(
+        {name: np.zeros((0, first.width))},
+        {name: (set_name, column)},
+        coordinates={column: first.columns} if column else {},
+    )
     number = by_count(centre.counts, centre.estimates()[0])
     rank = ranks(number)
     return ShardFusion(
-        families={"values": centre.family},
-        sums={"values": centre.sums[0][number]},
+        pattern=pattern,
+        families={name: centre.family},
+        sums={name: centre.sums[0][number]},
         counts=centre.counts[number],
+        names=np.arange(len(number)),
+        opened=len(number),
         prior=centre.prior,
         sizes=centre.sizes,
         pieces=centre.pieces,
+        changing=centre.changing,
         trace=tuple(trace),
         rounds=tuple(rounds),
         changed=tuple(changed),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
-from modelweld.matching.atom_sums import AtomSums
 from modelweld.matching.result import Matching
 from modelweld.priors.pieces import Pieces
+from modelweld.revision.slim import SlimFusion
 from modelweld.shards.engine import Engine, Moved
 from modelweld.shards.fit import Atoms, board_of
 from modelweld.shards.shard import ASIDE, TWIN, Shard
@@ -22,16 +23,18 @@ CERTAIN = 1e9
 """Nats by which a value that repeats another belongs to an atom that is there rather than to a new one."""
 
 
-@dataclass(frozen=True, eq=False)
-class ShardFusion(AtomSums):
+@dataclass(frozen=True, eq=False, repr=False)
+class ShardFusion(SlimFusion):
     """What fusing shards gives: global atoms here, labels where the shards lie.
 
     Attributes
     ----------
-    families, sums, prior, counts, sizes
-        As in `AtomSums`; the one array is called "values".
+    pattern, families, sums, prior, counts, sizes, names, opened
+        As in `SlimFusion`, which it is: it is saved, and sites are added, where sums are all there is to know.
     pieces : Pieces or None
         How probable it is that a site holds an atom in several pieces; None where every site holds its atoms once.
+    changing : bool
+        Whether rows depend on hyperparameters.
     trace : tuple of (str, float)
         The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ..., "moves 3" where atoms were
         joined or parted; it never falls.
@@ -63,6 +66,7 @@ class ShardFusion(AtomSums):
     """
 
     pieces: Pieces | None
+    changing: bool
     trace: tuple[tuple[str, float], ...]
     rounds: tuple[int, ...]
     changed: tuple[int, ...]
@@ -72,12 +76,20 @@ class ShardFusion(AtomSums):
     aside: tuple[int, ...]
     twins: tuple[int, ...]
     places: tuple[Index, ...]
-    engine: Engine = field(repr=False)
+    engine: Engine
 
     @property
     def objective(self) -> float:
         """Log probability of the matching plus log evidence: the number `fuse` maximises."""
         return self.trace[-1][1]
+
+    def check_sufficient(self) -> None:
+        """Sums are not all there is to know where rows depend on what is learned, or sites hold atoms in pieces."""
+        if self.changing or self.pieces is not None:
+            raise InputError(
+                "sites have standard errors, rows that depend on what is learned, or atoms in pieces: sums alone can "
+                "neither be saved nor be added to. Keep the shards, or make a fusion of them with to_fusion()."
+            )
 
     def labels(self, s: int) -> list[Index]:
         """Atom of each local parameter of shard s, site by site, in the order given: fetched from where it lies.
