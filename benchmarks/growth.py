@@ -31,11 +31,11 @@ from modelweld.kinds.mixture import mixture
 from modelweld.match import values_of
 from modelweld.matching.board import Board
 from modelweld.matching.moves import merge
+from modelweld.matching.pieces.artefacts import artefacts
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.plan import default_prior
 from modelweld.matching.search import LARGEST_AGGLOMERATED, agglomerate
 from modelweld.matching.splits import split
-from modelweld.priors.pieces import Pieces
-from modelweld.screening.artefacts import artefacts
 from modelweld.screening.screens import find_shifted
 from recorded import commit, least_seconds, record
 

@@ -13,12 +13,12 @@ from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.match import finish
 from modelweld.matching.algorithm1 import Run
 from modelweld.matching.board import Board
-from modelweld.matching.piece_guard import falls_together
+from modelweld.matching.pieces.artefacts import _as_shadows, _between, _pieces_apart, artefacts, join_shadows
+from modelweld.matching.pieces.prior import Pieces
+from modelweld.matching.pieces.rules import falls_together
 from modelweld.matching.result import Artefact
 from modelweld.posterior.draws import number_of_atoms
-from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
-from modelweld.screening.artefacts import _as_shadows, _between, _pieces_apart, artefacts, join_shadows
 from shared import simulate
 
 D = 4
@@ -204,7 +204,7 @@ def test_pieces_are_not_joined_where_everything_would_fall_together(monkeypatch)
     assert len(joined.counts) == 1
     assert falls_together(joined)
     assert not falls_together(board)
-    monkeypatch.setattr("modelweld.match.artefacts", lambda board: found)
+    monkeypatch.setattr("modelweld.matching.pieces.artefacts.artefacts", lambda board: found)
     progress = Run([board.objective()], [], True)
     matching = finish(board, progress, ["x"], np.arange(len(board.labels)), board.stacks[0].offsets)
     assert len(matching.counts) == 8

@@ -20,9 +20,9 @@ from modelweld.families.factors import Factors
 from modelweld.families.registry import FAMILIES
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.posterior.compiled_evidences import COMPILED, compiled_evidence, evidence_of, log_evidence
 from modelweld.posterior.compiled_sweep import MERGE, SPLIT, Given, at_start, sweeps
-from modelweld.priors.pieces import Pieces
 from test_sampler import all_matchings, name
 
 SIZES = (2, 1, 2)

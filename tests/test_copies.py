@@ -10,9 +10,9 @@ from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import Pairs, merge, merge_and_split, split
-from modelweld.matching.piece_guard import CERTAIN, believable, certainty
+from modelweld.matching.pieces.prior import Pieces
+from modelweld.matching.pieces.rules import CERTAIN, believable, certainty
 from modelweld.matching.splits import partings
-from modelweld.priors.pieces import Pieces
 from modelweld.priors.spectrum import Spectrum
 
 

@@ -9,7 +9,7 @@ from modelweld.diagnostics.sites import diagnose, worth_merging
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
-from modelweld.priors.pieces import Pieces
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.screening import shift_estimate
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 from shared import simulate

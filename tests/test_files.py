@@ -1150,7 +1150,7 @@ def test_artefacts_and_copies_come_back(path):
     from dataclasses import replace
 
     from modelweld.fusion import Fusion
-    from modelweld.screening.artefacts import Artefact
+    from modelweld.matching.pieces.artefacts import Artefact
 
     fusion = fusions()["mixtures"]()
     ((name, matching),) = fusion.matchings.items()

@@ -9,6 +9,7 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.posterior import compiled_beliefs as hyper
 from modelweld.posterior import confidence, joint, walks
 from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
@@ -18,7 +19,6 @@ from modelweld.posterior.convergence import DISAGREE, effective_size
 from modelweld.posterior.draw_sums import each_draw
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.joint import _Setting, sample_jointly
-from modelweld.priors.pieces import Pieces
 from test_sampler import PROBLEMS, all_matchings, name, tiny_board
 
 

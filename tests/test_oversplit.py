@@ -6,18 +6,19 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, LocalModel, fuse, simulate
+from modelweld import Gaussian, LocalModel, fuse
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import OversplitWarning
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds.network import network
-from modelweld.matching import evident_pieces, search
+from modelweld.matching import search
 from modelweld.matching.board import Board
-from modelweld.matching.evident_pieces import invites_pieces, join_pieces
-from modelweld.matching.piece_guard import name_oversplit, share_elsewhere
+from modelweld.matching.pieces import rules
+from modelweld.matching.pieces.prior import Pieces
+from modelweld.matching.pieces.rules import invites_pieces, join_pieces, name_oversplit, share_elsewhere
 from modelweld.matching.result import matching_by_labels
 from modelweld.priors.beta_bernoulli import BetaBernoulli
-from modelweld.priors.pieces import Pieces
+from shared import simulate
 
 
 def sites_with(pieces, J=9, K=8, D=4, seed=0):
@@ -237,7 +238,7 @@ def test_what_is_left_to_join_invites_pieces(pieces, invited):
 @pytest.mark.parametrize(("shares", "joined"), [((0.5, 0.05), 1), ((0.05,), 0)])
 def test_atoms_that_many_sites_hold_side_by_side_are_joined_at_a_half(monkeypatch, shares, joined):
     """Of 400 sites 180 send three atoms in two pieces: too many to be pieces, were these few."""
-    monkeypatch.setattr(evident_pieces, "SHARES", shares)
+    monkeypatch.setattr(rules, "SHARES", shares)
     rng = np.random.default_rng(0)
     own = [np.arange(3) if j < 220 else np.repeat(np.arange(3), 2) for j in range(400)]
     sites = [30 * np.eye(3)[k] + rng.normal(0, 1, (len(k), 3)) for k in own]
@@ -257,7 +258,7 @@ def test_neighbours_are_joined_at_no_share():
 @pytest.mark.parametrize(("shares", "better"), [((0.5, 0.05), True), ((0.5,), False)])
 def test_few_pieces_among_neighbours_that_overlap_are_joined_at_a_twentieth(monkeypatch, shares, better):
     """Twenty sites send a tenth of twelve atoms four deviations wide in two pieces."""
-    monkeypatch.setattr(evident_pieces, "SHARES", shares)
+    monkeypatch.setattr(rules, "SHARES", shares)
     rng = np.random.default_rng(8)
     atoms = rng.normal(0, 4, (12, 3))
     held = [np.flatnonzero(rng.random(12) < 0.7) for _ in range(20)]

@@ -7,11 +7,11 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError
 from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.posterior.convergence import effective_size, split_r_hat
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.pair_moves import draw_pair, redraw
 from modelweld.posterior.sampler import Chain, sample
-from modelweld.priors.pieces import Pieces
 
 PROBLEMS = {"two and two": (2, 2), "two, one, two": (2, 1, 2), "three of two": (2, 2, 2), "four of one": (1, 1, 1, 1)}
 

@@ -13,8 +13,8 @@ from modelweld.families.base import Family, with_fields
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.sets import stack_of
-from modelweld.priors.pieces import Pieces
 from modelweld.shards import fuse_shards, grouped
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here

@@ -20,15 +20,15 @@ from modelweld.matching.algorithm1 import Run, State
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.moves import dissolve
-from modelweld.matching.piece_guard import believable, certainty
+from modelweld.matching.pieces.prior import Pieces
+from modelweld.matching.pieces.rules import believable, certainty
 from modelweld.matching.plan import Plan
 from modelweld.matching.result import matching_by_labels
-from modelweld.priors.pieces import Pieces
 from modelweld.screening.outliers import find_outliers
 from modelweld.screening.shift_estimate import Shift, explaining_shift, shiftable_arrays
 from modelweld.screening.twins import find_twins, number_values
 
-# --- copies (piece_guard.CERTAIN, .75; COLLAPSE, .42) --------------------------------------------------------------
+# --- copies (pieces.rules.CERTAIN, .75; COLLAPSE, .42) --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("apart", "sure", "believed"), [(1.3, 0.69, False), (1.8, 0.82, True)])

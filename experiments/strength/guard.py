@@ -29,9 +29,10 @@ import numpy as np
 
 from modelweld import Fusion, ModelweldWarning, fuse
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.matching import piece_guard, search
+from modelweld.matching import search
 from modelweld.matching.board import Board
-from modelweld.priors.pieces import LARGEST_SHARE
+from modelweld.matching.pieces import rules
+from modelweld.matching.pieces.prior import LARGEST_SHARE
 from provenance import keep
 
 FIRST_SEED = 300
@@ -83,7 +84,7 @@ def outcome(share: float, noise: float, seed: int) -> Outcome | None:
     found = (believed, fused(values, False)[0])
     ari = tuple(adjusted_rand(truth, fusion.matching.stacked_labels) for fusion in found)
     errors = tuple(fusion.K - len(np.unique(truth)) for fusion in found)
-    return Outcome(board.pieces.delta, piece_guard.certainty(board), ari, errors)
+    return Outcome(board.pieces.delta, rules.certainty(board), ari, errors)
 
 
 def table(outcomes: list[Outcome]) -> str:
@@ -93,8 +94,8 @@ def table(outcomes: list[Outcome]) -> str:
         "|---" * 6 + "|",
     ]
     for (low, high), where in (
-        ((LARGEST_SHARE, piece_guard.COLLAPSE), f"to {piece_guard.COLLAPSE}"),
-        ((piece_guard.COLLAPSE, 1.0), "above"),
+        ((LARGEST_SHARE, rules.COLLAPSE), f"to {rules.COLLAPSE}"),
+        ((rules.COLLAPSE, 1.0), "above"),
     ):
         for least, most in pairwise(BINS):
             rows = [

@@ -35,8 +35,9 @@ import numpy as np
 from mixtures import Mixture, log_likelihood, merged, union
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
 from modelweld.kinds.mixture_reduction import reduce_to
-from modelweld.matching import piece_guard, search
+from modelweld.matching import search
 from modelweld.matching.board import Board
+from modelweld.matching.pieces import rules
 from modelweld.priors import spectrum
 from provenance import keep
 from shared.baselines import kmeans_matching
@@ -164,7 +165,7 @@ def unguarded() -> Iterator[list[float]]:
     seen: list[float] = []
 
     def believed(board: Board) -> bool:
-        seen.append(piece_guard.certainty(board))
+        seen.append(rules.certainty(board))
         return True
 
     with patch.object(search, "believable", believed):

@@ -13,13 +13,11 @@ from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
-from modelweld.matching.board import Board
 from modelweld.matching.moves import MOST_ROUNDS
-from modelweld.matching.piece_guard import falls_together
+from modelweld.matching.pieces.artefacts import join_pieces_apart
 from modelweld.matching.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import board_at, run
-from modelweld.screening.artefacts import artefacts, join_shadows
 from modelweld.screening.pipeline import SetValues, through
 from modelweld.screening.screens import screens_of
 
@@ -94,12 +92,6 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
 
 def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
     """The matching a user sees: far pieces of atoms joined to them, mixtures of atoms set aside."""
-    objective = progress.history[-1]
-    found = artefacts(board) if isinstance(board, Board) and board.pieces is not None else []
-    if isinstance(board, Board) and any(artefact.is_piece for artefact in found):
-        joined, left = join_shadows(board, found)
-        if falls_together(joined):  # neighbours in a continuum, each at most sites, are no pieces of each other
-            found = [artefact for artefact in found if not artefact.is_piece]
-        else:
-            board, found, objective = joined, left, joined.objective()
-    return make_matching(board, progress, names, order, offsets, objective, found)
+    whole, found = join_pieces_apart(board)
+    objective = progress.history[-1] if whole is board else whole.objective()
+    return make_matching(whole, progress, names, order, offsets, objective, found)

@@ -18,10 +18,10 @@ from modelweld.inputs.stack import Index, Key, Stack, arrange, stack_arrays
 from modelweld.matching.board import Board
 from modelweld.matching.global_arrays import GlobalArrays
 from modelweld.matching.parts import Parts
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import stack_of
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 
 if TYPE_CHECKING:
     from modelweld.posterior.draws import Posterior

@@ -18,8 +18,8 @@ import numpy as np
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from modelweld.families.base import Family, sum_by_atom
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.tally import Held, Tally
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 from modelweld.progress import track
 
 

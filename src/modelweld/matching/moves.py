@@ -20,9 +20,9 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alternate, is_at
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.sparse_board import SparseBoard, join_sparsely
 from modelweld.matching.splits import split
-from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
 MOST_ROUNDS = 200

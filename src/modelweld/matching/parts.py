@@ -16,8 +16,8 @@ from modelweld.families.base import Family, sum_by_atom
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 
 LARGEST_PART = 250_000
 """Numbers, values times columns or atoms, on one board, or one group: what is computed of them stays near the processor

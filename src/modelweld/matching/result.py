@@ -15,8 +15,8 @@ from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Key, group_of_values, offsets_of
 from modelweld.matching.algorithm1 import AnyBoard, Run
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 
 
 class Artefact(NamedTuple):

@@ -26,14 +26,13 @@ from modelweld.matching.algorithm1 import (
     is_same_partition,
 )
 from modelweld.matching.board import Board
-from modelweld.matching.evident_pieces import insists, invites_pieces, join_pieces, knows_noise
 from modelweld.matching.moves import PATIENCE, dissolve, merge, merge_and_split
-from modelweld.matching.piece_guard import believable, warn_overlap
+from modelweld.matching.pieces.prior import Pieces
+from modelweld.matching.pieces.rules import believable, insists, invites_pieces, join_pieces, knows_noise, warn_overlap
 from modelweld.matching.plan import COMPILED_FROM, Plan
 from modelweld.matching.result import Matching
 from modelweld.matching.sparse_board import SparseBoard, suits
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
 LARGEST_AGGLOMERATED = 2000

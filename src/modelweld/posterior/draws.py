@@ -15,10 +15,10 @@ from modelweld.errors import InputError, ModelweldWarning
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.artefacts import artefacts
 from modelweld.matching.result import Matching
 from modelweld.posterior.convergence import DISAGREE, effective_size, split_r_hat
 from modelweld.progress import track
-from modelweld.screening.artefacts import artefacts
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

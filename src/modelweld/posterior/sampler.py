@@ -4,7 +4,7 @@ Two kinds of move, each of which leaves the posterior invariant:
 
 - `redraw_group`: the values of one group two at a time, from their exact conditional given everything else. One table
   of scores serves the whole group, because its values do not share atoms. Where they may
-  (`modelweld.priors.pieces`), `redraw_pieces` redraws them one at a time as well.
+  (`modelweld.matching.pieces.prior`), `redraw_pieces` redraws them one at a time as well.
 - `redraw_atoms`: two values i and j, drawn by a law that does not look at the matching. Either the atoms of i and j
   *exchange* values group by group (exact conditionals, i and j stay), or they are *merged*, or, if i and j
   are at one atom, it is *split* round them, value after value, with the sequential proposal of Dahl (2005) and the

@@ -15,7 +15,7 @@ from modelweld.families.fading import Moving
 from modelweld.inputs.stack import Index, arrays_of, group_of_values
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.parts import Parts
-from modelweld.matching.piece_guard import name_oversplit
+from modelweld.matching.pieces.rules import name_oversplit
 from modelweld.matching.plan import Plan
 from modelweld.matching.result import Matching
 from modelweld.priors.beta_bernoulli import BetaBernoulli
@@ -30,7 +30,7 @@ from modelweld.screening.twins import number_values, repetitions
 OVERSIZED, FEWEST_OF_OVERSIZED = 30.0, 200
 """Times the number of values of the median site from which a site is set aside, and values below which it costs
 nothing. A layer of 512 units beside layers of 32 is sixteen times as wide; pieces of up to thirteen times as many
-values are joined (`matching.piece_guard`)."""
+values are joined (`matching.pieces.rules`)."""
 
 MOST_SHARED = 0.5
 """Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""

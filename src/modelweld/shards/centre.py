@@ -19,9 +19,9 @@ from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values, offsets_of
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 from modelweld.shards.fit import Atoms
 from modelweld.shards.summary import Summary
 

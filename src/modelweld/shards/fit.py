@@ -11,12 +11,12 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.algorithm1 import AnyBoard
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.plan import Plan
 from modelweld.matching.result import Matching, make_matching
 from modelweld.matching.search import run
 from modelweld.matching.sparse_board import SparseBoard, suits
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 from modelweld.screening.pipeline import SetValues, through
 from modelweld.screening.screens import oversized, screens_of
 from modelweld.shards.shard import ASIDE, TWIN, Shard, is_compiled

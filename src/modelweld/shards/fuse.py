@@ -32,10 +32,10 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import CLEAR, alternate
 from modelweld.matching.moves import dissolve
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.plan import COMPILED_FROM, MOST_SWEEPS, Auto, Plan, Request, Search, TwinRule, default_prior
 from modelweld.matching.result import by_count, ranks
 from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.pieces import Pieces
 from modelweld.progress import Progress, listen, tell
 from modelweld.shards.asked import (
     FEWEST_SITES_OF_A_SHARD,

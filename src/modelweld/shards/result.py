@@ -12,8 +12,8 @@ from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.result import Matching
-from modelweld.priors.pieces import Pieces
 from modelweld.revision.slim import SlimFusion
 from modelweld.shards.engine import Engine, Moved
 from modelweld.shards.fit import Atoms, board_of

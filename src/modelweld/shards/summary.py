@@ -32,7 +32,7 @@ class Summary:
     values : int
         How many values there are: more than sites at atoms where sites hold atoms in pieces.
     ways : float
-        In how many ways pieces could stand, as a logarithm: the lgamma of `modelweld.priors.pieces`, summed.
+        In how many ways pieces could stand, as a logarithm: the lgamma of `modelweld.matching.pieces.prior`, summed.
     """
 
     place: Index

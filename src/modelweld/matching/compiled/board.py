@@ -16,9 +16,9 @@ from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.matching.compiled.order import mean_and_squares, rebuild, sort_rows
 from modelweld.matching.compiled.sweep import sweep
+from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import AUTHORS_MOST_ATOMS, BetaBernoulli, Prior
-from modelweld.priors.pieces import Pieces
 from modelweld.progress import tell
 
 

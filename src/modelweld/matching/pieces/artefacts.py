@@ -2,8 +2,8 @@
 
 A local model with a component too many splits a true one; if that one's scatter is long, pieces of different sites
 lie at the same two places. A model with a component too few sends a place between two atoms. Pieces near their atom
-are `modelweld.priors.pieces`. Those farther off gather into atoms of their own, and there is nothing wrong with their
-support or scatter. What gives them away is where they are and who holds them:
+are `pieces.prior`. Those farther off gather into atoms of their own, and there is nothing wrong with their support or
+scatter. What gives them away is where they are and who holds them:
 
 - a *shadow* of atom p lies near p, and most of its holders hold p as well;
 - a *blend* of p and q is a value on the line from p to q, at a site that holds neither.
@@ -33,7 +33,9 @@ from numpy.typing import NDArray
 from modelweld.families.location import Location
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
+from modelweld.matching.algorithm1 import AnyBoard
 from modelweld.matching.board import Board
+from modelweld.matching.pieces.rules import falls_together
 from modelweld.matching.result import Artefact
 from modelweld.progress import track
 
@@ -81,6 +83,18 @@ def artefacts(board: Board) -> list[Artefact]:
             found.append(best)
             left[s] = False
     return found
+
+
+def join_pieces_apart(board: AnyBoard) -> tuple[AnyBoard, list[Artefact]]:
+    """The board with shadows joined, and the artefacts that are left on it."""
+    if not isinstance(board, Board):
+        return board, []
+    found = artefacts(board)
+    if any(artefact.is_piece for artefact in found):
+        joined, left = join_shadows(board, found)
+        if not falls_together(joined):
+            return joined, left  # else neighbours in a continuum, each at most sites, are no pieces of each other
+    return board, [artefact for artefact in found if not artefact.is_piece]
 
 
 def join_shadows(board: Board, found: list[Artefact]) -> tuple[Board, list[Artefact]]:
