@@ -8,13 +8,13 @@ from scipy.special import logsumexp
 from scipy.stats import vonmises_fisher
 
 import modelweld
-from cases.directions import CASES, about, unit
+from cases.directions import CASES, about, directions, unit
 from modelweld import InputError, LocalModel
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import sum_by_atom
 from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import log_normaliser, slope, tilt
-from modelweld.families.math.own_concentration import even_tilts, value_and_slopes
+from modelweld.families.math.own_concentration import value_and_slopes
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS
 from modelweld.inputs.stack import stack_arrays
 
@@ -283,16 +283,41 @@ def test_slopes_of_the_mixed_likelihood_are_its_derivatives():
     case = CASES["own"]
     drawn = case.draw([3, 1, 4, 2, 5], np.random.default_rng(3))
     at = case.family.law
-    n, _, S = at.parts(drawn.sums(case.family))
-    across, D = np.einsum("kd,kd->k", S, S), S.shape[1]
+    n, c, S = at.parts(drawn.sums(case.family))
+    held = at.held(S.shape[1], n, c, at.along(S), np.einsum("kd,kd->k", S, S))
 
     def value(x):
         there = at._replace(kappa=float(np.exp(x[0])), base=float(x[1]), diversity=float(x[2]))
-        return value_and_slopes(S @ at.mean, across, D, even_tilts(n, D), there)
+        return value_and_slopes(held, there)
 
     x = np.array([np.log(at.kappa), at.base, at.diversity])
     numeric = [(value(x + h)[0] - value(x - h)[0]) / 2e-5 for h in 1e-5 * np.eye(3)]
-    assert np.allclose(value(x)[1], numeric, rtol=1e-5)
+    assert np.allclose(value(x)[1], numeric, rtol=1e-3)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("members", [1, 2, 5, 40, 400])
+@pytest.mark.parametrize("D", [3, 40])
+@pytest.mark.parametrize("diversity", [0.3, 1.0, 2.0])
+def test_evidence_is_an_integral_over_concentrations(diversity, D, members, weighted):
+    """However narrow an atom's likelihood is: a hundred thousand points say the same."""
+    rng = np.random.default_rng([D, members])
+    family = replace(directions(D, 5.0 * D, 0.3 * D, own=True), diversity=diversity)
+    weight = rng.uniform(0.5, 3.0, members) if weighted else np.ones(members)
+    kappa = family.concentration * np.exp(diversity * rng.normal())
+    values = about(np.tile(unit(rng.normal(size=D)), (members, 1)), kappa * weight, rng)
+    z = np.linspace(-8.0, 8.0, 100_001)
+    kappas, S = family.concentration * np.exp(diversity * z), weight @ values
+    pull = (
+        family.base_concentration**2 + 2 * family.base_concentration * kappas * (S @ family.mean) + kappas**2 * (S @ S)
+    )
+    logs = log_normaliser(D, np.asarray(family.base_concentration**2)) - log_normaliser(D, pull) - 0.5 * z**2
+    for w in weight:
+        logs += log_normaliser(D, (kappas * w) ** 2)
+    dense = logsumexp(logs) + np.log((z[1] - z[0]) / np.sqrt(2 * np.pi))
+    found = family.log_evidence(family.rows(values, None, np.repeat(weight[:, None], D, axis=1)).sum(0))
+    coarse = weighted and diversity > 1  # columns of c are then far apart
+    assert float(found) == pytest.approx(dense, abs=5e-3 * members if coarse else 2e-3)
 
 
 def test_few_sites_that_overlap_do_not_make_the_concentration_many_times_too_high():

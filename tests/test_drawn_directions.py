@@ -29,8 +29,8 @@ def test_atoms_are_drawn_from_their_posterior(diversity):
     family = Directions(mean=[1.0, 0.0, 0.0], concentration=8.0, base_concentration=2.0, diversity=diversity)
     sums = family.rows(unit(np.array([[0.2, 1.0, 0.0], [0.0, 1.0, 0.3]]))).sum(0)
     drawn = family.draw_atoms(np.tile(sums, (20_000, 1)), np.random.default_rng(1))
-    expected = np.zeros(3)
-    for kappa, share in zip(family.law.kappas, family.law.shares(sums)[0], strict=True):
+    expected, integral = np.zeros(3), family.law.of_rows(sums)
+    for kappa, share in zip(np.exp(integral.t), integral.shares, strict=True):
         pull = 2.0 * np.array([1.0, 0.0, 0.0]) + kappa * sums[-3:]
         expected += share * float(slope(3, np.asarray(pull @ pull))) * pull
     assert np.abs(drawn.mean(0) - expected).max() < 0.02

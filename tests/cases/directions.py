@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp
 
 from cases import Case, Drawn
 from modelweld.families.directions import Directions
-from modelweld.families.math.own_concentration import MOST_DIVERSITY, NODES, SHARES
+from modelweld.families.math.own_concentration import MOST_DIVERSITY
 
 ANGLES = 2000
 """Points on the circle: sums of smooth periodic functions converge faster than any power."""
@@ -110,6 +110,10 @@ class OwnCase(DirectionsCase):
     axes: int = 0
 
     @property
+    def tolerance(self):
+        return 1e-4 if self.family.diversity else 1e-8  # integrals over concentrations are of thirteen points
+
+    @property
     def many(self):
         return 800 if self.family.differing else 6000  # mixtures take a while
 
@@ -119,15 +123,17 @@ class OwnCase(DirectionsCase):
 
     @property
     def grid(self):
-        """Concentrations and their probabilities."""
-        return self.family.concentration * np.exp((self.family.diversity or 0.0) * NODES), SHARES
+        """Concentrations, closely enough that atoms of few values know no better, and their probabilities."""
+        z = np.linspace(-6.0, 6.0, 61) if self.family.diversity else np.zeros(1)
+        shares = np.exp(-0.5 * z**2)
+        return self.family.concentration * np.exp((self.family.diversity or 0.0) * z), shares / shares.sum()
 
     def draw(self, counts, rng):
         f, D = self.family, self.dimensions
         labels = np.repeat(np.arange(len(counts)), counts)
         weight = rng.gamma(2.0, 0.7, len(labels)) + 0.1 if self.weight else None
-        kappas, shares = self.grid
-        kappa = rng.choice(kappas, len(counts), p=shares)[labels] * (1.0 if weight is None else weight)
+        kappa = f.concentration * np.exp((f.diversity or 0.0) * rng.normal(size=len(counts)))[labels]
+        kappa = kappa * (1.0 if weight is None else weight)
         even = unit(rng.normal(size=(len(counts), D)))
         theta = even if f.axial else about(np.tile(f.mean, (len(counts), 1)), f.base_concentration, rng)
         values = about(theta[labels], kappa, rng)

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families.base import Family, with_fields
 from modelweld.families.checks import check_choice, freeze_number, known
+from modelweld.families.math.concentration_integral import COLUMNS, even_tilts, weighted_tilts
 from modelweld.families.math.cosine_bound import contending
 from modelweld.families.math.direction_rows import direction_rows
-from modelweld.families.math.own_concentration import NODES, Mixed, even_tilts, weighted_tilts
+from modelweld.families.math.own_concentration import Mixed
 from modelweld.families.math.signs import LOG_2, upright
 from modelweld.families.math.start import NOISE_SHARES, noise_shares
 from modelweld.families.math.unit_vectors import (
@@ -73,8 +74,9 @@ class Directions(Family):
 
         log evidence = n (log C(0) - tilt(kappa)) + c - tilt(kappa_0) + tilt(length of kappa_0 mean + kappa S).
 
-    With `own`, kappa is one of a grid of concentrations, the same for all values of an atom, and the evidence is the
-    mean over them (`modelweld.families.math.own_concentration`); c then has a column for each.
+    With `own`, kappa is the same for all values of an atom, and the evidence is the integral over it
+    (`modelweld.families.math.own_concentration`); there is then a column of c for each of a grid of concentrations, and
+    one of 1 - w.
 
     Densities are with respect to area on the sphere.
 
@@ -170,8 +172,8 @@ class Directions(Family):
         return values
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
-        """[seen, c, w v]: c is one column, or with `own` one for each concentration of the grid."""
-        return direction_rows(upright(values) if self.axial else values, weight, self._kappas)
+        """[seen, c, w v]: c is one column, or with `own` one for each concentration of a grid and one of 1 - w."""
+        return direction_rows(upright(values) if self.axial else values, weight, self.law.kappas)
 
     def rows_change(self, stack: Stack) -> bool:
         """With weights other than zero and one, rows depend on the concentration."""
@@ -230,7 +232,7 @@ class Directions(Family):
         return with_fields(found, mean=mean)
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
-        """A concentration of the grid, then von Mises-Fisher; axial ones face as their estimate does."""
+        """A concentration, then von Mises-Fisher; axial ones face as their estimate does."""
         drawn = self.law.draw(sums, rng)
         faces = (drawn * self.estimate(sums)).sum(1, keepdims=True) >= 0
         return np.where(faces, drawn, -drawn) if self.axial else drawn
@@ -263,19 +265,20 @@ class Directions(Family):
             found = self._at.learned(sums, weights, typical)
             return replace(self, mean=found.mean, concentration=found.kappa, base_concentration=found.base)
         D = sums.shape[1] - 1 - self._columns
-        own = None if weights is None else even_tilts(sums[:, 0], D) if each is None else weighted_tilts(*each, D)
-        at = self.law.learned(sums, own, typical)
+        n, weight = sums[:, 0], np.ones(len(sums))
+        own = None if weights is None else even_tilts(n, D)
+        if each is not None:
+            own, weight = (
+                weighted_tilts(*each, len(sums), D),
+                np.bincount(each[1], each[0], len(sums)) / np.maximum(n, 1.0),
+            )
+        at = self.law.learned(sums, own, weight, typical)
         mean = None if self.axial else at.mean
         return replace(self, mean=mean, concentration=at.kappa, base_concentration=at.base, diversity=at.diversity)
 
     @property
-    def _kappas(self) -> Array:
-        """Concentrations for which rows have a column."""
-        return np.broadcast_to(self.law.kappas, self._columns)
-
-    @property
     def _columns(self) -> int:
-        return len(NODES) if self.differing else 1
+        return COLUMNS if self.differing else 1
 
     @property
     def law(self) -> Mixed:

@@ -55,12 +55,10 @@ def _side_by_side(D: int, *vectors: ArrayLike) -> Array:
 
 def _of_directions(family: Directions, k: int) -> Array:
     law = family.law
-    D, G = len(law.mean), len(law.kappas)
+    D = len(law.mean)
     order, steps, series = series_of(D)
-    tilts = [_tilt(x * x, order, steps, np.array(series)) for x in (law.base, *law.kappas)]
-    alone = log_uniform(D) - np.array(tilts[1:])
-    head = [D, G, law.base, tilts[0], order, steps]
-    return np.concatenate([head, law.mean, law.kappas, alone, law.log_shares, series])
+    base, own = (_tilt(x * x, order, steps, np.array(series)) for x in (law.base, law.kappa))
+    return np.concatenate([[D, law.base, base, law.kappa, log_uniform(D) - own, order, steps], law.mean, series])
 
 
 def _of_wishart(family: InverseWishart, k: int) -> Array:
@@ -91,7 +89,7 @@ def is_compiled(family: Family, rows: Array) -> bool:
     """Whether the evidence of rows like these is here."""
     if isinstance(family, Gaussian) and family.shape == "full":
         return False
-    if isinstance(family, Directions) and family.axial:  # values have no sign until they are at an atom
+    if isinstance(family, Directions) and (family.axial or family.diversity):  # signs and integrals of each atom
         return False
     if isinstance(family, Counts) and rows.shape[1] > np.asarray(family.base).size + 2:  # vocabularies differ
         return False
@@ -212,25 +210,16 @@ def _counts(theta, row):
 
 @exact
 def _directions(theta, row):
-    D, G, base, of_atoms, order, steps = int(theta[0]), int(theta[1]), theta[2], theta[3], theta[4], int(theta[5])
+    D, base, of_base, kappa = int(theta[0]), theta[1], theta[2], theta[3]
+    alone, order, steps = theta[4], theta[5], int(theta[6])
     if row[0] <= 0:
         return 0.0
-    first, kappas = len(row) - D, 6 + D
-    along, across = 0.0, 0.0
+    first, along, across = len(row) - D, 0.0, 0.0
     for d in range(D):
-        along += theta[6 + d] * row[first + d]
+        along += theta[7 + d] * row[first + d]
         across += row[first + d] * row[first + d]
-    total, highest = 0.0, -np.inf
-    for g in range(G):
-        kappa = theta[kappas + g]
-        squared = max(base * base + 2 * base * kappa * along + kappa * kappa * across, 0.0)
-        here = row[0] * theta[kappas + G + g] + row[1 + g] + theta[kappas + 2 * G + g]
-        here += _tilt(squared, order, steps, theta[kappas + 3 * G :])
-        if here > highest:
-            total, highest = total * np.exp(highest - here) + 1.0, here
-        else:
-            total += np.exp(here - highest)
-    return highest + np.log(total) - of_atoms
+    squared = max(base * base + 2 * base * kappa * along + kappa * kappa * across, 0.0)
+    return row[0] * alone + row[1] + _tilt(squared, order, steps, theta[7 + D :]) - of_base
 
 
 @exact

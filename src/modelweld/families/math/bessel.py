@@ -37,6 +37,9 @@ from modelweld.inputs.local_model import Array
 SMALLEST_ORDER, MOST_TERMS = 20.0, 9
 """From this order on, this many terms leave 1.2e-13: the tenth is at most 1.24 / nu^10, see `_expansion`."""
 
+TABLE_FROM, TABLE_TO, KNOTS_APART = 1e-5, 34.0, 0.004
+"""Of the table over log kappa: it begins where the tilt, kappa^2 / (2 D), is nothing, and ends at a kappa of 5e14."""
+
 PRECISION = 1e-13
 """Terms of the expansion that are smaller than this everywhere are left out."""
 
@@ -83,6 +86,29 @@ def tilt_and_slope(D: int, squared: Array) -> tuple[Array, Array]:
         factor *= 1.0 + growth / (2 * (order - i))
         a = 1.0 / (2 * (order - i) + growth)
     return np.asarray(value + np.log(factor)), a
+
+
+@lru_cache(maxsize=16)
+def _table(D: int) -> tuple[float, Array]:
+    """The tilt by log kappa: the first knot, and cubics (4, cells) with its values and slopes at the knots."""
+    t = np.arange(np.log(TABLE_FROM * np.sqrt(D)), TABLE_TO, KNOTS_APART)
+    value, a = tilt_and_slope(D, np.exp(2 * t))
+    rise, steep = np.diff(value), np.exp(2 * t) * a * KNOTS_APART
+    left, right = steep[:-1], steep[1:]
+    return float(t[0]), np.array([value[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise])
+
+
+def tilts_at(D: int, t: Array, derivatives: bool = False) -> list[Array]:
+    """The tilt at log kappa, to 1e-10 of itself in a fraction of the time of `tilt`; and its first two derivatives."""
+    first, coefficients = _table(D)
+    x = np.clip((t - first) * (1 / KNOTS_APART), 0.0, coefficients.shape[1] - TABLE_FROM)
+    cell = x.astype(np.int64)
+    a, b, c, d = coefficients.take(cell, axis=1, mode="clip")
+    x -= cell
+    value = a + x * (b + x * (c + x * d))
+    if not derivatives:
+        return [value]
+    return [value, (b + x * (2 * c + 3 * x * d)) / KNOTS_APART, (2 * c + 6 * x * d) / KNOTS_APART**2]
 
 
 def series_of(D: int) -> tuple[float, int, tuple[float, ...]]:

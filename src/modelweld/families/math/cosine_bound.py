@@ -1,21 +1,18 @@
 """Which directions can belong to an atom at all: those whose cosine with it is above a bound, one per atom.
 
-Belonging to an atom rather than to one of its own scores, for a value v and an atom with sum S, in nats
+Belonging to an atom with sum S rather than to one of its own scores, for a value v, in nats
 
-    score = odds + log sum_g r_g exp(E_g(S + v) - E_g(S)) - log sum_g p_g exp(E_g(v)),
+    score = odds + evidence(S + v) - evidence(S) - evidence(v),
 
-with the evidence E_g at node g, the nodes' shares p_g and, given the atom's values, r_g. With q_g = exp(E_g(v)) /
-sum_h p_h exp(E_h(v)) that is odds + log sum_g r_g q_g exp(D_g), where D_g = E_g(S + v) - E_g(S) - E_g(v) depends on v
-by v'S and by mean'v alone. It rises with v'S, and falls with mean'v (the tilt is concave in the square). So with the
-largest q_g and the smallest mean'v of all values in question it is a bound that rises with v'S, and the v'S at which
-it is zero is found by bisection, once per atom. All other pairs cannot beat a new atom and need no Bessel functions.
+which depends on v by v'S and mean'v alone. It rises with v'S, and goes one way with mean'v, in which it is all but
+straight: so the larger score at the two ends of mean'v of all values in question bounds it, and the v'S at which that
+is zero is found by bisection, once per atom. All other pairs cannot beat a new atom.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from modelweld.families.math.bessel import tilt
 from modelweld.families.math.blocks import blocks
 from modelweld.families.math.own_concentration import Mixed
 from modelweld.inputs.local_model import Array
@@ -49,19 +46,14 @@ def contending(at: Mixed, own: Array, sums: Array, odds: Array) -> tuple[Index, 
 def least_products(at: Mixed, own: Array, sums: Array, odds: Array) -> Array:
     """Of each atom (K,), a product v'S below which none of these values scores above zero."""
     (_, _, V), (n, _, S) = at.parts(own), at.parts(sums)
-    D, kappas = V.shape[1], at.kappas[:, None]
-    lowest = float(at.along(V).min(initial=np.inf)) if at.base else 0.0
-    along, across = at.along(S), np.einsum("kd,kd->k", S, S)
-    base, from_base = at.base**2 + 2 * at.base * kappas * along, 2 * at.base * kappas * lowest
-    alone = tilt(D, at.base**2 + from_base + kappas**2)
-    fixed = tilt(D, np.asarray(at.base**2)) - alone - tilt(D, base + kappas**2 * across)
-    shares = np.log(np.maximum(at.shares(sums)[0], 1e-300)) + _largest_ratio(at, own)[:, None] + odds
+    D, along, across, none = V.shape[1], at.along(S), np.einsum("kd,kd->k", S, S), np.zeros(at.columns)
+    ends = np.quantile(at.along(V), [0.0, 1.0]) if at.base and len(V) else np.zeros(1)
+    fixed = odds - at.evidence_at(D, n, none, along, across)
+    alone = at.evidence_at(D, np.ones(len(ends)), none, ends, np.ones(len(ends)))[:, None]
 
     def bound(product: Array) -> Array:
-        squares = base + from_base + kappas**2 * (across + 1 + 2 * product)
-        logs = shares + fixed + tilt(D, np.maximum(squares, 0.0))
-        highest = logs.max(0)
-        return np.asarray(highest + np.log(np.exp(logs - highest).sum(0)))
+        lengths = np.tile(across + 1 + 2 * product, (len(ends), 1))
+        return np.asarray((fixed + at.evidence_at(D, n + 1, none, along + ends[:, None], lengths) - alone).max(0))
 
     low, high = -np.sqrt(across), np.sqrt(across)
     low = np.zeros(len(S)) if at.axial else low
@@ -70,8 +62,3 @@ def least_products(at: Mixed, own: Array, sums: Array, odds: Array) -> Array:
         below = bound(middle) < 0
         low, high = np.where(below, middle, low), np.where(below, high, middle)
     return np.where(n > 0, low, -np.inf)
-
-
-def _largest_ratio(at: Mixed, own: Array) -> Array:
-    """Log of the largest q_g (G,) of these values."""
-    return np.asarray(np.log(np.maximum(at.shares(own)[0], 1e-300)).max(1) - at.log_shares)

@@ -76,10 +76,10 @@ def log_bounds(free: bool, now: float, low: float, high: float) -> tuple[float, 
 class ByAtom:
     """Sums over the values of each atom, quick enough to be taken at every step of a climb."""
 
-    def __init__(self, labels: Index) -> None:
+    def __init__(self, labels: Index, K: int | None = None) -> None:
         from scipy.sparse import csr_matrix
 
-        N, K = len(labels), int(labels.max(initial=-1)) + 1
+        N, K = len(labels), int(labels.max(initial=-1)) + 1 if K is None else K
         self.labels = labels
         self._members = csr_matrix((np.ones(N), (labels, np.arange(N))), shape=(K, N))
 

@@ -1,9 +1,8 @@
-"""Directions whose atoms have concentrations of their own: log-normal, on a grid, summed over exactly.
+"""Directions whose atoms have concentrations of their own: log-normal, integrated over.
 
 Sites agree more closely on some atoms than on others. The concentration of an atom is concentration * exp(diversity z),
-z one of the NODES with probability in proportion to exp(-z^2 / 2). Given its concentration an atom is as in
-`von_mises_fisher`, so that its log evidence is a log-sum-exp of evidences of the same statistics; at diversity zero it
-is that of one concentration for all.
+z standard normal. Given its concentration an atom is as in `von_mises_fisher`, so that its evidence is an integral over
+evidences of the same statistics (`concentration_integral`); at diversity zero it is that of one concentration for all.
 
 What is believed before anything is matched (`log_prior`): that the noise, as a share reference / (reference +
 concentration) of the scatter, is as likely to be any, and that atoms are alike,
@@ -17,28 +16,30 @@ atoms do not differ. Both are measured per logarithm of the concentration.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.families.math.bessel import log_uniform, tilt, tilt_and_slope
+from modelweld.families.math.bessel import log_uniform, tilts_at
 from modelweld.families.math.blocks import blocks
+from modelweld.families.math.concentration_integral import (
+    COLUMNS,
+    NODES,
+    POINTS,
+    Held,
+    Integral,
+    OwnTilts,
+    column_tilts,
+    even_tilts,
+    integrated,
+)
 from modelweld.families.math.drawn_directions import draw_directions
-from modelweld.families.math.maximise import ByAtom, climb
+from modelweld.families.math.maximise import climb
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, MOST_ROUNDS, direction_of, directions_of
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
-
-NODES = np.linspace(-2.5, 2.5, 11)
-"""Of the grid, in deviations of the logarithm. With twice or three times as many, the atoms of signatures are the same
-(adjusted Rand index .94 to .96 either way, seeds 0 to 5)."""
-
-SHARES = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
-"""Probabilities of the nodes."""
 
 LARGEST_TABLE = 1_000_000
-"""Numbers of the largest table of values, atoms and nodes that is made at once."""
+"""Numbers of the largest table of values, atoms and points that is made at once."""
 
 FEWEST_VALUES = 4
 """Values that some atom must have for a diversity to be learned: where there are two or three sites, a loose atom is a
@@ -52,20 +53,16 @@ ALIKE = 4.0
 have diversities of two and more, by two to six nats; signatures, whose atoms differ, gain hundreds."""
 
 FIRST_DIVERSITY, MOST_DIVERSITY = 0.5, 3.0
-"""Where a climb begins (at zero there is no slope), and where it ends: ends of the grid are then a factor of three
-million apart. Matchings begin with atoms that are alike: where they begin with atoms that differ, thousands of values
+"""Where a climb begins (at zero there is no slope), and where it ends: two deviations either way are then a factor of
+160,000 apart. Matchings begin with atoms that are alike: where they begin with atoms that differ, thousands of values
 that nobody shares find one another by chance, as loose copies, and confirm each other in it."""
-
-OwnTilts = Callable[[Array], tuple[Array, Array]]
-"""Concentrations (G,) -> of every atom (G, K), the sum over its values of the tilt at concentration times weight, and
-its slope."""
 
 
 class Mixed(NamedTuple):
     """Hyperparameters: mean direction and concentration of atoms (`base`), law of values' concentrations.
 
-    Rows have a column of c for each node, or one where the diversity stays zero. Where values are `axial`, which have
-    no sign, there is no mean, the base is zero, and a value has the sign that suits the atom.
+    Rows have a column of c for each node and another, or one where the diversity stays zero. Where values are `axial`,
+    which have no sign, there is no mean, the base is zero, and a value has the sign that suits the atom.
     """
 
     mean: Array
@@ -73,23 +70,13 @@ class Mixed(NamedTuple):
     diversity: float
     base: float
     reference: float = 0.0
-    columns: int = len(NODES)
+    columns: int = COLUMNS
     axial: bool = False
 
     @property
-    def nodes(self) -> Array:
-        """Those of the grid; one where all would be the same."""
-        return NODES if self.diversity else np.zeros(1)
-
-    @property
-    def log_shares(self) -> Array:
-        """Log probabilities of the nodes."""
-        return np.asarray(np.log(SHARES)) if self.diversity else np.zeros(1)
-
-    @property
     def kappas(self) -> Array:
-        """Concentrations at the nodes (G,)."""
-        return np.asarray(self.kappa * np.exp(self.diversity * self.nodes))
+        """Concentrations for which rows have a column c."""
+        return np.asarray(self.kappa * np.exp(self.diversity * (NODES if self.columns > 1 else np.zeros(1))))
 
     def log_prior(self) -> float:
         """Log density of concentration and diversity; zero where nothing is believed."""
@@ -105,13 +92,13 @@ class Mixed(NamedTuple):
         return rows[..., 0], rows[..., 1 : 1 + self.columns], rows[..., 1 + self.columns :]
 
     def along(self, S: Array) -> Array:
-        """How far sums lie along the mean (...); zero where atoms are spread evenly."""
-        return np.asarray(S @ self.mean) if self.base else np.zeros(S.shape[:-1])
+        """How far sums lie along the mean (...); zero where there is none."""
+        return np.zeros(S.shape[:-1]) if self.axial else np.asarray(S @ self.mean)
 
     def predictive(self, own: Array, sums: Array) -> Array:
         """Log densities of values at atoms (L, K)."""
         theirs, result = self.log_evidence(sums), np.empty((len(own), len(sums)))
-        for part in blocks(len(own), len(sums) * len(self.nodes), LARGEST_TABLE):
+        for part in blocks(len(own), len(sums) * len(POINTS), LARGEST_TABLE):
             result[part] = self._together(own[part], sums) - theirs
         return result
 
@@ -128,108 +115,87 @@ class Mixed(NamedTuple):
 
     def evidence_at(self, D: int, n: Array, c: Array, along: Array, across: Array) -> Array:
         """Log evidence of atoms with these numbers, columns c, and mean'S and |S|^2 of their sums."""
-        kappas = self.kappas.reshape(-1, *np.ones(np.ndim(across), dtype=np.int64))
-        squares = kappas**2 * across
-        if self.base:
-            squares += self.base**2 + 2 * self.base * kappas * along
-        logs = tilt(D, np.maximum(squares, 0.0, out=squares))
-        logs += n * (log_uniform(D) - tilt(D, kappas**2))
-        logs += np.moveaxis(c, -1, 0)[: len(kappas)]
-        logs += self.log_shares.reshape(kappas.shape)
-        highest = logs.max(0)
-        logs -= highest
-        total = np.exp(logs, out=logs).sum(0)
-        return np.asarray(np.where(n > 0, highest + np.log(total) - tilt(D, np.asarray(self.base**2)), 0.0))
+        total = self.integral(self.held(D, n, c, along, across)).total
+        total = total + n * log_uniform(D) - self.base_tilt(D)[0]
+        return np.asarray(np.where(n > 0, total, 0.0))
+
+    def integral(self, held: Held, slopes: bool = False) -> Integral:
+        """Over the concentrations of atoms."""
+        return integrated(held, float(np.log(self.kappa)), self.diversity, self.base, slopes)
+
+    def base_tilt(self, D: int) -> tuple[float, float]:
+        """Of the base, and its slope."""
+        if not self.base:
+            return 0.0, 0.0
+        value, slope, _ = tilts_at(D, np.log([self.base]), derivatives=True)
+        return float(value[0]), float(slope[0]) / self.base
+
+    def held(self, D: int, n: Array, c: Array, along: Array, across: Array) -> Held:
+        """Atoms whose values are known by their rows alone."""
+        weight, own = np.ones(()), even_tilts(n, D, c[..., 0])
+        if self.diversity and c.any():
+            weight, own = column_tilts(n, c, D, float(np.log(self.kappa)), self.diversity)
+        return Held(D, n, weight, along, across, own)
+
+    def of_rows(self, rows: Array) -> Integral:
+        """The integrals of atoms with summed rows, and their slopes."""
+        n, c, S = self.parts(rows)
+        held = self.held(S.shape[-1], n, c, self.along(S), np.einsum("...d,...d->...", S, S))
+        return self.integral(held, slopes=True)
 
     def mode(self, rows: Array) -> Array:
         """Direction of the expected atom; the mean if there is none."""
-        S = self.parts(rows)[2]
-        expected = np.zeros(S.shape)
-        for kappa, share, a in zip(self.kappas, *self.shares(rows), strict=True):
-            expected += (share * a)[..., None] * (self.base * self.mean + kappa * S)
-        return directions_of(expected, self.mean)
+        pull, back = self.expected(rows)
+        expected = pull[..., None] * self.parts(rows)[2]
+        return directions_of(expected if self.axial else expected + back[..., None] * self.mean, self.mean)
 
-    def shares(self, rows: Array) -> tuple[Array, Array]:
-        """Of each node (G, ...): its probability given an atom's values, and the slope of the tilt there."""
-        n, c, S = self.parts(rows)
-        D, along, across = S.shape[-1], self.along(S), np.einsum("...d,...d->...", S, S)
-        logs, slopes = [], []
-        for g, (kappa, log_share) in enumerate(zip(self.kappas.tolist(), self.log_shares, strict=True)):
-            squares = np.maximum(self.base**2 + 2 * self.base * kappa * along + kappa**2 * across, 0.0)
-            tilts, a = tilt_and_slope(D, squares)
-            logs.append(tilts + c[..., g] - n * float(tilt(D, np.asarray(kappa**2))) + log_share)
-            slopes.append(a)
-        odds = np.exp(np.array(logs) - np.max(logs, axis=0))
-        return odds / odds.sum(0), np.array(slopes)
+    def expected(self, rows: Array) -> tuple[Array, Array]:
+        """Factors (...) of an atom's sum and of the mean in the expected atom."""
+        found = self.of_rows(rows)
+        weighed = found.shares * found.a
+        return (weighed * np.exp(found.t)).sum(0), self.base * weighed.sum(0)
 
     def draw(self, sums: Array, rng: np.random.Generator) -> Array:
-        """Atoms (K, D) given sums: a concentration of the grid, then von Mises-Fisher."""
-        shares, _ = self.shares(sums)
-        node = (rng.random(len(sums)) > np.cumsum(shares, axis=0)[:-1]).sum(0)
-        pull = self.base * self.mean + self.kappas[node, None] * self.parts(sums)[2]
+        """Atoms (K, D) given sums: a concentration, then von Mises-Fisher."""
+        found = self.of_rows(sums)
+        point = (rng.random(len(sums)) > np.cumsum(found.shares, axis=0)[:-1]).sum(0)
+        kappa = np.exp(found.t[point, np.arange(len(sums))])
+        pull = self.base * self.mean + kappa[:, None] * self.parts(sums)[2]
         return draw_directions(directions_of(pull, self.mean), np.linalg.norm(pull, axis=1), rng)
 
-    def learned(self, sums: Array, own: OwnTilts | None, typical: float) -> Mixed:
-        """Hyperparameters at a maximum reached from the present ones, given atoms' rows.
+    def learned(self, sums: Array, own: OwnTilts | None, weight: Array, typical: float) -> Mixed:
+        """Hyperparameters at a maximum reached from the present ones, given atoms' rows and their mean weights (K,).
 
         Without `own`, and where no atom has two values, concentrations stay as they are.
         """
-        seen = sums[:, 0] > 0
-        held = sums[seen]
-
-        def own_of_held(kappas: Array) -> tuple[Array, Array]:
-            assert own is not None
-            value, slope = own(kappas)
-            return value[:, seen], slope[:, seen]
-
-        if own is None or not (held[:, 0] > 1).any():
-            n, c, S = self.parts(held)
-            fixed = tilt(S.shape[1], self.kappas**2)[:, None] * n - c.T[: len(self.kappas)]
-            return _maximise(held, lambda _: (fixed, np.zeros(fixed.shape)), None, self)[1]
+        n, c, S = self.parts(sums)
+        held = self.held(S.shape[1], n, c, self.along(S), np.einsum("kd,kd->k", S, S))
+        if own is None or not (n > 1).any():
+            return _maximise(sums, held, None, self)[1]
+        held = held._replace(own=own, weight=weight)
         firsts = [self]
-        if self.columns > 1 and (held[:, 0] >= FEWEST_VALUES).any():
+        if self.columns > 1 and (n >= FEWEST_VALUES).any():
             firsts = [self._replace(diversity=d) for d in (max(self.diversity, FIRST_DIVERSITY), 0.0)]
-        return max((_maximise(held, own_of_held, typical, first) for first in firsts), key=lambda x: x[0])[1]
+        return max((_maximise(sums, held, typical, first) for first in firsts), key=lambda x: x[0])[1]
 
 
-def even_tilts(n: Array, D: int) -> OwnTilts:
-    """Of atoms of so many values of weight one each."""
-
-    def at(kappas: Array) -> tuple[Array, Array]:
-        value, slope = tilt_and_slope(D, kappas**2)
-        return value[:, None] * n, (kappas * slope)[:, None] * n
-
-    return at
-
-
-def weighted_tilts(weight: Array, labels: Index, D: int) -> OwnTilts:
-    """Of atoms of values with these weights and labels."""
-    add = ByAtom(labels)
-
-    def at(kappas: Array) -> tuple[Array, Array]:
-        value, slope = tilt_and_slope(D, (kappas * weight[:, None]) ** 2)
-        return add(value).T, add(kappas * weight[:, None] ** 2 * slope).T
-
-    return at
-
-
-def _maximise(held: Array, own: OwnTilts, typical: float | None, at: Mixed) -> tuple[float, Mixed]:
+def _maximise(sums: Array, held: Held, typical: float | None, at: Mixed) -> tuple[float, Mixed]:
     """The best value and where it is: the mean is turned, then all concentrations are climbed, in turn.
 
     Without a `typical` weight those of values stay as they are.
     """
-    S = at.parts(held)[2]
-    D, across = S.shape[1], np.einsum("kd,kd->k", S, S)
+    S, D = at.parts(sums)[2], held.D
 
     def value(at: Mixed) -> float:
-        return value_and_slopes(_along(S, at), across, D, own, at)[0]
+        total = at.integral(held._replace(along=at.along(S))).total - at.base_tilt(D)[0]
+        return float(total[held.n > 0].sum()) + at.log_prior()
 
     def climbed(at: Mixed) -> Mixed:
-        along = _along(S, at)
+        here = held._replace(along=at.along(S))
 
         def target(x: Array) -> tuple[float, Array]:
             there = at._replace(kappa=float(np.exp(x[0])), base=float(D * np.expm1(x[1])), diversity=float(x[2]))
-            found, slopes = value_and_slopes(along, across, D, own, there)
+            found, slopes = value_and_slopes(here, there)
             return found, slopes * (1.0, D + there.base, 1.0)
 
         x = np.array([np.log(at.kappa), np.log1p(at.base / D), at.diversity])
@@ -238,7 +204,7 @@ def _maximise(held: Array, own: OwnTilts, typical: float | None, at: Mixed) -> t
         if typical is not None:
             bounds = np.log(CONCENTRATIONS[0] / typical), np.log(CONCENTRATIONS[1] * D / typical)
             low[0], high[0] = min(bounds[0], x[0]), max(bounds[1], x[0])
-            if at.diversity and (held[:, 0] >= FEWEST_VALUES).any():
+            if at.diversity and (held.n >= FEWEST_VALUES).any():
                 low[2], high[2] = 0.0, MOST_DIVERSITY
         x = climb(target, x, low, high)
         kappa = at.kappa if typical is None else float(np.exp(x[0]))
@@ -247,7 +213,7 @@ def _maximise(held: Array, own: OwnTilts, typical: float | None, at: Mixed) -> t
     best = value(at)
     for _ in range(MOST_ROUNDS):
         before = best
-        best, at = max(((value(there), there) for there in _turned(held, at)), key=lambda x: x[0])
+        best, at = max(((value(there), there) for there in _turned(S, held, at)), key=lambda x: x[0])
         there = climbed(at)
         found = value(there)
         best, at = (found, there) if found > best else (best, at)
@@ -256,41 +222,26 @@ def _maximise(held: Array, own: OwnTilts, typical: float | None, at: Mixed) -> t
     return best, at
 
 
-def _turned(held: Array, at: Mixed) -> list[Mixed]:
+def _turned(S: Array, held: Held, at: Mixed) -> list[Mixed]:
     """As it is, the mean turned by expectation maximisation, and further (as in `von_mises_fisher`)."""
     if at.axial:
         return [at]
-    shares, slopes = at.shares(held)
-    pull = (shares * slopes * at.kappas[:, None]).sum(0) @ at.parts(held)[2]
-    back = at.base * float((shares * slopes).sum()) * at.mean
+    found = at.integral(held._replace(along=at.along(S)), slopes=True)
+    weighed = np.where(held.n > 0, found.shares * found.a, 0.0)
+    pull, back = (weighed * np.exp(found.t)).sum(0) @ S, at.base * float(weighed.sum()) * at.mean
     return [at, *(at._replace(mean=direction_of(x, at.mean)) for x in (pull + back, pull))]
 
 
-def _along(S: Array, at: Mixed) -> Array:
-    """How far sums (K,) lie along the mean; zero where there is none."""
-    return np.zeros(len(S)) if at.axial else np.asarray(S @ at.mean)
-
-
-def value_and_slopes(along: Array, across: Array, D: int, own: OwnTilts, at: Mixed) -> tuple[float, Array]:
-    """Log likelihood and log prior but for constants, and slopes in log kappa, base and diversity.
-
-    Of the atoms' sums S `along` = mean'S (K,) and `across` = |S|^2 (K,) are needed, and what their values' densities
-    are divided by, `own`.
-    """
-    kappas = at.kappas[:, None]
-    tilts, a = tilt_and_slope(D, np.maximum(at.base**2 + 2 * at.base * kappas * along + kappas**2 * across, 0.0))
-    by_kappa, by_base = a * (at.base * along + kappas * across), a * (at.base + kappas * along)
-    value, slope = own(at.kappas)
-    by_kappa = by_kappa - slope
-    logs = tilts - value + at.log_shares[:, None]
-    highest = logs.max(0)
-    odds = np.exp(logs - highest)
-    whole = odds.sum(0)
-    shares = odds / whole
-    base_tilt, base_slope = tilt_and_slope(D, np.asarray(at.base**2))
-    total = float((highest + np.log(whole)).sum() - len(along) * base_tilt) + at.log_prior()
-    moving = (shares * kappas * by_kappa).sum(1)
-    slopes = np.array([moving.sum(), (shares * by_base).sum() - len(along) * at.base * base_slope, moving @ at.nodes])
+def value_and_slopes(held: Held, at: Mixed) -> tuple[float, Array]:
+    """Log likelihood and log prior but for constants, and slopes in log kappa, base and diversity."""
+    found, seen = at.integral(held, slopes=True), held.n > 0
+    shares = np.where(seen, found.shares, 0.0)
+    base_tilt, base_slope = at.base_tilt(held.D)
+    total = float(found.total[seen].sum() - seen.sum() * base_tilt) + at.log_prior()
+    by_base = (shares * found.a * (at.base + np.exp(found.t) * held.along)).sum() - seen.sum() * base_slope
+    moving = shares * found.by_t
+    by_diversity = (moving * (found.t - np.log(at.kappa))).sum() / at.diversity if at.diversity else 0.0
+    slopes = np.array([moving.sum(), by_base, by_diversity])
     if at.reference:
         slopes -= (at.kappa / (at.kappa + at.reference), 0.0, ALIKE)
     return total, slopes
