@@ -15,8 +15,7 @@ from modelweld.matching import search
 from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment, is_same_partition
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
-from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
-from modelweld.matching.compiled.certain import is_certain
+from modelweld.matching.compiled.assignment import distinct_best, is_certain, shortest_augmenting_paths
 from modelweld.matching.compiled.layout import workspace
 from modelweld.matching.compiled.pairs import paths_of_pairs, worthwhile_pairs
 from modelweld.matching.compiled.scores import exact_scores, features_of, rounding, weigh
@@ -191,7 +190,7 @@ def test_settled_groups_are_settled(shape, form):
                 board.sweep(rng.permutation(len(sites)))
                 board.learn()
                 tables = board._tables()
-                bounds = find_bounds(board.atoms, board.used, tables, len(board.labels))
+                bounds = find_bounds(board.atoms, board.used, tables, 10 * len(board.labels))
                 if len(bounds.nearest) == 0:
                     continue
                 for j in range(len(sites)):

@@ -13,8 +13,7 @@ from modelweld.matching import sparse_board
 from modelweld.matching.algorithm1 import NEW, best_assignment
 from modelweld.matching.board import Board
 from modelweld.matching.moves import merge
-from modelweld.matching.sparse_assignment import Scored, assign
-from modelweld.matching.sparse_board import SparseBoard
+from modelweld.matching.sparse_board import Scored, SparseBoard, assign
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 
 FORMS = {

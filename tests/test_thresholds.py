@@ -198,7 +198,7 @@ def test_moves_end_after_so_many_rounds_and_say_so(monkeypatch, rounds, cut_shor
         left[0] -= 1
         return int(left[0] >= 0)
 
-    monkeypatch.setattr(moves, "MOST_ROUNDS", 4)
+    monkeypatch.setattr(moves, "MOST_SWEEPS", 4)
     monkeypatch.setattr(moves, "merge", lambda board: 0)
     monkeypatch.setattr(moves, "split", split)
     monkeypatch.setattr(moves, "Board", CrowdedBoard)

@@ -13,7 +13,6 @@ from modelweld.families.suggest import misfit_error
 from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate
-from modelweld.matching.moves import MOST_ROUNDS
 from modelweld.matching.pieces.artefacts import join_pieces_apart
 from modelweld.matching.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.matching.result import Matching, make_matching
@@ -73,7 +72,7 @@ def limits_met(progress: Run, plan: Plan) -> list[Finding]:
         )
     if progress.cut_short:
         found.append(
-            f"merging, splitting and dissolving atoms still found better matchings after {MOST_ROUNDS} rounds, and was "
+            f"merging, splitting and dissolving atoms still found better matchings after {MOST_SWEEPS} rounds, and was "
             "ended there: the matching is the best one found."
         )
     return [Finding(limit, ConvergenceWarning) for limit in found]

@@ -15,7 +15,6 @@ from modelweld.families.base import Family
 from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, canonical_order, group_of_values, offsets_of
-from modelweld.matching.parts import LARGEST_PART
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.questions import Questions
@@ -78,7 +77,7 @@ def _has_place(stacks: Sequence[Stack], families: Sequence[Family]) -> NDArray[n
     """Values (N,) of which something was seen that has a place."""
     N, D = stacks[0].values.shape
     found = np.ones(N, dtype=bool)
-    for part in blocks(N, D, LARGEST_PART) if all(stack.weight is not None for stack in stacks) else ():
+    for part in blocks(N, D) if all(stack.weight is not None for stack in stacks) else ():
         points = embed([stack.take(part, stack.offsets) for stack in stacks], families)
         found[part] = points is not None and np.isfinite(points).any(1)
     return found

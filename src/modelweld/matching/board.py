@@ -152,7 +152,7 @@ class Board(Tally):
         old, vacated = held.atoms, self.counts[held.atoms] == 0
         pieces_apart = self.pieces is not None and len(np.unique(old[vacated])) < vacated.sum()
         same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not pieces_apart
-        if same or self._rise(group, old, atoms, scores, there) <= SMALLEST_RISE:
+        if same or self.worth(group, atoms) - self.worth(group, old) <= SMALLEST_RISE:
             return None
         # a value that was alone, or the first piece that was, and is new again keeps its own slot: that is no change
         if self.pieces is not None:
@@ -171,22 +171,6 @@ class Board(Tally):
         best = np.full(L, NEW)
         best[choice != NEW] = atoms[choice[choice != NEW] % max(K, 1)]
         return best
-
-    def _rise(self, group: slice, old: Index, new: Index, scores: Array, there: Index) -> float:
-        """What the objective gains when a group that is in no atom is put into `new` and not into `old` ones.
-
-        Without pieces that is a sum of its `scores` at the atoms that are `there`; as a new atom a value scores zero.
-        """
-        if self.pieces is not None:
-            return self.worth(group, new) - self.worth(group, old)
-        column, rows = np.full(len(self.counts), NEW), np.arange(len(old))
-        column[there] = np.arange(len(there))
-        padded = np.hstack([scores, np.zeros((len(old), 1))])  # the last column is a new atom
-        surcharge, value = self.prior.surcharge(len(old)), []
-        for atoms in (new, old):
-            at = np.where(atoms == NEW, NEW, column[atoms])
-            value.append(float(padded[rows, at].sum() - surcharge[: int((at == NEW).sum())].sum()))
-        return value[0] - value[1]
 
     def scores(self, group: slice, atoms: Index) -> Array:
         """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""
@@ -208,7 +192,7 @@ class Board(Tally):
             before = np.zeros((len(places), rows.shape[1]))
             before[held > 0] = sums[places[held > 0]]
             after = before.copy()
-            np.add.at(after, where, rows[group])
+            np.add.at(after, where, family.facing(rows[group], before[where]))
             value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
         return value if self.pieces is None else value + self.pieces.log_prob(pieces)
 

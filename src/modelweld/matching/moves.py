@@ -21,12 +21,10 @@ from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alternate, is_at
 from modelweld.matching.board import Board
 from modelweld.matching.pieces.prior import Pieces
+from modelweld.matching.plan import MOST_SWEEPS
 from modelweld.matching.sparse_board import SparseBoard, join_sparsely
 from modelweld.matching.splits import split
 from modelweld.progress import tell
-
-MOST_ROUNDS = 200
-"""Rounds, or atoms dissolved for the better, after which moves end in any case: a bound, nothing that was tuned."""
 
 PATIENCE = 12
 """Atoms dissolved in vain after which that ends. Of 48 simulated sets of much noise, none ended higher by more than 16
@@ -37,11 +35,9 @@ WORTH_A_RUN = 20.0
 others have not answered yet. At 10 and at 40 fewer and more runs of sweeps follow, and answers are the same."""
 
 LARGEST_TABLE = 4_000_000
-"""Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined: 32 MB. A reference board
-with as many atoms is sparse, and has its own way (`matching.sparse_board`)."""
-
-PAIRS_BLOCK = 200_000
-"""Numbers in the rows of unions that are compared at a time: what is computed of them stays near the processor."""
+"""Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined, and of values up to which
+pieces start from an agglomeration: 32 MB. A reference board with as many atoms is sparse, and has its own way
+(`matching.sparse_board`)."""
 
 SINGLES_BLOCK = 256
 """Values that are compared with all that come after them at a time."""
@@ -55,10 +51,10 @@ def merge_and_split(board: Movable, J: int, rng: np.random.Generator, progress: 
     """Merge, split (if members are at hand) and sweep in turn until none of them raises the objective."""
     history, changes = list(progress.history), list(progress.changes)
     converged, cut_short = progress.converged, progress.cut_short
-    for round in range(MOST_ROUNDS + 1):
+    for round in range(MOST_SWEEPS + 1):
         if merge(board) + (split(board) if isinstance(board, Board) else 0) == 0:
             break
-        cut_short |= round == MOST_ROUNDS
+        cut_short |= round == MOST_SWEEPS
         board.learn()
         history.append(board.objective())
         after = alternate(board, J, rng, max_sweeps)
@@ -77,7 +73,7 @@ def dissolve(
     """
     history, changes = list(progress.history), list(progress.changes)
     converged, in_vain, rises = progress.converged, 0, 0
-    while rises < MOST_ROUNDS:
+    while rises < MOST_SWEEPS:
         atoms = smallest_first(board)
         if in_vain >= min(patience, len(atoms)):
             break
@@ -96,7 +92,7 @@ def dissolve(
                 converged, in_vain, rises = attempt.converged, 0, rises + 1
                 continue
         board.restore(before)
-    return Run(history, changes, converged, cut_short=progress.cut_short or rises == MOST_ROUNDS)
+    return Run(history, changes, converged, cut_short=progress.cut_short or rises == MOST_SWEEPS)
 
 
 def smallest_first(board: Movable) -> Index:
@@ -156,7 +152,7 @@ class Pairs:
         if single:
             return self._with_singles(rises)
         a, b = np.nonzero(np.triu(rises > -np.inf))  # where two may be joined at all
-        for part in blocks(len(a), sum(s.shape[1] for s in self.sums), PAIRS_BLOCK):
+        for part in blocks(len(a), sum(s.shape[1] for s in self.sums)):
             tell("comparing atoms", part.start, len(a))
             one, other = a[part], b[part]
             rises[one, other] += self._evidence_with(one, other)

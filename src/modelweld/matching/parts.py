@@ -13,15 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.families.base import Family, sum_by_atom
+from modelweld.families.math.blocks import LARGEST_BLOCK
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.board import Board
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.priors.beta_bernoulli import Prior
-
-LARGEST_PART = 250_000
-"""Numbers, values times columns or atoms, on one board, or one group: what is computed of them stays near the processor
-(of 50,000 to 10,000,000 the quickest at a million values)."""
 
 
 class Part(NamedTuple):
@@ -56,7 +53,7 @@ class Parts:
         prior: Prior,
         pieces: Pieces | None,
         labels: Index,
-        largest: int = LARGEST_PART,
+        largest: int = LARGEST_BLOCK,
     ) -> None:
         self.stacks, self.families, self.prior, self.pieces = list(stacks), list(families), prior, pieces
         self.labels, self.offsets, self.sizes = labels, stacks[0].offsets, stacks[0].sizes

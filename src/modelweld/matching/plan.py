@@ -31,7 +31,7 @@ FEWEST_FOR_SPECTRUM = 4
 """Sites from which on the spectrum of supports can be learned."""
 
 MOST_SWEEPS = 200
-"""Ten times what the hardest simulated sets needed."""
+"""Ten times what the hardest simulated sets needed; rounds of moves that follow end after as many, too."""
 
 PRESET_SWEEPS = 11
 """The first pass and ten sweeps."""

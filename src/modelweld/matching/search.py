@@ -26,7 +26,7 @@ from modelweld.matching.algorithm1 import (
     is_same_partition,
 )
 from modelweld.matching.board import Board
-from modelweld.matching.moves import PATIENCE, dissolve, merge, merge_and_split
+from modelweld.matching.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.pieces.rules import believable, insists, invites_pieces, join_pieces, knows_noise, warn_overlap
 from modelweld.matching.plan import COMPILED_FROM, Plan
@@ -34,9 +34,6 @@ from modelweld.matching.result import Matching
 from modelweld.matching.sparse_board import SparseBoard, suits
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import tell
-
-LARGEST_AGGLOMERATED = 2000
-"""Values up to which pieces start from an agglomeration: its table of pairs is 32 MB then. Beyond, from nothing."""
 
 LARGEST_IN_PIECES = 10_000_000
 """Numbers, values times dimensions, up to which pieces are looked for after a compiled sweep: a reference board holds
@@ -178,7 +175,7 @@ def find_pieces(
     """The best matching found with atoms in pieces, whether there are any or not."""
     J = len(stacks[0].sizes)
     boards = [Board(stacks, families, prior, Pieces()) for families in starts]
-    if effort.moves and len(boards[0].labels) <= LARGEST_AGGLOMERATED:
+    if effort.moves and len(boards[0].labels) ** 2 <= LARGEST_TABLE:
         boards = [best_agglomerated(boards)]
     return best_run(boards, J, rng, effort)
 

@@ -1,7 +1,7 @@
 """A board for thousands of values per group: only pairs that can beat a new atom are scored.
 
 A family that can say which pairs these are (`Family.contenders`) makes all others cost one multiplication per
-dimension; the assignment is done by connected components (`sparse_assignment`). Labels are those of the reference.
+dimension; the assignment is done by connected components (`assign`). Labels are those of the reference.
 
 Merging looks at fewer unions than the reference: at those of two atoms of which one has a member that would rather
 belong to the other than be alone. Where every member would rather be alone, a union that raises the objective is
@@ -11,6 +11,7 @@ conceivable; in `tests/test_sparse.py` and `experiments/directions` there was no
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,8 @@ from modelweld.families.base import Family
 from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE
+from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.matching.board import Board
-from modelweld.matching.sparse_assignment import Scored, assign
 from modelweld.matching.tally import Held
 from modelweld.priors.beta_bernoulli import Prior
 
@@ -28,8 +28,51 @@ SPARSE_FROM = 1_000_000
 """Values x largest group from which this board is used: below, the reference takes a second. The choice depends on the
 input alone."""
 
-LARGEST_ROWS = 10_000_000
-"""Numbers of the largest table of rows that is made at once."""
+
+class Scored(NamedTuple):
+    """Scores of some pairs of L rows and K columns; all others are below zero."""
+
+    rows: Index
+    columns: Index
+    scores: Array
+    shape: tuple[int, int]
+
+
+def assign(scored: Scored) -> Index:
+    """Column of each row, at most one row per column, or NEW: the assignment of `best_assignment`.
+
+    Rows and columns that no pair of positive score connects do not concern each other.
+
+    Examples
+    --------
+    >>> pairs = Scored(np.array([0, 1, 2]), np.array([4, 4, 0]), np.array([1.0, 2.0, 3.0]), (3, 5))
+    >>> assign(pairs)
+    array([-1,  4,  0])
+    """
+    from scipy.sparse import coo_matrix  # of arrays older SciPy (1.11) wants other numbers
+    from scipy.sparse.csgraph import connected_components
+
+    L, K = scored.shape
+    choice = np.full(L, NEW, dtype=np.int64)
+    good = scored.scores > 0
+    rows, columns, scores = scored.rows[good], scored.columns[good], scored.scores[good]
+    if not len(rows):
+        return choice
+    graph = coo_matrix((np.ones(len(rows)), (rows, L + columns)), shape=(L + K, L + K))
+    _, component = connected_components(graph, directed=False)
+    order = np.argsort(component[rows], kind="stable")
+    first = np.flatnonzero(np.diff(component[rows[order]], prepend=-1))
+    for pairs in np.split(order, first[1:]):
+        if len(pairs) == 1:
+            choice[rows[pairs]] = columns[pairs]
+            continue
+        these, i = np.unique(rows[pairs], return_inverse=True)
+        those, k = np.unique(columns[pairs], return_inverse=True)
+        table = np.full((len(these), len(those)), -1.0)
+        table[i, k] = scores[pairs]
+        found = best_assignment(table, np.zeros(len(these)), len(these))
+        choice[these] = np.where(found == NEW, NEW, those[found])
+    return choice
 
 
 class SparseBoard(Board):
@@ -86,7 +129,7 @@ class SparseBoard(Board):
             pairs = np.unique(np.append(i * len(there) + k, staying * len(there) + at[also[staying]]))
             i, k = pairs // max(len(there), 1), pairs % max(len(there), 1)
         together = np.empty(len(i))
-        for part in blocks(len(i), own.shape[1], LARGEST_ROWS):
+        for part in blocks(len(i), own.shape[1]):
             these = atoms[k[part]]
             together[part] = family.log_evidence(family.facing(own[i[part]], these) + these)
         together -= family.log_evidence(atoms)[k]

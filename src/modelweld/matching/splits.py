@@ -19,9 +19,6 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import SMALLEST_RISE
 
-SPLIT_BLOCK = 2_000_000
-"""Numbers of the largest temporary."""
-
 Rows = Callable[[Array, Array, slice], Array]
 """Rows of which the evidence is asked for, from those of all values and the atoms' sums, for some values."""
 
@@ -96,6 +93,6 @@ def _evidence(board: Members, rows_of: Rows) -> Array:
     """Log evidence (N,) of rows made of those of each value and of its atom's sums."""
     result = np.zeros(len(board.labels))
     for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):
-        for part in blocks(len(rows), rows.shape[1], SPLIT_BLOCK):
+        for part in blocks(len(rows), rows.shape[1]):
             result[part] += family.log_evidence(rows_of(rows, sums, part))
     return result

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 SHARES_ROUNDING = 1e-9
 """Rows that add up to one within this are shares."""
 
-LARGEST_BLOCK = 250_000
-"""Numbers of which temporaries are made at a time."""
-
 MOST_FITTED = 5_000
 """Local values that principal axes are fitted to, evenly picked: the axes of more would look the same."""
 
@@ -91,7 +88,7 @@ def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = No
 def agreeing(values: Array, atoms: Array, labels: Index) -> NDArray[np.bool_]:
     """Whether values (N, D) are the same way round as their atoms."""
     found = np.empty(len(values), dtype=bool)
-    for part in blocks(len(values), values.shape[1], LARGEST_BLOCK):
+    for part in blocks(len(values), values.shape[1]):
         found[part] = np.einsum("nd,nd->n", values[part], atoms[labels[part]]) >= 0
     return found
 
@@ -128,7 +125,7 @@ def deviations(values: Values, labels: Index, counts: Index) -> tuple[Array, Arr
 
 def _about_atoms(values: Values, labels: Index) -> Iterator[tuple[slice, Array]]:
     """How far local values lie from their atoms, zero where not seen, some at a time."""
-    for part in blocks(len(values.local), values.local.shape[1], LARGEST_BLOCK):
+    for part in blocks(len(values.local), values.local.shape[1]):
         yield part, np.where(values.seen[part], values.local[part] - values.about(part, labels), 0.0)
 
 
@@ -162,7 +159,7 @@ def plane(values: Values, labels: Index, K: int) -> tuple[Array, Array, Array]:
     if (singular > 0).any():
         explained[:n] = singular[:n] ** 2 / (singular**2).sum()
     local = np.zeros((len(labels), 2))
-    for part in blocks(len(values.local), values.local.shape[1], LARGEST_BLOCK):
+    for part in blocks(len(values.local), values.local.shape[1]):
         local[part] = (bent(values.local[part]) - centre) / unit @ axes.T
     return local, (bent(values.atoms) - centre) / unit @ axes.T, explained
 

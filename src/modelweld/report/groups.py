@@ -14,7 +14,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_values
 from modelweld.kinds import kind_named
 from modelweld.matching.result import Matching
-from modelweld.report.coordinates import LARGEST_BLOCK, Values, gather_values
+from modelweld.report.coordinates import Values, gather_values
 from modelweld.report.doubts import stated_confidence
 from modelweld.report.group_table import GroupTable
 from modelweld.report.in_time import is_timed, places_last_seen
@@ -136,7 +136,7 @@ def _own_means(
         factor = factor * (own.points + empty)
     total, means, errors = np.zeros((3, *values.atoms.shape))
     for sums, power in ((total, 0), (means, 1), (errors, 2)):
-        for part in blocks(len(labels), values.local.shape[1], LARGEST_BLOCK):
+        for part in blocks(len(labels), values.local.shape[1]):
             weight = values.seen[part] * factor[part, None]
             if power == 1:
                 weight = weight * values.local[part]

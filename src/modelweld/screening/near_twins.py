@@ -22,7 +22,6 @@ from modelweld.families.math.blocks import blocks
 from modelweld.families.math.start import voted_share
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
-from modelweld.matching.parts import LARGEST_PART
 from modelweld.matching.result import Matching
 from modelweld.screening.pipeline import Fit, SetValues
 from modelweld.screening.site_medians import means_by_site
@@ -240,7 +239,7 @@ def _deviation(stacks: Sequence[Stack], labels: Index, once: NDArray[np.bool_]) 
     """
     K, D = int(labels.max(initial=-1)) + 1, sum(stack.values.shape[1] for stack in stacks)
     labels = np.where(once, labels, -1)
-    parts = list(blocks(len(labels), D, LARGEST_PART))
+    parts = list(blocks(len(labels), D))
     count, means, squares = np.zeros((K, D)), np.zeros((K, D)), np.zeros(D)
 
     def about(part: slice, middle: Array | float) -> Array:

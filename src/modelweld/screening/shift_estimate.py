@@ -16,7 +16,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without
-from modelweld.matching.parts import LARGEST_PART, Parts
+from modelweld.matching.parts import Parts
 from modelweld.screening.outliers import Flags
 
 FEWEST_SHIFTED = 3
@@ -70,7 +70,7 @@ def shiftable_arrays(fit: Board | Parts) -> list[Shiftable]:
         if stack.plain:
             total += np.bincount(fit.labels[fit.labels >= 0], minlength=K)[:, None]
         else:
-            for part in blocks(len(fit.labels), D, LARGEST_PART):
+            for part in blocks(len(fit.labels), D):
                 total += sum_by_atom(
                     _weight(stack.take(part, stack.offsets), noise, variances.trust), fit.labels[part], K
                 )

@@ -6,10 +6,6 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.matching.algorithm1 import NEW
-from modelweld.matching.compiled.fetch import fetch
-
-INSERTION_SORT = 64
-"""Rows up to which inserting one by one is fastest."""
 
 
 @exact
@@ -18,11 +14,8 @@ def sort_rows(X, offsets):
     rows = np.empty(len(X), np.int64)
     for j in range(len(offsets) - 1):
         a, b = offsets[j], offsets[j + 1]
-        if b - a > INSERTION_SORT:
-            rows[a:b] = a + np.argsort(X[a:b, 0])
-        else:
-            rows[a:b] = np.arange(a, b)
-        # of a large group, only ties in the first coordinate are left to insert in their place
+        rows[a:b] = a + np.argsort(X[a:b, 0])
+        # only ties in the first coordinate are left to insert in their place
         for i in range(a, b):
             here, t = rows[i], i
             while t > a and _before(X, here, rows[t - 1]):
@@ -50,9 +43,8 @@ def mean_and_squares(X, offsets, rows, order):
         if offsets[j + 1] > offsets[j]:
             anchor = X[rows[offsets[j]]].copy()
             break
-    total, squares, sink = np.zeros(D), np.zeros(D), np.empty(1)
+    total, squares = np.zeros(D), np.zeros(D)
     for j in order:
-        fetch(X, offsets[j], offsets[j + 1], sink)
         for i in range(offsets[j], offsets[j + 1]):
             row = rows[i]
             for d in range(D):
@@ -80,9 +72,7 @@ def rebuild(X, rows, offsets, order, labels, atoms, origin):
     sums, counts = atoms.sums, atoms.counts
     counts[:] = 0
     sums[:K] = 0.0
-    sink = np.empty(1)
     for j in order:
-        fetch(X, offsets[j], offsets[j + 1], sink)
         for i in range(offsets[j], offsets[j + 1]):
             if labels[i] == NEW:
                 continue

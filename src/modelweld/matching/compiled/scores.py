@@ -19,9 +19,6 @@ from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT
 
 FLOAT32_ROUNDING = 2.0**-23
 
-FEW_ATOMS = 4
-"""Atoms per value up to which scoring one by one is quicker than products with all of them."""
-
 
 @exact
 def weigh(slots, atoms, tables):
@@ -183,28 +180,6 @@ def above(products, constants, curvature, length, new, lowest, found):
             found[number] = k * L + i
             number += products[k, i] + (constant + length[i] * bend) - new[i] > lowest
     return number
-
-
-@exact
-def worthwhile_scores(Y, used, atoms, tables, new, work, doubt):
-    """Scores (L, used) in float64 of what may be in the best assignment by the float32 products; else VACANT.
-
-    A value that scores less than the highest surcharge takes away does better as a new atom, whatever others do; so
-    every group may open as many as it has values. The products are those of `best_atoms`, all in one block.
-    """
-    L = len(Y)
-    padded = (L + LANES - 1) // LANES * LANES
-    products = work.products[: used * padded].reshape(used, padded)
-    lowest = -tables.surcharge[L - 1] - doubt
-    found = np.empty(used * L + 1, np.int64)
-    number = above(products, atoms.constants[:used], atoms.curvature[:used], work.length, new[:L], lowest, found)
-    if number > FEW_ATOMS * L:
-        return exact_scores(Y, used, atoms, tables, new)
-    scores = np.full((L, used), VACANT)
-    for t in range(number):
-        k, i = found[t] // L, found[t] % L
-        scores[i, k] = exact_score(Y[i], k, atoms, tables, new[i])
-    return scores
 
 
 @exact

@@ -11,7 +11,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.matching.algorithm1 import CLEAR
 from modelweld.matching.compiled.layout import BLOCK_ROWS
 
-FEWEST_PER_ATOM = 4
+FEWEST_PER_ATOM = 20
 """Values per atom from which comparing all pairs of atoms is cheap beside scoring all values."""
 
 

@@ -6,13 +6,11 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.matching.algorithm1 import CLEAR, NEW, SMALLEST_RISE
-from modelweld.matching.compiled.assignment import distinct_best, shortest_augmenting_paths
-from modelweld.matching.compiled.certain import assign_rounded
-from modelweld.matching.compiled.fetch import fetch
+from modelweld.matching.compiled.assignment import assign_rounded, distinct_best, shortest_augmenting_paths
 from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, workspace
 from modelweld.matching.compiled.leave_out import leave_out, leave_out_sums, put_back, put_back_sums, room_for
 from modelweld.matching.compiled.pairs import assign_pairs
-from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh, worthwhile_scores
+from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh
 from modelweld.matching.compiled.settle import find_bounds, settled
 
 TRIALS = 8
@@ -45,16 +43,13 @@ def _stays(old, choice, atoms):
 
 
 @exact
-def _assign_exactly(Y, used, atoms, tables, new, work, doubt, most_new, choice, claimed, done):
+def _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed, done):
     """Choose the best assignment by scores in float64."""
     L = len(Y)
     free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
     if free and L > BLOCK_ROWS and assign_pairs(Y, used, atoms, tables, work, choice, claimed, done):
         return
-    if doubt < np.inf and most_new >= L and L <= BLOCK_ROWS:
-        scores = worthwhile_scores(Y, used, atoms, tables, new, work, doubt)
-    else:
-        scores = exact_scores(Y, used, atoms, tables, new)
+    scores = exact_scores(Y, used, atoms, tables, new)
     best, column = np.full(L, VACANT), np.zeros(L, np.int64)
     for i in range(L):
         for k in range(used):
@@ -90,14 +85,13 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
         if counts[k] == 0:
             vacant[vacancies] = k
             vacancies += 1
-    margin, sink = CLEAR, np.empty(1)
+    margin = CLEAR
     weigh(np.arange(used), atoms, tables)
     bounds = find_bounds(atoms, used, tables, len(X))
     for j in order:
         a, L = offsets[j], offsets[j + 1] - offsets[j]
         if L == 0:
             continue
-        fetch(X, a, a + L, sink)
         first_time = labels[a] == NEW
         if not first_time and done[0] == 0 and len(bounds.nearest) > 0 and done[4] < TRIALS + done[1]:
             if settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
@@ -128,7 +122,7 @@ def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
                 if not first_time:
                     leave_out_sums(Y, old, sums, kept.sums)
                     sums_left_out = True
-                _assign_exactly(Y, used, atoms, tables, new, work, doubt, most_new, choice, claimed, done)
+                _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed, done)
 
         if not first_time:
             stays = _stays(old, choice, atoms)
