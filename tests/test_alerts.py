@@ -11,7 +11,8 @@ from modelweld.cli.words import spoken
 from modelweld.errors import Finding
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
-from modelweld.report.alerts import MOST_ALERTS, rank_alerts, sites_named
+from modelweld.report.alerts import rank_alerts, sites_named
+from modelweld.report.limits import NOTED
 from modelweld.screening import shared_rows, twins
 from modelweld.screening.swapped import describe_swapped
 from modelweld.screening.unit_names import OtherUnit, describe
@@ -86,10 +87,10 @@ def test_everyone_whom_the_page_names_is_counted_once():
 def test_sites_of_alerts_beyond_those_listed_are_counted_too():
     fusion = modelweld.fuse(mixtures())
     name, matching = fusion.named_set(None)
-    reasons = ["site 'clinic 0': again."] * MOST_ALERTS + ["site 'clinic 3': at last."]
+    reasons = ["site 'clinic 0': again."] * NOTED + ["site 'clinic 3': at last."]
     fusion.matchings[name] = replace(matching, reasons=tuple(reasons))
     one = numbers_of(fusion, draws=False)["sets"][0]
-    assert len(one["alerts"]) == MOST_ALERTS
+    assert len(one["alerts"]) == NOTED
     assert one["warned"] == ["clinic 0", "clinic 3"]
 
 

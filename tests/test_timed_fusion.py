@@ -228,25 +228,25 @@ def test_a_site_that_sent_nothing_and_one_group_alone():
 def test_times_on_the_command_line(run, tmp_path, drawn, fusion):
     for j, values in enumerate(drawn.groups):
         np.savetxt(tmp_path / f"day-2024-01-{j + 1:02d}.csv", values, delimiter=",", header="a,b,c", comments="")
-    assert run("fuse", "*.csv", "--times", "names")[0] == 0
+    assert run("fuse", "*.csv", "--centres", "--times", "names")[0] == 0
     assert modelweld.load(tmp_path / "fusion.safetensors").objective == pytest.approx(fusion.objective, abs=1e-6)
     rows = "".join(f"day-2024-01-{j + 1:02d},{j}\n" for j in range(12))
     (tmp_path / "times.txt").write_text("site,time\n" + rows)
-    assert run("fuse", "*.csv", "--times", "times.txt", "--force", "--keep-going")[0] == 0
+    assert run("fuse", "*.csv", "--centres", "--times", "times.txt", "--force", "--keep-going")[0] == 0
     assert modelweld.load(tmp_path / "fusion.safetensors").times == list(range(12))
-    code, _, complaint = run("fuse", "*.csv", "--times", "nowhere.csv", "--force")
+    code, _, complaint = run("fuse", "*.csv", "--centres", "--times", "nowhere.csv", "--force")
     assert code != 0
     assert "columns site and time" in complaint
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "late.csv").write_text((tmp_path / "day-2024-01-12.csv").read_text())
-    assert run("add", "fusion.safetensors", "new/late.csv", "--time", "12", "--force")[0] == 0
+    assert run("add", "fusion.safetensors", "new/late.csv", "--centres", "--time", "12", "--force")[0] == 0
     assert modelweld.load(tmp_path / "fusion.safetensors").times[-1] == 12.0
 
 
 def test_a_column_of_dates_says_when(run, tmp_path, drawn, fusion):
     rows = [f"s{j},2024-01-{j + 1:02d},{x},{y},{z}" for j, own in enumerate(drawn.groups) for x, y, z in own.tolist()]
     (tmp_path / "all.csv").write_text("site,time,a,b,c\n" + "\n".join(rows) + "\n")
-    assert run("fuse", "all.csv")[0] == 0
+    assert run("fuse", "all.csv", "--centres")[0] == 0
     found = modelweld.load(tmp_path / "fusion.safetensors")
     assert found.times[-1] == np.datetime64("2024-01-12")
     assert found.objective == pytest.approx(fusion.objective, abs=1e-6)
@@ -264,7 +264,7 @@ def test_a_column_of_dates_says_when(run, tmp_path, drawn, fusion):
 
 def test_a_column_of_numbers_is_a_feature_whatever_it_is_called(tmp_path):
     (tmp_path / "runs.csv").write_text("time,speed\n9.5,3\n10.5,4\n")
-    [site] = modelweld.files.read_sites(tmp_path / "runs.csv")
+    [site] = modelweld.files.read_sites(tmp_path / "runs.csv", centres=True)
     assert site.time is None
     assert np.shape(site.arrays["values"]) == (2, 2)
 

@@ -15,7 +15,7 @@ from modelweld.files.file_errors import naming, size_of
 from modelweld.files.limits import LARGEST_TABLE
 from modelweld.files.numpy_files import read_npy
 from modelweld.inputs.local_model import Array, check_values
-from modelweld.inputs.repeated import first_repeated
+from modelweld.inputs.names import first_repeated
 
 
 def read_points(path: Path, features: Sequence[str] | None) -> Array:

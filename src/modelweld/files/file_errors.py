@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from modelweld.errors import InputError
-from modelweld.files.limits import LARGEST_FILE, spell_bytes
+from modelweld.files.limits import LARGEST_FILE, LONGEST_NAME, spell_bytes
 
 AGAIN = "Ask the site to send it again."
 FAULT = "It may be damaged; if it is not, this is a fault of modelweld's: please report it."
@@ -25,9 +25,6 @@ BEGINNINGS = {
     },
 }
 """First bytes of files -> what they are, and how such files are called."""
-
-LONGEST_CAUSE = 200
-"""Characters of another library's message that are passed on."""
 
 
 @contextmanager
@@ -51,7 +48,7 @@ def naming(path: Path | str) -> Iterator[None]:
 def first_line(wrong: Exception) -> str:
     """The first line of a message, cut, without control characters."""
     lines = str(wrong).splitlines() or [type(wrong).__name__]
-    return "".join(c if c.isprintable() else "?" for c in lines[0])[:LONGEST_CAUSE].rstrip(". ")
+    return "".join(c if c.isprintable() else "?" for c in lines[0])[:LONGEST_NAME].rstrip(". ")
 
 
 def looks_like(first: bytes) -> tuple[str, str] | None:

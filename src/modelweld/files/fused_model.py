@@ -1,4 +1,4 @@
-"""A fitted model for the sites to use, in a file of its library's kind: `modelweld model`.
+"""Fitted models in files of their libraries' kinds: one to export, at the site; the fused one, for the sites to use.
 
 A skops file names the classes it holds and builds none that its reader does not trust. A joblib file is a pickle: who
 loads it runs whatever it says, so it is written only where its name asks for one. Weights of a torch network are
@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from modelweld.errors import InputError
+from modelweld.files.file_errors import first_line, naming, size_of
 from modelweld.files.new_file import whole_file
+from modelweld.files.numpy_files import check_archive
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -51,11 +54,27 @@ def save_model(model: object, path: str | os.PathLike[str], *, force: bool = Fal
         return {".skops": _skops, ".joblib": _joblib, ".safetensors": _weights}[where.suffix](model, part, where)
 
 
-def _skops(model: object, part: Path, path: Path) -> str:
+def read_skops(path: Path) -> object:
+    """A fitted model from a skops file, whose size is checked first: skops itself has no limit. Only trusted types."""
+    with naming(path):
+        check_archive(path, size_of(path))
+        io = _skops_io()
+        try:
+            return io.load(path, trusted=[])
+        except Exception as wrong:
+            raise InputError(f"skops does not load it: {first_line(wrong)}.") from None
+
+
+def _skops_io() -> ModuleType:
     try:
         from skops import io
     except ImportError:
         raise InputError("skops files need 'skops', which is not installed: pip install modelweld[safe].") from None
+    return cast(ModuleType, io)
+
+
+def _skops(model: object, part: Path, path: Path) -> str:
+    io = _skops_io()
     io.dump(model, part)
     unknown = io.get_untrusted_types(file=part)
     return f"skops.io.load({str(path)!r}{f', trusted={unknown}' if unknown else ''})"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from modelweld.errors import InputError
-from modelweld.inputs.repeated import first_repeated
+from modelweld.inputs.names import first_repeated
 
 MiB = 2**20
 
@@ -49,7 +49,7 @@ MOST_BRACKETS = 1_000_000
 """Objects and lists of a JSON text: each takes some 60 bytes in memory, but two in the file."""
 
 LONGEST_NAME = 200
-"""Characters of a name of a site, kind, array, set or coordinate."""
+"""Characters of a name of a site, kind, array, set or coordinate, and of what others say that is passed on."""
 
 LONGEST_WORD = 1_000
 """Characters of a feature or word: columns of a survey are called by whole questions."""

@@ -14,7 +14,7 @@ from modelweld.files.small_counts import counts_behind
 from modelweld.files.tensors import storable
 from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.repeated import first_repeated
+from modelweld.inputs.names import first_repeated
 
 
 def describe(model: LocalModel, prefix: str = "") -> tuple[Entry, dict[str, Tensor]]:

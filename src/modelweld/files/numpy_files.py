@@ -16,17 +16,14 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays, Tensor
 from modelweld.files.file_errors import AGAIN, size_of
-from modelweld.files.limits import MOST_ENTRIES, MOST_TENSORS, MiB, most_expanded, spell_bytes
-from modelweld.inputs.repeated import first_repeated
+from modelweld.files.limits import LARGEST_HEADER, MOST_ENTRIES, MOST_TENSORS, MiB, most_expanded, spell_bytes
+from modelweld.inputs.names import first_repeated
 
 DIRECTORY_END = 22
 """Bytes of the record that ends a zip archive without a comment."""
 
 ZIP64_LOCATOR = 20
 """Bytes of the record before it in archives above 4 GiB."""
-
-LARGEST_DIRECTORY = 8 * MiB
-"""Bytes of the list of an archive's members, about 128 per member."""
 
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -72,8 +69,8 @@ def check_archive(path: Path, size: int) -> None:
     end, before = tail[-DIRECTORY_END:], tail[:-DIRECTORY_END]
     if not end.startswith(b"PK\x05\x06") or before.startswith(b"PK\x06\x07"):
         raise InputError(f"it is no archive as numpy writes them, or only a part of one. {AGAIN}")
-    if int.from_bytes(end[12:16], "little") > LARGEST_DIRECTORY:
-        raise InputError(f"its list of members has more than {spell_bytes(LARGEST_DIRECTORY)}; no model has so many.")
+    if int.from_bytes(end[12:16], "little") > LARGEST_HEADER:
+        raise InputError(f"its list of members has more than {spell_bytes(LARGEST_HEADER)}; no model has so many.")
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()

@@ -12,9 +12,7 @@ from importlib.resources import files
 from typing import Literal, NamedTuple, TypedDict
 
 from modelweld.errors import InputError
-
-SHOWN = 60
-"""Characters of a value shown in a message."""
+from modelweld.files.limits import LONGEST_NAME
 
 TYPES: dict[str, tuple[type, ...]] = {  # of parsed JSON, whose truth values are no numbers
     "object": (dict,),
@@ -81,7 +79,7 @@ def check(value: object, name: str, what: str) -> None:
     if wrong is not None:
         where, rule, found = wrong
         shown = json.dumps(found)
-        shown = shown if len(shown) <= SHOWN else shown[:SHOWN] + "..."
+        shown = shown if len(shown) <= LONGEST_NAME else shown[:LONGEST_NAME] + "..."
         raise InputError(f"{what}{where} {rule}; found {shown}. It was not written by modelweld, or changed.")
 
 

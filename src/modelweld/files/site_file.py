@@ -1,4 +1,4 @@
-"""One file per site: its parameters as tensors, and what they are in the manifest."""
+"""One file per site: its parameters as tensors, and what they are in the manifest; or, of tiny models, all in JSON."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from pathlib import Path
 
 from modelweld.errors import InputError
 from modelweld.files.entries import Entry, Tensor
-from modelweld.files.kind_checks import check_kind
+from modelweld.files.file_errors import size_of
+from modelweld.files.limits import LARGEST_HEADER, check_name, parse
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SITE, Ledger, as_text
+from modelweld.files.named_arrays import model_of
+from modelweld.files.schema import check
 from modelweld.files.tensors import Tensors, as_bytes, save_as
 from modelweld.inputs.local_model import LocalModel
+from modelweld.kinds import kind_named
 
 
 def save_site(model: LocalModel, path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -38,5 +42,38 @@ def load_site(file: Tensors, manifest: Entry) -> LocalModel:
     ledger = Ledger(file, manifest["sha256"])
     model = rebuild(manifest["model"], ledger)
     ledger.check_all_read()
+    check_kind(model)
+    return model
+
+
+def check_kind(model: LocalModel) -> None:
+    """Refuse a model without the arrays, axes, signs or facts of its kind; a kind that is not known needs nothing.
+
+    Examples
+    --------
+    >>> check_kind(LocalModel({"means": [[1.0]]}, {"means": ("component", None)}, kind="mixture"))
+    Traceback (most recent call last):
+    modelweld.errors.InputError: a mixture has an array covariances or variances, and this one has ['means']. \
+Make it with modelweld.export, or leave the kind out.
+    """
+    kind = kind_named(model.kind)
+    if kind is not None:
+        kind.layout(model).check(model)
+
+
+def read_json(path: Path, *, centres: bool = False) -> LocalModel:
+    """The model of a JSON file: the fields of a LocalModel, or named arrays."""
+    size_of(path, LARGEST_HEADER)
+    given = parse(path.read_bytes(), "it")
+    if not isinstance(given, dict):
+        raise InputError('it must be an object, such as {"values": [[0.5, 1.5]], "features": ["x", "y"]}.')
+    if "arrays" not in given and "axes" not in given:
+        return model_of(given, centres=centres)
+    check(given, "json_model", "it")
+    for name in (*given["arrays"], *given.get("coordinates", {})):
+        check_name(name, "an array or a coordinate")
+    for name in ("site", "kind"):
+        check_name(given.get(name, ""), f"a {name}", empty=True)
+    model = LocalModel(**given)
     check_kind(model)
     return model

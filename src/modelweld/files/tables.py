@@ -21,9 +21,9 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.files.entries import NamedArrays
 from modelweld.files.file_errors import first_line, size_of
-from modelweld.files.limits import LARGEST_TABLE, MOST_SITES, MiB, most_expanded, spell_bytes
+from modelweld.files.limits import LARGEST_HEADER, LARGEST_TABLE, MOST_SITES, most_expanded, spell_bytes
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.repeated import first_repeated
+from modelweld.inputs.names import first_repeated
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray
@@ -32,7 +32,6 @@ NOT_SEEN = ("", "NA")
 COUNT, SITE, TIME = ("count", "counts"), "site", "time"
 DELIMITERS = ",;\t"
 NO_FEATURE = "there is no column of a feature: found {}. The first line must name the columns."
-LONGEST_LINE = 8 * MiB
 
 
 class CsvLines(Protocol):
@@ -64,10 +63,10 @@ def read_csv(path: Path) -> list[NamedArrays]:
 
 
 def _lines(file: IO[str]) -> Iterator[str]:
-    while line := file.readline(LONGEST_LINE + 1):
-        if len(line) > LONGEST_LINE:
+    while line := file.readline(LARGEST_HEADER + 1):
+        if len(line) > LARGEST_HEADER:
             raise InputError(
-                f"a line of it has more than {spell_bytes(LONGEST_LINE)}. It may be a file of another kind."
+                f"a line of it has more than {spell_bytes(LARGEST_HEADER)}. It may be a file of another kind."
             )
         yield line
 

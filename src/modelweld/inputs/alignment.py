@@ -17,8 +17,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.lacking import SHOWN, check_lacking, put_names, some
+from modelweld.inputs.lacking import check_lacking, put_names
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.names import SHOWN, some
 
 
 def local_models(given: Sequence[object]) -> list[LocalModel]:

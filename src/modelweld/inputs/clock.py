@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
+from modelweld.inputs.names import some
 
 Time = float | np.datetime64
 """A number in any unit, or a date."""
-
-SHOWN = 3
-"""Names of sites in a message before it says "and so many more"."""
 
 ACCEPTED = "a finite number, a date, or a date written 2024-03 or 2024-03-31"
 
@@ -55,9 +53,8 @@ def as_numbers(times: Sequence[Time | None], names: Sequence[str]) -> NDArray[np
     if len(without) == len(times):
         return None
     if without:
-        more = f" and {len(without) - SHOWN} more" if len(without) > SHOWN else ""
         raise InputError(
-            f"some sites have a time, but not {', '.join(map(repr, without[:SHOWN]))}{more}. Give all of them one, by "
+            f"some sites have a time, but not {some(without)}. Give all of them one, by "
             "fuse(models, times=[...]) or LocalModel(..., time=...), or fuse those without apart."
         )
     dated = [isinstance(time, np.datetime64) for time in times]

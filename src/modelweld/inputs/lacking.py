@@ -14,9 +14,7 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
-
-SHOWN = 5
-"""Names shown in a message before it says "and so many more"."""
+from modelweld.inputs.names import SHOWN, some
 
 
 def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:
@@ -152,10 +150,3 @@ def choose_names(model: LocalModel, coordinate: str, names: Sequence[str], *, al
         for role in ("arrays", "variance", "weight")
     }
     return model.with_(**parts, coordinates={**model.coordinates, coordinate: wanted})
-
-
-def some(names: Sequence[str] | set[str]) -> str:
-    """A few names, in order, and how many more there are."""
-    ranked = sorted(names)
-    more = f" and {len(ranked) - SHOWN} more" if len(ranked) > SHOWN else ""
-    return (", ".join(map(repr, ranked[:SHOWN])) + more) if ranked else "nothing"

@@ -15,9 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError, OutOfRangeError
 from modelweld.inputs.clock import as_time
-from modelweld.inputs.field_types import check_fields
-from modelweld.inputs.masks import with_masks, without_masks
-from modelweld.inputs.repeated import first_repeated
+from modelweld.inputs.field_types import check_fields, with_masks, without_masks
+from modelweld.inputs.names import first_repeated
 
 Array = NDArray[np.float64]
 Axes = tuple[str | None, ...]

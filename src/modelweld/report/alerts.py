@@ -7,9 +7,6 @@ from collections.abc import Sequence
 
 from modelweld.report.rounding import Content
 
-MOST_ALERTS = 500
-"""Alerts that are listed."""
-
 QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 """A name as `repr` writes it."""
 

@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike
 
 from modelweld.inputs.digits import decimals_of, spell
 from modelweld.inputs.local_model import LocalModel
+from modelweld.report.limits import LISTED
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-
-MOST_SITES, MOST_FEATURES = 12, 12
-"""Columns of the table; what is left out is said."""
 
 PAGE = """<!doctype html>
 <html lang="en">
@@ -44,12 +42,12 @@ def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
     fused = fusion.fused()
     classes = [str(name) for name in fused.coordinates["class"]]
     features, units = _features(fusion, fused)
-    sites, columns = fusion.sites[:MOST_SITES], features[:MOST_FEATURES]
-    own = [_counts(model.coordinates["class"], model.arrays["counts"]) for model in fusion.models[:MOST_SITES]]
+    sites, columns = fusion.sites[:LISTED], features[:LISTED]
+    own = [_counts(model.coordinates["class"], model.arrays["counts"]) for model in fusion.models[:LISTED]]
     heads = ["class", "rows", *sites, *(f"{name} ({units[name]})" if name in units else name for name in columns)]
     rows = []
     totals, averages = np.asarray(fused.arrays["counts"]), np.asarray(fused.arrays["means"])
-    decimals = [decimals_of(own) for own in averages.T[:MOST_FEATURES]]
+    decimals = [decimals_of(own) for own in averages.T[:LISTED]]
     for name, total, means in zip(classes, totals, averages, strict=True):
         held = [f"{counts[name]:,.0f}" if name in counts else "–" for counts in own]
         rows.append([name, f"{total:,.0f}", *held, *(spell(x, n) for x, n in zip(means, decimals, strict=False))])

@@ -11,18 +11,14 @@ from numpy.typing import NDArray
 
 from modelweld.families.base import sum_by_atom
 from modelweld.families.math.blocks import blocks
+from modelweld.files.named_arrays import SHARES_SUM
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Key
 from modelweld.matching.sets import columns_of
+from modelweld.report.limits import DRAWN
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-
-SHARES_ROUNDING = 1e-9
-"""Rows that add up to one within this are shares."""
-
-MOST_FITTED = 5_000
-"""Local values that principal axes are fitted to, evenly picked: the axes of more would look the same."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +90,7 @@ def agreeing(values: Array, atoms: Array, labels: Index) -> NDArray[np.bool_]:
 
 
 def _are_shares(values: Array) -> bool:
-    return values.shape[1] > 1 and bool(
-        (values >= 0).all() and (np.abs(values.sum(axis=1) - 1) < SHARES_ROUNDING).all()
-    )
+    return values.shape[1] > 1 and bool((values >= 0).all() and (np.abs(values.sum(axis=1) - 1) < SHARES_SUM).all())
 
 
 def deviations(values: Values, labels: Index, counts: Index) -> tuple[Array, Array]:
@@ -148,7 +142,7 @@ def plane(values: Values, labels: Index, K: int) -> tuple[Array, Array, Array]:
         return np.sqrt(np.maximum(x, 0)) if values.shares else x
 
     rows = np.flatnonzero(labels < K) if K else np.arange(len(labels))
-    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_FITTED)).astype(np.int64)]
+    rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), DRAWN)).astype(np.int64)]
     fitted = bent(values.local[rows])
     centre = fitted.mean(axis=0)
     unit = np.ones(1) if values.shares else fitted.std(axis=0)

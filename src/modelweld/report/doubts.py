@@ -13,19 +13,11 @@ from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.result import Matching
 from modelweld.posterior.conditional import conditional
 from modelweld.posterior.confidence import SURE, Confidence, shares_at
+from modelweld.report.limits import MOST_PAIRS, NAMED, NOTED
 from modelweld.report.rounding import Content, exact, rounded
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-
-MOST_PAIRS = 20_000_000
-"""Local parameters x atoms up to which confidences are computed: some seconds at a tenth of a microsecond each."""
-
-MOST_DOUBTFUL = 50
-"""Doubtful matches that are listed."""
-
-MOST_NOTES = 500
-"""Parameters set aside, or in pieces, that are listed one by one."""
 
 
 def stated_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
@@ -77,7 +69,7 @@ def _worst(matching: Matching, sure: Array | None, distance: Array) -> Index:
         candidates, score = np.flatnonzero(counted & (matching.counts[labels] > 1)), -distance
     else:
         candidates, score = np.flatnonzero(counted & (sure < SURE)), sure
-    return candidates[np.argsort(score[candidates], kind="stable")[:MOST_DOUBTFUL]]
+    return candidates[np.argsort(score[candidates], kind="stable")[:NAMED]]
 
 
 def _drawn_tables(fusion: Fusion, name: str, rows: Index) -> Array:
@@ -109,7 +101,7 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
     """What is not counted, and why."""
     single = pieces(fusion, name)
     outliers = 0 if matching.kept is None else int((~matching.kept).sum())
-    aside = set_aside(fusion, name) if len(matching.set_aside) <= MOST_NOTES else []
+    aside = set_aside(fusion, name) if len(matching.set_aside) <= NOTED else []
     gross = set() if matching.kept is None else set(np.flatnonzero(~matching.kept).tolist())
     return {
         "set_aside": [
@@ -128,8 +120,8 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
             "artefacts": int(np.isin(matching.stacked_labels, [a.atom for a in matching.artefacts]).sum()),
             "all": len(matching.set_aside),
         },
-        "reasons": list(matching.reasons[:MOST_NOTES]),
-        "pieces": [one.sentence for one in single[:MOST_NOTES]],
+        "reasons": list(matching.reasons[:NOTED]),
+        "pieces": [one.sentence for one in single[:NOTED]],
         "pieces_number": len(single),
         "junk_probability": exact(matching.junk_probability),
     }

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from modelweld.inputs.digits import decimals_of, spell
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
+from modelweld.report.limits import LISTED, NAMED
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from modelweld.posterior.holders import Sharing
-
-MOST_SITES, MOST_FEATURES, MOST_GROUPS, MOST_WORDS = 8, 8, 40, 8
-"""Columns and rows that are printed; `to_pandas` has them all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,14 +154,14 @@ class GroupTable:
         """Heads and rows as text, so many as can be printed."""
         columns = list(self._columns())
         rows = [list(row) for row in zip(*(cells for _, cells in columns), strict=True)]
-        return [head for head, _ in columns], rows[:MOST_GROUPS]
+        return [head for head, _ in columns], rows[:NAMED]
 
     def _columns(self) -> Iterator[tuple[str, list[str]]]:
         yield self.word, [str(k) for k in range(len(self))]
         yield "sites", [str(n) for n in self.held_by.tolist()]
         if self.points is not None and not self.are_shares:
             yield self.counted, _numbers(self.whole_points)
-        if self.counts is not None and len(self.sites) <= MOST_SITES:
+        if self.counts is not None and len(self.sites) <= LISTED:
             own = np.asarray(self.whole_counts)
             for j, site in enumerate(self.sites):
                 yield (f"{site} %", _numbers(100 * own[:, j])) if self.are_shares else (site, _numbers(own[:, j]))
@@ -174,9 +172,9 @@ class GroupTable:
             yield "sites expected", [f"{mean:.1f} ({low} to {high})" for mean, low, high in each]
         if self.words:
             known_by = {"topic": "words", "pattern": "largest entries"}.get(self.word, "symbols")
-            yield known_by, [", ".join(words[:MOST_WORDS]) for words in self.words]
+            yield known_by, [", ".join(words[:LISTED]) for words in self.words]
         differs, decimals = self.differs, self.decimals
-        for d, title in list(enumerate(self.titles()))[:MOST_FEATURES]:
+        for d, title in list(enumerate(self.titles()))[:LISTED]:
             yield (
                 title,
                 [
@@ -188,10 +186,10 @@ class GroupTable:
     def notes(self) -> list[str]:
         """What is not printed, and what numbers mean, in a few lines."""
         lines = []
-        if len(self) > MOST_GROUPS:
-            lines.append(f"{len(self) - MOST_GROUPS} more {self.word}s")
-        if len(self.features) > MOST_FEATURES:
-            lines.append(f"{len(self.features) - MOST_FEATURES} more columns")
+        if len(self) > NAMED:
+            lines.append(f"{len(self) - NAMED} more {self.word}s")
+        if len(self.features) > LISTED:
+            lines.append(f"{len(self.features) - LISTED} more columns")
         if self.aside is not None and self.aside >= 0.5 and not self.are_shares:
             lines.append(f"{self.aside:,.0f} {self.counted} are in none of these: set aside")
         if self.differs.any():

@@ -18,14 +18,12 @@ from modelweld.report.coordinates import Values, gather_values
 from modelweld.report.doubts import stated_confidence
 from modelweld.report.group_table import GroupTable
 from modelweld.report.in_time import is_timed, places_last_seen
+from modelweld.report.limits import MOST_PAIRS
 from modelweld.report.text import group_word
 from modelweld.report.top_words import list_words
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-
-MOST_CELLS = 10_000_000
-"""Groups x sites up to which points are told by site (80 megabytes); beyond, in all alone."""
 
 
 def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool = False) -> GroupTable:
@@ -71,7 +69,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
         features=tuple(values.columns),
         units=_units(fusion, values.columns),
         held_by=matching.counts[:K],
-        held=matching.presence[:, :K].T if K * len(fusion.sites) <= MOST_CELLS else None,
+        held=matching.presence[:, :K].T if K * len(fusion.sites) <= MOST_PAIRS else None,
         counts=counts,
         points=points,
         aside=aside,
@@ -191,7 +189,7 @@ def _count(
     J, A, K = len(matching.offsets) - 1, len(matching.counts), matching.K
     labels, said = matching.stacked_labels, np.where(own.said, own.points, 0.0)
     points: Array = np.bincount(labels, said * once, A).astype(np.float64)
-    if A * J > MOST_CELLS:
+    if A * J > MOST_PAIRS:
         return None, points[:K], float(points[K:].sum())
     counts = np.where(matching.presence.T, 0.0, np.nan)
     np.add.at(counts, (labels, group_of_values(matching.offsets)), np.where(own.said, own.points, np.nan))

@@ -10,6 +10,7 @@ from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.report.coordinates import Values
+from modelweld.report.limits import LEVEL
 from modelweld.report.rounding import Content, exact, rounded, short
 from modelweld.report.text import group_word, several
 from modelweld.time.answers import interval
@@ -18,9 +19,6 @@ from modelweld.time.paths import smooth
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
     from modelweld.time.timeline import Timeline
-
-LEVEL = 0.9
-"""Probability with which an interval holds a place."""
 
 MOST_TIMES = 200
 """Times at which paths are drawn, evenly picked: more than a figure has room for."""

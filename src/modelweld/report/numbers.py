@@ -13,7 +13,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.digits import decimals_of
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
-from modelweld.report.alerts import MOST_ALERTS, rank_alerts
+from modelweld.report.alerts import rank_alerts
 from modelweld.report.coordinates import (
     Values,
     deviations,
@@ -26,6 +26,7 @@ from modelweld.report.doubts import list_aside, list_doubtful, stated_confidence
 from modelweld.report.groups import shown_keys
 from modelweld.report.hyperparameters import describe_fit
 from modelweld.report.in_time import order_by_time, tell_lives
+from modelweld.report.limits import NAMED, NOTED
 from modelweld.report.page_groups import list_groups, rank_features
 from modelweld.report.pictures import draw_picture
 from modelweld.report.rounding import Content, Numbers, carried_digits, exact, short
@@ -41,9 +42,9 @@ FORMAT = 1
 MOST_ROWS, MOST_SITES = 100_000, 5_000
 """Local parameters and sites that are listed one by one (a megabyte and a half); beyond, sites are picked evenly."""
 
-MOST_COLUMNS, MOST_VALUES = 40, 60_000
-"""Columns that are listed, those in which atoms differ most; fewer if atoms have more values (half a megabyte,
-and as much again for deviations); members' values are listed if they are not more."""
+MOST_VALUES = 60_000
+"""Values of atoms that are listed (half a megabyte, and as much again for deviations), in those columns in which they
+differ most; members' values are listed if they are not more."""
 
 
 def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
@@ -178,11 +179,11 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
         "roots": values.shares,
         **list_aside(fusion, name, matching),
         "diagnostics": diagnostics,
-        "fit": describe_fit(matching, MOST_COLUMNS),
+        "fit": describe_fit(matching, NAMED),
         "words": list_words(fusion, name),
-        "groups": list_groups(fusion, name, stated, order, min(MOST_COLUMNS, max(1, MOST_VALUES // max(K, 1)))),
+        "groups": list_groups(fusion, name, stated, order, min(NAMED, max(1, MOST_VALUES // max(K, 1)))),
         "time": timed,
-        "alerts": alerts[:MOST_ALERTS],
+        "alerts": alerts[:NOTED],
         "warned": list(dict.fromkeys(site for alert in alerts for site in alert["sites"])),
     }
 
@@ -208,7 +209,7 @@ def _members(values: Values, order: Index, listed: Index, notes: list[str], digi
 
 def _columns(values: Values) -> Index:
     """The columns that are listed."""
-    most = min(MOST_COLUMNS, max(1, MOST_VALUES // len(values.atoms)))
+    most = min(NAMED, max(1, MOST_VALUES // len(values.atoms)))
     if len(values.columns) <= most:
         return np.arange(len(values.columns))
     return np.sort(_ranked(values)[:most])

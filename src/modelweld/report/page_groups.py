@@ -12,13 +12,11 @@ from modelweld.inputs.stack import Index
 from modelweld.posterior.confidence import Confidence
 from modelweld.report.group_table import GroupTable
 from modelweld.report.groups import groups_of, shown_keys
+from modelweld.report.limits import LEVEL
 from modelweld.report.rounding import Content, Number, Numbers, carried_digits, exact, rounded, short
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-
-LEVEL = 0.9
-"""Probability with which an interval holds the fused value, as `fusion.atom_intervals` has it."""
 
 
 def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int) -> Content:

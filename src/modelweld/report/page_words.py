@@ -7,18 +7,10 @@ from html import escape
 
 from modelweld.kinds import kind_named
 from modelweld.report.glossary import glossary as glossary
+from modelweld.report.limits import LISTED
 from modelweld.report.rounding import Content, Number
 from modelweld.report.text import several
 from modelweld.report.verdicts import CAVEAT
-
-MOST_ASIDE = 100
-"""Parameters set aside that are listed on the page; all are in the JSON."""
-
-MOST_VALUES = 8
-"""Columns whose hyperparameters are listed; all are in the JSON."""
-
-MOST_STRANGERS = 8
-"""Sites that share nothing which are named; all are in the JSON."""
 
 
 def headline(found: Content) -> str:
@@ -93,8 +85,8 @@ def verdict(found: Content) -> str:
     if found["verdict"]["worth"]:
         lines.append(CAVEAT)
         if strangers := _strangers(found):
-            more = f" and {len(strangers) - MOST_STRANGERS:,} more" if len(strangers) > MOST_STRANGERS else ""
-            names = ", ".join(map(repr, strangers[:MOST_STRANGERS]))
+            more = f" and {len(strangers) - LISTED:,} more" if len(strangers) > LISTED else ""
+            names = ", ".join(map(repr, strangers[:LISTED]))
             lines.append(f"Nothing says that these sites share anything with the others: {names}{more}.")
     lines += [_sentence(line) for one in found["sets"] if one["certainty"] for line in one["certainty"]["sentences"]]
     first, *rest = lines
@@ -148,7 +140,7 @@ def aside(one: Content, found: Content) -> str:
     """What was set aside, one by one."""
     pieces = ""
     if one["pieces"]:
-        listed = bullets(one["pieces"][:MOST_ASIDE])
+        listed = bullets(one["pieces"])
         title = f"{_sentence(one['groups']['word'])}s in pieces at a site: {one['pieces_number']:,}"
         pieces = f"<details><summary>{escape(title)}</summary>{listed}</details>"
     if not one["set_aside_number"]["all"]:
@@ -160,15 +152,14 @@ def aside(one: Content, found: Content) -> str:
         f'<tr><th scope="row">{escape(a["site"])}</th><td class="n">{a["row"]}</td><td>{escape(a["why"])}</td>'
         f'<td class="n">{"–" if a["probability"] is None else format(a["probability"], ".2f")}</td>'
         f'<td class="n">{"–" if a["nearest"] is None else a["nearest"]}</td></tr>'
-        for a in one["set_aside"][:MOST_ASIDE]
+        for a in one["set_aside"]
     )
-    cut = "" if number <= MOST_ASIDE else f", {MOST_ASIDE} listed"
     heads = (
         '<thead><tr><th scope="col">Site</th><th scope="col" class="n">Nr there</th><th scope="col">Why: it</th>'
         '<th scope="col" class="n">Probability</th><th scope="col" class="n">Nearest</th></tr></thead>'
     )
     return (
-        f"<details><summary>Set aside: {number:,}{cut}</summary>"
+        f"<details><summary>Set aside: {number:,}</summary>"
         f'<div class="scroll"><table>{heads}<tbody>{rows}</tbody></table></div></details>{pieces}'
     )
 
@@ -200,8 +191,8 @@ def _values(value: Number | list[Number], one: Content) -> str:
         f"{escape(name)} {escape(_value(x))} {escape(units.get(name, ''))}".strip()
         for name, x in zip(named, value, strict=False)
     ]
-    more = f"<br>… {len(value) - MOST_VALUES} more" if len(value) > MOST_VALUES else ""
-    return "<br>".join(lines[:MOST_VALUES]) + more
+    more = f"<br>… {len(value) - LISTED} more" if len(value) > LISTED else ""
+    return "<br>".join(lines[:LISTED]) + more
 
 
 def _value(value: Number) -> str:

@@ -13,20 +13,15 @@ from modelweld.kinds import kind_named
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture_components import Components, diagonals
 from modelweld.kinds.pictures import Ellipses, Points, Transitions
+from modelweld.report.limits import DRAWN, NAMED
 from modelweld.report.page_groups import rank_features
-from modelweld.report.rounding import Numbers, short
+from modelweld.report.rounding import short
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
-MOST_STATES = 40
-"""States of a transition graph that can be told apart on a page: the most visited ones."""
-
-MOST_FEATURES, MOST_LOCAL = 6, 2_000
-"""Features to choose from for a picture, those in which components differ most; local components or points drawn."""
-
-DIGITS = 5
-"""Significant digits of what is drawn."""
+MOST_FEATURES = 6
+"""Features to choose from for a picture, those in which components differ most."""
 
 Picture: TypeAlias = dict[str, object]
 """What the page draws; `type` says how."""
@@ -68,21 +63,21 @@ def _component_ellipses(components: Components, which: Index, chosen: Index) -> 
         covariances = spreads[:, chosen, None] * np.eye(len(chosen))
     else:
         covariances = spreads[:, chosen][:, :, chosen]
-    return {"means": _shorten(means[:, chosen]), "covariances": _shorten(covariances), "counts": _shorten(counts)}
+    return {"means": short(means[:, chosen]), "covariances": short(covariances), "counts": short(counts)}
 
 
 def _transitions(found: Transitions, K: int, notes: list[str]) -> Picture:
     moves, visits = found.moves[:K, :K], found.visits[:K]
-    states = np.sort(np.argsort(-visits, kind="stable")[:MOST_STATES])
+    states = np.sort(np.argsort(-visits, kind="stable")[:NAMED])
     if len(states) < K:
         notes.append(f"Of {K:,} states the transitions of the {len(states)} most visited are drawn.")
     moves, starts = shares(moves)[np.ix_(states, states)], shares(found.starts[:K])[states]
     return {
         "type": "transitions",
         "states": states.tolist(),
-        "visits": _shorten(visits[states]),
-        "moves": _shorten(moves),
-        "starts": _shorten(starts),
+        "visits": short(visits[states]),
+        "moves": short(moves),
+        "starts": short(starts),
     }
 
 
@@ -96,13 +91,13 @@ def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
         "features": names,
         "atoms": {
             "labels": list(range(K)),
-            "means": _shorten(atoms[:K, chosen]),
-            "values": _shorten(at_atoms[:K]),
+            "means": short(atoms[:K, chosen]),
+            "values": short(at_atoms[:K]),
         },
         "members": {
             "labels": labels[local].tolist(),
-            "means": _shorten(inputs[np.ix_(local, chosen)]),
-            "values": _shorten(values[local]),
+            "means": short(inputs[np.ix_(local, chosen)]),
+            "values": short(values[local]),
         },
     }
 
@@ -118,11 +113,7 @@ def _features(means: Array, within: Array, model: LocalModel) -> tuple[Index, li
 def _pick(labels: Index, K: int, notes: list[str]) -> Index:
     """Local parameters to draw beside the fused ones: those that are not set aside, if there are not too many."""
     rows = np.flatnonzero(labels < K)
-    if len(rows) <= MOST_LOCAL:
+    if len(rows) <= DRAWN:
         return rows
-    notes.append(f"Of {len(rows):,} local parameters {MOST_LOCAL:,} are drawn in the picture, evenly picked.")
-    return rows[np.linspace(0, len(rows) - 1, MOST_LOCAL).astype(np.int64)]
-
-
-def _shorten(x: Array) -> list[Numbers]:
-    return short(x, DIGITS)
+    notes.append(f"Of {len(rows):,} local parameters {DRAWN:,} are drawn in the picture, evenly picked.")
+    return rows[np.linspace(0, len(rows) - 1, DRAWN).astype(np.int64)]

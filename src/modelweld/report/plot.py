@@ -12,6 +12,7 @@ from modelweld.inputs.clock import Time, number_of, spell
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.posterior.confidence import SURE
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
+from modelweld.report.limits import DRAWN, NAMED
 from modelweld.report.text import several
 
 if TYPE_CHECKING:
@@ -26,12 +27,6 @@ ACCENT, MUTED, DOUBT = "#0a6a94", "#8a949b", "#a85400"
 
 COLOURS, ALONE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"), "#8A8A8A"
 """Of atoms, in turn: Okabe and Ito's, told apart with any kind of colour vision; and of those that nobody shares."""
-
-MOST_NAMED = 60
-"""Sites or atoms up to which each has a label on its axis."""
-
-MOST_LINES = 4_000
-"""Local parameters up to which lines lead from them to their atoms."""
 
 
 class Plot:
@@ -92,9 +87,9 @@ class Plot:
         ax.imshow(shade[np.ix_(sites, atoms)], cmap=_shades(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         for j, k in zip(*np.nonzero(pieces[np.ix_(sites, atoms)] > 1), strict=True):
             ax.text(k, j, f"{int(pieces[sites[j], atoms[k]])}", ha="center", va="center", color="white", fontsize=7)
-        if J <= MOST_NAMED:
+        if J <= NAMED:
             ax.set_yticks(range(J), [self.fusion.sites[j] for j in sites])
-        if A <= MOST_NAMED:
+        if A <= NAMED:
             ax.set_xticks(range(A), [str(k) for k in atoms], fontsize=8)
         ax.set(xlabel=f"global {name}", ylabel="site", title=f"{several(matching.K, 'atom')} at {several(J, 'site')}")
         return ax
@@ -112,14 +107,14 @@ class Plot:
         local, places, axes = self._map(name)
         counted = labels < K
         colours = np.array([COLOURS[k % len(COLOURS)] if n > 1 else ALONE for k, n in enumerate(matching.counts)])
-        if counted.sum() <= MOST_LINES:
+        if counted.sum() <= DRAWN:
             ends = np.stack([local[counted], places[labels[counted]]], axis=1)
             ax.add_collection(LineCollection(list(ends), colors=MUTED, linewidths=0.5, alpha=0.5, zorder=1))
         own = colours[labels[counted]].tolist()
         ax.scatter(local[counted, 0], local[counted, 1], s=8, c=own, alpha=0.6, linewidths=0, zorder=2)
         size = 30 + 220 * matching.counts[:K] / len(self.fusion.sites)
         ax.scatter(places[:K, 0], places[:K, 1], s=size, facecolors="white", edgecolors=colours[:K].tolist(), zorder=3)
-        if K <= MOST_NAMED:
+        if K <= NAMED:
             for k in range(K):
                 ax.annotate(str(k), places[k], ha="center", va="center", fontsize=7, zorder=4)
         ax.set(xlabel=axes[0], ylabel=axes[1], title=several(K, f"global {name}"))
@@ -137,7 +132,7 @@ class Plot:
             ax.plot([lives.first[k], lives.last[k]], [row, row], color=colour, lw=2, alpha=0.4)
             held = when[matching.presence[:, k]]
             ax.scatter(held, np.full(len(held), row), s=12, color=colour, linewidths=0)
-        if len(order) <= MOST_NAMED:
+        if len(order) <= NAMED:
             ax.set_yticks(range(len(order)), [str(k) for k in order], fontsize=8)
         alive = several(int((lives.alive > 0.5).sum()), "atom")
         ax.set(ylabel=f"global {name}", title=f"{alive} alive at {spell(lives.newest)}")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from modelweld.inputs.names import SHOWN
 from modelweld.report.rounding import Content
-
-MOST_WARNINGS = 5
-"""Warnings that are spelt out."""
 
 
 def summary(found: Content) -> str:
@@ -30,11 +28,11 @@ def summary(found: Content) -> str:
         doubtful = one["doubtful_number"]
         if doubtful:
             lines.append(f"{doubtful:,} {one['name']} match{'es are' if doubtful > 1 else ' is'} doubtful.")
-        lines += one["reasons"][:MOST_WARNINGS]
+        lines += one["reasons"][:SHOWN]
         warnings = [d["warning"] for d in one["diagnostics"] or [] if d["warning"]]
-        lines += warnings[:MOST_WARNINGS]
-        if len(warnings) > MOST_WARNINGS:
-            lines.append(f"... and {len(warnings) - MOST_WARNINGS} more such warnings.")
+        lines += warnings[:SHOWN]
+        if len(warnings) > SHOWN:
+            lines.append(f"... and {len(warnings) - SHOWN} more such warnings.")
     return "\n".join(lines)
 
 

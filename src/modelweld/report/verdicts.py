@@ -9,8 +9,10 @@ import numpy as np
 from modelweld.diagnostics.sites import TOO_FEW
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.names import SHOWN
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
+from modelweld.report.limits import LEVEL
 from modelweld.report.rounding import Content, exact
 from modelweld.report.text import several
 
@@ -20,9 +22,6 @@ if TYPE_CHECKING:
 
 MOST_DIAGNOSED = 1_000_000
 """Local parameters up to which sites are diagnosed: about five seconds at five microseconds each, twice."""
-
-LEVEL, MOST_UNSURE = 0.9, 5
-"""Of the interval of the number of groups; and doubtful matches that are mentioned."""
 
 CAVEAT = "A yes may also mean that all sites scatter about the same few centres, without sharing single values."
 """What a yes does not say."""
@@ -60,7 +59,7 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Conte
     posterior = fusion.drawn(name) if stated.how == "drawn" else None
     sure, counted = np.concatenate(stated), np.flatnonzero(matching.stacked_labels < matching.K)
     unsure = counted[sure[counted] < SURE]
-    worst = unsure[np.argsort(sure[unsure], kind="stable")[:MOST_UNSURE]]
+    worst = unsure[np.argsort(sure[unsure], kind="stable")[:SHOWN]]
     held_by = group_of_values(matching.offsets)
     found: Content = {
         "K": matching.K,

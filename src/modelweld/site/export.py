@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import DisclosureWarning, InputError, warn_user
 from modelweld.files import read_any, save
-from modelweld.files.skops_model import read_skops
+from modelweld.files.fused_model import read_skops
 from modelweld.files.small_counts import counts_behind
 from modelweld.inputs.alignment import with_units
 from modelweld.inputs.local_model import Array, LocalModel

@@ -6,12 +6,8 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from modelweld.errors import InputError, ModelweldWarning, warn_user
-
-SPELT_OUT = 5
-"""Failures that a message spells out; a thousand that failed for one reason need no thousand lines."""
-
-LONGEST = 300
-"""Characters of what a failure says that are repeated in a message; some libraries print whole arrays."""
+from modelweld.files.limits import LONGEST_NAME
+from modelweld.inputs.names import SHOWN
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ class Failure:
     traceback: str
 
     def __str__(self) -> str:
-        return f"{self.site!r} ({self.error}: {shorten(self.message, LONGEST, placeholder=' ...')})"
+        return f"{self.site!r} ({self.error}: {shorten(self.message, LONGEST_NAME, placeholder=' ...')})"
 
 
 class FailureWarning(ModelweldWarning):
@@ -62,9 +58,9 @@ class TrainingError(InputError):
 
 def check_enough(found: int, minimum: int, failures: tuple[Failure, ...]) -> None:
     """Warn whoever called the caller of failures; refuse if too few partitions are left."""
-    which = "; ".join(map(str, failures[:SPELT_OUT]))
-    if len(failures) > SPELT_OUT:
-        which += f"; and {len(failures) - SPELT_OUT} more"
+    which = "; ".join(map(str, failures[:SHOWN]))
+    if len(failures) > SHOWN:
+        which += f"; and {len(failures) - SHOWN} more"
     if found < minimum:
         raise TrainingError(
             f"{found} of {found + len(failures)} partitions gave a model, and at least {minimum} must"
