@@ -28,9 +28,6 @@ from modelweld.inputs.stack import Index, Stack
 PSEUDO_COUNTS = (1e-6, 1e4)
 """Bounds of the atoms' pseudo-counts: a word that no atom has, or one of which all have the same share to a percent."""
 
-COUNTS_BLOCK = 500_000
-"""Elements of the largest temporary (values x atoms x dimensions) that `gain` makes."""
-
 
 @register
 @dataclass(frozen=True, eq=False)
@@ -186,7 +183,7 @@ class Counts(Observed):
 
         a, D = self._base, self._base.size
         if own.shape[1] > D + 2:
-            parts = [super(Counts, self).gain(own[b], sums) for b in blocks(len(own), sums.size, COUNTS_BLOCK)]
+            parts = [super(Counts, self).gain(own[b], sums) for b in blocks(len(own), sums.size)]
             return np.concatenate(parts) if parts else np.zeros((0, len(sums)))
         total = a.sum() + sums[:, D]
         rising = log_rising_pairs(own[:, :D], a + sums[:, :D])

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
 from modelweld.kinds.mixture_components import Components, squares
 
@@ -36,9 +37,6 @@ FRESH = 4
 
 SMALLEST_GAIN = 1e-3
 """Nats per point by which the result must be better to be taken: less is noise, and not worth the change."""
-
-RESPONSIBILITIES_BLOCK = 2_000_000
-"""Responsibilities held at once."""
 
 
 def nearest(parts: Components, start: Components) -> Components:
@@ -150,7 +148,7 @@ def _blocks(mixture: Components, points: Array) -> Iterator[tuple[slice, Array]]
     with np.errstate(divide="ignore"):  # components without mass
         heights = np.log(mass / mass.sum()) - means.shape[1] / 2 * np.log(2 * np.pi)
     heights += np.log(whiten if whiten.ndim == 2 else np.diagonal(whiten, axis1=1, axis2=2)).sum(axis=1)
-    size = max(1, RESPONSIBILITIES_BLOCK // len(mass))
+    size = block_size(len(mass))
     for a in range(0, len(points), size):
         block = slice(a, a + size)
         logs = np.empty((len(mass), len(points[block])))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.families.base import Family, sum_by_atom
-from modelweld.families.math.blocks import LARGEST_BLOCK
+from modelweld.families.math.blocks import BLOCK
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.board import Board
@@ -53,7 +53,7 @@ class Parts:
         prior: Prior,
         pieces: Pieces | None,
         labels: Index,
-        largest: int = LARGEST_BLOCK,
+        largest: int = BLOCK,
     ) -> None:
         self.stacks, self.families, self.prior, self.pieces = list(stacks), list(families), prior, pieces
         self.labels, self.offsets, self.sizes = labels, stacks[0].offsets, stacks[0].sizes

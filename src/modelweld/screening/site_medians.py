@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 from modelweld.matching.search import is_large
@@ -15,14 +16,11 @@ FEWEST_SITES_TO_COMPARE = 4
 """Below this nothing is set aside. A median over sites needs an honest majority, and with three a site that merely
 differs makes two camps of one and two; from four on, the middle two are honest when one is not."""
 
-SITES_BLOCK = 2**17
-"""Numbers per block of sites: a megabyte stays near the processor."""
-
 
 def blocks_of_sites(stack: Stack) -> Iterator[tuple[slice, Index]]:
     """Values of some whole sites that have any, and where these sites begin among them: temporaries stay small."""
     edges = np.unique(stack.offsets)
-    step = max(1, SITES_BLOCK // stack.values.shape[1])
+    step = block_size(stack.values.shape[1])
     first = 0
     while first < len(edges) - 1:
         last = max(first + 1, int(np.searchsorted(edges, edges[first] + step, side="right")) - 1)

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.families.base import Family
+from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values, offsets_of
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
@@ -24,9 +25,6 @@ from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.fit import Atoms
 from modelweld.shards.summary import Summary
-
-CENTRE_BLOCK = 4_000_000
-"""Elements of the largest temporary (atoms of a shard x atoms x statistics): 32 MB."""
 
 
 class Centre(Tally):
@@ -249,7 +247,7 @@ class Centre(Tally):
 
 def unions(family: Family, own: Array, sums: Array) -> Array:
     """What the log evidence of atoms (K, k) gains when each of others (L, k) is added to them: (L, K)."""
-    block, gain = max(1, CENTRE_BLOCK // max(1, sums.size)), np.empty((len(own), len(sums)))
+    block, gain = block_size(sums.size), np.empty((len(own), len(sums)))
     for a in range(0, len(own), block):  # the subtraction trick itself: a family's own `gain` is for single values
         gain[a : a + block] = Family.gain(family, own[a : a + block], sums)
     return gain

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.families.base import Family, sum_by_atom
+from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.algorithm1 import SMALLEST_RISE
@@ -22,7 +23,7 @@ from modelweld.matching.tally import Tally
 from modelweld.shards.centre import Centre, unions
 from modelweld.shards.engine import Engine
 from modelweld.shards.shard import Shard
-from modelweld.shards.summary import ROWS_BLOCK, Summary, relabel, summarise
+from modelweld.shards.summary import Summary, relabel, summarise
 
 MOST_COMPARED = 1000
 """Atoms, those that most sites hold, of which all unions are scored: a second of the centre."""
@@ -180,7 +181,7 @@ class Members(Tally):
 def halve(shard: Shard, labels: Index, family: Family) -> tuple[Index, Summary]:
     """Every atom of a shard in two parts, about two ends of its own: atom k becomes 2 k and 2 k + 1."""
     stack, own = shard.fitted(labels)
-    half, most = np.zeros(len(own), dtype=bool), max(1, ROWS_BLOCK // (5 * max(stack.values.shape[1], 1)))
+    half, most = np.zeros(len(own), dtype=bool), block_size(5 * stack.values.shape[1])
     order, ends = np.argsort(own, kind="stable"), np.cumsum(np.bincount(own))
     first = 0
     while first < len(own):  # whole atoms, as many together as fit, and one in any case

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from modelweld.families.base import Family, sum_by_atom
+from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.shards.shard import Shard
-
-ROWS_BLOCK = 5_000_000
-"""Numbers of the rows that are made at a time: a pass over a shard needs little more memory than the shard."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +74,7 @@ def relabel(shard: Shard, labels: Index, place: Index, family: Family) -> tuple[
 
 def _sums(stack: Stack, labels: Index, K: int, family: Family) -> Array:
     """Rows added up by atom, some values at a time."""
-    block, total = max(1, ROWS_BLOCK // (5 * max(stack.values.shape[1], 1))), None
+    block, total = block_size(5 * stack.values.shape[1]), None
     for a in range(0, max(len(labels), 1), block):
         part = slice(a, a + block)
         beside = (None if x is None else x[part] for x in (stack.variance, stack.weight))

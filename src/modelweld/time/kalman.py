@@ -16,9 +16,6 @@ from modelweld.time.learning import learn_drift
 from modelweld.time.motion import Motion, State
 from modelweld.time.standstill import effects_of, log_evidence
 
-LINKS_BLOCK = 1_000_000
-"""Numbers of the largest temporary."""
-
 COMPILED_FROM = 1_000_000
 """Pasts x futures x dimensions from which gains of links are compiled. By the input alone."""
 
@@ -124,7 +121,7 @@ class Kalman(Motion):
             gains = links_compiled.link_gains(*place, *told, alone, ends, starts, future_of, HOPELESS)
             return np.asarray(gains)
         gains = np.empty((len(ends), len(starts)))
-        for part in blocks(len(ends), len(starts) * D, LINKS_BLOCK):
+        for part in blocks(len(ends), len(starts) * D):
             some = Place(*(x[part, None, :] for x in place))
             gains[part] = log_factor(some, Information(*(x[None] for x in told)))
         return gains - alone - ends[:, None] - starts

@@ -26,9 +26,6 @@ PSEUDO_COUNTS = (1e-3, 1e6)
 WORTH = (1e-2, 1e8)
 """Bounds of `between`: values that tell nothing, or that coincide to four digits."""
 
-BETA_BINOMIAL_BLOCK = 1_000_000
-"""Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
-
 
 def trials(values: Array, weight: Array | None) -> Array:
     """Trials behind each value: infinite where not known."""
@@ -107,7 +104,7 @@ def predictive(s: Array, f: Array, S: Array, F: Array) -> Array:
     w = s + f
     alike = np.allclose(w, w[:1], rtol=1e-14, atol=0.0)
     result = np.empty((len(s), len(S)))
-    for part in blocks(len(s), S.size, BETA_BINOMIAL_BLOCK):
+    for part in blocks(len(s), S.size):
         totals = gammaln(S + F + (w[0] if alike else w[part, None, :]))
         ends = gammaln(S + s[part, None, :]) + gammaln(F + f[part, None, :])
         result[part] = ends.sum(-1) - totals.sum(-1)

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-LARGEST_BLOCK = 250_000
+BLOCK = 250_000
 """Numbers of a temporary: what is computed of them stays near the processor (of 50,000 to 10,000,000 the quickest at a
-million values)."""
+million values). Results do not depend on it."""
 
 
-def blocks(number: int, each: int, largest: int = LARGEST_BLOCK) -> Iterator[slice]:
-    """Slices of so many values, of which `each` takes that many elements, together `largest` at most (or one value).
+def block_size(each: int) -> int:
+    """How many values fit into a block if each takes so many elements: at least one."""
+    return max(1, BLOCK // max(1, each))
+
+
+def blocks(number: int, each: int) -> Iterator[slice]:
+    """Slices of so many values, of which `each` takes that many elements.
 
     Examples
     --------
-    >>> [(part.start, part.stop) for part in blocks(5, 10, 25)]
+    >>> [(part.start, part.stop) for part in blocks(5, 100_000)]
     [(0, 2), (2, 4), (4, 6)]
     """
-    step = max(1, largest // max(1, each))
+    step = block_size(each)
     return (slice(a, a + step) for a in range(0, number, step))

@@ -24,16 +24,13 @@ HALVINGS = 14
 ROUNDING = 4e-6
 """Of the length of a sum, by which products in single precision may be off."""
 
-LARGEST_PRODUCT = 20_000_000
-"""Numbers of the largest table of products that is made at once."""
-
 
 def contending(at: Mixed, own: Array, sums: Array, odds: Array) -> tuple[Index, Index]:
     """Values (rows of weight one) and atoms, pair by pair, that may score above zero."""
     V, S = (at.parts(rows)[2].astype(np.float32) for rows in (own, sums))
     least = (least_products(at, own, sums, odds) - ROUNDING * np.linalg.norm(S, axis=1)).astype(np.float32)
     values, atoms = [], []
-    for part in blocks(len(V), len(S), LARGEST_PRODUCT):
+    for part in blocks(len(V), len(S)):
         products = V[part] @ S.T
         if at.axial:
             np.abs(products, out=products)

@@ -18,9 +18,6 @@ from modelweld.families.math.maximise import ByAtom, LogLikelihood
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
-EVENTS_BLOCK = 1_000_000
-"""Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
-
 
 class Own(NamedTuple):
     """What values are worth: 1 / worth = own + scale / between, where they are seen."""
@@ -100,7 +97,7 @@ class Poisson:
         base = (P * np.log(R) - gammaln(P)).sum(-1)
         alike = self.alike(p, r)
         result = np.empty((len(p), len(P)))
-        for part in blocks(len(p), P.size, EVENTS_BLOCK):
+        for part in blocks(len(p), P.size):
             if alike:
                 result[part] = self.of_alike(p[part], r[part], P, R)
             else:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
 
 COMPILED_FROM = 200_000
 """Terms from which on the compiled sums are used: below, scipy takes a few hundredths of a second, and nobody should
 wait for a compiler."""
-
-LOG_RISING_BLOCK = 500_000
-"""Elements of the largest temporary (values x atoms x dimensions)."""
 
 
 def log_rising(S: Array, a: Array) -> Array:
@@ -41,7 +39,7 @@ def log_rising_pairs(X: Array, C: Array) -> Array:
 
     before = gammaln(C).sum(-1)
     result = np.empty((len(X), len(C)))
-    block = max(1, LOG_RISING_BLOCK // max(1, C.size))
+    block = block_size(C.size)
     for start in range(0, len(X), block):
         part = slice(start, start + block)
         result[part] = gammaln(C + X[part, None, :]).sum(-1) - before

@@ -19,8 +19,6 @@ STRENGTHS = (1e-8, 1e8)
 MOST_UPDATE_STEPS = 60
 """Steps of one update. It starts from the last one's result, so what is left undone is done after the next sweep."""
 
-NORMAL_GAMMA_BLOCK = 2_000_000
-"""Elements of the largest temporary (values x atoms x dimensions) that `predictive` makes."""
 
 SHAPES = (0.1, 1e4)
 """Bounds of the shape: from noise that differs by orders of magnitude to noise that is the same within a percent."""
@@ -82,7 +80,7 @@ def predictive(own: Statistics, of: Statistics, at: Belief) -> Array:
     constant = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(2 * np.pi * rate)
     y = own.S / np.where(own.W > 0, own.W, 1.0)
     result = np.empty((len(y), len(of.n)))
-    for part in blocks(len(y), of.n.size, NORMAL_GAMMA_BLOCK):
+    for part in blocks(len(y), of.n.size):
         w = own.W[part, None, :]
         share = strength / (strength + w)
         off = y[part, None, :] - centre

@@ -38,9 +38,6 @@ from modelweld.families.math.maximise import climb
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, MOST_ROUNDS, direction_of, directions_of
 from modelweld.inputs.local_model import Array
 
-LARGEST_TABLE = 1_000_000
-"""Numbers of the largest table of values, atoms and points that is made at once."""
-
 FEWEST_VALUES = 4
 """Values that some atom must have for a diversity to be learned: where there are two or three sites, a loose atom is a
 few values that nobody shares, and a prior that expects few atoms makes such of all of them."""
@@ -98,7 +95,7 @@ class Mixed(NamedTuple):
     def predictive(self, own: Array, sums: Array) -> Array:
         """Log densities of values at atoms (L, K)."""
         theirs, result = self.log_evidence(sums), np.empty((len(own), len(sums)))
-        for part in blocks(len(own), len(sums) * len(POINTS), LARGEST_TABLE):
+        for part in blocks(len(own), len(sums) * len(POINTS)):
             result[part] = self._together(own[part], sums) - theirs
         return result
 

@@ -9,9 +9,6 @@ from modelweld.inputs.local_model import Array
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
-GAUSSIAN_BLOCK = 2_000_000
-"""Elements of the largest temporary (values x atoms x dimensions) that is made."""
-
 
 COMPILED_PREDICTIVE_FROM = 25_000
 """Values x atoms x dimensions of a call from which it is compiled: 25 values, 40 atoms, 25 dimensions. Below, a job is
@@ -39,7 +36,7 @@ def log_predictive(seen: Array, w: Array, wy: Array, noise: Array, mu: Array, ex
 
         return np.asarray(unequal_compiled.log_predictive(y, seen, own_variance, mu, extra))
     result = np.empty((len(wy), len(mu)))
-    for part in blocks(len(wy), mu.shape[0] * y.shape[1], GAUSSIAN_BLOCK):
+    for part in blocks(len(wy), mu.shape[0] * y.shape[1]):
         v = own_variance[part, None, :] + extra
         off = y[part, None, :] - mu
         terms = np.log(2 * np.pi * v) + off * off / v

@@ -67,9 +67,6 @@ UNKNOWN_SHARE = 0.1
 LARGEST_MATCHED = 1000
 """Groups with more rows are compared by nearest neighbours, because an optimal matching is cubic in the rows."""
 
-LARGEST_TABLE = 25_000_000
-"""Numbers of the largest table of distances that is made at once: 200 MB."""
-
 NOISE_FLOOR = 1e-9
 """Smallest noise relative to the values' variance. Sums of squares lose about 1e-15 of the total to rounding, so
 above this floor at least six digits of the noise are left; below it values coincide for all purposes."""
@@ -274,10 +271,7 @@ def _standardised(stack: Stack, rows: Index, total: Array) -> tuple[Array, Array
 
 def _nearest(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
     """Squared distance of each row of a to the nearest of b."""
-    if len(a[0]) * len(b[0]) <= LARGEST_TABLE:
-        return np.asarray(_squared_distances(a, b).min(1))
-    parts = blocks(len(a[0]), len(b[0]), LARGEST_TABLE)
-    some = ((a[0][part], None if a[1] is None else a[1][part]) for part in parts)
+    some = ((a[0][part], None if a[1] is None else a[1][part]) for part in blocks(len(a[0]), len(b[0])))
     return np.concatenate([_squared_distances(x, b).min(1) for x in some])
 
 

@@ -33,9 +33,6 @@ from modelweld.inputs.stack import Index
 SPARE = 2
 """Points beyond D that a covariance needs to be believed: with D + 2 the inverse of its Wishart matrix has a mean."""
 
-WISHART_BLOCK = 2_000_000
-"""Elements of the largest temporary (values x atoms x dimensions, or matrix entries)."""
-
 
 class Belief(NamedTuple):
     """Hyperparameters: mean (D,), strength, freedom, scale (D, D). Covariances alone know nothing of the first two."""

@@ -13,7 +13,7 @@ from modelweld.families.base import Family
 from modelweld.families.checks import check_choice, freeze_number, freeze_vectors, known
 from modelweld.families.math.blocks import blocks
 from modelweld.families.wishart.covariances import misfit_covariances
-from modelweld.families.wishart.evidence import WISHART_BLOCK, Belief, Sums, log_evidence
+from modelweld.families.wishart.evidence import Belief, Sums, log_evidence
 from modelweld.inputs.local_model import Array
 
 
@@ -44,7 +44,7 @@ class InverseWishart(Family):
         """Log predictive densities: a determinant per value and atom, in blocks."""
         result = np.empty((len(own), len(sums)))
         before = self.log_evidence(sums)
-        for part in blocks(len(own), sums.size, WISHART_BLOCK):
+        for part in blocks(len(own), sums.size):
             result[part] = self.log_evidence(own[part, None, :] + sums) - before
         return result
 
