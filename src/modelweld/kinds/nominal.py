@@ -49,7 +49,9 @@ def _weighed(model: LocalModel, totals: Sequence[float], scatter: Array) -> Loca
     if model.facts.get("counted"):
         if "means" not in model.variance or not _is_spherical(spreads):
             return model
-        errors = np.minimum(model.variance["means"], squared_errors(_widths(spreads, scatter), counts))
+        stated, by_width = np.asarray(model.variance["means"]), squared_errors(_widths(spreads, scatter), counts)
+        added = np.maximum(stated - squared_errors(spreads, counts), 0.0)  # noise that the site says it added
+        errors = np.minimum(stated, by_width + added)
     else:
         errors = squared_errors(_widths(spreads, scatter), NOMINAL_POINTS * share)
     model = model.with_(variance={**model.variance, "means": errors})
