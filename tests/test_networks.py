@@ -17,8 +17,7 @@ from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.kinds.network import HOWS, network, shares
 from modelweld.kinds.network_outputs import activate, outputs
-from modelweld.kinds.network_polish import _slope
-from modelweld.kinds.network_refit import DRAWS, draw_inputs
+from modelweld.kinds.network_refit import DRAWS, _slope, draw_inputs
 from modelweld.libraries import write
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from programs import printed_by

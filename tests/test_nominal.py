@@ -9,7 +9,7 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from modelweld import Gaussian, LocalModel, fuse, load, read
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
-from modelweld.kinds.nominal import resolution
+from modelweld.kinds.mixture_components import resolution
 
 
 def drawn(J, seed, rows=300, D=6, K=12, held=6):

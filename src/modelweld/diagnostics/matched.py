@@ -13,6 +13,7 @@ from modelweld.diagnostics.counted_once import staying
 from modelweld.diagnostics.crowds_aside import uncrowding
 from modelweld.errors import InputError
 from modelweld.families.base import Family
+from modelweld.inputs.lacking import SHOWN
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrange, stack_arrays
 from modelweld.matching.board import Board
@@ -25,9 +26,6 @@ from modelweld.priors.beta_bernoulli import Prior
 
 if TYPE_CHECKING:
     from modelweld.posterior.draws import Posterior
-
-SHOWN = 5
-"""Names of sites in a message before it says "and so many more"."""
 
 Thing = TypeVar("Thing")
 

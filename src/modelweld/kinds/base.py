@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -17,11 +18,40 @@ if TYPE_CHECKING:
     from modelweld.fusion import Fusion
     from modelweld.inputs.local_model import Array, LocalModel
     from modelweld.inputs.stack import Key
-    from modelweld.kinds.pictures import Picture
+    from modelweld.kinds.mixture_components import Components
     from modelweld.screening.units import Totals
 
 Facts = Mapping[str, object]
 """What a site states beside its arrays, as in `LocalModel.facts`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipses:
+    """Components of a density: one per atom, and all sites' own, one site below the other."""
+
+    atoms: Components
+    members: Components
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Of a chain, one state per atom: expected numbers of transitions (K, K), of starts (K,) and of frames (K,)."""
+
+    moves: Array
+    starts: Array
+    visits: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Places (n, D) and values (n,) of a function there: one per atom, and all sites' own."""
+
+    atoms: tuple[Array, Array]
+    members: tuple[Array, Array]
+
+
+Picture: TypeAlias = Ellipses | Transitions | Points
+"""What a fused model looks like, as plain arrays: a report draws it, whatever kind it is of."""
 
 
 class Kind:

@@ -34,9 +34,6 @@ WIDEST = 1e3
 """Lengthscales are learned between 1 / WIDEST and WIDEST times the deviation of all sites' inputs: beyond the function
 is white or constant in that feature, and the density is flat. The outputscale within WIDEST^2 times its start."""
 
-MOST_KERNEL_STEPS = 100
-"""Steps of L-BFGS: the hardest of the trials needed 60."""
-
 SMALLEST_STEP = 1e-6
 """Relative gain of a step at which learning ends: a thousandth of a nat where the log density is a thousand."""
 
@@ -132,6 +129,6 @@ def climb(grouped: Sequence[Sequence[Factor]], start: Setting) -> tuple[float, S
         return -sum(F for F, _ in found), -slopes
 
     x = np.array([*first, about, mean / deviation])
-    options = {"maxiter": MOST_KERNEL_STEPS, "ftol": SMALLEST_STEP}
+    options = {"ftol": SMALLEST_STEP}
     found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=limits, options=options)
     return -float(found.fun), at(found.x)

@@ -9,21 +9,21 @@ the fused model.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.gp.kernels import Kernel, whiten
+from modelweld.gp.kernels import NAMES, Kernel, whiten
 from modelweld.gp.model import SparseGP
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import Index
 
 SMALLEST_SHARE = 1e-8
 """Of a prior variance that a site can leave: one ten-thousandth of its deviation, far below what data tell. Where
-a covariance has zero or (by rounding) negative eigenvalues, its values are taken as known so well, and no better."""
-
-LEAST_SAID = 1e-8
-"""Precision, in units of the prior's, below which a direction of a factor says nothing and is left out."""
+a covariance has zero or (by rounding) negative eigenvalues, its values are taken as known so well, and no better. And
+the precision, in units of the prior's, below which a direction of a factor says nothing and is left out."""
 
 MOST_DOUBT = 0.01
 """Share of its variance that the function may keep at a site's inducing input, given its values at the fused ones. A
@@ -45,7 +45,7 @@ class Posterior(NamedTuple):
     covariance: Array
 
 
-def factor_of(gp: SparseGP, least: float = LEAST_SAID) -> Factor:
+def factor_of(gp: SparseGP, least: float = SMALLEST_SHARE) -> Factor:
     """A site's posterior over its inducing values, divided by its prior.
 
     Directions of which the data say less than `least` times what the prior says are left out.
@@ -109,3 +109,37 @@ def complete(inputs: Array, points: Array, kernel: Kernel) -> Array:
         doubt = doubt - np.square(column) / kernel.outputscale
         added.append(i)
     return np.concatenate([inputs, points[added]])
+
+
+def agreed(sites: Sequence[SparseGP]) -> bool:
+    """Whether all sites have the same kernel and mean."""
+    first = sites[0]
+    return all(
+        gp.mean == first.mean
+        and (gp.kernel.name, gp.kernel.outputscale) == (first.kernel.name, first.kernel.outputscale)
+        and np.array_equal(gp.kernel.lengthscales, first.kernel.lengthscales)
+        for gp in sites
+    )
+
+
+def common(sites: Sequence[SparseGP]) -> tuple[Kernel, float]:
+    """Kernel and mean halfway between the sites': the most frequent function, medians of its parameters.
+
+    Medians, because a site that cannot tell (a feature that hardly varies there) may send any lengthscale.
+    """
+    number = Counter(gp.kernel.name for gp in sites)
+    name = min(number, key=lambda n: (-number[n], NAMES.index(n)))
+    scales = np.median([gp.kernel.lengthscales for gp in sites], axis=0)
+    outputscale = float(np.median([gp.kernel.outputscale for gp in sites]))
+    return Kernel(scales, outputscale, name), float(np.median([gp.mean for gp in sites]))
+
+
+def averages(sites: Sequence[SparseGP], labels: Index) -> tuple[Array, Array, Array, float]:
+    """Inputs and values of every atom, how many points it has, and the variance of values about it."""
+    Z, u = np.concatenate([gp.inputs for gp in sites]), np.concatenate([gp.values for gp in sites])
+    K = int(labels.max()) + 1
+    number: Array = np.bincount(labels, minlength=K).astype(np.float64)
+    inputs = np.stack([np.bincount(labels, column, K) for column in Z.T], axis=1) / number[:, None]
+    values: Array = np.bincount(labels, u, K) / number
+    left = float(np.square(u - values[labels]).sum())
+    return inputs, values, number, left / max(len(u) - K, 1)

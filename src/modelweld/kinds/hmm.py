@@ -24,13 +24,20 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
-from modelweld.kinds.base import Facts, Kind, check_counted, shared_facts
+from modelweld.kinds.base import Facts, Kind, Transitions, check_counted, shared_facts
 from modelweld.kinds.hmm_states import are_correlated, are_merged, are_scarce, are_tempered, weigh_states
 from modelweld.kinds.layout import Layout, truth
-from modelweld.kinds.mixture_components import diagonals, merge_components, parameters, squared_errors, weight_pairs
-from modelweld.kinds.mixture_lacking import complete, seen_features
-from modelweld.kinds.nominal import count_bare, resolution
-from modelweld.kinds.pictures import Transitions
+from modelweld.kinds.mixture_components import (
+    count_bare,
+    diagonals,
+    merge_components,
+    parameters,
+    resolution,
+    seen_features,
+    squared_errors,
+    weight_pairs,
+)
+from modelweld.kinds.mixture_lacking import complete
 from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
 from modelweld.screening.units import Totals, totals_of
 

@@ -18,13 +18,15 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
-from modelweld.kinds.base import Facts, Kind, shared_facts
+from modelweld.kinds.base import Ellipses, Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_components import (
     Components,
+    count_bare,
     diagonals,
     merge_components,
     parameters,
+    resolution,
     squared_errors,
     squares,
     weight_pairs,
@@ -34,8 +36,6 @@ from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.mixture_numbering import number_by_groups, order_like, warn_of_moved
 from modelweld.kinds.mixture_price import warn_of_price
 from modelweld.kinds.mixture_reduction import reduce_to
-from modelweld.kinds.nominal import count_bare, resolution
-from modelweld.kinds.pictures import Ellipses
 from modelweld.screening.units import Totals, totals_of
 
 if TYPE_CHECKING:

@@ -18,17 +18,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds.base import check_counted
-from modelweld.kinds.mixture_components import Components, diagonals, merge_components, parameters
+from modelweld.kinds.mixture_components import (
+    Components,
+    Flags,
+    diagonals,
+    merge_components,
+    parameters,
+    seen_features,
+)
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-
-Flags = NDArray[np.bool_]
 
 MOST_ROUNDS = 500
 """Rounds after which what is still missing stays as it is. Where one pattern lacks what all others have, the start is
@@ -65,11 +69,6 @@ def complete_models(models: Sequence[LocalModel], parts: Components) -> list[Loc
         weight = {array: w for array, w in model.weight.items() if array not in ("means", name)}
         result.append(model.with_(arrays={**model.arrays, "means": own_means, name: own_spreads}, weight=weight))
     return result
-
-
-def seen_features(models: Sequence[LocalModel]) -> Flags:
-    """Which features (N, D) of all components were measured."""
-    return np.concatenate([np.asarray(m.weight.get("means", np.ones(np.shape(m.arrays["means"])))) > 0 for m in models])
 
 
 def complete(parts: Components, seen: Flags, labels: Index) -> Components:

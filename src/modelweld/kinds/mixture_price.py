@@ -17,10 +17,9 @@ import numpy as np
 
 from modelweld.errors import DensityWarning, InputError, warn_user
 from modelweld.inputs.local_model import Array
-from modelweld.kinds.mixture_components import Components, merge_components, parameters
+from modelweld.kinds.mixture_components import NOMINAL_POINTS, Components, merge_components, parameters
 from modelweld.kinds.mixture_density import draw_points, log_likelihood, points_per_component
 from modelweld.kinds.mixture_lacking import stack_components
-from modelweld.kinds.nominal import NOMINAL_POINTS
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 
-SMALLEST_VARIANCE = 1e-300
+SMALLEST_VARIANCE = np.finfo(float).tiny
 """Components that have collapsed to a point count as this wide: their logarithm is still a number."""
 
 
@@ -64,7 +64,7 @@ def reduction(fusion: Fusion) -> Reduction:
     """Merge the union of all sites' components pair by pair, always the cheapest."""
     means, spreads, counts = _union_of(fusion)
     pairs, losses = _way_down(means, spreads, counts, 1)
-    return Reduction(fusion, pairs, losses / max(float(counts.sum()), 1e-300))
+    return Reduction(fusion, pairs, losses / max(float(counts.sum()), SMALLEST_VARIANCE))
 
 
 def reduce_to(means: Array, spreads: Array, counts: Array, K: int) -> Index:

@@ -20,11 +20,9 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, mapping
-from modelweld.kinds.network_mean import means
-from modelweld.kinds.network_outputs import ACTIVATIONS, layers
+from modelweld.kinds.network_outputs import ACTIVATIONS, layers, means
 from modelweld.kinds.network_outputs import outputs as outputs
-from modelweld.kinds.network_polish import STEPS
-from modelweld.kinds.network_refit import DEVIATION, refit
+from modelweld.kinds.network_refit import DEVIATION, STEPS, refit
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -35,10 +33,10 @@ HOWS = {
         "first layers averaged, all later ones fitted to the sites' own networks on drawn inputs "
         "(modelweld.kinds.network_refit): the default"
     ),
-    "polish": "a refit, and then the first layer moves too (modelweld.kinds.network_polish)",
+    "polish": "a refit, and then the first layer moves too (modelweld.kinds.network_refit)",
     "mean": (
         "no inputs are drawn: incoming weights averaged over the sites that hold a unit, outgoing ones added by class "
-        "counts (modelweld.kinds.network_mean)"
+        "counts (modelweld.kinds.network_outputs)"
     ),
     "union": "all units of all sites: exactly the sum of their networks, weighted by class counts",
 }

@@ -6,6 +6,10 @@ should receive what its members receive on average. Both are least-squares probl
 
 Members of an atom count by what they have to say: the size of their outgoing weights, times the site's share of each
 class. (If units V_m f(a_m x) are to be replaced by one, V f(a x), an error in a_m costs |V_m| times as much.)
+
+Polishing (`how="polish"`) then moves all layers on, until they give what the sites' networks give on the drawn inputs.
+A refit keeps the fused first layer; where sites have few units or saw few classes, it is too small to carry what all of
+them compute, and least squares on top of it cannot help; moving it can.
 """
 
 from __future__ import annotations
@@ -18,7 +22,6 @@ import numpy as np
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds.network_outputs import activate, layers, received
-from modelweld.kinds.network_polish import polish
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -33,6 +36,12 @@ DRAWS = 4000
 RIDGE = 1e-3
 """Penalty on squared weights, as a share of the mean variance of what a unit gives on. Between 1e-5 and 1e-2 accuracies
 on digits and MNIST were the same within .002."""
+
+
+STEPS = 100
+"""Steps of L-BFGS. Each costs about two passes forward and back over the drawn inputs; with a hundred, squared errors
+on digits fell to a fifth of a refit's where inputs are drawn about zero, and to between .05 and .9 of it where sites
+say how theirs lie."""
 
 
 def refit(
@@ -55,7 +64,7 @@ def refit(
     draws, ridge, seed : int, float, int
         How many inputs, how strong a penalty, and the source of the draws.
     steps : int
-        Then all layers, the first too, move so many steps towards the same outputs: `modelweld.kinds.network_polish`.
+        Then all layers, the first too, move so many steps towards the same outputs: `modelweld.kinds.network_refit`.
     """
     # in an order that depends on content alone: polishing would make much of sums that differ by rounding
     order = sorted(range(len(fusion.models)), key=lambda j: np.asarray(fusion.models[j].arrays["W0"]).tobytes())
@@ -131,3 +140,52 @@ def regress(X: Array, Y: Array, ridge: float) -> tuple[Array, Array]:
     A[np.diag_indices_from(A)] += max(ridge * np.trace(A) / len(A), np.finfo(float).tiny)
     weights = np.linalg.solve(A, (X - x).T @ (Y - y))
     return weights, y - x @ weights
+
+
+def polish(
+    W: Sequence[Array], b: Sequence[Array], activation: str, X: Array, target: Array, steps: int
+) -> tuple[list[Array], list[Array]]:
+    """The network nearest in mean squared output to `target` (rows, outputs) at X, from the one given.
+
+    Examples
+    --------
+    >>> X = np.linspace(-1, 1, 20)[:, None]
+    >>> W, b = polish([np.ones((1, 1))] * 2, [np.zeros(1)] * 2, "tanh", X, 2 * np.tanh(X - 0.5), 100)
+    >>> np.round([*W, b[0][None]], 3).ravel().tolist()
+    [1.0, 2.0, -0.5]
+    """
+    from scipy.optimize import minimize
+
+    shapes = [np.shape(part) for part in (*W, *b)]
+    ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])
+    scale = len(X) * max(float(target.var(axis=0).sum()), np.finfo(float).tiny)
+
+    def parts(flat: Array) -> tuple[list[Array], list[Array]]:
+        pieces = [x.reshape(s) for x, s in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
+        return pieces[: len(W)], pieces[len(W) :]
+
+    def loss(flat: Array) -> tuple[float, Array]:
+        weights, biases = parts(flat)
+        given = [X]
+        for w, bias in zip(weights[:-1], biases[:-1], strict=True):
+            given.append(activate(given[-1] @ w + bias, activation))
+        off = (given[-1] @ weights[-1] + biases[-1] - target) / scale
+        value = float((off * off).sum()) * scale
+        slopes = []
+        for w, before in zip(weights[::-1], given[::-1], strict=True):
+            slopes.append((before.T @ off, off.sum(axis=0)))
+            off = (off @ w.T) * _slope(before, activation)
+        by_weight, by_bias = zip(*slopes[::-1], strict=True)
+        return value, 2 * np.concatenate([np.ravel(x) for x in (*by_weight, *by_bias)])
+
+    start = np.concatenate([np.ravel(part) for part in (*W, *b)])
+    return parts(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x)
+
+
+def _slope(given: Array, activation: str) -> Array:
+    """Derivative of an activation, from what it gives."""
+    if activation == "relu":
+        return (given > 0).astype(np.float64)
+    if activation == "identity":
+        return np.ones_like(given)
+    return np.asarray(1 - given * given if activation == "tanh" else given * (1 - given))

@@ -19,13 +19,11 @@ from modelweld.families import Family, Gaussian
 from modelweld.gp.kernels import NAMES, Kernel
 from modelweld.gp.model import Committee, SparseGP
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
-from modelweld.kinds.gp_averages import agreed, averages, common
+from modelweld.kinds.base import Facts, Kind, Points, named_axes, shared_facts
 from modelweld.kinds.gp_committee import committee, committee_facts, feature_names, members
 from modelweld.kinds.gp_kernel_learning import LEAST_HEARD, learned
-from modelweld.kinds.gp_natural import complete, factor_of, observations, project
+from modelweld.kinds.gp_natural import agreed, averages, common, complete, factor_of, observations, project
 from modelweld.kinds.layout import Layout
-from modelweld.kinds.pictures import Points
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

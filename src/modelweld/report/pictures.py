@@ -10,9 +10,9 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index
 from modelweld.kinds import kind_named
+from modelweld.kinds.base import Ellipses, Points, Transitions
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture_components import Components, diagonals
-from modelweld.kinds.pictures import Ellipses, Points, Transitions
 from modelweld.report.limits import DRAWN, NAMED
 from modelweld.report.page_groups import rank_features
 from modelweld.report.rounding import short
