@@ -13,8 +13,8 @@ from modelweld.diagnostics.counted_once import staying
 from modelweld.diagnostics.crowds_aside import uncrowding
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.inputs.lacking import SHOWN
 from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.names import SHOWN
 from modelweld.inputs.stack import Index, Key, Stack, arrange, stack_arrays
 from modelweld.matching.board import Board
 from modelweld.matching.global_arrays import GlobalArrays
