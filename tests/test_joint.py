@@ -139,16 +139,11 @@ def test_geweke_of_the_moves_of_the_prior(junk):
     setting = _Setting(board, np.arange(J), False)
     beliefs = setting.beliefs._replace(log_size=-1.0, junk_mean=0.3)
     state, _ = setting.start(0, 0)
-    room = 400_000
-    state = state._replace(counts=np.zeros(room, np.int64), slots=np.arange(room))
-    state.rest[JUNK], m = junk, np.arange(1, J + 1)
-    rest, R, found = state.rest.copy(), state.R.copy(), []
+    state.rest[JUNK], m, found = junk, np.arange(1, J + 1), []
     for _ in range(40_000):
         hyper.fill_rates(state.rest, state.R)
         supports = np.repeat(m, rng.poisson(comb(J, m) * np.exp(state.R[1 : J + 1])))
-        state.held[0] = len(supports)
-        state.counts[: len(supports)] = supports
-        move_prior(state, beliefs, rest, R)
+        move_prior(supports, state.rest, beliefs.log_size, beliefs.junk_mean, state.R, state.random)
         found.append([*state.rest[[LOG_A, LOG_B, LOG_ATOMS]], state.rest[JUNK]])
     log_atoms = (-1.0, hyper.ATOMS_DEVIATION)
     found = np.array(found)

@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, NormalGamma, Proportions, Rates, Spectrum
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, NormalGamma, Proportions, Rates
 from modelweld.families.base import with_fields
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.board import Board
 from modelweld.posterior import walks
-from modelweld.posterior.compiled_beliefs import log_prior
-from modelweld.posterior.compiled_state import place
-from modelweld.posterior.drawn_families import drawn_families
-from modelweld.posterior.joint import _Setting
+from modelweld.posterior.drawn_fusions import drawn_families
 from modelweld.posterior.walks import WalkingChain, affordable_walks, walked
 from test_sampler import all_matchings, name
 
@@ -66,30 +63,11 @@ def test_matchings_are_visited_as_often_as_they_are_probable_whatever_the_hyperp
     assert np.mean(logs) == pytest.approx(expected, abs=0.15 * walks.WIDE)
 
 
-def test_the_prior_is_that_of_the_compiled_chains():
-    sites = [np.random.default_rng(j).normal(size=(3, 2)) for j in range(5)]
-    fusion = modelweld.fuse(sites, prior=Spectrum(), filter_outliers=False)
-    board = fusion.board()
-    setting = _Setting(board, np.arange(15), False)
-    state, labels = setting.start(0, 0)
-    place(setting.values, state, labels)
-    chain = WalkingChain(board, np.random.default_rng(0))
-    counts = chain.counts[chain.counts > 0].astype(float)
-    apart = []
-    for log_a, log_b, log_atoms, junk in ((0.0, 0.0, 1.0, 0.0), (1.0, -2.0, 2.5, 0.0), (-1.0, 1.0, 2.0, 0.3)):
-        rest = state.rest.copy()
-        rest[2:6] = log_a, log_b, log_atoms, junk
-        at = np.array([log_a, log_b, log_atoms, junk])
-        found = chain.log_prior(at) + chain.spectrum(at).log_rate(counts, 5).sum()
-        apart.append(found - log_prior(state, setting.beliefs, rest, state.R.copy()))
-    assert np.allclose(apart, apart[0])
-
-
 def test_other_families_are_drawn_where_that_takes_seconds(monkeypatch):
     rng = np.random.default_rng(0)
     atoms = rng.gamma(3.0, 3.0, (4, 3))
     sites = [rng.gamma(12.0, atoms / 12) for _ in range(4)]
-    monkeypatch.setattr(walks, "WALKED_DRAWS", 12)
+    monkeypatch.setattr(walks, "DRAWS", 12)
     fusion = modelweld.fuse(sites, Rates(kind="gamma"))
     stated = fusion.confidence()
     assert stated.how == "drawn"

@@ -35,9 +35,8 @@ import numpy as np
 import modelweld
 from modelweld import Fusion, Gaussian, LocalModel, Spectrum, fuse
 from modelweld.matching.board import Board
-from modelweld.posterior.confidence import CHAINS, DRAWS, shares_right
+from modelweld.posterior.confidence import CHAINS, DRAWS, NOBODY, is_right, partners, shares_right
 from modelweld.posterior.joint import sample_jointly
-from modelweld.posterior.overlap import NOBODY, is_right, partners
 from provenance import keep
 from study import Result, versions
 

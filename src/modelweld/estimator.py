@@ -202,7 +202,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         """Log predictive density of sites that were not fitted, per row (as that of scikit-learn's mixtures).
 
         Each site is judged by itself: which clusters it holds, how many others, and where its rows lie, given the
-        matching and the hyperparameters of the fit; `modelweld.posterior.held_out` has the equation.
+        matching and the hyperparameters of the fit; `modelweld.posterior.conditional` has the equation.
 
         Parameters
         ----------
@@ -213,7 +213,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         groups : array (n_rows,), optional
             The site of each row; default: every row is a site of its own.
         """
-        from modelweld.posterior.held_out import log_density
+        from modelweld.posterior.conditional import log_density
 
         check_is_fitted(self)
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)

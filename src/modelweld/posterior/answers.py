@@ -14,11 +14,11 @@ from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
+from modelweld.posterior.confidence import NOBODY, partners
 from modelweld.posterior.draw_sums import DrawSums, each_draw
-from modelweld.posterior.drawn_families import drawn_families
+from modelweld.posterior.drawn_fusions import drawn_families
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.joint import drawable
-from modelweld.posterior.overlap import NOBODY, partners
 from modelweld.priors.spectrum import Spectrum
 
 

@@ -165,20 +165,28 @@ def fill_rates(rest, R):
 
 
 @exact
-def log_prior(state, beliefs, rest, R):
-    """Log probability of the supports and of the prior's parameters, in their logarithms, up to a constant."""
+def log_belief(rest, log_size, junk_mean, J):
+    """Log density of the prior's parameters, in their logarithms, up to a constant, less what it says of J groups."""
     if not (BOUNDS[0][0] <= rest[LOG_A] <= BOUNDS[0][1] and BOUNDS[1][0] <= rest[LOG_B] <= BOUNDS[1][1]):
         return -np.inf
-    fill_rates(rest, R)
     total = -np.exp(rest[LOG_ATOMS])
-    for c in range(state.held[0]):
-        total += R[state.counts[state.slots[c]]]
     for off in (  # (log a, log b) -> (log(a / b), log(a + b)) keeps volumes
         (rest[LOG_A] - rest[LOG_B] - HELD[0]) / HELD[1],
         (np.logaddexp(rest[LOG_A], rest[LOG_B]) - ALIKE[0]) / ALIKE[1],
-        (rest[LOG_ATOMS] - beliefs.log_size) / ATOMS_DEVIATION,
+        (rest[LOG_ATOMS] - log_size) / ATOMS_DEVIATION,
     ):
         total -= 0.5 * off * off
     if rest[JUNK] > 0:
-        total += np.log(rest[JUNK]) - rest[JUNK] * (len(R) - 2 + 1 / beliefs.junk_mean)
+        total += np.log(rest[JUNK]) - rest[JUNK] * (J + 1 / junk_mean)
+    return total
+
+
+@exact
+def log_prior(counts, rest, log_size, junk_mean, R):
+    """Log probability of supports and of the prior's parameters; `R`, zero at zero, is filled."""
+    total = log_belief(rest, log_size, junk_mean, len(R) - 2)
+    if total > -np.inf:
+        fill_rates(rest, R)
+        for k in range(len(counts)):
+            total += R[counts[k]]
     return total

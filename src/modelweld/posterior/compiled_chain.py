@@ -18,15 +18,8 @@ from modelweld.posterior.compiled_beliefs import (
 )
 from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
 from modelweld.posterior.compiled_matching import redraw_value, split_or_merge, swap
-from modelweld.posterior.compiled_state import DELTA, SHARE, SINGLE, TRUST, below, refresh
-
-SWEEPS_PER_PAIR = 4
-"""One split or merge is tried per so many values in a sweep: about as much time as the values take."""
-
-MOVES = ("split", "merge", "value")
-"""What acceptance is counted of."""
-
-SPLIT, MERGE, VALUE = range(len(MOVES))
+from modelweld.posterior.compiled_state import DELTA, PER_PAIR, SHARE, SINGLE, TRUST, below, refresh
+from modelweld.posterior.draws import MERGE, SPLIT, VALUE
 
 
 class Kept(NamedTuple):
@@ -62,7 +55,7 @@ def evidence(values, state, at_p, at_s):
 
 
 @exact
-def objective(values, state, beliefs, at_p, at_s, R):
+def objective(values, state, beliefs, at_p, at_s):
     """Log density of matching and values; of hyperparameters as well, up to a constant, where they are drawn."""
     total = evidence(values, state, at_p, at_s)
     if beliefs.draws_values:
@@ -72,7 +65,7 @@ def objective(values, state, beliefs, at_p, at_s, R):
         if beliefs.errors:
             total += believed_trust(state.rest[TRUST])
     if beliefs.draws_prior:
-        return total + log_prior(state, beliefs, state.rest, R)
+        return total + log_prior(state.counts, state.rest, beliefs.log_size, beliefs.junk_mean, state.R)
     for c in range(state.held[0]):
         total += state.R[state.counts[state.slots[c]]]
     return total
@@ -85,21 +78,20 @@ def run(values, state, beliefs, steps, rate, sweeps, every, kept, tried, done):
     room, at_p, at_s = np.empty(N + 1), np.empty(N), np.empty(N)
     members, sides, two = np.empty(N, np.int64), np.empty(N + 1, np.int64), np.empty((4, 2, D))
     mine = np.zeros(max(N, len(values.offsets)), np.int64)
-    rest, R = state.rest.copy(), state.R.copy()
     for sweep in range(sweeps):
         for i in range(N):
             done[VALUE] += redraw_value(values, state, i, room, mine)
         tried[VALUE] += N
         for i in range(N):
             swap(values, state, i)
-        for _ in range(max(1, N // SWEEPS_PER_PAIR)):
+        for _ in range(max(1, N // PER_PAIR)):
             split, accepted = split_or_merge(values, state, below(state.random, N), members, mine, two, sides)
             tried[SPLIT if split else MERGE] += 1
             done[SPLIT if split else MERGE] += accepted
         if state.rest[DELTA] > 0 and (beliefs.draws_prior or beliefs.draws_values):
             move_delta(state)
         if beliefs.draws_prior:
-            move_prior(state, beliefs, rest, R)
+            move_prior(state.counts, state.rest, beliefs.log_size, beliefs.junk_mean, state.R, state.random)
         if beliefs.draws_values:
             move_values(values, state, beliefs, steps, rate, at_p, at_s)
         else:
@@ -109,4 +101,4 @@ def run(values, state, beliefs, steps, rate, sweeps, every, kept, tried, done):
             kept.labels[n, :] = state.labels
             kept.noise[n, :], kept.spread[n, :], kept.mean[n, :] = state.noise, state.spread, state.mean
             kept.rest[n, :] = state.rest
-            kept.objective[n] = objective(values, state, beliefs, at_p, at_s, R)
+            kept.objective[n] = objective(values, state, beliefs, at_p, at_s)

@@ -160,12 +160,11 @@ def move_values(values, state, beliefs, steps, rate, at_p, at_s):
 
 
 @exact
-def move_prior(state, beliefs, rest, R):
-    """Walk log a, log b, both together, log(number of atoms), and junk where there is any; `rest` and `R` are room."""
-    here = log_prior(state, beliefs, state.rest, R)
-    for move in range(5 if state.rest[JUNK] > 0 else 4):
-        rest[:] = state.rest
-        by = normal(state.random)
+def move_prior(counts, rest, log_size, junk_mean, R, random):
+    """Walk log a, log b, both together, log(number of atoms), and junk where there is any; `rest` and `R` follow."""
+    here, old = log_prior(counts, rest, log_size, junk_mean, R), rest.copy()
+    for move in range(5 if rest[JUNK] > 0 else 4):
+        by = normal(random)
         if move in (0, 2):
             rest[LOG_A] += PRIOR_STEP * by
         if move in (1, 2):
@@ -174,11 +173,13 @@ def move_prior(state, beliefs, rest, R):
             rest[LOG_ATOMS] += ATOMS_STEP * by
         if move == 4:
             rest[JUNK] *= np.exp(ATOMS_STEP * by)
-        there = log_prior(state, beliefs, rest, R)
-        if accepts(state.random, there - here):
-            state.rest[:] = rest
+        there = log_prior(counts, rest, log_size, junk_mean, R)
+        if accepts(random, there - here):
+            old[:] = rest
             here = there
-    fill_rates(state.rest, state.R)
+        else:
+            rest[:] = old
+    fill_rates(rest, R)
 
 
 @exact

@@ -23,6 +23,9 @@ BLOCK = 16
 """Dimensions whose factors 1 + U p are multiplied before a logarithm is taken: each is at most 1 + 1e9 (the least noise
 is a billionth of the variance), so that products stay below 1e150."""
 
+PER_PAIR = 4
+"""One split or merge is tried per so many values in a sweep: about as much time as the values take."""
+
 P, S, U, M = range(4)
 """Where an atom's sums stand."""
 

@@ -16,13 +16,8 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.posterior.compiled_evidences import Evidence, log_evidence
 from modelweld.posterior.compiled_matching import draw_log
-from modelweld.posterior.compiled_state import accepts, below, uniform
-
-PER_PAIR = 2
-"""One split or merge is tried per so many values in a sweep: about as much time as the values take."""
-
-SPLIT, MERGE, VALUE = range(3)
-"""Where moves are counted, as in `posterior.sampler`."""
+from modelweld.posterior.compiled_state import PER_PAIR, accepts, below, uniform
+from modelweld.posterior.draws import MERGE, SPLIT, VALUE
 
 
 class Given(NamedTuple):

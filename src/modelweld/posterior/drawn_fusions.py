@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family
+from modelweld.families.base import Family, with_fields
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
 from modelweld.matching.board import Board
 from modelweld.matching.result import by_count, ranks
-from modelweld.posterior.drawn_families import drawn_families
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -29,6 +28,27 @@ if TYPE_CHECKING:
 
 DRAWN = "draw"
 """The engine of a matching that was drawn, not found."""
+
+
+def drawn_name(name: str, array: int, arrays: int) -> str:
+    """How draws call a hyperparameter of one of several arrays of a set.
+
+    Examples
+    --------
+    >>> drawn_name("noise", 0, 1), drawn_name("noise", 1, 2)
+    ('noise', 'noise 1')
+    """
+    return name if arrays == 1 else f"{name} {array}"
+
+
+def drawn_families(families: Sequence[Family], posterior: Posterior, at: tuple[Index | int, ...]) -> list[Family]:
+    """Families as one draw has them; as they were learned where hyperparameters were not drawn."""
+    drawn, A = posterior.hyperparameters or {}, len(families)
+    found = []
+    for a, family in enumerate(families):
+        names = {name: drawn_name(name, a, A) for name in {*family.learned(), *family.walked}}
+        found.append(with_fields(family, **{name: drawn[key][at] for name, key in names.items() if key in drawn}))
+    return found
 
 
 def drawn_fusions(fusion: Fusion, posterior: Posterior, n: int, seed: int) -> Iterator[Fusion]:

@@ -23,6 +23,11 @@ from modelweld.progress import track
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
+MOVES = ("split", "merge", "value")
+"""What acceptance is counted of."""
+
+SPLIT, MERGE, VALUE = range(len(MOVES))
+
 LARGEST_CO_ASSIGNMENT = 3000
 """Values up to which the whole table of co-assignments is made: 72 MB. Beyond, ask `Posterior.together` for pairs."""
 

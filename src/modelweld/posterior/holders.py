@@ -10,9 +10,8 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values
-from modelweld.posterior.confidence import MEANING, How
+from modelweld.posterior.confidence import MEANING, NOBODY, How, partners
 from modelweld.posterior.draws import Posterior
-from modelweld.posterior.overlap import NOBODY, partners
 
 if TYPE_CHECKING:
     from pandas import DataFrame

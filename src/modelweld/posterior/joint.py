@@ -20,7 +20,7 @@ from modelweld.matching.board import Board
 from modelweld.matching.parts import Parts
 from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
 from modelweld.posterior.convergence import DISAGREE, FEWEST_DRAWS, split_r_hat
-from modelweld.posterior.draws import Posterior
+from modelweld.posterior.draws import MOVES, Posterior
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.spectrum import JUNK_SHARE, Spectrum
 from modelweld.priors.spectrum_fit import BOUNDS, LOG_A, LOG_B
@@ -72,8 +72,6 @@ def sample_jointly(
 
     `kept` says which values were fitted; with `fixed` hyperparameters stay as they are and the matching alone moves.
     """
-    from modelweld.posterior.compiled_chain import MOVES
-
     fitted = np.arange(len(board.labels)) if kept is None else np.flatnonzero(kept)
     setting = _Setting(board, fitted, fixed)
     ladders = [setting.ladder(c, seed) for c in range(chains)]
@@ -164,7 +162,7 @@ class _Setting:
             if self.beliefs.draws_values:
                 noise = np.maximum(DISPERSED_SHARE * self.beliefs.total, self.beliefs.floor)
         share = float(np.log(noise / self.beliefs.total).mean())
-        prior = self._prior(int(labels.max()) + 1)
+        prior = first_prior(self.board.prior, int(labels.max()) + 1)
         rest = np.array([self.family.trust, share, *prior, self.board.delta, 1.0])
         random = int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
         state = vacant(self.values, noise, at.spread, at.mean, rest, random)
@@ -173,15 +171,6 @@ class _Setting:
         else:
             state.R[1 : J + 1] = np.cumsum(self.board.steps)
         return state, labels
-
-    def _prior(self, K: int) -> tuple[float, float, float, float]:
-        """Logarithms of a, b and the expected number of atoms, junk."""
-        prior = self.board.prior
-        if not isinstance(prior, Spectrum):
-            return LOG_A[0], LOG_B[0], float(np.log(K)), 0.0
-        (low_a, high_a), (low_b, high_b) = BOUNDS
-        log_a, log_b = np.clip(np.log(prior.a), low_a, high_a), np.clip(np.log(prior.b), low_b, high_b)
-        return float(log_a), float(log_b), float(np.log(K)), prior.junk
 
     def steps(self) -> Steps:
         """First steps of the walks, in logarithms."""
@@ -192,14 +181,13 @@ class _Setting:
 
     def named(self, noise: Array, spread: Array, mean: Array, rest: Array) -> dict[str, Array]:
         """Draws of hyperparameters by name, each (chains, draws, ...)."""
-        from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, TRUST
+        from modelweld.posterior.compiled_state import DELTA, TRUST
 
         found = {"noise": noise, "spread": spread, "mean": mean + np.asarray(self.family.origin)}
         if self.beliefs.errors:
             found["trust"] = rest[..., TRUST]
         if self.beliefs.draws_prior:
-            found |= {"a": np.exp(rest[..., LOG_A]), "b": np.exp(rest[..., LOG_B])}
-            found |= {"expected_atoms": np.exp(rest[..., LOG_ATOMS]), "junk": rest[..., JUNK]}
+            found |= named_prior(rest)
         if self.board.delta > 0:
             found["delta"] = rest[..., DELTA]
         return found
@@ -210,6 +198,22 @@ def is_drawn(prior: Prior, J: int) -> bool:
     if isinstance(prior, BetaBernoulli):
         return prior.learning or J < FEWEST_FOR_SPECTRUM
     return type(prior) is Spectrum
+
+
+def first_prior(prior: Prior, K: int) -> tuple[float, float, float, float]:
+    """Where walks of the prior's parameters begin: logarithms of a, b and the expected number of atoms, and junk."""
+    if not isinstance(prior, Spectrum):
+        return LOG_A[0], LOG_B[0], float(np.log(max(K, 1))), 0.0
+    log_a, log_b = (float(np.clip(np.log(x), *bound)) for x, bound in zip((prior.a, prior.b), BOUNDS, strict=True))
+    return log_a, log_b, float(np.log(max(K, 1))), prior.junk
+
+
+def named_prior(rest: Array) -> dict[str, Array]:
+    """Draws of the prior's parameters by name, from single numbers (..., 8)."""
+    from modelweld.posterior import compiled_state as at
+
+    logs = {"a": at.LOG_A, "b": at.LOG_B, "expected_atoms": at.LOG_ATOMS}
+    return {name: np.exp(rest[..., i]) for name, i in logs.items()} | {"junk": rest[..., at.JUNK].copy()}
 
 
 def _values(stack: Stack, family: Gaussian, unit: Array) -> Values:

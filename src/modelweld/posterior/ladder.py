@@ -12,9 +12,10 @@ import numpy as np
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.posterior.compiled_beliefs import Beliefs
-from modelweld.posterior.compiled_chain import MOVES, Kept, evidence, room_for, run
+from modelweld.posterior.compiled_chain import Kept, evidence, room_for, run
 from modelweld.posterior.compiled_hyperparameters import Steps
 from modelweld.posterior.compiled_state import BETA, State, Values
+from modelweld.posterior.draws import MOVES
 
 LEAST_POWER, RUNGS = 0.6, 6
 """Of the hottest copy, and copies with the chain itself. Below .6 atoms of twenty sites in two features fall apart all

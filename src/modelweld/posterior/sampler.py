@@ -1,14 +1,9 @@
 """Draws from the posterior of the matching, hyperparameters fixed: P(matching | values) ∝ exp(objective).
 
-Two kinds of move, each of which leaves the posterior invariant:
-
-- `redraw_group`: the values of one group two at a time, from their exact conditional given everything else. One table
-  of scores serves the whole group, because its values do not share atoms. Where they may
-  (`modelweld.matching.pieces.prior`), `redraw_pieces` redraws them one at a time as well.
-- `redraw_atoms`: two values i and j, drawn by a law that does not look at the matching. Either the atoms of i and j
-  *exchange* values group by group (exact conditionals, i and j stay), or they are *merged*, or, if i and j
-  are at one atom, it is *split* round them, value after value, with the sequential proposal of Dahl (2005) and the
-  Metropolis-Hastings rule. Without this, an atom of many groups could come apart only through improbable stages.
+The moves are those of `compiled_sweep`, which makes them where all evidences are compiled: `redraw_value`, one value
+from its exact conditional given all else; `swap`, two values of a group that trade atoms, which one by one they cannot;
+`split_or_merge`, of the atoms of two values by the sequential proposal of Dahl (2005) and the Metropolis-Hastings rule.
+Without it, an atom of many groups could come apart only through improbable stages. Each leaves the posterior invariant.
 """
 
 from __future__ import annotations
@@ -17,29 +12,22 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import gather
+from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.board import Board
 from modelweld.matching.tally import Tally
+from modelweld.posterior.compiled_evidences import compiled_evidence
+from modelweld.posterior.compiled_state import PER_PAIR
+from modelweld.posterior.compiled_sweep import Given, at_start, sweeps
 from modelweld.posterior.convergence import FEWEST_DRAWS
-from modelweld.posterior.draws import Posterior
-from modelweld.posterior.pair_moves import draw, draw_log, redraw
+from modelweld.posterior.draws import MERGE, MOVES, SPLIT, VALUE, Posterior
+from modelweld.posterior.joint import FEWEST_NEAR, PAIRS_PER_SITE
 from modelweld.progress import track
 
-PAIRS_PER_VALUE = 0.25
-"""Moves of `redraw_atoms` in a sweep, per value: about as much time as the groups take."""
-
-FREED_SHARE = 0.5
-"""Share of the groups whose values start alone in every second dispersed chain."""
-
-UNLIKELY_PAIR = 1e-6
-"""Least weight of a pair in `redraw_atoms`, so that the weights of a far value still add up to something."""
-
-MOVES = ("split", "merge", "value")
-"""What acceptance is counted of."""
-
-SPLIT, MERGE, VALUE = range(len(MOVES))
+SWEEPS = 2
+"""Compiled sweeps for each that is asked for: where hyperparameters are drawn as well, those take as long."""
 
 
 def sample(
@@ -89,17 +77,27 @@ class Chain(Tally):
         self.rng, self.fitted = rng, board.labels
         self.alone, self.steps, self.pieces, self.offsets = board.alone, board.steps, board.pieces, board.offsets
         self.R = np.concatenate([[0.0], np.cumsum(board.steps)])  # log prior of an atom by its count
+        self.near = self._nearest()
         self.constant = 0.0  # what does not depend on the matching
         self.constant = board.objective() - self.objective()
         self.forget()
 
+    def _nearest(self) -> Index:
+        """Values (N, M) of other groups that most likely share an atom with each, by the odds of the two alone."""
+        N, found = len(self.labels), []
+        number = min(N, max(FEWEST_NEAR, round(PAIRS_PER_SITE * (len(self.offsets) - 1))))
+        for part in blocks(N, N):
+            gains = [f.gain(r[part], r) for f, r in zip(self.families, self.rows, strict=True)]
+            odds = np.sum(gains, axis=0) - self.alone[part, None]
+            odds[self.group[part, None] == self.group] = -np.inf
+            best = np.argsort(-odds, axis=1, kind="stable")[:, :number]
+            far = np.isneginf(np.take_along_axis(odds, best, axis=1))
+            found.append(np.where(far, np.arange(N)[part, None], best))
+        return np.concatenate([np.zeros((0, number), dtype=np.int64), *found])
+
     def start(self, number: int) -> None:
-        """Even chains start as fitted; odd ones with all values alone, or with those of some groups alone."""
-        N, J = len(self.fitted), len(self.offsets) - 1
-        if number % 2 == 0:
-            return self.place(self.fitted)
-        freed = np.arange(J) if number % 4 == 1 else self.rng.permutation(J)[: max(1, round(FREED_SHARE * J))]
-        self.place(np.where(np.isin(self.group, freed), N + np.arange(N), self.fitted))
+        """Even chains start as fitted, odd ones with all values alone."""
+        self.place(np.arange(len(self.fitted)) if number % 2 else self.fitted)
 
     def place(self, labels: Index) -> None:
         """Put all values where these labels say."""
@@ -123,94 +121,67 @@ class Chain(Tally):
         return {}
 
     def sweep(self) -> None:
-        """Every group once, then pairs of atoms; a number of moves that does not depend on the matching."""
-        for j in self.rng.permutation(len(self.offsets) - 1).tolist():
-            if self.pieces is not None:
-                self.redraw_pieces(j, self.pieces.delta)
-            self.redraw_group(j)
+        """Every value, then pairs of atoms; compiled, where all evidences are."""
+        if not len(self.labels):
+            return None
+        found = compiled_evidence(self.families, self.rows)
+        delta = 0.0 if self.pieces is None else self.pieces.delta
+        if found is None:
+            return self.sweep_in_numpy(delta)
+        given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
+        state = at_start(given, self.labels, int(self.rng.integers(2**63)))
+        sweeps(given, state, SWEEPS, self.tried, self.done)
+        self.place(state.labels)
+
+    def sweep_in_numpy(self, delta: float) -> None:
+        """As `sweep`, for families whose evidence is not compiled."""
+        self.alone = np.sum([f.log_evidence(r) for f, r in zip(self.families, self.rows, strict=True)], axis=0)
         N = len(self.labels)
-        if N > 1:
-            for _ in range(max(1, round(PAIRS_PER_VALUE * N))):
-                self.redraw_atoms(*self.two_values())
+        for value in self.rng.permutation(N).tolist():
+            self.redraw_value(value, delta)
+            self.swap(value)
+        for _ in range(max(1, N // PER_PAIR)):
+            i = int(self.rng.integers(N))
+            j = int(self.rng.choice(self.near[i]))
+            members = np.flatnonzero((self.labels == self.labels[i]) | (self.labels == self.labels[j]))
+            if i != j and len(np.unique(self.group[members])) == len(members):  # pieces are neither made nor undone
+                self.split_or_merge(i, j, members)
         self.recount()
 
-    # -- one group
+    def _group_of(self, value: int) -> slice:
+        """Where the values of its group stand."""
+        return slice(*self.offsets[self.group[value] + np.arange(2)].tolist())
 
-    def redraw_group(self, j: int) -> None:
-        """The group's values, each with a partner, from their conditional given all else."""
-        values = np.arange(self.offsets[j], self.offsets[j + 1])
-        old = self.labels[values]
-        if len(values) == 0 or len(np.unique(old)) < len(old):  # pieces stay
-            return
-        self.take(values)
+    def redraw_value(self, value: int, delta: float) -> None:
+        """One value from its conditional given all else; it may join one of its own group as a further piece."""
+        group, one, old = self._group_of(value), np.array([value]), int(self.labels[value])
+        others = np.delete(self.labels[group], value - group.start)
+        self.take(one, counted=old not in others)
         atoms = np.flatnonzero(self.counts)
-        new = len(atoms)
-        column = np.full(len(self.counts), new)
-        column[atoms] = np.arange(new)
-        scores = np.zeros((len(values), new + 1))
-        scores[:, :new] = self.steps[self.counts[atoms]] - self.steps[0] - self.alone[values, None]
-        scores[:, :new] += self.gain(values, atoms)
-        choice = redraw(scores, column[old], self.rng)
-        self.put(values, self.open(np.append(atoms, NEW)[choice]))
-        self.tried[VALUE] += len(values)
-        self.done[VALUE] += np.count_nonzero(choice != column[old])
+        pieces = (atoms[:, None] == others).sum(1)
+        first = pieces == 0
+        prior = np.full(len(atoms), -np.inf)
+        prior[first] = np.log1p(-delta) + self.steps[self.counts[atoms[first]]]
+        if delta > 0:
+            prior[~first] = np.log(delta) + np.log(pieces[~first] + 1.0)
+        alone = np.log1p(-delta) + self.steps[0] + self.alone[value]
+        pick = draw_log(np.append(prior + self.gain(one, atoms)[0], alone), self.rng)
+        atom = self.open(np.append(atoms, NEW)[[pick]])
+        self.put(one, atom, counted=atom[0] not in others)
+        self.tried[VALUE] += 1
+        self.done[VALUE] += atom[0] != old
 
-    def redraw_pieces(self, j: int, delta: float) -> None:
-        """The group's values one at a time; a value may join one of its own group as a further piece."""
-        group = slice(self.offsets[j], self.offsets[j + 1])
-        for value in (self.offsets[j] + self.rng.permutation(group.stop - group.start)).tolist():
-            one, old = np.array([value]), int(self.labels[value])
-            others = np.delete(self.labels[group], value - group.start)
-            self.take(one, counted=old not in others)
-            atoms = np.flatnonzero(self.counts)
-            pieces = (atoms[:, None] == others).sum(1)
-            prior = np.log(delta) + np.log(pieces + 1.0)  # of a further piece
-            first = pieces == 0
-            prior[first] = np.log1p(-delta) + self.steps[self.counts[atoms[first]]]
-            alone = np.log1p(-delta) + self.steps[0] + self.alone[value]
-            pick = draw_log(np.append(prior + self.gain(one, atoms)[0], alone), self.rng)
-            atom = self.open(np.append(atoms, NEW)[[pick]])
-            self.put(one, atom, counted=atom[0] not in others)
-            self.tried[VALUE] += 1
-            self.done[VALUE] += atom[0] != old
-
-    # -- two atoms
-
-    def two_values(self) -> tuple[int, int]:
-        """A value, and another one like it: by the odds that the two alone would share an atom."""
-        i = int(self.rng.integers(len(self.labels)))
-        odds = sum(f.gain(r[i : i + 1], r)[0] for f, r in zip(self.families, self.rows, strict=True)) - self.alone[i]
-        weights = np.exp(np.minimum(odds, 0.0)) + UNLIKELY_PAIR
-        weights[i] = 0.0
-        return i, draw(weights, self.rng)
-
-    def redraw_atoms(self, i: int, j: int) -> None:
-        """Exchange between the atoms of i and j, or split or merge, as a coin decides.
-
-        Splits and merges are for members of different groups: they neither make nor undo pieces.
-        """
-        one, other = int(self.labels[i]), int(self.labels[j])
-        members = np.flatnonzero((self.labels == one) | (self.labels == other))
-        if self.rng.random() < 0.5:
-            if one != other:
-                self.exchange(i, j, members)
-        elif len(np.unique(self.group[members])) == len(members):
-            self.split_or_merge(i, j, members)
-
-    def exchange(self, i: int, j: int, members: Index) -> None:
-        """Group by group, which of its values is at which of two atoms; i, j, their groups and pieces stay."""
-        members = members[(self.group[members] != self.group[i]) & (self.group[members] != self.group[j])]
-        atoms = self.labels[[i, j]]
-        for g in self.rng.permutation(np.unique(self.group[members])).tolist():
-            values = members[self.group[members] == g]
-            if len(np.unique(self.labels[values])) < len(values):
-                continue
-            self.take(values)
-            scores = self.steps[self.counts[atoms]] + self.gain(values, atoms)
-            if len(values) == 2:  # (first at one, second at other), or the reverse
-                scores = np.array([scores[0, 0] + scores[1, 1], scores[0, 1] + scores[1, 0]])
-            pick = draw_log(scores.ravel(), self.rng)
-            self.put(values, atoms[[pick, 1 - pick]][: len(values)])
+    def swap(self, value: int) -> None:
+        """Trade the atoms of a value and another of its group, or not, by the exact odds; pieces stay."""
+        group = self._group_of(value)
+        both = np.array([value, self.rng.integers(group.start, group.stop)])
+        atoms = self.labels[both]
+        if np.isin(self.labels[group], atoms).sum() > 2 or atoms[0] == atoms[1]:
+            return
+        self.take(both)
+        gain = self.gain(both, atoms)
+        traded = draw_log(np.array([np.trace(gain), np.trace(gain[::-1])]), self.rng)
+        self.put(both, atoms[::-1] if traded else atoms)
 
     def split_or_merge(self, i: int, j: int, members: Index) -> None:
         """Propose one atom for i, j and all `members` if they are at two, two atoms if they are at one."""
@@ -245,3 +216,9 @@ class Chain(Tally):
             self.take(np.array([value]))
         for value in moving:
             self.put(np.array([value]), to)
+
+
+def draw_log(log_weights: Array, rng: np.random.Generator) -> int:
+    """An index, with probability in proportion to the exponential of its weight."""
+    cumulative = np.exp(log_weights - log_weights.max()).cumsum()
+    return int(cumulative.searchsorted(rng.random() * cumulative[-1], side="right"))

@@ -15,16 +15,17 @@ from numpy.typing import ArrayLike
 
 from modelweld.families.base import Family, gather, with_fields
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.matching.parts import Parts
-from modelweld.posterior.compiled_evidences import compiled_evidence, evidence_of, is_compiled
-from modelweld.posterior.compiled_sweep import Given, at_start, sweeps
-from modelweld.posterior.drawn_families import drawn_name
-from modelweld.posterior.joint import FEWEST_NEAR, PAIRS_PER_SITE, TUNING, is_drawn
+from modelweld.posterior.compiled_beliefs import log_belief
+from modelweld.posterior.compiled_evidences import evidence_of, is_compiled
+from modelweld.posterior.compiled_hyperparameters import ACCEPTED, move_prior
+from modelweld.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B, SINGLE
+from modelweld.posterior.confidence import DRAWS, FEWEST_DRAWS
+from modelweld.posterior.drawn_fusions import drawn_name
+from modelweld.posterior.joint import TUNING, first_prior, is_drawn, named_prior
 from modelweld.posterior.sampler import Chain
-from modelweld.priors.spectrum import JUNK_SHARE, Spectrum
-from modelweld.priors.spectrum_fit import BOUNDS, LOG_A, LOG_B
+from modelweld.priors.spectrum import JUNK_SHARE
 
 SHARE, WIDE = 0.15, 1.0
 """Share of what values differ by that is expected to be noise, and the deviation of the logarithm of a hyperparameter
@@ -37,16 +38,11 @@ NEAR_LEARNED = 0.7
 ENTRIES = 2
 """Entries of an array that are walked by themselves in a sweep."""
 
-FIRST_STEP, ACCEPTED = 0.3, 0.44
-"""Deviation of a walk's first steps, and the share of them that warm-up tunes to be accepted."""
+FIRST_STEP = 0.3
+"""Deviation of a walk's first steps."""
 
-
-SWEEPS, EVERY = 2, 3
-"""Compiled sweeps over the matching for each of the hyperparameters, which take as long; and sweeps of both between
-draws that are kept."""
-
-WALKED_DRAWS, FEWEST_WALKED = 200, 50
-"""Draws per chain where they are cheap, and below which none are made without being asked for."""
+EVERY = 3
+"""Sweeps of matching and hyperparameters between draws that are kept."""
 
 MOST_WALKED = 3_000
 """Draws x (values x (atoms + 20) x dimensions / 2500 + 5) that are spent: ten seconds or so, for two chains."""
@@ -103,11 +99,11 @@ def affordable_walks(board: Board | Parts) -> int:
     N, columns = len(board.labels), sum(stack.values.shape[1] for stack in board.stacks)
     work = N * (np.count_nonzero(board.counts) + 20) * columns
     draws = int(MOST_WALKED / (work / 2500 + 5))
-    if draws < FEWEST_WALKED or not walked(board):
+    if draws < FEWEST_DRAWS or not walked(board):
         return 0
     if all(is_compiled(family, sums) for family, sums in zip(board.families, board.sums, strict=True)):
-        return min(draws, WALKED_DRAWS)
-    return FEWEST_WALKED if N <= WALKED_UP_TO else 0
+        return min(draws, DRAWS)
+    return FEWEST_DRAWS if N <= WALKED_UP_TO else 0
 
 
 def learns(family: Family) -> bool:
@@ -123,9 +119,12 @@ class WalkingChain(Chain):
         self.walked = walked(board)
         self.log_steps = {(w.array, w.name): np.full(2, np.log(FIRST_STEP)) for w in self.walked}
         self.draws_prior, self.rate = is_drawn(board.prior, len(board.sizes)), TUNING
-        self.at = self._first_prior(len(board.counts))
+        size = float(board.sizes[board.sizes > 0].mean())
+        self.size = float(np.log(size)), JUNK_SHARE * size
+        self.rest = np.zeros(SINGLE)
+        self.rest[[LOG_A, LOG_B, LOG_ATOMS, JUNK]] = first_prior(board.prior, len(board.counts))
         super().__init__(board, rng)
-        self.near = self._nearest()
+        self.random = rng.integers(2**63, size=1).astype(np.uint64)
         self.remade = {(w.array, w.name) for w in self.walked if self._changes_rows(w)}
 
     def _changes_rows(self, w: Walked) -> bool:
@@ -135,17 +134,6 @@ class WalkingChain(Chain):
             return False
         rows = w.moved(family, None, 1.5).seeing(stack).rows(stack.values, stack.variance, stack.weight)
         return not np.array_equal(rows, self.rows[w.array])
-
-    def _nearest(self) -> Index:
-        """Values (N, M) of other groups that most likely share an atom with each, by the odds of the two alone."""
-        odds = (
-            np.sum([f.gain(r, r) for f, r in zip(self.families, self.rows, strict=True)], axis=0) - self.alone[:, None]
-        )
-        odds[self.group[:, None] == self.group] = -np.inf
-        number = min(len(odds), max(FEWEST_NEAR, round(PAIRS_PER_SITE * len(self.sizes))))
-        best = np.argsort(-odds, axis=1, kind="stable")[:, :number]
-        far = np.isneginf(np.take_along_axis(odds, best, axis=1))
-        return np.where(far, np.arange(len(odds))[:, None], best)
 
     def forget(self) -> None:
         """Count moves from here on, and let steps be what they are."""
@@ -164,7 +152,7 @@ class WalkingChain(Chain):
 
     def sweep_once(self) -> None:
         """Matching, then hyperparameters given it."""
-        self.sweep_matching()
+        super().sweep()
         held = self.counts > 0
         self.here = [evidence_of(family, sums[held]) for family, sums in zip(self.families, self.sums, strict=True)]
         for w in self.walked:
@@ -175,25 +163,11 @@ class WalkingChain(Chain):
         if self.draws_prior:
             self.walk_prior()
 
-    def sweep_matching(self) -> None:
-        """Every value of the matching and pairs of atoms; compiled, where all evidences are."""
-        found = compiled_evidence(self.families, self.rows)
-        if found is None:
-            self.alone = np.sum([f.log_evidence(r) for f, r in zip(self.families, self.rows, strict=True)], axis=0)
-            return super().sweep()
-        delta = 0.0 if self.pieces is None else self.pieces.delta
-        given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
-        state = at_start(given, self.labels, int(self.rng.integers(2**63)))
-        sweeps(given, state, SWEEPS, self.tried, self.done)
-        self.place(state.labels)
-
     def objective(self) -> float:
         """Log density of matching, values and hyperparameters, up to a constant."""
         believed = sum(w.log_belief(self.families[w.array]) for w in self.walked)
-        prior = self.log_prior(self.at) if self.draws_prior else 0.0
+        prior = log_belief(self.rest, *self.size, len(self.sizes)) if self.draws_prior else 0.0
         return float(super().objective() + believed + prior)
-
-    # -- families
 
     def walk(self, w: Walked, entry: int | None) -> None:
         """One step of a hyperparameter, by the rule of Metropolis."""
@@ -212,52 +186,11 @@ class WalkingChain(Chain):
         if accepted:
             self.families[w.array], self.rows[w.array], self.sums[w.array], self.here[w.array] = new, rows, sums, there
 
-    # -- prior
-
-    def _first_prior(self, K: int) -> Array:
-        """Logarithms of a, b and the expected number of atoms, and junk."""
-        prior = self.prior
-        if not isinstance(prior, Spectrum):
-            return np.array([LOG_A[0], LOG_B[0], np.log(max(K, 1)), 0.0])
-        log_a, log_b = (float(np.clip(np.log(x), *bound)) for x, bound in zip((prior.a, prior.b), BOUNDS, strict=True))
-        return np.array([log_a, log_b, np.log(max(K, 1)), prior.junk])
-
-    def spectrum(self, at: Array) -> Spectrum:
-        """The prior with these parameters."""
-        a, b, atoms = np.exp(at[:3]).tolist()
-        return Spectrum.expecting(a, b, atoms, len(self.sizes), float(at[3]))
-
-    def log_prior(self, at: Array) -> float:
-        """Log density of the prior's parameters, up to a constant, less what it says of the matching."""
-        from modelweld.posterior.compiled_beliefs import ALIKE, ATOMS_DEVIATION, HELD
-
-        if not all(low <= x <= high for x, (low, high) in zip(at[:2], BOUNDS, strict=True)):
-            return -np.inf
-        mean_size = float(self.sizes[self.sizes > 0].mean())
-        believed = (at[0] - at[1], np.logaddexp(at[0], at[1]), at[2])
-        laws = (HELD, ALIKE, (np.log(mean_size), ATOMS_DEVIATION))
-        total = -float(np.exp(at[2]))
-        total -= 0.5 * sum(((x - mean) / deviation) ** 2 for x, (mean, deviation) in zip(believed, laws, strict=True))
-        if at[3] > 0:
-            total += float(np.log(at[3]) - at[3] * (len(self.sizes) + 1 / (JUNK_SHARE * mean_size)))
-        return float(total)
-
     def walk_prior(self) -> None:
-        """Walk log a, log b, both together, log(number of atoms), and junk where there is any."""
-        J, counts = len(self.sizes), self.counts[self.counts > 0].astype(np.float64)
-        here = self.log_prior(self.at) + float(self.spectrum(self.at).log_rate(counts, J).sum())
-        for move, step in enumerate(([1, 0, 0], [0, 1, 0], [1, 1, 0], [0, 0, 0.5], [0, 0, 0])):
-            at, by = self.at.copy(), self.rng.standard_normal()
-            at[:3] += by * np.array(step)
-            if move == 4:
-                at[3] *= np.exp(0.5 * by)
-            there = self.log_prior(at)
-            if np.isfinite(there):
-                there += float(self.spectrum(at).log_rate(counts, J).sum())
-            if np.log(self.rng.random()) < there - here:
-                self.at, here = at, there
-        self.steps = self.spectrum(self.at).steps(J)
-        self.R = np.concatenate([[0.0], np.cumsum(self.steps)])
+        """The prior's parameters, and what follows from them."""
+        R = np.append(self.R, 0.0)
+        move_prior(self.counts, self.rest, *self.size, R, self.random)
+        self.R, self.steps = R[:-1], np.diff(R[:-1])
 
     def drawn(self) -> dict[str, Array]:
         """Hyperparameters as they are now, by name."""
@@ -265,7 +198,4 @@ class WalkingChain(Chain):
             drawn_name(w.name, w.array, len(self.families)): np.array(getattr(self.families[w.array], w.name))
             for w in self.walked
         }
-        if self.draws_prior:
-            names = ("a", "b", "expected_atoms", "junk")
-            found |= dict(zip(names, map(np.array, (*np.exp(self.at[:3]), self.at[3])), strict=True))
-        return found
+        return found | named_prior(self.rest) if self.draws_prior else found
