@@ -121,11 +121,10 @@ class Counts(Observed):
         fixed = self.between is not None
         for first in [known(self.between)] if fixed else first_worths(stack, given):
             least = least_worth(first, D)
-            for between in [first] if fixed else sorted({first, least}, reverse=True):
-                start = replace(self, between=between, least=least, counted=counted)
-                if self.base is None:
-                    start = start._with_first_base(stack, given)
-                found.append(replace(start, base=np.zeros(D) + np.asarray(start.base)))
+            start = replace(self, between=first, least=least, counted=counted)
+            if self.base is None:
+                start = start._with_first_base(stack, given)
+            found.append(replace(start, base=np.zeros(D) + np.asarray(start.base)))
         return found
 
     def embedded(self, values: Array) -> Array:

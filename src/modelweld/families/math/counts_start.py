@@ -1,14 +1,13 @@
 """First hyperparameters of `Counts`: read off values that most likely belong to one atom.
 
-As in `modelweld.families.math.start`, the largest groups are matched pairwise, and the closest pairs taken to
-belong to one atom. Two such values p, q, each of effective sample size n, have mean m and, on average,
+Groups of all sizes are matched in pairs, each pair votes by those of its matched values that most likely belong to one
+atom, and the median counts: two groups that coincide, or are more exact than the others, have no majority. Two values
+p, q of one atom, each of effective sample size n, have mean m and, on average,
 
     n (KL(p, m) + KL(q, m)) = half of their degrees of freedom (see `modelweld.families.math.freedom`).
 """
 
 from __future__ import annotations
-
-from itertools import combinations
 
 import numpy as np
 
@@ -18,10 +17,10 @@ from modelweld.families.math.simplex import ZERO, Compositions
 from modelweld.families.math.start import (
     CLOSER,
     CLOSEST,
-    ENOUGH_DISTANCES,
     FEW_DIMENSIONS,
-    GROUPS_COMPARED,
     LARGEST_MATCHED,
+    VOTERS,
+    evenly,
 )
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -32,9 +31,8 @@ WORTH = (1e-2, 1e7)
 UNKNOWN_WORTH = 100.0
 """`between` when there are no two groups to compare: the likelihood will not move it (nothing is matched)."""
 
-LEAST_SHARE = 0.5
-"""Of the first `between`: it does not fall below. Values that seem to be of one atom give a first `between` within a
-factor of 1.6 in simulated sets of 5 to 1,000 words."""
+PARTNERS = (1, 2, 5)
+"""With which of the next groups each votes."""
 
 LEAST_PER_WORD = 1.0
 """Observations that a word is worth on average if `between` is to fall below its first value at all. Further down the
@@ -51,12 +49,15 @@ HALVINGS = 30
 
 def first_worths(stack: Stack, compositions: Compositions) -> list[float]:
     """Values of `between` worth trying; two where few dimensions leave it open which pairs are copies."""
-    pairs = _match_pairs(stack, compositions)
-    if not len(pairs):
-        return [UNKNOWN_WORTH]
-    found = np.sort([_worth_of_pair(compositions, i, j) for i, j in pairs])[::-1]
     shares = (CLOSER, CLOSEST) if stack.values.shape[1] < FEW_DIMENSIONS else (CLOSEST,)
-    return [float(np.clip(found[int(q * (len(found) - 1))], *WORTH)) for q in shares]
+    matched = _match_groups(stack, compositions)
+    if not matched:
+        return [UNKNOWN_WORTH]
+    found = []
+    for q in shares:
+        voters = [pairs[int(q * (len(pairs) - 1))] for pairs in matched]
+        found.append(float(np.clip(np.median([_worth_of_pair(compositions, *pair) for pair in voters]), *WORTH)))
+    return found
 
 
 def least_worth(first: float, D: int) -> float:
@@ -64,11 +65,10 @@ def least_worth(first: float, D: int) -> float:
 
     Examples
     --------
-    >>> least_worth(600.0, 20), least_worth(600.0, 400), least_worth(600.0, 1000)
-    (300.0, 400.0, 600.0)
+    >>> least_worth(600.0, 20), least_worth(600.0, 1000)
+    (20.0, 600.0)
     """
-    first = min(first, WORTH[1])
-    return max(WORTH[0], min(first, max(LEAST_SHARE * first, LEAST_PER_WORD * D)))
+    return max(WORTH[0], min(first, WORTH[1], LEAST_PER_WORD * D))
 
 
 def first_values(stack: Stack, compositions: Compositions) -> Index:
@@ -78,22 +78,25 @@ def first_values(stack: Stack, compositions: Compositions) -> Index:
     return np.asarray(chosen[compositions.n[chosen] > 0][:ROWS_LOOKED_AT])
 
 
-def _match_pairs(stack: Stack, compositions: Compositions) -> list[tuple[int, int]]:
-    """Values of different groups that an optimal matching of square roots puts together."""
+def _match_groups(stack: Stack, compositions: Compositions) -> list[list[tuple[int, int]]]:
+    """Of pairs of groups, values that an optimal matching of square roots puts together, the most alike first."""
     from scipy.optimize import linear_sum_assignment
 
-    groups = [stack.group(int(j)) for j in stack.largest(GROUPS_COMPARED)]
-    groups = [g[compositions.n[g] > 0] for g in groups]
-    found: list[tuple[int, int]] = []
-    for a, b in combinations([g for g in groups if len(g)], 2):
-        if len(found) >= ENOUGH_DISTANCES:
-            break
+    groups = [stack.group(int(j)) for j in stack.largest(len(stack.sizes))]
+    groups = [g for g in (g[compositions.n[g] > 0] for g in groups) if len(g)]
+    groups = [groups[i] for i in evenly(len(groups), VOTERS)]
+    G, found = len(groups), []
+    for one, other in sorted({(min(i, j), max(i, j)) for i in range(G) for j in ((i + s) % G for s in PARTNERS)}):
+        if one == other:
+            continue
+        a, b = groups[one], groups[other]
         alike = np.sqrt(compositions.p[a]) @ np.sqrt(compositions.p[b]).T
         if max(alike.shape) > LARGEST_MATCHED:
             i, j = np.arange(len(a)), alike.argmax(1)
         else:
             i, j = linear_sum_assignment(-alike)
-        found += list(zip(a[i].tolist(), b[j].tolist(), strict=True))
+        order = np.argsort(-alike[i, j], kind="stable")
+        found.append(list(zip(a[i][order].tolist(), b[j][order].tolist(), strict=True)))
     return found
 
 

@@ -233,8 +233,8 @@ def voted_share(stack: Stack, total: Array, groups: float = 0.5) -> float | None
     filled = order[stack.sizes[order] > 0]
     if len(filled) < FEWEST_VOTERS:
         return None
-    voters = filled[_evenly(len(filled), VOTERS)].tolist()
-    rows = [stack.group(j)[_evenly(int(stack.sizes[j]), VOTES)] for j in voters]
+    voters = filled[evenly(len(filled), VOTERS)].tolist()
+    rows = [stack.group(j)[evenly(int(stack.sizes[j]), VOTES)] for j in voters]
     offsets, own = offsets_of([len(x) for x in rows]), group_of_values(offsets_of([len(x) for x in rows]))
     given = _standardised(stack, np.concatenate(rows), total)
     nearest = np.minimum.reduceat(_squared_distances(given, given), offsets[:-1], axis=1)
@@ -246,7 +246,7 @@ def voted_share(stack: Stack, total: Array, groups: float = 0.5) -> float | None
 
 
 @lru_cache(maxsize=1024)
-def _evenly(n: int, most: int) -> Index:
+def evenly(n: int, most: int) -> Index:
     """At most so many of n positions, evenly spaced."""
     return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).astype(np.int64))
 
