@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -97,6 +97,12 @@ class Shard:
         number = np.diff(np.concatenate([[0], np.cumsum(labels >= 0)])[self.stack.offsets])
         gone = (number == 0) & (self.stack.sizes > 0)
         return self.stack.take(rows, offsets_of(number[~gone])), labels[rows]
+
+    def column(self, d: int) -> Shard:
+        """The same values, of one dimension."""
+        variance, weight = (None if x is None else x[:, [d]] for x in (self.stack.variance, self.stack.weight))
+        stack = replace(self.stack, values=self.stack.values[:, [d]], variance=variance, weight=weight, moments=None)
+        return replace(self, stack=stack)
 
     def as_given(self, x: Values) -> list[Values]:
         """What belongs to the values, site by site, in the order in which sites and values were given."""
