@@ -25,9 +25,6 @@ BANDWIDTH = 1.5
 """Of the smoothed distribution function, in units of N^(-1/5) robust deviations. 1 is Silverman's, best for densities;
 a shared value is a lump that should survive: power .81, .85, .88 at 1, 1.5, 2, at 2 uniform values begin to show."""
 
-SKEW_RANGE, SKEW_STEPS = (-2.0, 4.0), 12
-"""Where Yeo and Johnson's parameter is looked for (1: as it is; 0: logarithm), and golden sections, to .02."""
-
 GRID = 128
 """Points at which the distribution function is computed; between them it is a straight line."""
 
@@ -72,7 +69,7 @@ def place(values: Array) -> Places | None:
     if not used.any():
         return None
     exponent = np.frexp(np.maximum(np.abs(low), np.abs(high))[used])[1]
-    x = _standard(_unskewed(_standard(np.ldexp(values[:, used], -exponent))))  # else squares may be beyond all numbers
+    x = _unskewed(_standard(np.ldexp(values[:, used], -exponent)))  # else squares may be beyond all numbers
     shares = np.stack([_smoothed_shares(column) for column in x.T], axis=1)
     if shares.shape[1] == 1:
         return Places(_stretched(shares[:, 0]), used, np.ones((1, 1)))
@@ -85,28 +82,12 @@ def _standard(x: Array) -> Array:
     return np.asarray((x - np.nanmean(x, axis=0)) / np.nanstd(x, axis=0))
 
 
-def _yeo_johnson(x: Array, bend: Array) -> Array:
-    """Yeo and Johnson's power transform of every column."""
-    power, size = np.where(x >= 0, bend, 2 - bend), np.log1p(np.abs(x))
-    straight = np.abs(power) < 1e-8
-    return np.copysign(np.where(straight, size, np.expm1(power * size) / np.where(straight, 1.0, power)), x)
-
-
 def _unskewed(x: Array) -> Array:
-    """Every column with the power transform under which it is most likely normal."""
-    n, logs = np.isfinite(x).sum(0), np.nansum(np.copysign(np.log1p(np.abs(x)), x), axis=0)
+    """Every column by Yeo and Johnson's power transform under which it is most likely normal, in standard units."""
+    from sklearn.preprocessing import PowerTransformer
 
-    def likelihood(bend: Array) -> Array:
-        variance = np.nanvar(_yeo_johnson(x, bend), axis=0)
-        return np.asarray(-0.5 * n * np.log(np.maximum(variance, np.finfo(float).tiny)) + (bend - 1) * logs)
-
-    low, high = (np.full(x.shape[1], end) for end in SKEW_RANGE)
-    golden = (np.sqrt(5) - 1) / 2
-    for _ in range(SKEW_STEPS):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        first = likelihood(left) > likelihood(right)
-        low, high = np.where(first, low, left), np.where(first, right, high)
-    return _yeo_johnson(x, (low + high) / 2)
+    with np.errstate(all="ignore"):
+        return np.asarray(PowerTransformer().fit_transform(x))
 
 
 def _smoothed_shares(x: Array) -> Array:
