@@ -42,12 +42,6 @@ def test_axes_left_out_are_noise_in_every_direction_across():
     assert fused.get_covariance().trace() == pytest.approx(PCA(2).fit(np.concatenate(data)).get_covariance().trace())
 
 
-def test_axes_of_atoms_are_at_right_angles():
-    _, models = sites("PCA")
-    axes = fuse(models).model(how="atoms").components_
-    assert np.allclose(axes @ axes.T, np.eye(len(axes)))
-
-
 @pytest.mark.parametrize("K", [0, 9])
 def test_there_are_as_many_axes_as_features_at_most(K):
     _, models = sites("PCA")
@@ -124,15 +118,6 @@ def test_scalers_before_components_are_refused():
     X = CASES["PCA"].data(np.random.default_rng(0))
     with pytest.raises(InputError, match="scalers before a components cannot be undone"):
         read(make_pipeline(StandardScaler(), PCA(2)).fit(X))
-
-
-def test_tables_have_the_way_round_of_the_atoms():
-    names = ["age", "dose", "mass"]
-    sites = [components([vector], features=names) for vector in ([0.6, 0.8, 0.0], [-0.6, -0.8, 0.0])]
-    table = fuse(sites, twins="independent").table()
-    assert table.words == (("dose", "age"),)
-    assert "largest entries" in str(table)
-    assert fuse([components([[0.6, -0.8, 0.0]], features=names)]).table().words == (("dose", "-age"),)
 
 
 def test_axial_values_are_averaged_the_way_round_of_their_atoms():

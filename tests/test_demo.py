@@ -23,20 +23,6 @@ def page(result, width=100):
     return console.file.getvalue()
 
 
-def test_same_result_twice(result):
-    again = hospitals.run()
-    np.testing.assert_array_equal(again.fusion.matching.stacked_labels, result.fusion.matching.stacked_labels)
-    np.testing.assert_array_equal(again.fusion.atoms, result.fusion.atoms)
-    assert page(again) == page(result)
-
-
-def test_the_fusion_is_worth_showing(result):
-    fusion = result.fusion
-    assert fusion.converged
-    assert (fusion.counts > 1).sum() >= 2
-    assert 1 < fusion.K < sum(len(labels) for labels in fusion.labels)
-
-
 def test_what_is_sent_adds_up(result):
     assert result.patients == [303, 270, 117, 99]
     for model, patients in zip(result.models, result.patients, strict=True):

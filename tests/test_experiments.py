@@ -120,22 +120,6 @@ def test_mutated_files(tmp_path):
     assert "540 inputs, 0 faults" in printed
 
 
-@pytest.mark.parametrize(
-    ("commit", "first_seed", "tried"),
-    [("abc", 5, 70), ("abd", 5, None), ("abc", 6, None), ("abc with changes", 5, None)],
-)
-def test_records_are_taken_up_by_the_same_library_alone(monkeypatch, tmp_path, commit, first_seed, tried):
-    monkeypatch.syspath_prepend(EXPERIMENTS)
-    monkeypatch.syspath_prepend(EXPERIMENTS / "hostile")
-    import kept
-
-    path = tmp_path / "record.json"
-    monkeypatch.setattr(kept, "versions", lambda package: {"commit": commit})
-    kept.keep(path, {"versions": {"commit": "abc"}, "first_seed": 5, "tried": 70})
-    assert kept.begun(path, first_seed=first_seed).get("tried") == tried
-    assert [path] == list(tmp_path.iterdir())
-
-
 def test_what_docs_say_of_bad_sites_is_in_the_record():
     folders = ("hostile/poisoning", "hostile/poisoning50", "hostile/poisoning50_others")
     record = [
@@ -260,11 +244,3 @@ def test_soak(tmp_path):
     assert record["fused"] == 24 == sum(record["families"].values())
     assert list(record["laws"])[:3] == ["fuse", "engines", "order"]
     assert record["faults"] == []
-
-
-@pytest.mark.slow
-def test_answers_that_hang_on_rounding_are_ties():
-    """Whole numbers, among which several matches are equally good: engines and units break such ties otherwise."""
-    printed = printed_by(EXPERIMENTS / "hostile/soak.py", "--seed", "501154", "--number", "1")
-    assert "engines: held 0, better 0, tie 1, differs 0" in printed
-    assert "order: held 1" in printed

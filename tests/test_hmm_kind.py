@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, InputError, fuse, read
+from modelweld import InputError, fuse, read
 from modelweld.kinds.hmm import HMM, hmm, shares, shrunk
 from modelweld.kinds.hmm_states import weigh_states
-from modelweld.libraries.hmm_counts import posterior_counts, stationary
+from modelweld.libraries.hmm_counts import posterior_counts
 
 
 def chain(rng, K=3, D=2, n=100.0, emissions=None, counted=True):
@@ -40,11 +40,6 @@ def test_posterior_counts_are_the_sums_over_paths():
         posterior_counts(start, move, np.log(density)), brute_force(start, move, density), strict=True
     ):
         assert np.allclose(found, expected)
-
-
-def test_stationary_is_left_alone_by_moves():
-    move = np.random.default_rng(1).dirichlet(np.ones(4), 4)
-    assert np.allclose(stationary(move) @ move, stationary(move))
 
 
 def test_expected_numbers_add_through_the_matching():
@@ -160,14 +155,6 @@ def test_correlated_frames_bring_covariances_in_and_scarce_ones_shut_pieces_out(
     assert decided_by(sites) == (arrays, pieces)
 
 
-def test_what_is_asked_for_rules():
-    rng = np.random.default_rng(8)
-    sites = [merged(rng, rng.normal(0, 9, (3, 2))) for _ in range(2)]
-    assert list(fuse(sites, {"means": Gaussian()}).matching.families) == ["means"]
-    plain = [m.with_(variance={}) for m in sites]  # they do not say how well they know
-    assert decided_by(plain)[0] == ["means"]
-
-
 @pytest.mark.parametrize("facts", [{}, {"zeta": 1.0}, {"correlation_time": 1e3}])
 def test_only_fits_that_may_cut_states_hold_them_in_pieces(facts):
     rng = np.random.default_rng(11)
@@ -198,15 +185,6 @@ def test_covariances_of_many_features_do_not_decide(D, arrays):
     rng = np.random.default_rng(14)
     sites = [m.with_(facts={**m.facts, "correlation_time": 3.0}) for m in (chain(rng, 3, D), chain(rng, 3, D))]
     assert list(HMM().families(HMM().harmonise(sites))) == arrays
-
-
-def test_diagonal_states_stay_diagonal():
-    rng = np.random.default_rng(13)
-    sites = [m.with_(facts={**m.facts, "correlation_time": 3.0}) for m in (chain(rng), chain(rng), chain(rng))]
-    fusion = fuse(sites[:2])
-    assert list(fusion.matching.families) == ["means", "covariances"]
-    assert "covariances" not in fusion.fused().arrays
-    assert "covariances" not in fusion.add(sites[2], site="late").fused().arrays
 
 
 def test_a_covariance_without_volume_tells_nothing():

@@ -88,12 +88,6 @@ def test_slopes_of_activations(activation):
     assert np.allclose(_slope(activate(x, activation), activation), rise, atol=1e-8)
 
 
-def test_polishing_does_not_depend_on_the_order_of_sites(rng):
-    sites, X = some_sites(rng, (4, 3)), rng.normal(size=(9, 3))
-    found = [outputs(fuse([sites[j] for j in order]).fused("polish"), X) for order in ([0, 1, 2], [2, 0, 1])]
-    assert np.allclose(*found, atol=1e-9)
-
-
 def test_shares_are_those_of_rows_by_class(rng):
     fusion = fuse(some_sites(rng, (4,)), **APART)
     counts = np.array([m.arrays["counts"] for m in fusion.models])
@@ -106,12 +100,6 @@ def test_without_counts_sites_that_have_a_class_share_it_alike(rng):
     sites = [some_network(rng, [3, 4, 2], classes) for classes in (["a", "b"], ["b", "c"])]
     fusion = fuse(sites, **APART)
     assert shares(fusion.models).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]
-
-
-def test_counts_count_only_if_all_sites_send_them(rng):
-    sites = [some_network(rng, [3, 4, 2], ["a", "b"], counts=[5, 5]), some_network(rng, [3, 4, 2], ["a", "b"])]
-    fusion = fuse(sites, **APART)
-    assert shares(fusion.models).tolist() == [[0.5, 0.5], [0.5, 0.5]]
 
 
 def test_without_counts_it_is_said_what_is_lost_and_what_to_send(rng):
@@ -159,13 +147,6 @@ def test_a_mean_unit_receives_what_its_members_receive_on_average(rng):
     own = np.hstack([m.arrays["W0"] for m in fusion.models])
     wanted = np.column_stack([own[:, labels == k].mean(axis=1) for k in range(len(fusion.counts))])
     assert np.allclose(fusion.fused("mean").arrays["W0"], wanted)
-
-
-def test_units_of_the_second_layer_are_fed_by_units_of_their_own_sites(rng):
-    fusion = fuse([some_network(rng, [3, 4, 5, 2], counts=9) for _ in range(2)], **APART)
-    W1 = fusion.fused("mean").arrays["W1"]
-    assert W1.shape == (8, 10)
-    assert (W1 != 0).sum() == 2 * 4 * 5
 
 
 def test_sites_with_one_two_and_three_classes_make_one_classifier(rng):
@@ -277,15 +258,6 @@ def test_several_labels_per_row_are_refused(rng):
     net = MLPClassifier((3,), solver="lbfgs", random_state=0, max_iter=500).fit(X, (X > 0).astype(int))
     with pytest.raises(InputError, match="several labels per row"):
         read(net)
-
-
-def test_a_site_may_join_and_leave(rng):
-    *sites, late = [some_network(rng, [3, 4, 3, 2], ["a", "b"], counts=[5, 9], site=str(j)) for j in range(4)]
-    fusion = fuse(sites)
-    joined = fusion.add(late)
-    assert np.allclose(shares(joined.models), 0.25)
-    assert np.isfinite(outputs(joined.fused(), np.eye(3))).all()
-    assert len(joined.remove("3").models) == 3
 
 
 def torch_network(*modules):

@@ -42,11 +42,6 @@ def fusion(request):
 
 
 @pytest.mark.parametrize("how", [None, *hows()["mixture"]])
-def test_points_at_a_groups_mean_have_its_number(fusion, how):
-    np.testing.assert_array_equal(fusion.model(how).predict(fusion.table().means), np.arange(fusion.K))
-
-
-@pytest.mark.parametrize("how", [None, *hows()["mixture"]])
 def test_a_sites_points_have_the_numbers_of_its_labels(fusion, how):
     predicted = fusion.model(how).predict(np.concatenate(DATA))
     origin = np.concatenate([np.repeat(held, 40 + 10 * held) for held in HELD])
@@ -80,11 +75,6 @@ def chains():
             {"means": means[h] + rng.normal(0, 0.1, (len(h), 3)), "variances": np.ones((len(h), 3))}, counted=True)
         for h in HELD
     ])  # fmt: skip
-
-
-def test_states_are_in_the_order_of_labels():
-    fusion = chains()
-    np.testing.assert_allclose(fusion.fused().arrays["means"][: fusion.K], fusion.table().means, rtol=1e-9)
 
 
 @pytest.mark.hmm

@@ -52,19 +52,6 @@ def test_the_union_costs_nothing_and_less_costs_more(fusion):
     assert prices == sorted(prices, reverse=True)
 
 
-def test_the_default_is_the_price_of_the_default_model(fusion):
-    K = len(fusion.counts)
-    assert fusion.price() == fusion.price("density") == fusion.price(K=K)
-    assert fusion.price() < fusion.price("moments") + 1e-9 < fusion.price("atoms")
-
-
-@pytest.mark.filterwarnings("ignore::modelweld.errors.DensityWarning")
-def test_a_model_loses_its_price_on_points_of_the_union(fusion):
-    union, model = fusion.union().model(like="GaussianMixture"), fusion.model(like="GaussianMixture")
-    points, _ = union.set_params(random_state=0).sample(40_000)
-    assert union.score(points) - model.score(points) == pytest.approx(fusion.price(), abs=0.05)
-
-
 def test_order_and_units_of_sites_do_not_matter(fusion):
     there = sites(30.0)
     scale = np.array([1e-3, 1.0, 50.0])
@@ -75,14 +62,6 @@ def test_order_and_units_of_sites_do_not_matter(fusion):
     assert fuse(there[::-1]).price() == pytest.approx(fusion.price(), abs=1e-9)
     assert fuse(rescaled).price() == pytest.approx(fusion.price(), abs=1e-6)
     assert fuse(there).price() == fusion.price()
-
-
-def test_covariances_are_priced_like_the_variances_they_are(fusion):
-    full = [
-        mixture(m.arrays["means"], m.arrays["variances"][:, None] * np.eye(3), m.arrays["counts"], counted=True)
-        for m in sites(30.0)
-    ]
-    assert fuse(full).price("moments") == pytest.approx(fusion.price("moments"), abs=0.01)
 
 
 def test_a_high_price_is_named_with_a_size_that_is_not(fusion):

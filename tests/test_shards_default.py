@@ -9,7 +9,7 @@ import modelweld
 from modelweld import BetaBernoulli, Directions, Gaussian, LocalModel, Scatter, simulate
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, OutlierWarning, SmallShardWarning, TwinWarning
-from modelweld.families.base import Family, with_fields
+from modelweld.families.base import with_fields
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.board import Board
@@ -301,17 +301,6 @@ def test_families_whose_sums_do_not_say_enough_are_refused():
         fuse_shards([timed])
     with pytest.raises(InputError, match="not negative"):  # a value that is none of its family
         fuse_shards(grouped([-np.ones((2, 3)), *np.ones((40, 2, 3))]), modelweld.Counts())
-
-
-def test_pooling_one_family_changes_nothing():
-    for name in QUICK:
-        case, family = TABLE[name], fused_of(name)[0].family
-        again = family.pooled([family], np.ones(1))
-        for field, value in family.learned().items():
-            if value is not None:
-                np.testing.assert_allclose(getattr(again, field), value, err_msg=f"{name}: {field}")
-        assert isinstance(again, Family)
-        assert type(again) is type(case.family or Gaussian())
 
 
 def test_a_shard_of_which_nothing_is_fitted():

@@ -58,13 +58,6 @@ def test_adding_is_what_the_fusion_would_do(family, prior):
         same(slim, fusion)
 
 
-def test_a_compiled_fusion_becomes_slim_too():
-    data = simulate.paper_figure(80, 1.0, seed=2)
-    fusion = fuse(data.values[:-1])
-    assert fusion.matching.engine == "compiled"
-    same(fusion.slim().add(data.values[-1], refit=False), fusion.add(data.values[-1], refit=False))
-
-
 def test_shards_are_sums_too(tmp_path):
     data = simulate.paper_figure(80, 1.0, seed=2)
     fused = fuse_shards(grouped(data.values[:-1]))

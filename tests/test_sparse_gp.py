@@ -10,7 +10,7 @@ from modelweld import BetaBernoulli, InputError, fuse, read
 from modelweld.gp.kernels import NAMES, Kernel
 from modelweld.gp.model import Committee, SparseGP
 from modelweld.kinds import gp_natural as natural
-from modelweld.kinds.gp_kernel_learning import evidence, groups, learned
+from modelweld.kinds.gp_kernel_learning import evidence, learned
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries import write
 from modelweld.libraries.inducing import FEWEST_ROWS, inducing_inputs
@@ -121,22 +121,6 @@ def test_learning_never_lowers_the_evidence(rng):
     found = learned(factors, [start])
     assert evidence(factors, *found)[0] > evidence(factors, *start)[0]
     assert evidence(factors, *learned(factors, [found]))[0] >= evidence(factors, *found)[0]
-
-
-def test_factors_are_grouped_without_loss(rng):
-    factors = [natural.factor_of(process(rng, M)) for M in (5, 3, 4, 9, 1, 2)]
-    grouped = list(groups(factors, 8))
-    assert [[len(f.inputs) for f in group] for group in grouped] == [[5, 3], [4], [9], [1, 2]]
-    assert [f for group in grouped for f in group] == factors
-
-
-def test_a_kernel_is_learned_from_some_of_very_many_sites(rng, monkeypatch):
-    factors = [natural.factor_of(process(rng)) for _ in range(7)]
-    start = (Kernel(np.array([1.0, 1.0]), 1.0), 0.0)
-    monkeypatch.setattr("modelweld.kinds.gp_kernel_learning.MOST_POINTS", 15)  # of 35: every third site
-    (few, few_mean), (kernel, mean) = learned(factors, [start]), learned(factors[::3], [start])
-    assert np.array_equal(few.lengthscales, kernel.lengthscales)
-    assert few_mean == mean
 
 
 def test_directions_hardly_spoken_of_can_be_left_out(rng):
@@ -282,17 +266,6 @@ def test_committees_are_written_and_not_fused_again(rng):
         fuse([fusion.fused("rbcm"), sites[0]])
     with pytest.raises(InputError, match="Committee cannot be read"):
         read(found)
-
-
-def test_responses_without_noise_do_no_harm(rng):
-    sites = []
-    for low in (-3.0, -1.0, 1.0):
-        X = rng.uniform(low, low + 2, (40, 1))
-        sites.append(exact(X, function(X), RBF(1.0 + low / 10), normalize_y=True))
-    X = np.linspace(-2.5, 2.5, 40)[:, None]
-    mean, std = fuse([read(site, points=10) for site in sites]).model().predict(X, return_std=True)
-    assert np.abs(mean - function(X)).max() < 0.1
-    assert np.isfinite(std).all()
 
 
 # --- what leaves a site

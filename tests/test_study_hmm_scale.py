@@ -28,23 +28,11 @@ def drawn():
     )
 
 
-def test_frames_are_named_through_paths(study, drawn):
-    answer = study("contenders").by_matching(drawn, drawn.truth)
-    assert answer.K == 3
-    assert [frames.tolist() for frames in answer.frames] == [[0, 0, 1, 0], [2, 1, 1]]
-
-
 def test_states_set_aside_count_with_the_nearest(study, drawn):
     labels = [np.array([0, 1]), np.array([1, 2])]
     answer = study("contenders").by_matching(drawn, labels, atoms=np.array([[0.0], [5.0]]))
     assert answer.K == 2
     assert answer.states.tolist() == [0, 1, 1, 1]
-
-
-def test_without_matching_all_differ(study, drawn):
-    answer = study("contenders").no_matching(drawn)
-    assert answer.K == 4
-    assert answer.states.tolist() == [0, 1, 2, 3]
 
 
 def test_sites_count_along_their_paths(study, drawn):
@@ -54,22 +42,6 @@ def test_sites_count_along_their_paths(study, drawn):
     assert second.arrays["moves"].tolist() == [[1, 0], [1, 0]]
     assert second.arrays["starts"].tolist() == [0, 1]
     np.testing.assert_allclose(first.variance["means"][0], 1 / 3)
-
-
-def test_fewer_sites_are_the_first(study, drawn):
-    one = study("contenders").first_sites(drawn, 1)
-    assert len(one.values) == len(one.origin) == len(one.assigned) == 1
-    assert study("contenders").true_K(one) == 2
-
-
-@pytest.mark.parametrize(("K", "hamming", "holds"), [(22, 0.1, [True, True]), (23, 0.2, [False, False])])
-def test_claims_can_fail(study, K, hamming, holds):
-    contenders = study("contenders")
-    methods = {name: {"K": 20, "hamming": 0.1, "seconds": 1.0} for name in contenders.CONTENDERS}
-    methods[contenders.OURS] = {"K": K, "hamming": hamming, "seconds": 1.0}
-    row = {"10": {"true K": 20, "local seconds": 1.0, "methods": methods}, "cpu": 1.0}
-    telling = study("telling")
-    assert [claim.holds for claim in telling.claims(telling.Repeats({"seed/1": row, "seed/2": row}))] == holds
 
 
 @pytest.mark.studies

@@ -30,14 +30,6 @@ def test_two_people_with_three_sequences_each(study):
     }
 
 
-def test_some_sequences_of_a_person(study):
-    person = study("data").two_people()[0]
-    part = person.sequences([2, 0])
-    assert part.lengths.tolist() == [251, 382]
-    np.testing.assert_array_equal(part.X[:251], person.X[-251:])
-    np.testing.assert_array_equal(part.activity[251:], person.activity[:382])
-
-
 def test_the_two_people_have_no_part_in_the_choice(study):
     assert not {"13", "14"} & {take.subject for take in study("data").takes()}
 
@@ -50,32 +42,6 @@ def test_sessions_know_what_every_frame_shows(study):
         assert len(set(first.activity) & set(second.activity)) >= 3
     again = sessions.sessions()[0]
     np.testing.assert_array_equal(again.X, sessions.sessions()[0].X)
-
-
-def test_paths_are_kept_as_runs(study):
-    path = np.array([3, 3, 0, 0, 0, 1, 3])
-    packed = study("run").runs(path)
-    assert packed == [[3, 2], [0, 3], [1, 1], [3, 1]]
-    np.testing.assert_array_equal(study("drawing").unpacked(packed), path)
-
-
-def test_disjoint_paths_share_no_state(study):
-    matchings = study("matchings")
-    assert matchings.disjoint([np.array([0, 2]), np.array([0, 1])]).tolist() == [0, 2, 3, 4]
-
-
-def test_the_longest_stretch_stays_within_a_sequence(study):
-    mask = np.array([1, 1, 1, 1, 0, 1, 1, 1], dtype=bool)
-    sequence = np.array([0, 0, 1, 1, 1, 1, 1, 1])
-    assert study("drawing").longest(mask, sequence).tolist() == [5, 6, 7]
-
-
-def test_simulated_frames_have_the_states_they_say(study):
-    simulated = study("simulated")
-    for case in simulated.CASES:
-        person = simulated.simulated(case, 0)
-        assert person.X.shape == (900, 6)
-        assert 6 <= len(set(person.activity)) <= 8
 
 
 def test_visits_have_the_evidence_of_the_librarys_family(study):
@@ -118,16 +84,6 @@ def test_people_who_are_compared_had_no_part_in_any_choice(study):
     for group in groups:
         shown = [set(p.activity) for p in group]
         assert all(any(own & other for other in shown if other is not own) for own in shown)
-
-
-def test_restarts_begin_at_different_windows(study):
-    people = study("people")
-
-    def phase(seed):
-        drawn = int(np.random.RandomState(seed).randint(2**31 - 1))
-        return int(np.random.default_rng(drawn).integers(20))
-
-    assert len({phase(seed) for seed in people.RESTARTS}) == len(people.RESTARTS)
 
 
 def test_states_named_by_the_truth_are_as_good_as_states_can_be(study):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, fuse
+from modelweld import fuse
 from modelweld.demo.simulate import Simulated, paper_figure
 from shared.simulate import paper_figure_kmeans
 from studies import importing, quick_run
@@ -14,22 +14,6 @@ def study(monkeypatch):
     yield from importing(monkeypatch, "simulated")
 
 
-def results_of(*hausdorffs, setting="true/20/1"):
-    """Repeats in which the authors' form and ours have these distances."""
-    methods = ("SPAHM, authors' form", "ours", "ours, thorough", "k-means matching, told L", "SPAHM, as printed")
-    return {
-        f"{setting}/{seed}": {
-            "true K": 10,
-            "told the atoms": {"ari": 1.0, "ari, popular": 1.0, "mu0": 0.1, "sigma0": 0.1},
-            "methods": {
-                name: {"hausdorff": theirs if "authors" in name else ours, "K": 11, "ari": 0.9, "off": [None, 1, 1, 1]}
-                for name in methods
-            },
-        }
-        for seed, (theirs, ours) in enumerate(hausdorffs)
-    }
-
-
 def test_supports_count_sites(study):
     measures = study("measures")
     truth = [np.array([4, 2]), np.array([4]), np.array([4])]
@@ -38,12 +22,6 @@ def test_supports_count_sites(study):
     assert measures.by_support(np.array([3.0, 4.0, 0.0, 5.0]), np.array([1, 1, 3, 40])) == [
         pytest.approx(np.sqrt(12.5), rel=1e-4), 0.0, None, 5.0
     ]  # fmt: skip
-
-
-def test_values_set_aside_count_with_the_nearest_atom(study):
-    drawn = Simulated([np.array([[0.0], [9.0], [8.0]])], [np.array([0, 1, 1])], np.zeros((2, 1)))
-    counted = study("measures").counted(np.array([0, 1, 2]), drawn, np.array([[0.0], [9.0]]))
-    assert counted.tolist() == [0, 1, 1]
 
 
 def test_a_perfect_answer_measures_as_one(study, monkeypatch):
@@ -60,33 +38,12 @@ def test_a_perfect_answer_measures_as_one(study, monkeypatch):
     assert measures.best_possible(drawn, present, 0.01)["ari, popular"] == 1.0
 
 
-def test_hyperparameter_errors_are_relative(study):
-    family = Gaussian(mean=[1.0, 2.0], noise=[4.0, 4.0], spread=[50.0, 50.0])
-    assert study("measures").hyperparameter_errors(family, 1.0) == {"mu0": 0.25, "sigma": 1.0, "sigma0": 0.0}
-
-
 def test_standard_errors_are_those_of_means(study):
     drawn = paper_figure_kmeans(2, 1.0, seed=0)
     site = study("contenders").with_standard_errors(drawn)[1]
     own = drawn.points[1][drawn.assigned[1] == 3]
     np.testing.assert_allclose(site.arrays["centres"][3], own.mean(axis=0))
     np.testing.assert_allclose(site.variance["centres"][3], own.var(axis=0) / len(own))
-
-
-def test_worse_is_paired_and_has_a_sign(study):
-    repeats = study("repeats").Repeats(results_of((1.0, 1.5), (3.0, 3.5), (2.0, 3.5)))
-    (setting,) = repeats.by_setting
-    mean, error = repeats.worse(setting, "ours", "hausdorff")
-    assert mean == pytest.approx(np.mean([0.5, 0.5, 1.5]))
-    assert error == pytest.approx(np.std([0.5, 0.5, 1.5], ddof=1) / np.sqrt(3))
-    assert repeats.values(setting, "ours", "error in K").tolist() == [1, 1, 1]
-    assert np.isnan(repeats.off(setting, "ours")).tolist() == [True, False, False, False]
-
-
-@pytest.mark.parametrize(("ours", "holds"), [(0.9, True), (1.5, False)])
-def test_the_claim_can_fail(study, ours, holds):
-    claim = study("telling").not_worse(study("repeats").Repeats(results_of((1.0, ours), (1.0, ours + 0.1))), "ours")
-    assert claim.holds is holds
 
 
 @pytest.mark.studies

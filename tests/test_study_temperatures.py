@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from modelweld.gp.kernels import Kernel
-from modelweld.gp.model import SparseGP
 from studies import importing, quick_run
 
 
@@ -84,69 +83,7 @@ def test_training_raises_the_bound_and_moves_the_inputs_off_the_rows(study, rows
 # --- the data
 
 
-def test_yesterday_is_the_day_before(study):
-    data = study("data")
-    table = data.weather()
-    assert len(set(table.state.tolist())) == 50
-    features = table.X * data.UNIT + data.OFFSET
-    following = (np.diff(table.station) == 0) & (np.diff(features[:, 0]) == 1)
-    assert following.sum() > 350_000
-    assert np.allclose(features[1:, -1][following], table.y[:-1][following])
-    assert features[:, 0].min() == 1
-    assert features[:, 0].max() == 31
-    assert sorted(set(features[:, 1].round(6))) == list(range(1, 13))
-    assert sorted(set(features[:, 2].round(6))) == [2015, 2016, 2017]
-
-
-def test_splits_are_disjoint_and_repeatable(study):
-    data = study("data")
-    one, two, other = (data.split(seed, 40, 20, 5, only=4) for seed in (1, 1, 2))
-    assert np.array_equal(one.across.X, two.across.X)
-    assert one.states != other.states or not np.array_equal(one.across.X, other.across.X)
-    assert one.across.X.shape == (20, 7)
-    for train, own in zip(one.train, one.own, strict=True):
-        assert (len(train.y), len(own.y)) == (40, 20)
-        assert not (train.X[:, None] == own.X).all(-1).any()
-
-
 # --- rivals
-
-
-def process(rng, outputscale=2.0):
-    Z = rng.normal(size=(4, 2))
-    kernel = Kernel(np.ones(2), outputscale)
-    return SparseGP(Z, rng.normal(size=4), 0.2 * kernel(Z, Z), kernel, 0.0, 0.1)
-
-
-def test_a_committee_of_one_is_its_member(study, rng):
-    gp, X = process(rng), rng.normal(size=(6, 2))
-    for rule in ("poe", "bcm"):
-        for found, expected in zip(
-            study("rivals").Experts([gp], rule).predict(X, return_std=True), gp.predict(X, return_std=True), strict=True
-        ):
-            assert np.allclose(found, expected)
-
-
-def test_committees_multiply_what_members_say(study, rng):
-    members, X = [process(rng), process(rng)], rng.normal(size=(6, 2))
-    (a, v), (b, w) = (gp.latent(X) for gp in members)
-    Experts = study("rivals").Experts
-    precision = 1 / v + 1 / w - 1 / 2.0
-    mean, std = Experts(members, "bcm").predict(X, return_std=True)
-    assert np.allclose(mean, (a / v + b / w) / precision)
-    assert np.allclose(std**2, 1 / precision + 0.1)
-    first = np.log(2.0 / v) / (np.log(2.0 / v) + np.log(2.0 / w))
-    precision = first / v + (1 - first) / w
-    mean, std = Experts(members, "poe").predict(X, return_std=True)
-    assert np.allclose(mean, (first * a / v + (1 - first) * b / w) / precision)
-    assert np.allclose(std**2, 1 / precision + 0.1)
-
-
-def test_fused_responses_are_observations(study, rows, rng):
-    X, y = rows
-    variance, new = rng.uniform(0.01, 1, 30), rng.normal(size=(5, 2))
-    found = study("rivals").regressed(X, y, variance, KERNEL, NOISE).latent(new)
-    assert np.allclose(found, gp_regression(X, y, variance, new), atol=1e-6)
 
 
 # --- scores and tables
@@ -168,20 +105,6 @@ def test_an_honest_model_is_found_honest(study, rng):
     doubled = scores.scores(model, data.Split(["A"], [rows], [rows], rows), noises=[0.16])
     assert doubled["held"][0] > 0.8
     assert doubled["held_across"] == found["held_across"]
-
-
-def test_claims_can_fail(study):
-    telling = study("telling")
-
-    def of(natural, held=0.9):
-        other = {"own": 5.5, "across": 5.6, "held": [0.5, 0.8, 0.9, 0.95], "held_across": [0.5, 0.8, 0.9, 0.95]}
-        ours = {**other, "own": natural - 0.2, "across": natural, "held": [0.5, 0.8, held, 0.95]}
-        names = ("local", "local, many", "rbcm", "pooled", "pooled, many")
-        return telling.claims({"natural": [ours] * 2, **{name: [other] * 2 for name in names}})
-
-    assert [claim.holds for claim in of(5.58)] == [True] * 6
-    assert [claim.holds for claim in of(5.62)] == [True, False, True, True, True, True]
-    assert [claim.holds for claim in of(5.8, held=0.87)] == [False, False, False, False, True, False]
 
 
 @pytest.mark.studies

@@ -58,21 +58,6 @@ def test_the_compiled_sampler_draws_what_the_plain_one_draws(prior):
         np.testing.assert_allclose(means[k], expected)
 
 
-def test_rank_one_updates_follow_tokens_that_come_and_go():
-    from gaussian_lda import matched_prior, moved, posterior
-
-    rng = np.random.default_rng(4)
-    x, topics = rng.normal(0, 1, (30, 4)), rng.integers(0, 2, 30)
-    prior = matched_prior(x)
-    state = posterior(x, topics, 2, prior)
-    for t in range(30):
-        moved(*state, topics[t], x[t], -1.0)
-        topics[t] = 1 - topics[t]
-        moved(*state, topics[t], x[t], 1.0)
-        for found, afresh in zip(state, posterior(x, topics, 2, prior), strict=True):
-            np.testing.assert_allclose(found, afresh, rtol=1e-7, atol=1e-9)
-
-
 def test_coherence():
     import coherence
 
@@ -87,52 +72,6 @@ def test_coherence():
         by_hand = [np.log((table.pairs[a, b] / table.total + 1e-12) / (p[a] * p[b])) for a, b in couples]
         assert uci == pytest.approx(np.mean(by_hand))
         assert unseen == np.mean([table.pairs[a, b] == 0 for a, b in couples])
-
-
-def test_levels_of_pairs_keep_what_is_unseen_and_the_rest_within_a_quarter(tmp_path):
-    from reduce import dense_pairs, reduced_pairs, write
-    from topic_data import load_table
-
-    rng = np.random.default_rng(2)
-    n = 9
-    counts = np.where(rng.random((n, n)) < 0.4, 0, np.exp(rng.uniform(0, 10, (n, n)))).astype(np.uint16)
-    rows, columns = np.nonzero(np.triu(counts, 1))
-    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
-    steps = np.concatenate([np.diff(np.concatenate([[r], columns[rows == r]])) for r in range(n)])
-    words = np.array([f"w{k}" for k in range(n)])
-    pairs = {
-        "words": words,
-        "occ": rng.integers(100, 900, n),
-        "indptr": ends,
-        "delta": steps.astype(np.uint16),
-        "count": counts[rows, columns],
-        "n_windows": np.array(10**6),
-    }
-    asked = words[[4, 2, 7, 0, 8]]
-    windows, exact = dense_pairs(pairs, asked)
-    upper = np.triu(counts, 1)
-    assert np.array_equal(exact, (upper + upper.T)[np.ix_([4, 2, 7, 0, 8], [4, 2, 7, 0, 8])])
-    write(tmp_path / "pairs.npz", reduced_pairs(pairs, asked))
-    table = load_table(tmp_path / "pairs.npz")
-    assert np.array_equal(table.windows, windows)
-    assert np.array_equal(table.pairs == 0, exact == 0)
-    seen = exact > 0
-    assert np.abs(np.log(table.pairs[seen] / exact[seen])).max() < np.log(1.5)
-
-
-def test_topics_count_the_words_closest_to_them():
-    from coherence import Table, scores
-    from topic_data import Book, Corpus
-    from topic_models import assigned
-
-    vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [-1.0, 0.0]])
-    books = [Book(np.array([0, 2]), np.array([3, 1])), Book(np.array([0, 1, 3]), np.array([1, 1, 2]))]
-    corpus = Corpus(np.array(list("abcd")), vectors, books, ["", ""], Table(np.ones(4), np.ones((4, 4)), 9.0))
-    topics = assigned(corpus, np.array([[0.9, 0.1], [0.0, 0.9], [-0.9, 0.0]]), 1.0)
-    assert topics.tokens.tolist() == [[4, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 2]]
-    assert topics.shares.tolist() == [[0.75, 0.25, 0], [0.5, 0, 0.5]]
-    assert topics.support.astype(int).tolist() == [2, 1, 1]
-    assert scores(topics, corpus, 2)["kept"] == 2
 
 
 @pytest.mark.studies

@@ -3,8 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelweld import InputError
-from modelweld.demo.simulate import meta_model, paper_figure
+from modelweld.demo.simulate import meta_model
 from shared.textbook import score_matrix, textbook
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
@@ -85,15 +84,6 @@ def test_score_matrix_is_the_printed_formula():
     )
 
 
-def test_cap_never_leaves_a_value_without_column():
-    one = np.ones(1)
-    scores = score_matrix(
-        np.zeros((5, 1)), np.zeros((1, 1)), np.array([1]), J=2, alpha=1, gamma0=1,
-        noise=one, spread=one, mean=one, cap=2,
-    )  # fmt: skip
-    assert scores.shape == (5, 5)
-
-
 def test_result_is_consistent():
     drawn = meta_model(12, gamma0=4.0, seed=3)
     result = textbook(drawn.values, seed=5)
@@ -112,37 +102,3 @@ def test_result_is_consistent():
     np.testing.assert_allclose(mean, means.mean(axis=0))
     between = ((means - mean) ** 2).mean(axis=0)
     np.testing.assert_allclose(spread, between - noise * (1 / result.counts).mean())
-
-
-def test_same_seed_same_result():
-    groups = paper_figure(5, 3.0).values
-    first, second = textbook(groups, seed=4), textbook(groups, seed=4)
-    np.testing.assert_array_equal(first.atoms, second.atoms)
-
-
-def test_nothing_matched_keeps_the_start():
-    result = textbook([np.array([[0.0, 1.0]]), np.array([[1e6, 1.0]])], noise=[1.0, 2.0], spread=4.0, mean=3.0)
-    assert len(result.atoms) == 2
-    mean, noise, spread = hyperparameters(result)
-    np.testing.assert_array_equal(noise, [1, 2])
-    np.testing.assert_array_equal(spread, [4, 4])
-    np.testing.assert_array_equal(mean, [3, 3])
-
-
-def test_coinciding_values_and_empty_groups_are_matched():
-    value = np.array([[1.0, 2.0]])
-    result = textbook([value, np.empty((0, 2)), value, value])
-    np.testing.assert_array_equal(result.counts, [3])
-    np.testing.assert_allclose(result.atoms, value)
-    assert [len(labels) for labels in result.labels] == [1, 0, 1, 1]
-
-
-@pytest.mark.parametrize("groups", [[np.zeros(3)], [np.zeros((2, 3)), np.zeros((2, 4))]])
-def test_refuses_groups_that_do_not_fit(groups):
-    with pytest.raises(InputError, match="shape"):
-        textbook(groups)
-
-
-def test_refuses_no_groups():
-    with pytest.raises(InputError, match="nothing to fuse"):
-        textbook([])

@@ -10,7 +10,6 @@ from modelweld import BetaBernoulli, Gaussian, fuse
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.diagnostics.places import place
 from modelweld.diagnostics.scatter import scatter_of_others
-from modelweld.diagnostics.sharing import _choose
 from modelweld.diagnostics.site_warnings import about_shifts
 from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
@@ -321,15 +320,6 @@ def test_a_thousand_sites_of_one_value_have_three_atoms():
 def test_four_values_stand_behind_every_axis(N, axes):
     x = np.random.default_rng(0).standard_normal((N, 20))
     assert place(x).points.shape[1] == axes
-
-
-@pytest.mark.parametrize(("sizes", "looked_at"), [((190, 210), 390), ((150,) * 6, 900), ((150,) * 8, 900)])
-def test_so_many_values_are_looked_at(sizes, looked_at):
-    group = np.repeat(np.arange(len(sizes)), sizes)
-    rows, sites, offsets = _choose(np.arange(len(group)), group, seed=0)
-    assert len(rows) == offsets[-1] == looked_at
-    assert (np.diff(offsets) <= 200).all()
-    assert np.array_equal(group[rows], np.repeat(sites, np.diff(offsets)))
 
 
 @pytest.mark.parametrize(("J", "L", "worth"), [(4, 4, None), (2, 4, None), (4, 5, False), (2, 5, False)])

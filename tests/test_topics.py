@@ -81,12 +81,6 @@ def test_copies_fuse_into_the_model_of_as_many_times_the_documents(name, rng):
         assert total.sum() == pytest.approx(4 * local.arrays["words"].sum())
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")  # copies are what the law is about
-def test_probabilities_of_copies_stay(sites, rng):
-    fused = fuse([permuted(sites[0], rng) for _ in range(4)]).fused("counts")
-    assert np.allclose(probabilities(fused), probabilities(sites[0]), rtol=1e-6, atol=1e-6)
-
-
 def test_vocabularies_may_differ(rng):
     kept = [some_words(rng) for _ in range(4)]
     data = [SKLEARN.data(rng)[:, keep] for keep in kept]
@@ -128,17 +122,6 @@ def test_order_of_words_and_sites_does_not_matter(sites, rng, number):
     a, b = fuse(cut), fuse([turned[j] for j in (2, 0, 3, 1)])
     assert b.objective == pytest.approx(a.objective, rel=1e-9)
     assert np.allclose(probabilities(b.fused()), probabilities(a.fused()), rtol=1e-9, atol=1e-12)
-
-
-def test_a_site_with_all_words_fuses_with_those_that_lack_some(sites):
-    cut = [with_columns(sites[1], np.arange(20)), with_columns(sites[2], np.arange(4, 24))]
-    assert fuse([sites[0], *cut]).K == 3
-
-
-def test_a_site_that_lacks_words_can_be_added_later(sites):
-    larger = fuse(sites[:3]).add(with_columns(sites[3], np.arange(4, 24)))
-    assert larger.K == 3
-    assert larger.fused().coordinates["word"] == tuple(WORDS)
 
 
 def drawn_sites(held, V=300, seed=1):

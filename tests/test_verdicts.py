@@ -71,14 +71,6 @@ def test_units_do_not_matter(sites, D):
     assert p_values(fuse([scale * v + origin for v in given])) == p_values(fuse(given))
 
 
-def test_a_seed_decides_and_the_fit_does_not():
-    given = related(1, shared=2)
-    assert p_values(fuse(given), seed=3) == p_values(fuse(given), seed=3)
-    assert p_values(fuse(given), seed=3) != p_values(fuse(given), seed=4)
-    plain = fuse(given, Gaussian(noise=9.0, spread=0.1, learning="nothing"), search="plain")
-    assert p_values(plain) == p_values(fuse(given))
-
-
 @pytest.mark.slow
 def test_p_values_of_sites_that_share_nothing_are_no_smaller_than_chance():
     found = np.array([p_values(quick(unrelated(seed)), draws=39) for seed in range(60)])
@@ -274,15 +266,6 @@ def test_places_have_covariance_one_whatever_the_units():
     points = place(x + 0.1 * rng.standard_normal(x.shape)).points
     assert np.allclose(points.T @ points / 200, np.eye(3))
     assert np.allclose(points.mean(0), 0, atol=1e-9)
-
-
-def test_turning_keeps_a_site_as_it_is():
-    given = related(1, J=3, L=6)
-    places, offsets = place(np.concatenate(given)), np.array([0, 6, 12, 18])
-    turned = pair_scan._turned(places, [None] * 3, offsets, np.random.default_rng(0))
-    for a, b in ((0, 6), (6, 12), (12, 18)):
-        assert np.allclose(turned[a:b] @ turned[a:b].T, places.points[a:b] @ places.points[a:b].T)
-    assert not np.allclose(turned[:6] @ turned[6:12].T, places.points[:6] @ places.points[6:12].T)
 
 
 def test_large_p_values_are_final_after_a_few_draws(monkeypatch):
