@@ -18,13 +18,11 @@ from modelweld import InputError, LocalModel, Moments, fuse, read
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import ConvergenceWarning, ModelweldWarning
 from modelweld.hmm import StickyHDPHMM, window_start, windows
-from modelweld.hmm.ascent import Point, Problem
+from modelweld.hmm.ascent import Course, Point, Problem
 from modelweld.hmm.emissions import LOG_2PI, Emissions, Prior, log_evidence, pooling_gains
 from modelweld.hmm.forward_backward import forward_backward, most_probable, reference
-from modelweld.hmm.merge_delete import Course
 from modelweld.hmm.statistics import Statistics, features, moments
-from modelweld.hmm.sticks import Sticks
-from modelweld.hmm.transitions import Concentrations, seen
+from modelweld.hmm.sticks import Concentrations, Sticks, seen
 from modelweld.hmm.windows import pooled_windows, statistics_of, window_edges
 from modelweld.libraries import write
 
@@ -720,8 +718,7 @@ def test_merging_and_dropping_states_keeps_their_sums():
 
 
 def test_a_state_of_one_frame_has_no_negative_variance():
-    from modelweld.hmm.statistics import Statistics, features
-    from modelweld.hmm.summary import Summary
+    from modelweld.hmm.statistics import Statistics, Summary, features
 
     frames = np.random.default_rng(3).normal(0, 50, (40, 6))
     one_each = Statistics(3 * features(frames), np.zeros((40, 40)), np.zeros(40))

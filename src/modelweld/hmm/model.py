@@ -1,8 +1,11 @@
-"""The estimator: StickyHDPHMM, in the manner of scikit-learn and hmmlearn."""
+"""The estimator: StickyHDPHMM, in the manner of scikit-learn and hmmlearn.
+
+Whether the settings of a StickyHDPHMM make sense.
+"""
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,21 +13,55 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from modelweld.errors import ConvergenceWarning, InputError, warn_user
-from modelweld.hmm.ascent import Point, Posterior, Problem
+from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
+from modelweld.hmm.ascent import Course, Point, Posterior, Problem
 from modelweld.hmm.emissions import Prior, learned_prior
 from modelweld.hmm.forward_backward import forward_backward, most_probable
 from modelweld.hmm.frame_power import autocorrelation_time, power
-from modelweld.hmm.merge_delete import Course
 from modelweld.hmm.sequences import Sequences, checked_sequences
-from modelweld.hmm.settings import PILOT, check_settings, is_number, warn_if_all_used
-from modelweld.hmm.statistics import features
-from modelweld.hmm.sticks import Sticks
-from modelweld.hmm.summary import Summary
-from modelweld.hmm.transitions import Concentrations, seen
+from modelweld.hmm.statistics import Summary, features
+from modelweld.hmm.sticks import Concentrations, Sticks, seen
 from modelweld.hmm.windows import FIRST_SHARE, MEAN_PRECISION, drawn_statistics, pooled_statistics
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
+
+
+def check_settings(model: StickyHDPHMM) -> None:
+    """Refuse settings that are none."""
+    for name in ("n_states", "window", "n_init", "max_iter"):
+        value = getattr(model, name)
+        if not isinstance(value, (int, np.integer)) or value < 1:
+            raise InputError(f"{name} is a whole number, at least 1; found {value!r}.")
+    for name in ("eta", "gamma", "eta0", "mean_precision", "tol"):
+        if not is_number(getattr(model, name)) or not 0 < getattr(model, name) < np.inf:
+            raise InputError(f"{name} is a positive number; found {getattr(model, name)!r}.")
+    if not is_number(model.kappa) or not 0 <= model.kappa < np.inf:
+        raise InputError(f"kappa is a number, not negative; found {model.kappa!r}.")
+    if model.zeta != "auto" and not (is_number(model.zeta) and 0 < model.zeta <= 1):
+        raise InputError(f"zeta is 'auto' or a number above 0, at most 1; found {model.zeta!r}.")
+    if model.prior_scale != "learned" and not (is_number(model.prior_scale) and 0 < model.prior_scale < np.inf):
+        raise InputError(f"prior_scale is 'learned' or a positive number; found {model.prior_scale!r}.")
+    if model.start not in ("windows", "random"):
+        raise InputError(f"start is 'windows' or 'random'; found {model.start!r}.")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a setting is a real number."""
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+PILOT = (
+    "in the first fit, by which zeta is chosen: if they are too wide, frames seem more alike than they are, and zeta "
+    "is too small. Raise n_states, or give zeta"
+)
+"""What it means that the fit which takes frames for independent, and so cuts them finely, is short of states."""
+
+
+def warn_if_all_used(found: int, most: int, meaning: str) -> None:
+    """Say that a fit ended with as many states as it may have."""
+    if found == most > 1:
+        warn_user(f"all {most} states are in use, {meaning}.", ModelweldWarning)
+
 
 PILOT_GAIN = 1e-3
 """Gain per frame below which the first fit, by which zeta is found, climbs no further: tau does not notice."""

@@ -1,4 +1,7 @@
-"""What the data say of states, their sufficient statistics: sums of features, moves between them, starts. All adds."""
+"""What the data say of states, their sufficient statistics: sums of features, moves between them, starts. All adds.
+
+What a fitted model remembers of its data, in the units of the data: all that fusion needs, and it adds.
+"""
 
 from __future__ import annotations
 
@@ -58,3 +61,67 @@ class Statistics:
         into[j] = i
         join = np.delete(np.eye(len(into))[into], j, axis=1)  # (K, K - 1), one 1 in every row
         return Statistics(join.T @ self.sums, join.T @ self.moves @ join, join.T @ self.starts)
+
+
+VARIANCE_ROUNDING = 1e-12
+"""Variance, as a share of the mean square, that is no more than rounding; added, so that no variance is negative."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """Expected numbers and moments of the frames of K states.
+
+    Parameters
+    ----------
+    counts : array (K,)
+        Frames, each worth one whatever zeta is.
+    means, covariances : arrays (K, D), (K, D, D)
+        Of these frames: with the counts they are the sums of frames and of their squares, without loss of digits.
+    moves, starts : arrays (K, K), (K,)
+        Transitions, and sequences that begin in a state.
+    """
+
+    counts: Array
+    means: Array
+    covariances: Array
+    moves: Array
+    starts: Array
+
+    @property
+    def visits(self) -> Array:
+        """How often each state is entered: starts, and moves from other states. Frames of one visit are kin."""
+        return np.asarray(self.starts + self.moves.sum(axis=0) - np.diag(self.moves))
+
+    @property
+    def centre(self) -> Array:
+        """Mean of all frames (D,)."""
+        return np.asarray(self.counts @ self.means / self.counts.sum())
+
+    @property
+    def unit(self) -> Array:
+        """Standard deviation of all frames (D,)."""
+        spread = np.einsum("kii->ki", self.covariances) + np.square(self.means - self.centre)
+        return np.asarray(np.sqrt(self.counts @ spread / self.counts.sum()))
+
+    def statistics(self) -> Statistics:
+        """Sums of features of frames that are centred and in these units."""
+        centre, unit = self.centre, self.unit
+        mean = (self.means - centre) / unit
+        second = self.covariances / unit[:, None] / unit + mean[:, :, None] * mean[:, None, :]
+        i, j = np.triu_indices(len(unit))
+        per_frame = np.column_stack([np.ones(len(mean)), mean, second[:, i, j]])
+        return Statistics(self.counts[:, None] * per_frame, self.moves, self.starts)
+
+    @classmethod
+    def of(cls, statistics: Statistics, centre: Array, unit: Array) -> Summary:
+        """The reverse."""
+        n, first, second = moments(statistics.sums)
+        mean, square = first / n[:, None], second / n[:, None, None]
+        covariance = square - mean[:, :, None] * mean[:, None, :] + VARIANCE_ROUNDING * square * np.eye(len(unit))
+        return cls(
+            n.copy(),
+            centre + unit * mean,
+            covariance * unit[:, None] * unit,
+            statistics.moves,
+            statistics.starts,
+        )

@@ -102,7 +102,7 @@ def write(local: LocalModel, like: str) -> StickyHDPHMM:
     average by frames, effective frames over starts and moves.
     """
     from modelweld.hmm import StickyHDPHMM
-    from modelweld.hmm.summary import Summary
+    from modelweld.hmm.statistics import Summary
 
     if "means" not in local.arrays or not local.facts.get("counted"):
         raise InputError(
