@@ -17,7 +17,7 @@ from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
 from modelweld.posterior import confidence, walks
-from modelweld.report import numbers_of, page_of, summary, write_report
+from modelweld.report import numbers_of, page_of, write_report
 from modelweld.report.coordinates import deviations, gather_values, order_by_likeness, plane
 from shared.baselines import kmeans_matching
 from shared.simulate import over_segmented, poisoned, sparse
@@ -283,7 +283,6 @@ def test_lives_and_paths_on_the_page_are_the_fusions():
             assert np.allclose(drawn, getattr(path, name)[:steps], rtol=1e-3, atol=1e-9)
         assert np.allclose(found["sets"][0]["groups"]["means"][k], fusion.atoms[k], rtol=1e-4)
     assert told["sentence"] in page_of(found)
-    assert told["sentence"] in summary(found)
     assert numbers_of(fusion.at("2024-03"))["sets"][0]["time"] is None
 
 
@@ -556,11 +555,3 @@ def test_learned_deviations_are_roots_of_the_familys_variances():
     for symbol, name in (("σ", "noise"), ("σ₀", "spread")):
         assert np.allclose(np.square(learned[symbol]), fusion.hyperparameters[name], rtol=1e-4)
     assert np.allclose(learned["μ₀"], fusion.hyperparameters["mean"], rtol=1e-4)
-
-
-def test_the_summary_is_short_and_names_what_matters():
-    fusion = outliers()
-    text = summary(numbers_of(fusion))
-    assert len(text.splitlines()) < 12
-    assert f"{fusion.K} global" in text
-    assert fusion.matching.reasons[0] in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,63 +12,43 @@ from pathlib import Path
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import naming, size_of
-from modelweld.files.limits import LARGEST_TABLE
+from modelweld.files.file_errors import naming
 from modelweld.files.numpy_files import read_npy
+from modelweld.files.tables import open_csv
 from modelweld.inputs.local_model import Array, check_values
 from modelweld.inputs.names import first_repeated
 
 
-def read_points(path: Path, features: Sequence[str] | None) -> Array:
-    """The columns of a csv file that the model needs, in its order."""
-    header, *body = _lines(path)
-    wanted = list(features) if features is not None else header
-    known, asked = set(header), set(wanted)
-    lacking = [name for name in wanted if name not in known]
-    if lacking:
-        raise InputError(
-            f"{path}: has no column {lacking[0]!r}; the model needs {', '.join(wanted)}. Of a mixture, --features asks "
-            "for some of them."
-        )
-    twice = first_repeated(name for name in header if name in asked)
-    if twice is not None:
-        raise InputError(f"{path}: column {twice!r} comes twice; which one is meant cannot be known.")
-    place = {name: i for i, name in enumerate(header)}
-    columns = [place[name] for name in wanted]
-    values = np.empty((len(body), len(columns)))
-    for i, line in enumerate(body):
-        for j, column in enumerate(columns):
-            try:
-                values[i, j] = float(line[column])
-            except (ValueError, IndexError):
-                found = repr(line[column]) if column < len(line) else "nothing"
-                raise InputError(
-                    f"{path}: line {i + 2}, column {header[column]!r}: a number is needed; found {found}."
-                ) from None
-            if not np.isfinite(values[i, j]):
-                raise InputError(f"{path}: line {i + 2}, column {header[column]!r}: a finite number is needed.")
-    return values
+def read_points(path: Path, features: Sequence[str] | None) -> tuple[Array, list[str]]:
+    """The columns of a csv file that the model needs, in its order, or all; and what they are called."""
+    with naming(path), open_csv(path) as (header, lines):
+        wanted = list(features) if features is not None else header
+        lacking = set(wanted) - set(header)
+        if lacking:
+            raise InputError(
+                f"it has no column {min(lacking)!r}; the model needs {', '.join(wanted)}. Of a mixture, --features "
+                "asks for some of them."
+            )
+        twice = first_repeated(name for name in header if name in wanted)
+        if twice is not None:
+            raise InputError(f"column {twice!r} comes twice; which one is meant cannot be known.")
+        columns = [header.index(name) for name in wanted]
+        rows = [[_number(line, at, header, lines.line_num + 1) for at in columns] for line in lines if line]
+        if not rows:
+            raise InputError("it needs a header and at least one row.")
+    return np.array(rows), wanted
 
 
-def header_of(path: Path) -> list[str]:
-    """Names of the columns of a csv file."""
-    return _lines(path)[0]
-
-
-def _lines(path: Path) -> list[list[str]]:
-    """Header and rows of a csv file."""
-    with naming(path):
-        size_of(path, LARGEST_TABLE)
+def _number(line: list[str], at: int, header: list[str], row: int) -> float:
+    """A finite number, or an error that says where there is none."""
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in csv.reader(file) if line]
-    except (UnicodeDecodeError, csv.Error):
-        raise InputError(
-            f"{path}: is not a csv file: text in UTF-8, one row per point. Save the table as csv."
-        ) from None
-    if len(lines) < 2:
-        raise InputError(f"{path}: needs a header and at least one row.")
-    return lines
+        found = float(line[at])
+    except (ValueError, IndexError):
+        found = math.nan
+    if not math.isfinite(found):
+        shown = repr(line[at][:40]) if at < len(line) else "nothing"
+        raise InputError(f"line {row}, column {header[at]!r}: a finite number is needed; found {shown}.")
+    return found
 
 
 def read_data(path: Path, model: object, features: Sequence[str] | None) -> tuple[Array, list[str] | None]:
@@ -75,8 +56,7 @@ def read_data(path: Path, model: object, features: Sequence[str] | None) -> tupl
     named = getattr(model, "feature_names_in_", None) if features is None else features
     names = None if named is None else list(map(str, named))
     if path.suffix.lower() == ".csv":
-        X = read_points(path, names)
-        names = header_of(path) if names is None else names
+        X, names = read_points(path, names)
     else:
         with naming(path):
             if path.suffix.lower() != ".npy":

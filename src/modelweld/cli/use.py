@@ -85,7 +85,7 @@ def apply(
         names = names_in(features)
         model = found.model(how, features=names)
         columns = names or found.models[0].coordinates.get("feature")
-        header, lines = ask_model(model, read_points(data, columns))
+        header, lines = ask_model(model, read_points(data, columns)[0])
     text = csv_text([header, *lines])
     if out is None:
         result(text.removesuffix("\n"))

@@ -6,11 +6,9 @@ call: ``take_part(train)``. FLARE carries the bytes; who the sites are, and who 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from nvflare import FedJob
@@ -30,13 +28,10 @@ from nvflare.job_config.script_runner import ScriptRunner
 from nvflare.recipe.spec import Recipe
 
 from modelweld.errors import InputError
-from modelweld.federate.outcome import FUSION, ROUND, Outcome
-from modelweld.federate.outcome import PAGE as REPORT
+from modelweld.federate.outcome import Outcome
 from modelweld.federate.payload import exported, unpacked
 from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
-from modelweld.files import save
 from modelweld.files.file_errors import first_line
-from modelweld.files.new_file import whole_file
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
@@ -147,7 +142,7 @@ class FuseController(Controller):
     def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
         """The round."""
         engine = fl_ctx.get_engine()
-        folder = Path(engine.get_workspace().get_result_root(fl_ctx.get_job_id()))
+        outcome = Outcome(engine.get_workspace().get_result_root(fl_ctx.get_job_id()), force=True)
         joined = [client.name for client in engine.get_clients()]
         self.answers = Answers(expected={*joined, *self.sites})
         ask = Task(TRAIN, _message({}), timeout=self.timeout, result_received_cb=self._take_answer)
@@ -156,7 +151,7 @@ class FuseController(Controller):
             return
         try:
             fusion = self.answers.fused(self.minimum, self._check, **self.options)
-            self._write(fusion, folder)
+            outcome.keep(fusion)
             give = Task(RETURN, _message({MODEL: returned(fusion, self.how)}), timeout=PATIENCE)
         except Exception as wrong:
             self.system_panic(first_line(wrong), fl_ctx)
@@ -164,8 +159,7 @@ class FuseController(Controller):
             self.log_info(fl_ctx, f"{fusion}. {self.answers}")
             self.broadcast_and_wait(give, fl_ctx, joined, min_responses=0, abort_signal=abort_signal)
         finally:
-            with whole_file(folder / ROUND, force=True) as part:
-                part.write_text(json.dumps(self.answers.told(), indent=2), encoding="utf-8")
+            outcome.tell(self.answers)
 
     def stop_controller(self, fl_ctx: FLContext) -> None:
         """Nothing to tidy up."""
@@ -186,33 +180,17 @@ class FuseController(Controller):
         except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
             params, code = {}, f"an answer that is no message ({type(wrong).__name__})"
         if MODEL in params:
-            self._accept(sender, params[MODEL])
+            self.answers.accept(sender, params[MODEL])
         elif FAILED in params:
             self.answers.refuse(sender, f"training failed there with {str(params[FAILED])[:100]}; its log says why")
         else:
             self.answers.refuse(sender, f"its script sent no model ({code}); its log says why")
         client_task.result = None
 
-    def _accept(self, sender: str, payload: bytes) -> None:
-        """Take a model under the name by which FLARE knows its sender, and under no other."""
-        try:
-            named = unpacked(payload, sender).site
-        except InputError:
-            named = sender  # whatever is wrong, `accept` finds and says it
-        if named not in ("", sender):
-            self.answers.refuse(sender, f"it calls itself {named[:100]!r}, and a site answers under its own name")
-            return
-        self.answers.accept(sender, payload)
-
     def _check(self, fusion: Fusion) -> None:
         """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
         returned(fusion, self.how)
         Outcome.check(fusion)
-
-    @staticmethod
-    def _write(fusion: Fusion, folder: Path) -> None:
-        save(fusion, folder / FUSION, force=True)
-        fusion.report(folder / REPORT, force=True)
 
 
 def take_part(train: Callable[[str], object], **options: Any) -> LocalModel | None:

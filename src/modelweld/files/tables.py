@@ -13,6 +13,7 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
@@ -46,14 +47,21 @@ class CsvLines(Protocol):
 
 def read_csv(path: Path) -> list[NamedArrays]:
     """The sites of a table in text, each as named arrays."""
+    with open_csv(path) as (header, lines):
+        return _sites(*_cells(lines, header))
+
+
+@contextmanager
+def open_csv(path: Path) -> Iterator[tuple[list[str], CsvLines]]:
+    """The first line of a table in text, and its other lines; separated by comma, semicolon or tab."""
     size_of(path, LARGEST_TABLE)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             lines = _lines(file)
             first = next(lines, "")
             delimiter = max(DELIMITERS, key=first.count)
-            (header,) = csv.reader([first], delimiter=delimiter)
-            return _sites(*_cells(csv.reader(lines, delimiter=delimiter), header))
+            header = next(csv.reader([first], delimiter=delimiter), [])
+            yield header, csv.reader(lines, delimiter=delimiter)
     except UnicodeDecodeError:
         raise InputError("it is not text in UTF-8. Save the table as 'CSV UTF-8'.") from None
     except (csv.Error, ValueError) as wrong:

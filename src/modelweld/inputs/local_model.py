@@ -7,6 +7,7 @@ the same everywhere. Everything that enters modelweld is checked here, once; ins
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -166,6 +167,12 @@ class LocalModel:
         >>> model.with_(site="b").site
         'b'
         """
+        if changes.keys() <= {"site", "kind", "facts"}:  # arrays were checked
+            other = copy(self)
+            for name, value in changes.items():
+                object.__setattr__(other, name, value)
+            check_fields(other)
+            return other
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
         mine["axes"] = {
             name: tuple(c or a for c, a in zip(self.along[name], named, strict=True))

@@ -138,21 +138,15 @@ def chain_counts(chain: Chain, facts: ChainFacts) -> ChainCounts:
     return ChainCounts(share[:, None] * move, start, share, False)
 
 
-def posterior_counts(start: Array, move: Array, log_density: Array) -> tuple[Array, Array, Array]:
-    """Expected transitions, starts and frames given one sequence.
+def posteriors(start: Array, move: Array, log_density: Array) -> tuple[Array, Array]:
+    """Expected transitions, and probabilities (T, K) of states, given one sequence: scaled passes to and fro.
 
     Examples
     --------
-    >>> moves, starts, counts = posterior_counts(np.array([0.5, 0.5]), np.full((2, 2), 0.5), np.log([[1, 0.0001]] * 3))
-    >>> counts.round(3), float(moves.sum().round(3))
+    >>> moves, states = posteriors(np.array([0.5, 0.5]), np.full((2, 2), 0.5), np.log([[1, 0.0001]] * 3))
+    >>> states.sum(axis=0).round(3), float(moves.sum().round(3))
     (array([3., 0.]), 2.0)
     """
-    moves, posterior = posteriors(start, move, log_density)
-    return moves, posterior[0], posterior.sum(axis=0)
-
-
-def posteriors(start: Array, move: Array, log_density: Array) -> tuple[Array, Array]:
-    """Expected transitions, and probabilities (T, K) of states, given one sequence: scaled passes to and fro."""
     T, K = log_density.shape
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
     forward, backward, scale = np.empty((T, K)), np.ones((T, K)), np.empty(T)
