@@ -28,6 +28,9 @@ from nvflare.job_config.script_runner import ScriptRunner
 from nvflare.recipe.spec import Recipe
 
 from modelweld.errors import InputError
+from modelweld.federate.outcome import FUSION as FUSION
+from modelweld.federate.outcome import PAGE as REPORT  # noqa: F401 - public
+from modelweld.federate.outcome import ROUND as ROUND
 from modelweld.federate.outcome import Outcome
 from modelweld.federate.payload import exported, unpacked
 from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
