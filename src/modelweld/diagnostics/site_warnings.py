@@ -22,11 +22,8 @@ uncertain by a third, so this is four true ones) and less than half of it (else 
 
 LARGEST_INFLUENCE = 5.0
 """Times the median site's influence: a typical site at an atom of five or more has at most a fifth of the weight, so
-this one has nearly all."""
-
-
-INFLUENCE_SCATTER = 5.0
-"""Robust deviations of the sites' log influence as well: sites that are unlike in size are unlike in influence."""
+this one has nearly all. And as many robust deviations of the sites' log influence: sites that are unlike in size are
+unlike in influence."""
 
 
 class Measured(NamedTuple):
@@ -122,5 +119,5 @@ def about_influence(influence: Array, sites: Sequence[str]) -> dict[int, str]:
     return {
         j: f"moves the fused atoms {influence[j] / typical:.0f} times as much as a typical site: without it they would "
         f"lie {influence[j]:.2f} noise deviations elsewhere. Compare with fusion.remove({sites[j]!r})."
-        for j in np.flatnonzero(ratio > max(np.log(LARGEST_INFLUENCE), INFLUENCE_SCATTER * usual)).tolist()
+        for j in np.flatnonzero(ratio > max(np.log(LARGEST_INFLUENCE), LARGEST_INFLUENCE * usual)).tolist()
     }

@@ -24,9 +24,6 @@ JOINT_POINTS = 3000
 """Inducing inputs of sites whose factors are taken jointly: half a second per step. Sites beyond form further groups,
 whose densities are multiplied."""
 
-FIRST_POINTS = 500
-"""The same while the best of several starts is looked for."""
-
 MOST_POINTS = 12_000
 """Inducing inputs that are listened to, of sites spread evenly over the sequence: a kernel is a dozen numbers."""
 
@@ -42,7 +39,7 @@ Setting = tuple[Kernel, float]
 
 
 def learned(factors: Sequence[Factor], starts: Sequence[Setting]) -> Setting:
-    """Kernel and mean of the highest evidence, from the best of several starts.
+    """Kernel and mean of the highest evidence, from the most probable of several starts.
 
     Parameters
     ----------
@@ -61,16 +58,15 @@ def learned(factors: Sequence[Factor], starts: Sequence[Setting]) -> Setting:
     True
     """
     factors = factors[:: -(-sum(len(f.inputs) for f in factors) // MOST_POINTS)]
-    runs = [climb(list(groups(factors, FIRST_POINTS)), start) for start in starts]
-    _, best = max(runs, key=lambda run: run[0])
-    return climb(list(groups(factors, JOINT_POINTS)), best)[1]
+    grouped = list(groups(factors))
+    return climb(grouped, max(starts, key=lambda start: sum(evidence(group, *start)[0] for group in grouped)))
 
 
-def groups(factors: Sequence[Factor], most: int) -> Iterator[list[Factor]]:
-    """Neighbours in the sequence, with at most so many points together, or one factor that has more."""
+def groups(factors: Sequence[Factor]) -> Iterator[list[Factor]]:
+    """Neighbours in the sequence, with at most JOINT_POINTS together, or one factor that has more."""
     group: list[Factor] = []
     for factor in factors:
-        if group and sum(len(f.inputs) for f in [*group, factor]) > most:
+        if group and sum(len(f.inputs) for f in [*group, factor]) > JOINT_POINTS:
             yield group
             group = []
         group.append(factor)
@@ -106,7 +102,7 @@ def evidence(factors: Sequence[Factor], kernel: Kernel, mean: float) -> tuple[fl
     return float(F), np.append(slopes(by_K), ones @ a)
 
 
-def climb(grouped: Sequence[Sequence[Factor]], start: Setting) -> tuple[float, Setting]:
+def climb(grouped: Sequence[Sequence[Factor]], start: Setting) -> Setting:
     """The highest evidence near a start; the mean is counted in deviations of the function, so that its steps fit."""
     from scipy.optimize import minimize
 
@@ -131,4 +127,4 @@ def climb(grouped: Sequence[Sequence[Factor]], start: Setting) -> tuple[float, S
     x = np.array([*first, about, mean / deviation])
     options = {"ftol": SMALLEST_STEP}
     found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=limits, options=options)
-    return -float(found.fun), at(found.x)
+    return at(found.x)

@@ -35,12 +35,9 @@ FEWEST_POINTS, POINTS_PER_DIMENSION = 24, 4
 FRESH = 4
 """Times as many points choose between start and result."""
 
-SMALLEST_GAIN = 1e-3
-"""Nats per point by which the result must be better to be taken: less is noise, and not worth the change."""
-
 
 def nearest(parts: Components, start: Components) -> Components:
-    """The start softened, if points of the union `parts` are then clearly more probable; else the start.
+    """The start softened, if points of the union `parts` are then more probable; else the start.
 
     Examples
     --------
@@ -58,7 +55,7 @@ def nearest(parts: Components, start: Components) -> Components:
         soft = soften(parts, start, rng)
         points, weight = draw_points(parts, rng, FRESH)
         gain = log_likelihood(soft, points, weight) - log_likelihood(start, points, weight)
-        return soft if gain > SMALLEST_GAIN else start
+        return soft if gain > 0 else start
     except np.linalg.LinAlgError:  # a component without volume: there is no density to come near to
         return start
 

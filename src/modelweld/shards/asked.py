@@ -21,9 +21,6 @@ from modelweld.shards.survey import Survey
 FEWEST_SITES_OF_A_SHARD = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""
 
-MOST_WARNINGS = 5
-"""Warnings of one category; all findings stand among the reasons."""
-
 
 def check_asked(asked: Request, sweeps: int) -> None:
     """Refuse what has no exact objective; `Request.decide` has refused what `fuse` refuses."""

@@ -29,6 +29,7 @@ import numpy as np
 from modelweld.errors import announce
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.names import SHOWN
 from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import CLEAR, alternate
 from modelweld.matching.moves import dissolve
@@ -39,7 +40,6 @@ from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen, tell
 from modelweld.shards.asked import (
     FEWEST_SITES_OF_A_SHARD,
-    MOST_WARNINGS,
     check_alike,
     check_asked,
     name_aside,
@@ -173,7 +173,7 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
     families, values, atoms = zip(*(learned[s][:3] for s in turn), strict=True)
     family, sizes = pooled(families, values, atoms), np.sort(np.concatenate([x.sizes for x in learned]))
     reasons += [r for s in everyone for r in of_shard(s, learned[s].reasons)]
-    announce(reasons, MOST_WARNINGS)
+    announce(reasons, SHOWN)
     summaries: list[Summary] = engine.ask(summary_of, everyone, [(family,)] * engine.shards)
     held = Pieces() if any(x.values > x.counts.sum() for x in summaries) else None
     centre = Centre(summaries, turn, family, prior, sizes, held, changing=any(x.changing for x in surveys))

@@ -18,6 +18,7 @@ from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.algorithm1 import SMALLEST_RISE
+from modelweld.matching.plan import MOST_SWEEPS
 from modelweld.matching.splits import partings, split
 from modelweld.matching.tally import Tally
 from modelweld.shards.centre import Centre, unions
@@ -25,14 +26,9 @@ from modelweld.shards.engine import Engine
 from modelweld.shards.shard import Shard
 from modelweld.shards.summary import Summary, relabel, summarise
 
-MOST_COMPARED = 1000
-"""Atoms, those that most sites hold, of which all unions are scored: a second of the centre."""
-
 MOST_ASKED = 1000
-"""Unions that shards are asked about at a time, the best first."""
-
-MOST_ROUNDS = 20
-"""Rounds of joining: a bound, nothing that was tuned."""
+"""Atoms, those that most sites hold, of which all unions are scored (a second of the centre), and unions that shards
+are asked about at a time, the best first."""
 
 
 class Together(NamedTuple):
@@ -45,7 +41,7 @@ class Together(NamedTuple):
 def join(engine: Engine, centre: Centre) -> int:
     """Join pairs of atoms, the best first, as long as the objective rises; returns how many were joined."""
     joined = 0
-    for _ in range(MOST_ROUNDS):
+    for _ in range(MOST_SWEEPS):
         a, b, evidence = _candidates(centre)
         chosen = _best_apart(a, b, _rises(centre, a, b, evidence, _together(engine, centre, a, b)))
         if not len(chosen):
@@ -64,7 +60,7 @@ def _candidates(centre: Centre) -> tuple[Index, Index, Array]:
 
     The prior is kindest where no site holds both, or where all that hold the one hold the other.
     """
-    atoms = np.sort(np.argsort(-centre.counts, kind="stable")[:MOST_COMPARED])
+    atoms = np.sort(np.argsort(-centre.counts, kind="stable")[:MOST_ASKED])
     sums, counts = centre.sums[0][atoms], centre.counts[atoms]
     gain = unions(centre.family, sums, sums) - centre.family.log_evidence(sums)[:, None]
     apart = np.minimum(counts[:, None] + counts, len(centre.sizes))
