@@ -197,7 +197,7 @@ def test_posterior_speaks(monkeypatch):
     np.testing.assert_array_equal(fusion.sample(draws=30, seed=1).labels, posterior.labels)
     with pytest.raises(InputError, match="at least 1 chain of 4"):
         fusion.sample(draws=2)
-    monkeypatch.setattr("modelweld.posterior.draws.LARGEST_CO_ASSIGNMENT", 3)
+    monkeypatch.setattr("modelweld.posterior.draws.LARGEST_TABLE", 3)
     with pytest.raises(InputError, match="together"):
         fusion.sample(draws=4).co_assignment  # noqa: B018
 

@@ -45,9 +45,6 @@ from modelweld.posterior.compiled_state import (
 ACCEPTED = 0.44
 """Share of accepted steps that a walk in one dimension is tuned to (Gelman, Roberts, Gilks 1996)."""
 
-SMALLEST_DELTA = 1e-6
-"""Of the share of pieces: as good as none, and its logarithm is still a number."""
-
 PRIOR_STEP, ATOMS_STEP = 1.0, 0.5
 """Of log a and log b, and of log(number of atoms): about the posterior deviations with ten sites."""
 
@@ -191,7 +188,5 @@ def move_delta(state):
     extra, once = N - held + PIECES[0], held + PIECES[1]
     delta = state.rest[DELTA]
     new = 1 / (1 + (1 - delta) / delta * np.exp(-2 * normal(state.random) / np.sqrt(extra)))
-    if new > SMALLEST_DELTA and accepts(
-        state.random, extra * np.log(new / delta) + once * np.log((1 - new) / (1 - delta))
-    ):
+    if new > 0 and accepts(state.random, extra * np.log(new / delta) + once * np.log((1 - new) / (1 - delta))):
         state.rest[DELTA] = new

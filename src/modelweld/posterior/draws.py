@@ -15,6 +15,7 @@ from modelweld.errors import InputError, ModelweldWarning
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
+from modelweld.matching.moves import LARGEST_TABLE
 from modelweld.matching.pieces.artefacts import artefacts
 from modelweld.matching.result import Matching
 from modelweld.posterior.convergence import DISAGREE, effective_size, split_r_hat
@@ -27,9 +28,6 @@ MOVES = ("split", "merge", "value")
 """What acceptance is counted of."""
 
 SPLIT, MERGE, VALUE = range(len(MOVES))
-
-LARGEST_CO_ASSIGNMENT = 3000
-"""Values up to which the whole table of co-assignments is made: 72 MB. Beyond, ask `Posterior.together` for pairs."""
 
 
 def number_of_atoms(board: Board, matching: Matching, labels: Index) -> int:
@@ -106,9 +104,9 @@ class Posterior:
         """Probability (N, N) that two local parameters belong to one atom, sites one after the other."""
         draws = self.labels.reshape(-1, self.labels.shape[-1])
         N = draws.shape[1]
-        if N > LARGEST_CO_ASSIGNMENT:
+        if N * N > LARGEST_TABLE:
             raise InputError(
-                f"a table of co-assignments is made for at most {LARGEST_CO_ASSIGNMENT} values; there are {N}. Ask "
+                f"a table of co-assignments has at most {LARGEST_TABLE:,} entries; there are {N} values. Ask "
                 "together(pairs) for those that matter."
             )
         together = np.zeros((N, N))

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.notebook import MOST_ROWS, html_table
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import MEANING, NOBODY, How, partners
 from modelweld.posterior.draws import Posterior
 
 if TYPE_CHECKING:
     from pandas import DataFrame
-
-MOST_ROWS = 40
-"""Rows that are printed; `to_pandas` has them all."""
 
 MOST_IN_TURN = 1000
 """Trials that are taken one after the other, which takes the square of their number; more are halved."""
@@ -90,8 +88,6 @@ class Sharing:
         return f"<Sharing of {len(self.sites)} atoms: {self.how}, intervals of probability {self.level:g}>"
 
     def _repr_html_(self) -> str:
-        from modelweld.inputs.notebook import html_table
-
         return html_table(repr(self), self._titles(), self._rows())
 
 

@@ -42,9 +42,6 @@ ROUNDS = 3
 """Times that chains are run, twice as long each time, until they agree; then they are heated. Seven times the effort of
 one round, and nine times for six rungs."""
 
-DISPERSED_SHARE = 0.03
-"""Of the total variance that is noise where a chain starts with every value alone."""
-
 TUNING = 0.1
 """How fast the walks' steps are tuned in warm-up, in their logarithm: a factor of e in some twenty sweeps."""
 
@@ -150,8 +147,8 @@ class _Setting:
         return Ladder(self.values, self.beliefs, state, self.steps(), TUNING, (seed, number, 1))
 
     def start(self, number: int, seed: int) -> tuple[State, Index]:
-        """Where a chain starts: as fitted, or with every value alone and little noise."""
-        from modelweld.posterior.compiled_beliefs import fill_rates
+        """Where a chain starts: as fitted, or with every value alone and as much noise as is believed beforehand."""
+        from modelweld.posterior.compiled_beliefs import SHARE_MEAN, fill_rates
         from modelweld.posterior.compiled_state import vacant
 
         at, N, J = self.family.hyperparameters, len(self.fitted), len(self.board.sizes)
@@ -160,7 +157,7 @@ class _Setting:
         if number % 2:
             labels = np.arange(N)
             if self.beliefs.draws_values:
-                noise = np.maximum(DISPERSED_SHARE * self.beliefs.total, self.beliefs.floor)
+                noise = np.maximum(np.exp(SHARE_MEAN) * self.beliefs.total, self.beliefs.floor)
         share = float(np.log(noise / self.beliefs.total).mean())
         prior = first_prior(self.board.prior, int(labels.max()) + 1)
         rest = np.array([self.family.trust, share, *prior, self.board.delta, 1.0])

@@ -16,16 +16,11 @@ from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES
 from modelweld.matching.compiled.scores import above, exact_score, features_of, rounding
 
-LARGEST_SHARE = 0.125
-"""Of all pairs, that may beat a new atom; beyond, a table of all of them is the quicker way."""
-
 
 @exact
 def assign_pairs(Y, used, atoms, tables, work, choice, claimed, done):
-    """Choose the best assignment where new atoms are free of charge; False, and nothing done, where pairs are many."""
+    """Choose the best assignment where new atoms are free of charge."""
     first, columns, scores = worthwhile_pairs(Y, used, atoms, tables, work)
-    if first[0] < 0:
-        return False
     apart = True
     for i in range(len(Y)):  # if the best atoms of values differ, they are the optimum
         best, choice[i] = 0.0, NEW
@@ -41,20 +36,15 @@ def assign_pairs(Y, used, atoms, tables, work, choice, claimed, done):
     if not apart:
         done[3] += 1
         paths_of_pairs(first, columns, scores, used, choice)
-    return True
 
 
 @exact
 def worthwhile_pairs(Y, used, atoms, tables, work):
-    """Pairs (value, atom) that score above zero: where each value's begin (L + 1,), atoms and scores, atoms ascending.
-
-    Nothing, with a first entry of -1, where too many pairs may.
-    """
+    """Pairs (value, atom) that score above zero: where each value's begin (L + 1,), atoms (ascending), scores."""
     L, P = len(Y), atoms.weights.shape[1]
-    most = int(LARGEST_SHARE * L * used) + 1
     first, columns, scores = np.zeros(L + 1, np.int64), np.empty(4 * L + 1, np.int64), np.empty(4 * L + 1)
     found, new = np.empty(used * min(L, BLOCK_ROWS) + 1, np.int64), np.empty(min(L, BLOCK_ROWS))
-    total, looked = 0, 0
+    total = 0
     for b in range(0, L, BLOCK_ROWS):
         rows = min(BLOCK_ROWS, L - b)
         padded = (rows + LANES - 1) // LANES * LANES
@@ -64,10 +54,6 @@ def worthwhile_pairs(Y, used, atoms, tables, work):
         np.dot(atoms.weights[:used], features.T, products)
         lowest = -rounding(longest, most_bent, atoms)
         number = above(products, atoms.constants[:used], atoms.curvature[:used], work.length, new[:rows], lowest, found)
-        looked += number
-        if looked > most:
-            first[0] = -1
-            return first, columns[:0], scores[:0]
         if total + number > len(columns):
             columns = np.concatenate((columns[:total], np.empty(total + number, np.int64)))
             scores = np.concatenate((scores[:total], np.empty(total + number)))

@@ -47,7 +47,8 @@ def _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed
     """Choose the best assignment by scores in float64."""
     L = len(Y)
     free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
-    if free and L > BLOCK_ROWS and assign_pairs(Y, used, atoms, tables, work, choice, claimed, done):
+    if free and L > BLOCK_ROWS:
+        assign_pairs(Y, used, atoms, tables, work, choice, claimed, done)
         return
     scores = exact_scores(Y, used, atoms, tables, new)
     best, column = np.full(L, VACANT), np.zeros(L, np.int64)
