@@ -13,7 +13,7 @@ from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
 from modelweld.report.alerts import rank_alerts, sites_named
 from modelweld.report.limits import NOTED
-from modelweld.screening import shared_rows, twins
+from modelweld.screening import duplicates
 from modelweld.screening.swapped import describe_swapped
 from modelweld.screening.unit_names import OtherUnit, describe
 
@@ -23,10 +23,10 @@ SENTENCES = {
     "columns": (1, lambda a: describe_swapped(["'age'", "'pressure'"], a)),
     "units": (1, lambda a: describe(FACTOR, ["'age'"], a)),
     "units of two": (2, lambda a, b: describe(FACTOR, ["'age'"], a, b)),
-    "twins": (3, lambda *names: Finding(twins.COINCIDED, None, names)),
-    "rows": (2, lambda *names: shared_rows._describe(names, 0.1)),
+    "twins": (3, lambda *names: Finding(duplicates.COINCIDED, None, names)),
+    "rows": (2, lambda *names: Finding(duplicates.SHARED, None, names)),
     "shard": (1, lambda a: f"shard 4: site {a!r}: 1 of 5 values lies far from the others."),
-    "nobody": (0, lambda: twins.ALL_ALIKE),
+    "nobody": (0, lambda: duplicates.ALL_ALIKE),
 }
 
 

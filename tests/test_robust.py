@@ -1,5 +1,7 @@
 """The filter before the fit: honest sets lose nothing, gross sites go, and neither order nor units matter."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,8 @@ from hypothesis import strategies as st
 from modelweld import OutlierWarning, fuse
 from modelweld.families import Gaussian
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.screening import near_twins, outliers, site_medians
+from modelweld.match import values_of
+from modelweld.screening import duplicates, outliers, site_medians
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
 from modelweld.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find_oversized
 from shared.simulate import SETS, sparse
@@ -285,4 +288,5 @@ def test_large_jobs_are_screened_alike(constant, monkeypatch):
         assert find_outliers([stack]).values.keys() == {2}
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)
-    assert near_twins.number_likely([stack], [Gaussian()], np.arange(51)).tolist() == list(range(51))
+    values = replace(values_of({"values": (stack, Gaussian())}, list("abcdefg"), None), numbers=np.arange(51))
+    assert duplicates.number_likely(values).tolist() == list(range(51))

@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 
 from modelweld import LocalModel, TwinWarning, fuse, read
 from modelweld.inputs.stack import Stack
-from modelweld.screening.shared_rows import SAME_ERRORS, sharing
+from modelweld.screening.duplicates import SAME_ERRORS, sharing
 
 K, D, ROWS = 4, 6, 200
 

@@ -23,9 +23,9 @@ from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.pieces.rules import believable, certainty
 from modelweld.matching.plan import Plan
 from modelweld.matching.result import matching_by_labels
+from modelweld.screening.duplicates import find_duplicates, number_values
 from modelweld.screening.outliers import find_outliers
 from modelweld.screening.shift_estimate import Shift, explaining_shift, shiftable_arrays
-from modelweld.screening.twins import find_twins, number_values
 
 # --- copies (pieces.rules.CERTAIN, .75; COLLAPSE, .42) --------------------------------------------------------------
 
@@ -232,7 +232,7 @@ def test_no_atom_is_moved_where_every_value_is_where_it_is_by_five_nats(apart, m
     assert (fusion.K, len(tried)) == (100, moved)
 
 
-# --- values that were sent before (twins.COINCIDE, a millionth; FEWEST_OWN, two) --------------------------------
+# --- values that were sent before (duplicates.COINCIDE, a millionth; FEWEST_OWN, two) --------------------------------
 
 
 @pytest.mark.parametrize(("off", "same"), [(0.8e-6, True), (1.2e-6, False)])
@@ -242,12 +242,13 @@ def test_values_coincide_to_a_millionth_of_the_sites_range(off, same):
     assert (len(np.unique(number_values([stack], [Gaussian()]))) == 3) is same
 
 
-@pytest.mark.parametrize(("own", "twins"), [(1, {}), (2, {4: 0})])
+@pytest.mark.parametrize(("own", "twins"), [(1, []), (2, [[0, 4]])])
 def test_sites_coincide_if_two_of_their_values_are_nobody_elses(own, twins):
     codes, rng = np.arange(3.0)[:, None] * [1.0, 1.0], np.random.default_rng(0)
     site = np.vstack([codes, rng.normal(size=(own, 2))])
     stack = stack_arrays([site, codes, codes[:2], codes[1:], site[::-1]])
-    assert find_twins([stack], number_values([stack], [Gaussian()])).of == twins
+    groups, _ = find_duplicates([stack], number_values([stack], [Gaussian()]))
+    assert [sorted(group) for group in groups] == twins
 
 
 def test_hardly_a_value_is_parted_from_its_copy_by_four_others():

@@ -1,4 +1,4 @@
-"""Sites that coincide are counted once: laws of `screening.twins`, of its stage and of fusions that change."""
+"""Sites that coincide are counted once: laws of `screening.duplicates`, of its stage and of fusions that change."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.inputs.stack import Stack, stack_arrays
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network, outputs
-from modelweld.screening.twins import Twins, find_twins, number_values
+from modelweld.screening.duplicates import find_duplicates, number_values
 
 Sites = list[NDArray[np.float64]]
 
@@ -35,16 +35,16 @@ def quietly(models: list[object] | Sites, **options: object) -> Fusion:
         return fuse(models, **options)  # type: ignore[arg-type]
 
 
-def found_among(sites: Sites, family: Family | None = None) -> Twins:
+def found_in(stack: Stack, family: Family | None = None) -> list[list[int]]:
+    return [sorted(group) for group in find_duplicates([stack], number_values([stack], [family or Gaussian()]))[0]]
+
+
+def found_among(sites: Sites, family: Family | None = None) -> list[list[int]]:
     return found_in(stack_arrays(sites), family)
 
 
-def found_in(stack: Stack, family: Family | None = None) -> Twins:
-    return find_twins([stack], number_values([stack], [family or Gaussian()]))
-
-
 def twins_of(sites: Sites) -> dict[int, int]:
-    return found_among(sites).of
+    return {j: first for first, *others in found_among(sites) for j in others}
 
 
 @pytest.mark.parametrize("jitter", [0.0, 1e-9, 1e-7])
@@ -53,10 +53,10 @@ def test_rows_in_any_order_are_found_and_paired(jitter: float) -> None:
     rng = np.random.default_rng(0)
     order = rng.permutation(len(sites[2]))
     copy = sites[2][order] + jitter * rng.uniform(-1, 1, sites[2].shape)
-    found = found_among([*sites, copy])
-    assert set(found.of) | set(found.of.values()) == {2, 6}
     stack = stack_arrays([*sites, copy])
-    assert np.abs(stack.values - stack.values[found.stand_in]).max() <= 2 * jitter
+    groups, stand_in = find_duplicates([stack], number_values([stack], [Gaussian()]))
+    assert [sorted(group) for group in groups] == [[2, 6]]
+    assert np.abs(stack.values - stack.values[stand_in]).max() <= 2 * jitter
 
 
 def test_noise_makes_no_twins() -> None:
@@ -85,18 +85,17 @@ def test_one_row_and_few_codes_coincide_by_chance() -> None:
 def test_what_was_not_seen_must_be_the_same() -> None:
     stack = stack_arrays([np.arange(6.0).reshape(3, 2), np.arange(6.0).reshape(3, 2)])
     weight = np.ones((6, 2))
-    assert found_in(Stack(stack.values, stack.offsets, weight=weight)).of
+    assert found_in(Stack(stack.values, stack.offsets, weight=weight))
     weight[0, 0] = 0
-    assert not found_in(Stack(stack.values, stack.offsets, weight=weight)).of
+    assert not found_in(Stack(stack.values, stack.offsets, weight=weight))
 
 
 def test_other_families_ask_for_the_very_same_values() -> None:
     rng = np.random.default_rng(6)
     rows = rng.gamma(1.0, 5.0, (3, 4, 6))
     sites = list(rows)
-    assert set(found_among([*sites, rows[0][::-1]], Counts()).of) <= {0, 3}
-    assert found_among([*sites, rows[0][::-1]], Counts()).of
-    assert not found_among([*sites, rows[0] * (1 + 1e-12)], Counts()).of
+    assert found_among([*sites, rows[0][::-1]], Counts()) == [[0, 3]]
+    assert not found_among([*sites, rows[0] * (1 + 1e-12)], Counts())
 
 
 @pytest.mark.parametrize("seed", range(6))

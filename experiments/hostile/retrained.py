@@ -5,7 +5,7 @@
 
 Rows of a table are dealt to five sites, which fit a mixture each and read it with their rows, as `export` does. A sixth
 sends the first one's again: trained on all but two rows, 95 %, 80 % or half of them, or on all from another start.
-Named is what a warning says of the two (`screening.shared_rows`, or counted once by `screening.near_twins`).
+Named is what a warning says of the two (`screening.duplicates`).
 """
 
 from __future__ import annotations

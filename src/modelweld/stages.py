@@ -12,7 +12,7 @@ from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.stack import stack_arrays
+from modelweld.inputs.stack import arrays_of, stack_arrays
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.base import Kind
 from modelweld.match import match
@@ -20,7 +20,7 @@ from modelweld.matching.plan import Plan
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.screening.claims import bound_claims, bound_spreads
-from modelweld.screening.shared_rows import has_errors, name_shared_rows
+from modelweld.screening.duplicates import name_shared_rows
 from modelweld.screening.units import name_other_units, name_units_of_stack
 from modelweld.time.match import match_in_time, times_of
 
@@ -100,7 +100,8 @@ def match_sets(job: Job) -> Job:
             matchings[set_name] = match_in_time(parts, times, job.names, job.plan, job.rng, columns)
             continue
         matching = match(parts, job.names, job.plan, job.rng, columns)
-        measured = [parts[key][0] for key, f in chosen.items() if f.has_places and has_errors(job.sent, key)]
+        errors = set.intersection(*(set(model.variance) for model in job.sent))
+        measured = [parts[key][0] for key, f in chosen.items() if f.has_places and errors.issuperset(arrays_of(key))]
         if measured and job.plan.twins == "once" and job.plan.search != "plain":
             matching = matching.say(*name_shared_rows(measured, matching, job.names))
         matchings[set_name] = matching

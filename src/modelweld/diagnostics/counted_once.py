@@ -1,7 +1,7 @@
 """Questions about a fusion in which sites repeat others: asked without these, which get the answer of their first.
 
-Evidence sent twice is evidence once, after the fit as in it (`screening.twins`): with a copy beside it every site would
-seem to be shared, well predicted and sure.
+Evidence sent twice is evidence once, after the fit as in it (`screening.duplicates`): with a copy beside it every site
+would seem to be shared, well predicted and sure.
 """
 
 from __future__ import annotations

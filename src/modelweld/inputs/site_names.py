@@ -2,7 +2,7 @@
 
 The same rule for models, files and the command line. A name that comes twice with other values is a mistake, an update
 beside what it was to replace: refused. With the same values it is a copy; it is counted once, as are all sites that
-coincide (`screening.twins`), and called by a number besides.
+coincide (`screening.duplicates`), and called by a number besides.
 """
 
 from __future__ import annotations

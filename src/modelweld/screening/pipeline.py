@@ -9,7 +9,7 @@ hand on fewer values and put the others back (outliers), fit more than once (twi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Protocol
 
@@ -38,8 +38,8 @@ class SetValues:
         Names of the features, for messages.
     rows : int array (N,)
         Which of the values given at first these are.
-    numbers : int array (N,) or None
-        The same for values that coincide, where that is known.
+    numbers : int array (N,)
+        The same for values that coincide; empty where that is not known yet.
     times : array (J,), optional
         When the sites were trained. Atoms move from one time to another, and at one they are all in one place.
     """
@@ -50,7 +50,7 @@ class SetValues:
     sites: Sequence[str]
     columns: Sequence[Sequence[str]] | None
     rows: Index
-    numbers: Index | None = None
+    numbers: Index = field(default_factory=lambda: np.arange(0))
     times: Array | None = None
 
     @cached_property
@@ -85,7 +85,7 @@ class SetValues:
             stacks=[stack.take(own, offsets_of(sizes)) for stack in self.stacks],
             sites=[self.sites[j] for j in stay.tolist()],
             rows=self.rows[own],
-            numbers=None if self.numbers is None else self.numbers[own],
+            numbers=self.numbers[own] if len(self.numbers) else self.numbers,
             times=None if self.times is None else self.times[stay],
         )
 

@@ -5,6 +5,7 @@ Most set values aside: out of the fit and in the result, each an atom of its own
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from modelweld.errors import Finding, OutlierWarning
 from modelweld.families.fading import Moving
-from modelweld.inputs.stack import Index, arrays_of, group_of_values
+from modelweld.inputs.stack import Index, Stack, arrays_of, canonical_values, group_of_values
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.parts import Parts
 from modelweld.matching.pieces.rules import name_oversplit
@@ -20,12 +21,11 @@ from modelweld.matching.plan import Plan
 from modelweld.matching.result import Matching
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from modelweld.progress import tell
-from modelweld.screening.near_twins import twins
+from modelweld.screening.duplicates import duplicates, number_values
 from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
 from modelweld.screening.pipeline import Fit, Flags, Refit, Screen, SetValues
 from modelweld.screening.shift_estimate import explaining_shift, shiftable_arrays
 from modelweld.screening.site_medians import any_seen
-from modelweld.screening.twins import number_values, repetitions
 
 OVERSIZED, FEWEST_OF_OVERSIZED = 30.0, 200
 """Times the number of values of the median site from which a site is set aside, and values below which it costs
@@ -40,7 +40,7 @@ def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
     """The screens of a plan, the first one outermost."""
     asked: dict[Screen, bool | str] = {
         idle: plan.search != "plain",
-        twins: plan.search != "plain" and plan.twins == "once",
+        duplicates: plan.search != "plain" and plan.twins == "once",
         oversized: plan.screen,
         partial(shifted, refit=refit): plan.screen,
         oversplit: True,
@@ -66,7 +66,6 @@ def numbered(values: SetValues) -> SetValues:
 
 def find_idle(values: SetValues) -> tuple[Flags, list[str], Index]:
     """Values that say something, why the others do not, and atoms of these: second copies of a value are one."""
-    assert values.numbers is not None
     N, numbers = len(values.rows), values.numbers
     seen = any_seen(values.stacks, N)
     seen = seen if seen.any() else ~seen
@@ -79,6 +78,19 @@ def find_idle(values: SetValues) -> tuple[Flags, list[str], Index]:
         for j in np.flatnonzero(number).tolist()
     ]
     return (before == 0) & seen, reasons, before * (int(numbers.max(initial=0)) + 1) + numbers
+
+
+def repetitions(stacks: Sequence[Stack], numbers: Index) -> Index:
+    """For every value how many of its site come before it, by content, that coincide with it."""
+    before = np.zeros(len(numbers), dtype=np.int64)
+    if np.bincount(numbers).max(initial=0) <= 1:
+        return before
+    own = group_of_values(stacks[0].offsets) * (int(numbers.max()) + 1) + numbers
+    order = canonical_values(stacks)
+    order = order[np.argsort(own[order], kind="stable")]
+    _, first, kind = np.unique(own[order], return_index=True, return_inverse=True)
+    before[order] = np.arange(len(order)) - first[kind]
+    return before
 
 
 def oversized(values: SetValues, fit: Fit) -> Matching:

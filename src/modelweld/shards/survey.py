@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from modelweld.families.base import Family
 from modelweld.families.suggest import misfit_error
 from modelweld.inputs.stack import Index, Stack
+from modelweld.screening.duplicates import FEWEST_OWN
 from modelweld.screening.screens import find_idle, find_oversized, numbered
-from modelweld.screening.twins import FEWEST_OWN
 from modelweld.shards.shard import ASIDE, Shard
 
 GONE = -1
