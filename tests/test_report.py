@@ -62,7 +62,7 @@ def short_chains():
     """What stands on a page does not depend on how many draws it rests on; how good they are is test_joint's to ask."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(confidence, "DRAWS", confidence.FEWEST_DRAWS)
-        patch.setattr(walks, "WALKED_DRAWS", walks.FEWEST_WALKED)
+        patch.setattr(walks, "DRAWS", confidence.FEWEST_DRAWS)
         yield
 
 
