@@ -23,8 +23,8 @@ def importing(monkeypatch, name):
 
 
 def quick_run(name, out):
-    """What ``modelweld reproduce`` finds in a quick run; figures are drawn, and the page shows them."""
-    command = [sys.executable, "-m", "modelweld", "reproduce", name, "--quick", "--jobs", "1", "--out", str(out)]
+    """What ``experiments/reproduce.py`` finds in a quick run; figures are drawn, and the page shows them."""
+    command = [sys.executable, str(EXPERIMENTS / "reproduce.py"), name, "--quick", "--jobs", "1", "--out", str(out)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr + run.stdout
     record = json.loads((out / "quick" / name / "results.json").read_text())

@@ -1,6 +1,7 @@
 """What the paper's studies share: work that resumes, results that make tables and a page, the command for them."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,30 +115,21 @@ def test_a_missing_library_is_named_before_the_work(study, squares, capsys):
     with pytest.raises(SystemExit) as ended:
         study.check_needs(replace(squares, needs={"no_such_library": "studies"}))
     assert "in this clone: pip install -e '.[studies]'" in capsys.readouterr().err
-    from modelweld.cli import studies
-
-    assert ended.value.code == study.NEEDS == studies.NEEDS
+    assert ended.value.code == study.NEEDS
 
 
-def test_reproduce_adds_nothing_where_a_study_has_said_what_to_install(monkeypatch, tmp_path):
+def test_reproduce_adds_nothing_where_a_study_has_said_what_to_install(study, monkeypatch, tmp_path):
     import subprocess
 
-    import typer
+    import reproduce
 
-    from modelweld.cli import studies
-
-    ended = subprocess.CompletedProcess([], studies.NEEDS)
-    monkeypatch.setattr(subprocess, "run", lambda *words, **options: ended)
-    with pytest.raises(typer.Exit) as left:
-        studies.reproduce(studies.Choice.all, quick=True, out=tmp_path)
-    assert left.value.exit_code == 1
-
-
-def test_reproduce_says_what_it_needs_where_there_is_no_clone(monkeypatch, tmp_path):
-    from modelweld.cli import studies
-    from modelweld.errors import InputError
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(studies, "__file__", str(tmp_path / "a" / "b" / "c" / "studies.py"))
-    with pytest.raises(InputError, match="clone the repository"):
-        studies.studies_of_clone()
+    monkeypatch.setattr(sys, "argv", ["reproduce.py", "all", "--quick", "--out", str(tmp_path)])
+    for code, ended in (
+        (study.NEEDS, 1),
+        (9, f"the study 'simulated' stopped; what it had done is kept in {tmp_path}"),
+    ):
+        done = subprocess.CompletedProcess([], code)
+        monkeypatch.setattr(subprocess, "run", lambda *words, done=done, **options: done)
+        with pytest.raises(SystemExit) as left:
+            reproduce.main()
+        assert str(left.value.code).startswith(str(ended))
