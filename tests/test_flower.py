@@ -39,7 +39,7 @@ def reply(node, content=None, error=None, to=""):
 def sent(node, payload):
     from flwr.app import RecordDict
 
-    from modelweld.federate.flower_records import RECORD, as_record
+    from modelweld.federate.flower_round import RECORD, as_record
 
     return reply(node, RecordDict({RECORD: as_record(payload)}))
 
@@ -69,7 +69,7 @@ class Grid:
         return [f"question {m.node}" for m in messages]
 
     def pull_messages(self, ids):
-        from modelweld.federate.flower_records import as_name
+        from modelweld.federate.flower_round import as_name
 
         asked = {f"question {node}": node for node, name in self.names.items() if name is not None}
         return [reply(asked[i], as_name(self.names[asked[i]]), to=i) for i in ids if i in asked]
@@ -233,7 +233,7 @@ def test_too_few_sites_end_the_round_in_one_line(messages, tmp_path):
 def test_the_fused_model_goes_to_those_who_are_there_and_late_ones_are_named(messages):
     from flwr.app import ConfigRecord
 
-    from modelweld.federate.flower_records import as_name, bytes_of
+    from modelweld.federate.flower_round import as_name, bytes_of
 
     names = {**NODES, 1: "late", 2: "gone", 3: "broken"}
     strategy = asked(names)
@@ -282,7 +282,7 @@ def test_clients_train_send_and_receive(messages):
     from sklearn.mixture import GaussianMixture
 
     from modelweld.federate.flower import client_app
-    from modelweld.federate.flower_records import RECORD, as_record, bytes_of, name_in
+    from modelweld.federate.flower_round import RECORD, as_record, bytes_of, name_in
 
     X = np.random.default_rng(0).normal(size=(50, 2))
     taken = []
@@ -318,7 +318,7 @@ def test_small_components_do_not_leave(messages):
     from flwr.app import Error
 
     from modelweld.federate.flower import client_app
-    from modelweld.federate.flower_records import bytes_of
+    from modelweld.federate.flower_round import bytes_of
 
     few = mixture([[0.0]], [[1.0]], [3.0], counted=True)
     assert isinstance(handled(client_app(lambda context: few), "train", site="north"), Error)
@@ -330,7 +330,7 @@ def test_the_example_sends_what_the_demo_fuses(messages, monkeypatch):
     from importlib import import_module
 
     from modelweld.demo.hospitals import load_hospital, train
-    from modelweld.federate.flower_records import bytes_of, name_in
+    from modelweld.federate.flower_round import bytes_of, name_in
 
     monkeypatch.syspath_prepend(EXAMPLE)
     app = import_module("hospitals.client").app

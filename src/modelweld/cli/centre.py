@@ -50,8 +50,7 @@ def fuse(
     json: Json = False,
 ) -> None:
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
-    from modelweld.cli.keep_going import LEFT_OUT
-    from modelweld.cli.paths import expand_patterns
+    from modelweld.cli.paths import LEFT_OUT, expand_patterns
     from modelweld.cli.times import times_in
     from modelweld.cli.words import copies_in, family_in, prior_in
     from modelweld.files import save
@@ -85,8 +84,7 @@ def _fuse_files(
     files: Sequence[Path], centres: bool, keep_going: bool, paged: bool, options: dict[str, Any]
 ) -> tuple[Fusion, dict[str, str]]:
     """The fusion of what files hold and, if it is to keep going, what was left out and why."""
-    from modelweld.cli.keep_going import fuse_files
-    from modelweld.cli.paths import sites_of
+    from modelweld.cli.paths import fuse_files, sites_of
     from modelweld.files.fusion_file import content_of
     from modelweld.fuse import fuse as fuse_models
     from modelweld.report.page import text_of

@@ -18,8 +18,7 @@ from flwr.clientapp import ClientApp
 from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
 
-from modelweld.federate.flower_records import RECORD, as_name, as_record, bytes_of
-from modelweld.federate.flower_round import OneRound
+from modelweld.federate.flower_round import RECORD, OneRound, as_name, as_record, bytes_of
 from modelweld.federate.outcome import Outcome
 from modelweld.federate.payload import exported, unpacked
 from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND

@@ -7,16 +7,47 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from logging import INFO, WARNING
 from typing import Any
 
-from flwr.app import ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MessageType, MetricRecord, RecordDict
 from flwr.common.logger import log
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from modelweld.errors import InputError
-from modelweld.federate.flower_records import as_record, bytes_of, name_in
 from modelweld.federate.outcome import Outcome
 from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
+from modelweld.files.limits import check_name
 from modelweld.fusion import Fusion
+
+RECORD, MODEL = "model", "safetensors"
+"""Names of the record and of the only array in it: the bytes of a file, which Flower passes on in pieces."""
+
+
+def as_record(data: bytes) -> ArrayRecord:
+    """A packed model as a record of arrays."""
+    return ArrayRecord({MODEL: Array(dtype="uint8", shape=(len(data),), stype=MODEL, data=data)})
+
+
+def bytes_of(content: RecordDict) -> bytes:
+    """The packed model among somebody's records; no bytes if there is none."""
+    record = content.get(RECORD)
+    array = record.get(MODEL) if isinstance(record, ArrayRecord) else None
+    return bytes(array.data) if isinstance(array, Array) else b""
+
+
+def as_name(site: str) -> RecordDict:
+    """A site's name as records."""
+    return RecordDict({"site": ConfigRecord({"name": site})})
+
+
+def name_in(content: RecordDict) -> str:
+    """The name among somebody's records; nothing if there is none, or none that can be shown."""
+    record = content.get("site")
+    name = record.get("name") if isinstance(record, ConfigRecord) else None
+    try:
+        return check_name(name, "a site") if isinstance(name, str) else ""
+    except InputError:
+        return ""
+
 
 BETWEEN_LOOKS = 1.0
 """Seconds between two looks at who is connected."""

@@ -19,8 +19,7 @@ from modelweld.report.doubts import stated_confidence
 from modelweld.report.group_table import GroupTable
 from modelweld.report.in_time import is_timed, places_last_seen
 from modelweld.report.limits import MOST_PAIRS
-from modelweld.report.text import group_word
-from modelweld.report.top_words import list_words
+from modelweld.report.text import group_word, list_words
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -30,7 +30,7 @@ from modelweld.report.limits import NAMED, NOTED
 from modelweld.report.page_groups import list_groups, rank_features
 from modelweld.report.pictures import draw_picture
 from modelweld.report.rounding import Content, Numbers, carried_digits, exact, short
-from modelweld.report.top_words import list_words
+from modelweld.report.text import list_words
 from modelweld.report.verdicts import diagnose_sites, judge_gain, judge_matches
 
 if TYPE_CHECKING:
