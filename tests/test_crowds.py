@@ -5,7 +5,6 @@ import pytest
 
 import modelweld
 from modelweld import Counts, Directions, Gaussian
-from modelweld.posterior import overlap
 
 pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarning")
 
@@ -55,15 +54,3 @@ def test_whoever_was_fitted_is_asked():
     sites, crowd = drawn(Gaussian(), np.random.default_rng(2))
     assert (fusion := modelweld.fuse(sites)).uncrowded() is fusion
     assert (fusion := modelweld.fuse([*sites, crowd], filter_outliers=False)).uncrowded() is fusion
-
-
-def test_large_tables_of_partners_leave_out_what_is_alone_in_both(monkeypatch):
-    """Ties are broken by other draws then, so that atoms without ties are compared."""
-    rng = np.random.default_rng(0)
-    fitted = np.concatenate([np.repeat(np.arange(5), 7), 5 + np.arange(40)])
-    other = np.concatenate([np.repeat(10 + np.arange(5), 7), 100 + np.arange(40)])
-    other[:3] = 11  # of the first atom's seven
-    order = rng.permutation(len(fitted))
-    expected = overlap.partners(fitted[order], other[order], rng)
-    monkeypatch.setattr(overlap, "LARGEST_TABLE", 10)
-    assert np.array_equal(overlap.partners(fitted[order], other[order], rng), expected)

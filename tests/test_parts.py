@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from modelweld import LocalModel, fuse, simulate
-from modelweld.diagnostics.scatter import deviations_of_others, medians_of_others
+from modelweld.diagnostics.site_warnings import deviations_of_others, medians_of_others
 from modelweld.families.directions import Directions
 from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.parts import Parts

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from modelweld.diagnostics.counted_once import staying
-from modelweld.diagnostics.crowds_aside import uncrowding
+from modelweld.diagnostics.without_sites import staying, uncrowding
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array, LocalModel

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.diagnostics.counted_once import sources_of
 from modelweld.diagnostics.sharing import FEWEST_OF_SITE, Sharing, judge_sharing
+from modelweld.diagnostics.without_sites import sources_of
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.matching.board import Board

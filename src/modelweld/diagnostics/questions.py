@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from modelweld.diagnostics.counted_once import sources_of
-from modelweld.diagnostics.crowds_aside import atoms_with_crowds, draws_with_crowds, with_crowds
 from modelweld.diagnostics.matched import Matched
+from modelweld.diagnostics.without_sites import atoms_with_crowds, draws_with_crowds, sources_of, with_crowds
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.progress import Progress, listen, track

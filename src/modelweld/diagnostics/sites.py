@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.diagnostics.counted_once import sources_of
 from modelweld.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging
 from modelweld.diagnostics.site_warnings import Measured, warn_of_sites
+from modelweld.diagnostics.without_sites import sources_of
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.matching.board import Board

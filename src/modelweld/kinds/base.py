@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -179,6 +179,16 @@ def shared_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
 def named_axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
     """Axes with the names of coordinates, as they were given."""
     return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
+
+
+def keep_arrays(model: LocalModel, names: Collection[str]) -> LocalModel:
+    """The model with these of its arrays alone."""
+    axes, kept = named_axes(model), [name for name in model.arrays if name in names]
+    return model.with_(
+        arrays={name: model.arrays[name] for name in kept},
+        axes={name: axes[name] for name in kept},
+        riding=[name for name in model.riding if name in names],
+    )
 
 
 def check_counted(models: Sequence[LocalModel], message: str) -> None:

@@ -24,7 +24,7 @@ from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.families.math.signs import upright
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, shared_facts
+from modelweld.kinds.base import Facts, Kind, keep_arrays, shared_facts
 from modelweld.kinds.layout import Layout, mapping, truth, whole
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class Components(Kind):
                     "with different constraints, have different components. Fuse those of one class."
                 )
         common = set.intersection(*(set(model.arrays) for model in models))
-        return [_only(model, common) for model in models]
+        return [keep_arrays(model, common) for model in models]
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Directions, axial where signs mean nothing."""
@@ -195,17 +195,6 @@ class Components(Kind):
         atoms = fusion.array("directions")
         names = fusion.models[0].coordinates.get("feature") or [f"feature {i}" for i in range(atoms.shape[1])]
         return np.hstack([np.maximum(atoms, 0), np.maximum(-atoms, 0)]), [*names, *(f"-{name}" for name in names)]
-
-
-def _only(model: LocalModel, names: set[str]) -> LocalModel:
-    """The model with these arrays alone."""
-    axes = {name: tuple(c or a for c, a in zip(model.along[name], model.axes[name], strict=True)) for name in names}
-    kept = sorted(names, key=list(model.arrays).index)
-    return model.with_(
-        arrays={name: model.arrays[name] for name in kept},
-        axes={name: axes[name] for name in kept},
-        riding=[name for name in model.riding if name in names],
-    )
 
 
 def _shares(fusion: Fusion) -> Array:

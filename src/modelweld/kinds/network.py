@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
+from modelweld.kinds.base import Facts, Kind, keep_arrays, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, mapping
 from modelweld.kinds.network_outputs import ACTIVATIONS, layers, means
 from modelweld.kinds.network_outputs import outputs as outputs
@@ -174,14 +174,8 @@ class Network(Kind):
         extra = {name for m in models for name in ("counts", "inputs") if name in m.arrays and name not in kept}
         if not extra:
             return list(models)
-        return [
-            m.with_(
-                arrays={n: a for n, a in m.arrays.items() if n not in extra},
-                axes={n: a for n, a in named_axes(m).items() if n not in extra},
-                weight={} if "counts" in extra else m.weight,
-            )
-            for m in models
-        ]
+        shorn = [keep_arrays(m, set(m.arrays) - extra) for m in models]
+        return [m.with_(weight={}) for m in shorn] if "counts" in extra else shorn
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Weights and biases, with one noise and one spread per array, first read off the variance of its entries."""

@@ -19,7 +19,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.gp.kernels import NAMES, Kernel
 from modelweld.gp.model import Committee, SparseGP
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, Points, named_axes, shared_facts
+from modelweld.kinds.base import Facts, Kind, Points, keep_arrays, shared_facts
 from modelweld.kinds.gp_committee import committee, committee_facts, feature_names, members
 from modelweld.kinds.gp_kernel_learning import LEAST_HEARD, learned
 from modelweld.kinds.gp_natural import agreed, averages, common, complete, factor_of, observations, project
@@ -171,7 +171,7 @@ class SparseProcess(Kind):
                 raise InputError(f"site {model.site or j}: a committee cannot be fused again; fuse its members.")
         if len({"covariance" in m.arrays for m in models}) == 1:
             return list(models)
-        return [_without_covariance(m) if "covariance" in m.arrays else m for m in models]
+        return [keep_arrays(m, set(m.arrays) - {"covariance"}) for m in models]
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by inputs and values side by side, every column with a noise of its own."""
@@ -285,16 +285,6 @@ def record(gp: SparseGP, facts: Facts | None = None) -> LocalModel:
 def predictor(model: LocalModel) -> SparseGP | Committee:
     """What predicts, from parameters."""
     return Committee(members(model)) if "members" in model.facts else process(model)
-
-
-def _without_covariance(model: LocalModel) -> LocalModel:
-    axes = named_axes(model)
-    kept = [name for name in model.arrays if name != "covariance"]
-    return model.with_(
-        arrays={name: model.arrays[name] for name in kept},
-        axes={name: axes[name] for name in kept},
-        riding=[name for name in model.riding if name in kept],
-    )
 
 
 def _content(model: LocalModel) -> tuple[bytes, ...]:

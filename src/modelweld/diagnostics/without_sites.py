@@ -1,18 +1,23 @@
-"""Questions about a fusion that set a site aside for its number of values: asked without that site, as the fit was.
+"""Questions about a fusion that are asked without some of its sites, as the fit was made.
 
-Ten thousand values of one site are ten thousand atoms of their own, and a table of all values and all atoms is theirs:
-minutes and gigabytes for an answer that is known. Each is alone in every draw, as other gross outliers are.
+Sites that repeat others get the answer of their first. Evidence sent twice is evidence once, after the fit as in it
+(`screening.duplicates`): with a copy beside it every site would seem to be shared, well predicted and sure.
+
+A site that was set aside for its number of values is left out, too. Ten thousand values of one site are ten thousand
+atoms of their own, and a table of all values and all atoms is theirs: minutes and gigabytes for an answer that is
+known. Each is alone in every draw, as other gross outliers are.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.inputs.stack import group_of_values
+from modelweld.inputs.stack import Index, group_of_values
 from modelweld.screening.screens import find_oversized
 
 if TYPE_CHECKING:
@@ -26,6 +31,46 @@ Found = TypeVar("Found", bound="Intervals")
 
 OF_CROWDS = {"exists": 1.0, "probability": 0.0}
 """What is said of atoms that are crowds': they are there, and no other site has them. Where they are was not asked."""
+
+
+class Sources(NamedTuple):
+    """Whose answers those of a fusion are: numbers (J,) of sites, (N,) of values and (K,) of atoms in the one without.
+
+    An atom that only a repeating site has, a value that was set aside, is the atom of the value it repeats.
+    """
+
+    sites: Index
+    values: Index
+    atoms: Index
+
+
+def staying(fusion: Matched) -> list[int]:
+    """Sites that do not repeat another in every set."""
+    again = [matching.twins or {} for matching in fusion.matchings.values()]
+    return [j for j in range(len(fusion.sites)) if not again or any(j not in twins for twins in again)]
+
+
+def sources_of(fusion: Matched, once: Matched, set_name: str) -> Sources:
+    """Of each site, value and atom of a fusion, the one that stands for it in `once`, without repeating sites."""
+    from scipy.optimize import linear_sum_assignment
+    from scipy.spatial.distance import cdist
+
+    matching, kept = fusion.matchings[set_name], once.matchings[set_name]
+    number = {j: i for i, j in enumerate(staying(fusion))}
+    table = np.hstack([stack.filled() for stack in fusion.stacks(set_name)])
+    spans = [slice(a, b) for a, b in pairwise(matching.offsets.tolist())]
+    sites = np.array([number.get(j, -1) for j in range(len(fusion.sites))])
+    values = np.empty(len(table), dtype=np.int64)
+    for j, span in enumerate(spans):
+        own = np.arange(span.stop - span.start)
+        if sites[j] < 0:
+            first = (matching.twins or {})[j]
+            sites[j] = sites[first]
+            own = linear_sum_assignment(cdist(table[span], table[spans[first]], "sqeuclidean"))[1]
+        values[span] = kept.offsets[sites[j]] + own
+    atoms = np.empty(len(matching.counts), dtype=np.int64)
+    atoms[matching.stacked_labels] = kept.stacked_labels[values]
+    return Sources(sites, values, atoms)
 
 
 def uncrowding(fusion: Matched) -> list[int]:
