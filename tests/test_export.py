@@ -1,6 +1,5 @@
 """Export: what leaves is what was shown, nothing that describes a person does, and noise is accounted for."""
 
-import io
 import zipfile
 
 import numpy as np
@@ -51,15 +50,10 @@ def test_what_is_written_is_what_is_read(X, path):
     assert report.concerns == ()
 
 
-def test_the_report_shows_every_array_in_both_forms(X):
-    from rich.console import Console
-
-    report = export(KMeans(3, n_init=1, random_state=0).fit(X), None, site="[bold]north", features=["[red]", "y"])
-    shown = io.StringIO()
-    Console(file=shown, width=120).print(report)
-    for text in (str(report), shown.getvalue()):
-        assert all(word in text for word in ("[bold]north", "means", "variances", "counts", "names of 2 features"))
-        assert "Nothing was written" in text
+def test_the_report_shows_every_array(X):
+    text = str(export(KMeans(3, n_init=1, random_state=0).fit(X), None, site="[bold]north", features=["[red]", "y"]))
+    assert all(word in text for word in ("[bold]north", "means", "variances", "counts", "names of 2 features"))
+    assert "Nothing was written" in text
 
 
 def test_nothing_of_the_data_leaves(X, path):

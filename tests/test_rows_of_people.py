@@ -212,6 +212,16 @@ def test_data_that_cannot_be_compared_are_refused(X, message):
         export(with_row([1.0, 2.0, 3.0]), None, X=X)
 
 
+def test_texts_of_topics_have_no_rows():
+    from sklearn.decomposition import LatentDirichletAllocation
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    texts = ["tea and honey", "milk and bread", "honey bread"] * 9
+    model = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=0)).fit(texts)
+    assert export(model, None, X=texts).kind == "topics"
+
+
 def test_means_of_many_rows_of_one_feature_are_no_rows():
     X = np.random.default_rng(1).normal(size=(100_000, 1))
     means = KMeans(5, n_init=1, random_state=0).fit(X).cluster_centers_

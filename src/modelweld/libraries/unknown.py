@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 NO_PARTS = "It has no interchangeable parts, so there is nothing to match: "
@@ -33,6 +34,8 @@ def remedy(model: object) -> str:
         return (
             "A state_dict does not say which activations lie between its layers: give the torch.nn.Sequential itself."
         )
+    if isinstance(model, (str, os.PathLike)):
+        return "If it is the name of a file, modelweld.load reads that."
     if isinstance(model, type):
         return "It is a class: give models of it that are fitted."
     known = {cls.__name__ for cls in type(model).__mro__ if cls.__module__.startswith("sklearn.")}

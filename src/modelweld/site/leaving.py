@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.files.limits import spell_bytes
 from modelweld.inputs.local_model import Array, LocalModel
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 FACTS = {
     "time": "when it was trained",
@@ -49,7 +45,7 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Report:
-    """What leaves a site; ``print`` it, or hand it to rich.
+    """What leaves a site; ``print`` it.
 
     Attributes
     ----------
@@ -96,16 +92,6 @@ class Report:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([self._title, *lines, *self._sentences])
-
-    def __rich__(self) -> Table:
-        from rich.markup import escape
-        from rich.table import Table
-
-        table = Table("array", "axes", "shape", "beside", "noise", title=escape(self._title), title_justify="left")
-        for array in self.arrays:
-            table.add_row(*map(escape, _cells(array)))
-        table.caption, table.caption_justify = escape("\n".join(self._sentences)), "left"
-        return table
 
     @property
     def _title(self) -> str:

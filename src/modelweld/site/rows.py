@@ -22,9 +22,12 @@ UNKNOWN = ("NoneType", "NAType", "NaTType")
 """Types of cells that hold nothing."""
 
 
-def check_rows(local: LocalModel, X: object) -> None:
-    """Refuse parameters that are rows of the data, and data that cannot be compared with them."""
-    if X is None:
+def check_rows(local: LocalModel, X: Any) -> None:
+    """Refuse parameters that are rows of the data, and data that cannot be compared with them.
+
+    Texts of a topic model have no rows of numbers.
+    """
+    if X is None or ("word" in local.coordinates and table_of(X) is None and isinstance(next(iter(X), None), str)):
         return
     rows = _numbers(X, local.coordinates.get("feature"))
     names = [name for name, values in local.arrays.items() if np.ndim(values) > 1 and _width(values) == rows.shape[1]]
