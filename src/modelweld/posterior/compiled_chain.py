@@ -29,7 +29,7 @@ class Kept(NamedTuple):
     noise: Array  # (n, H)
     spread: Array  # (n, H)
     mean: Array  # (n, D)
-    rest: Array  # (n, 8)
+    rest: Array  # (n, 7)
     objective: Array  # (n,)
 
 
@@ -46,18 +46,11 @@ def room_for(n: int, N: int, D: int, H: int) -> Kept:
 
 
 @exact
-def evidence(values, state, at_p, at_s):
-    """Log evidence of the values at this matching and these hyperparameters: what a heated chain takes a power of."""
+def objective(values, state, beliefs, at_p, at_s):
+    """Log density of matching and values; of hyperparameters as well, up to a constant, where they are drawn."""
     total = 0.0
     for h in range(len(state.noise)):
         total += likelihood_of(values, state, h, state.noise[h], state.rest[TRUST], at_p, at_s)
-    return total
-
-
-@exact
-def objective(values, state, beliefs, at_p, at_s):
-    """Log density of matching and values; of hyperparameters as well, up to a constant, where they are drawn."""
-    total = evidence(values, state, at_p, at_s)
     if beliefs.draws_values:
         for h in range(len(state.noise)):
             total += believed_noise(state, beliefs, h, state.noise[h], state.rest[SHARE])

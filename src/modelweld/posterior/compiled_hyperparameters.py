@@ -26,7 +26,6 @@ from modelweld.posterior.compiled_beliefs import (
     span,
 )
 from modelweld.posterior.compiled_state import (
-    BETA,
     DELTA,
     JUNK,
     LOG_A,
@@ -72,7 +71,7 @@ def walk_noise(values, state, beliefs, steps, rate, at_p, at_s):
         here[h] = likelihood_of(values, state, h, state.noise[h], rest[TRUST], at_p, at_s)
         new = state.noise[h] * np.exp(np.exp(steps.noise[h]) * normal(state.random))
         there = likelihood_of(values, state, h, new, rest[TRUST], at_p, at_s) if new >= beliefs.floor[h] else -np.inf
-        rise = rest[BETA] * (there - here[h]) + believed_noise(state, beliefs, h, new, rest[SHARE])
+        rise = (there - here[h]) + believed_noise(state, beliefs, h, new, rest[SHARE])
         done = accepts(state.random, rise - believed_noise(state, beliefs, h, state.noise[h], rest[SHARE]))
         if done:
             state.noise[h], here[h] = new, there
@@ -87,7 +86,7 @@ def walk_noise(values, state, beliefs, steps, rate, at_p, at_s):
         new = rest[TRUST] * np.exp(np.exp(steps.others[1]) * normal(state.random))
         rise = believed_trust(new) - believed_trust(rest[TRUST])
         for h in range(H):
-            rise += rest[BETA] * (likelihood_of(values, state, h, state.noise[h], new, at_p, at_s) - here[h])
+            rise += likelihood_of(values, state, h, state.noise[h], new, at_p, at_s) - here[h]
         done = accepts(state.random, rise)
         if done:
             rest[TRUST] = new
@@ -108,7 +107,7 @@ def walk_all_noise(values, state, beliefs, steps, rate, at_p, at_s, here):
             rise = -np.inf
             break
         there[h] = likelihood_of(values, state, h, new, rest[TRUST], at_p, at_s)
-        rise += rest[BETA] * (there[h] - here[h]) + believed_noise(state, beliefs, h, new, rest[SHARE] + by)
+        rise += (there[h] - here[h]) + believed_noise(state, beliefs, h, new, rest[SHARE] + by)
         rise -= believed_noise(state, beliefs, h, state.noise[h], rest[SHARE])
     done = accepts(state.random, rise)
     if done:
@@ -131,7 +130,7 @@ def walk_spread(state, beliefs, steps, rate, at_p, at_s):
                 k = state.slots[c]
                 at_p[k], at_s[k] = state.sums[P, k, d], state.sums[S, k, d] - state.mean[d] * state.sums[P, k, d]
             part = atoms_part(state, at_p, at_s, new) - atoms_part(state, at_p, at_s, state.spread[h])
-            rise += 0.5 * state.rest[BETA] * part
+            rise += 0.5 * part
         done = accepts(state.random, rise)
         if done:
             state.spread[h] = new
@@ -141,8 +140,8 @@ def walk_spread(state, beliefs, steps, rate, at_p, at_s):
             for c in range(state.held[0]):
                 k = state.slots[c]
                 wide = 1 + state.spread[h] * state.sums[P, k, d]
-                weight += state.rest[BETA] * state.sums[P, k, d] / wide
-                pull += state.rest[BETA] * state.sums[S, k, d] / wide
+                weight += state.sums[P, k, d] / wide
+                pull += state.sums[S, k, d] / wide
             state.mean[d] = pull / weight + normal(state.random) / np.sqrt(weight)
 
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.posterior.compiled_state import (
-    BETA,
     DELTA,
     P,
     S,
@@ -73,7 +72,7 @@ def redraw_value(values, state, i, room, mine):
         else:
             room[c] = -np.inf
             continue
-        room[c] += state.rest[BETA] * score(y, precision, i, sums, k)
+        room[c] += score(y, precision, i, sums, k)
     c = draw_log(state.random, room, n + 1)
     k = opened(state) if c == n else state.slots[c]
     if mine[k] == 0:
@@ -98,7 +97,7 @@ def swap(values, state, i):
     shift(y, precision, other, sums, spread, mean, b, -1.0)
     stay = score(y, precision, i, sums, a) + score(y, precision, other, sums, b)
     trade = score(y, precision, i, sums, b) + score(y, precision, other, sums, a)
-    traded = uniform(state.random) * (1 + np.exp(min(state.rest[BETA] * (stay - trade), 700.0))) < 1
+    traded = uniform(state.random) * (1 + np.exp(min((stay - trade), 700.0))) < 1
     if traded:
         unlink(state, i)
         unlink(state, other)
@@ -152,7 +151,7 @@ def split_or_merge(values, state, i, members, mine, two, sides):
     R, spread, mean = state.R, state.spread, state.mean
     rise = log_evidence(spread, mean, two[P, 0], two[S, 0]) + log_evidence(spread, mean, two[P, 1], two[S, 1])
     rise -= log_evidence(spread, mean, two[P, 0] + two[P, 1], two[S, 0] + two[S, 1])
-    log_ratio = R[n + 2 - counts] + R[counts] - R[n + 2] + state.rest[BETA] * rise - log_proposal
+    log_ratio = R[n + 2 - counts] + R[counts] - R[n + 2] + rise - log_proposal
     if not accepts(state.random, log_ratio if split else -log_ratio):
         return split, False
     to = opened(state) if split else one
@@ -178,11 +177,11 @@ def deal(values, state, i, j, members, n, split, two, sides):
     for side in range(2):
         v = i if side == 0 else j
         shift(y, precision, v, two, spread, mean, side, 1.0)
-    with_i, with_j, log_proposal, beta = 1, 1, 0.0, state.rest[BETA]
+    with_i, with_j, log_proposal = 1, 1, 0.0
     for c in range(n):
         v = members[c]
-        first = state.R[with_i + 1] - state.R[with_i] + beta * score(y, precision, v, two, 0)
-        second = state.R[with_j + 1] - state.R[with_j] + beta * score(y, precision, v, two, 1)
+        first = state.R[with_i + 1] - state.R[with_i] + score(y, precision, v, two, 0)
+        second = state.R[with_j + 1] - state.R[with_j] + score(y, precision, v, two, 1)
         odds = second - first
         log_first = -np.log1p(np.exp(odds)) if odds < 0 else -odds - np.log1p(np.exp(-odds))
         side = (

@@ -29,9 +29,9 @@ PER_PAIR = 4
 P, S, U, M = range(4)
 """Where an atom's sums stand."""
 
-TRUST, SHARE, LOG_A, LOG_B, LOG_ATOMS, JUNK, DELTA, BETA = range(SINGLE := 8)
+TRUST, SHARE, LOG_A, LOG_B, LOG_ATOMS, JUNK, DELTA = range(SINGLE := 7)
 """Where single numbers stand: trust, mean of log(noise / total), the prior's log a, log b, log of the number of atoms
-it expects and rate of junk, the share of pieces, and the power of the evidence: one, less in a heated chain."""
+it expects and rate of junk, and the share of pieces."""
 
 
 class Values(NamedTuple):
@@ -64,7 +64,7 @@ class State(NamedTuple):
     noise: Array  # (H,)
     spread: Array  # (H,)
     mean: Array  # (D,)
-    rest: Array  # (8,): single numbers
+    rest: Array  # (7,): single numbers
     R: Array  # (J + 2,): log prior of an atom by its count; steps are differences
     random: NDArray[np.uint64]  # (1,): state of the generator
 

@@ -27,10 +27,10 @@ from modelweld.priors.spectrum_fit import BOUNDS, LOG_A, LOG_B
 from modelweld.progress import track
 
 if TYPE_CHECKING:
+    from modelweld.posterior.compiled_beliefs import Beliefs
     from modelweld.posterior.compiled_chain import Kept
     from modelweld.posterior.compiled_hyperparameters import Steps
     from modelweld.posterior.compiled_state import State, Values
-    from modelweld.posterior.ladder import Ladder
 
 EVERY = 5
 """Sweeps between draws that are kept: neighbours tell little more than one of them."""
@@ -39,8 +39,7 @@ WARM_UP = 1.5
 """Sweeps of warm-up per draw that is kept: 300 for 200 draws of 5 sweeps each."""
 
 ROUNDS = 3
-"""Times that chains are run, twice as long each time, until they agree; then they are heated. Seven times the effort of
-one round, and nine times for six rungs."""
+"""Times that chains are run, twice as long each time, until they agree: seven times the effort of one round."""
 
 TUNING = 0.1
 """How fast the walks' steps are tuned in warm-up, in their logarithm: a factor of e in some twenty sweeps."""
@@ -71,30 +70,25 @@ def sample_jointly(
     """
     fitted = np.arange(len(board.labels)) if kept is None else np.flatnonzero(kept)
     setting = _Setting(board, fitted, fixed)
-    ladders = [setting.ladder(c, seed) for c in range(chains)]
-    for ladder in ladders:
-        ladder.warm(0, round(WARM_UP * draws) if warm_up is None else warm_up)
-    parts = _until_they_agree(ladders, draws)
+    runs = [setting.chain(c, seed) for c in range(chains)]
+    for chain in runs:
+        chain.warm(round(WARM_UP * draws) if warm_up is None else warm_up)
+    parts = _until_they_agree(runs, draws)
     labels = np.tile(len(board.labels) + np.arange(len(board.labels)), (chains, draws, 1))
     labels[..., fitted] = np.stack([part.labels for part in parts])
-    tried, done = (np.sum([getattr(ladder, name) for ladder in ladders], axis=0) for name in ("tried", "done"))
+    tried, done = (np.sum([getattr(chain, name) for chain in runs], axis=0) for name in ("tried", "done"))
     acceptance = dict(zip(MOVES, (done / np.maximum(tried, 1)).tolist(), strict=True))
     drawn = None if fixed else setting.named(*(np.stack(x) for x in list(zip(*parts, strict=True))[1:5]))
     return Posterior(labels, numbers_held(labels), np.stack([part.objective for part in parts]), acceptance, drawn)
 
 
-def _until_they_agree(ladders: Sequence[Ladder], n: int) -> list[Kept]:
-    """Draws of all chains; those of a round in which they disagree are warm-up of the next, twice as long.
-
-    Where chains that ran long still disagree they stick, and are heated: the last word either way.
-    """
+def _until_they_agree(chains: Sequence[_Chain], n: int) -> list[Kept]:
+    """Draws of all chains; those of a round in which they disagree are warm-up of the next, twice as long."""
     for again in range(ROUNDS):
-        parts = [ladder.draw(n, EVERY * 2**again) for ladder in track(ladders, "drawing matchings", len(ladders))]
+        parts = [chain.draw(n, EVERY * 2**again) for chain in track(chains, "drawing matchings", len(chains))]
         if n < FEWEST_DRAWS or agree(parts):
-            return parts
-    for ladder in ladders:
-        ladder.heat(n)
-    return [ladder.draw(n, EVERY) for ladder in track(ladders, "drawing from heated chains", len(ladders))]
+            break
+    return parts
 
 
 def agree(parts: Sequence[Kept]) -> bool:
@@ -107,6 +101,31 @@ def numbers_held(labels: Index) -> Index:
     """Atoms of each draw (chains, n), of labels (chains, n, N)."""
     changes = np.diff(np.sort(labels, axis=-1), axis=-1) != 0
     return np.asarray(changes.sum(-1) + 1)
+
+
+class _Chain:
+    """A compiled chain, with how many of each move it tried, and did, since warm-up."""
+
+    def __init__(self, values: Values, beliefs: Beliefs, state: State, steps: Steps) -> None:
+        self.values, self.beliefs, self.state, self.walks = values, beliefs, state, steps
+        self.tried, self.done = np.zeros((2, len(MOVES)), dtype=np.int64)
+
+    def warm(self, sweeps: int) -> None:
+        """Tune the walks' steps, and keep nothing."""
+        self._run(1, sweeps, sweeps + 1, TUNING)
+        self.tried[:], self.done[:] = 0, 0
+
+    def draw(self, n: int, every: int) -> Kept:
+        """So many draws, so many sweeps apart."""
+        return self._run(n, n * every, every, 0.0)
+
+    def _run(self, n: int, sweeps: int, every: int, rate: float) -> Kept:
+        from modelweld.posterior.compiled_chain import room_for, run
+
+        N, D = self.values.y.shape
+        kept = room_for(n, N, D, len(self.beliefs.total))
+        run(self.values, self.state, self.beliefs, self.walks, rate, sweeps, every, kept, self.tried, self.done)
+        return kept
 
 
 class _Setting:
@@ -137,14 +156,13 @@ class _Setting:
             draws_prior=not fixed and is_drawn(board.prior, len(sizes)),
         )
 
-    def ladder(self, number: int, seed: int) -> Ladder:
+    def chain(self, number: int, seed: int) -> _Chain:
         """A chain at its start."""
         from modelweld.posterior.compiled_state import place
-        from modelweld.posterior.ladder import Ladder
 
         state, labels = self.start(number, seed)
         place(self.values, state, labels)
-        return Ladder(self.values, self.beliefs, state, self.steps(), TUNING, (seed, number, 1))
+        return _Chain(self.values, self.beliefs, state, self.steps())
 
     def start(self, number: int, seed: int) -> tuple[State, Index]:
         """Where a chain starts: as fitted, or with every value alone and as much noise as is believed beforehand."""
@@ -160,7 +178,7 @@ class _Setting:
                 noise = np.maximum(np.exp(SHARE_MEAN) * self.beliefs.total, self.beliefs.floor)
         share = float(np.log(noise / self.beliefs.total).mean())
         prior = first_prior(self.board.prior, int(labels.max()) + 1)
-        rest = np.array([self.family.trust, share, *prior, self.board.delta, 1.0])
+        rest = np.array([self.family.trust, share, *prior, self.board.delta])
         random = int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
         state = vacant(self.values, noise, at.spread, at.mean, rest, random)
         if self.beliefs.draws_prior:
@@ -206,7 +224,7 @@ def first_prior(prior: Prior, K: int) -> tuple[float, float, float, float]:
 
 
 def named_prior(rest: Array) -> dict[str, Array]:
-    """Draws of the prior's parameters by name, from single numbers (..., 8)."""
+    """Draws of the prior's parameters by name, from single numbers (..., 7)."""
     from modelweld.posterior import compiled_state as at
 
     logs = {"a": at.LOG_A, "b": at.LOG_B, "expected_atoms": at.LOG_ATOMS}
