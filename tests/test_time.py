@@ -14,11 +14,10 @@ from modelweld.matching.board import Board
 from modelweld.priors.lives import Lives, lifespans
 from modelweld.priors.spectrum import Spectrum
 from modelweld.time.chains import Chains
-from modelweld.time.learning import Problem, learn_drift
+from modelweld.time.learning import Problem, effects_of, learn_drift, log_evidence
 from modelweld.time.links import link
 from modelweld.time.paths import smooth
 from modelweld.time.search import arrange_in_time, run
-from modelweld.time.standstill import effects_of, log_evidence
 from modelweld.time.timeline import Timeline
 from modelweld.time.walk import Walk
 from shared.simulate_time import moving_groups

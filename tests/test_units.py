@@ -15,7 +15,7 @@ from modelweld import UnitsWarning, simulate
 from modelweld.inputs.stack import offsets_of, stack_arrays
 from modelweld.kinds.hmm import hmm
 from modelweld.screening import swapped, unit_fit, units
-from modelweld.screening.medians_compiled import medians_and_deviations
+from modelweld.screening.compiled import medians_and_deviations
 from modelweld.screening.swapped import find_swapped
 from modelweld.screening.unit_fit import EACH_MORE, Sites, explain
 from modelweld.screening.units import Totals, find_other_units, name_units_of_stack, totals_of_stack, totals_of_values

@@ -196,7 +196,7 @@ class _Distances:
         measured = np.isfinite(self.scale)
         number = np.full(len(self.distance), np.count_nonzero(measured))
         if self.stack.plain and is_large(self.stack):
-            from modelweld.screening.site_sums_compiled import squared_distances
+            from modelweld.screening.compiled import squared_distances
 
             squares = squared_distances(self.stack.values, self.centre, np.where(measured, self.scale, np.inf))
             np.sqrt(squares / number, out=self.distance)

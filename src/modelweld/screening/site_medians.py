@@ -100,7 +100,7 @@ def _means(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
 
 def _compiled_means(stack: Stack) -> tuple[Array, Callable[[Array], Array]]:
     """As `_means`, of many plain values."""
-    from modelweld.screening.site_sums_compiled import squares_by_site, sums_by_site
+    from modelweld.screening.compiled import squares_by_site, sums_by_site
 
     offsets = np.unique(stack.offsets)
     sizes = np.diff(offsets)[:, None]

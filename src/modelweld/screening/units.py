@@ -121,7 +121,7 @@ def totals_of_stack(stack: Stack) -> list[Totals | None]:
 
 def _compiled_medians(stack: Stack) -> tuple[Array, Array]:
     """Medians of each site's values, and deviations by medians (J, D)."""
-    from modelweld.screening.medians_compiled import medians_and_deviations
+    from modelweld.screening.compiled import medians_and_deviations
 
     middles, spreads = medians_and_deviations(stack.values, stack.offsets)
     return middles, MAD_TO_DEVIATION * spreads

@@ -14,7 +14,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.clock import Time, like, spell
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.time.beliefs import Place
+from modelweld.time.motion import Place
 from modelweld.time.paths import smooth
 from modelweld.time.timeline import Timeline
 

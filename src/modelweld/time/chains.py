@@ -90,7 +90,7 @@ class Chains:
         self, y: Array, variance: Array, spread: Array, memory: float, *, sloped: bool
     ) -> tuple[float, Slopes]:
         """The same, compiled."""
-        from modelweld.time.chains_compiled import evidence_and_slopes
+        from modelweld.time.compiled import evidence_and_slopes
 
         own = np.ascontiguousarray(variance)
         value, *slopes = evidence_and_slopes(self.order, self.ends, self.gap, y, own, spread, memory, sloped)

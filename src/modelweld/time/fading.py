@@ -20,9 +20,8 @@ import numpy as np
 from modelweld.families.base import with_fields
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.time.beliefs import Place
 from modelweld.time.chains import Chains
-from modelweld.time.motion import Motion, State
+from modelweld.time.motion import Motion, Place, State
 
 STEPS = (2.0, 1.25, 1.05)
 """Factors by which hyperparameters are tried up and down in turn, coarse ones first: 5 % is well below what a matching

@@ -13,8 +13,7 @@ import numpy as np
 from modelweld.inputs.stack import Index, Stack
 from modelweld.matching.algorithm1 import NEW, best_assignment
 from modelweld.priors.lives import Lives
-from modelweld.time.beliefs import Place
-from modelweld.time.motion import State
+from modelweld.time.motion import Place, State
 from modelweld.time.paths import pasts
 from modelweld.time.timeline import Timeline, motion_of
 

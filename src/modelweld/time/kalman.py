@@ -1,4 +1,4 @@
-"""Atoms that follow Ornstein-Uhlenbeck paths, exactly: pasts are places, futures are information (`beliefs`)."""
+"""Atoms that follow Ornstein-Uhlenbeck paths, exactly: pasts are places, futures are information (`motion`)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from modelweld.families.math.predictive import log_predictive
 from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
-from modelweld.time.beliefs import Information, Place, earlier, given, later, log_factor
 from modelweld.time.chains import Chains
-from modelweld.time.learning import learn_drift
-from modelweld.time.motion import Motion, State
-from modelweld.time.standstill import effects_of, log_evidence
+from modelweld.time.learning import effects_of, learn_drift, log_evidence
+from modelweld.time.motion import Information, Motion, Place, State, earlier, given, later, log_factor
 
 COMPILED_FROM = 1_000_000
 """Pasts x futures x dimensions from which gains of links are compiled. By the input alone."""
@@ -114,11 +112,11 @@ class Kalman(Motion):
         place, told, D = Place(*past), Information(*future), len(self.spread)
         alone = log_factor(Place(np.zeros(D), self.spread), told)
         if len(ends) * len(starts) * D >= COMPILED_FROM:
-            from modelweld.time import links_compiled
+            from modelweld.time import compiled
 
             future_of = np.full(len(ends), -1)
             future_of[own[0]] = own[1]
-            gains = links_compiled.link_gains(*place, *told, alone, ends, starts, future_of, HOPELESS)
+            gains = compiled.link_gains(*place, *told, alone, ends, starts, future_of, HOPELESS)
             return np.asarray(gains)
         gains = np.empty((len(ends), len(starts)))
         for part in blocks(len(ends), len(starts) * D):

@@ -1,4 +1,7 @@
-"""Mean, noise, spread and memory of greatest posterior density, given which values belong to which atom."""
+"""Mean, noise, spread and memory of greatest posterior density, given which values belong to which atom.
+
+Where atoms stand still, sums over their values are all there is to know, and no filter is needed.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +9,18 @@ from functools import cached_property
 
 import numpy as np
 
-from modelweld.families.base import with_fields
+from modelweld.families.base import sum_by_atom, with_fields
 from modelweld.families.drift import Drift
 from modelweld.families.fading import STANDSTILL
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
-from modelweld.families.math.random_effects import SMALLEST_RATIO, Effects
+from modelweld.families.math.random_effects import SMALLEST_RATIO, Effects, Hyperparameters, log_likelihood
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Stack
+from modelweld.inputs.stack import Index, Stack
 from modelweld.time.chains import Chains
-from modelweld.time.standstill import effects_of, log_evidence
 
 LONGEST, SHORTEST = 1e3, 0.1
 """Memory is looked for up to so many times the whole span and down to so much of the shortest gap: beyond, atoms stand
 still, or one group says nothing of the next."""
-
 
 CLIMB_STEPS = 12
 """Of one climb: learning is called after every sweep and goes on from where it was."""
@@ -131,3 +132,17 @@ class Problem:
         more_noise, more_spread = here.belief.slopes(*at)
         gradient = (slopes.mean, by_noise + more_noise, by_spread + more_spread, slopes.log_memory)
         return value + here.log_prior(), gradient
+
+
+def effects_of(y: Array, weight: Array | None, labels: Index) -> Effects:
+    """Of values (N, D) of these weights, none negative and zero where not seen, and their atoms (N,)."""
+    if weight is None:
+        return Effects.from_counts(np.bincount(labels), sum_by_atom(y, labels), np.einsum("nd,nd->d", y, y))
+    seen = (weight > 0).astype(np.float64)
+    parts = seen, weight, weight * y, weight * y * y, np.log(np.where(weight > 0, weight, 1.0))
+    return Effects.from_sums(*(sum_by_atom(x, labels) for x in parts))
+
+
+def log_evidence(effects: Effects, at: Hyperparameters) -> float:
+    """Of all values."""
+    return float(log_likelihood(effects, at).sum())

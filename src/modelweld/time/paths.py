@@ -8,8 +8,7 @@ import numpy as np
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.time.beliefs import Place
-from modelweld.time.motion import State
+from modelweld.time.motion import Place, State
 
 if TYPE_CHECKING:
     from modelweld.time.timeline import Timeline
