@@ -26,7 +26,7 @@ DEFAULT := not ($(subst $(space), or ,$(MARKERS)))
 OLDEST_TESTS := $(patsubst %,tests/test_%.py,gaussian matching prior files cli estimator) $(addprefix src/modelweld/,families kinds libraries)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fuzz audit sbom wheel package oldest hooks test-all bench picture docs chromium clean
+.PHONY: help demo test test-processors lint fuzz audit sbom wheel package oldest hooks test-all bench picture docs chromium clean
 
 help:   ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,11 @@ test-all: $(ENVIRONMENTS:%=test-%) test-slow   ## tests that need extras, in env
 
 test-slow: $(VENV)/.dev
 	$(BIN)/pytest -m "slow and not ($(subst $(space), or ,$(filter-out slow,$(MARKERS))))"
+
+# which of them: PROCESSORS="numpy prescott haswell skylake generic", or all
+PROCESSORS := numpy prescott
+test-processors: $(VENV)/.dev   ## tests that compare numbers, as if on other processors
+	$(BIN)/python .ci/processors.py "$(DEFAULT)" $(PROCESSORS)
 
 test-%: .venv-%/.ready
 	.venv-$*/bin/pytest -m "$(subst $(comma), or ,$(EXTRAS_$*))$(if $(MARKS_$*), or $(MARKS_$*))"

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
+from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
 from modelweld.families.math.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 from modelweld.families.math.start import NOISE_FLOOR
 from modelweld.families.wishart.evidence import Belief, Points, Slopes, Sums, log_evidence, slopes
@@ -28,7 +28,7 @@ FREEDOMS = (0.01, 1e6)
 """Bounds of freedom - (D - 1): from atoms with nothing in common to atoms that are all the same."""
 
 HOPELESS = 1e10
-"""Nats an atom by which a search is told to turn back where a scale has no inverse."""
+"""Nats by which a search is told to turn back where a scale has no inverse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,21 +134,21 @@ class Coordinates:
         logs = [by.strength * belief.strength, by_freedom, by_between]
         return np.concatenate([self.unit.T @ by.mean, logs, entries])
 
-    def bounds(self, free: Free, floor: Array | float) -> list[tuple[float | None, float | None]]:
-        """Of x."""
+    def bounds(self, free: Free, floor: Array | float) -> tuple[Array, Array]:
+        """Of x, from below and above."""
         D, old = self.D, self.old
         lowest = np.sqrt(np.maximum(floor, NOISE_FLOOR * np.diag(old.typical))) / np.diag(self.factor)
-        bounds: list[tuple[float | None, float | None]] = [(None, None) if free.mean else (0.0, 0.0)] * D
-        bounds += [
-            log_bounds(free.strength, old.strength, *STRENGTHS),
-            log_bounds(free.freedom, old.freedom - D + 1, *FREEDOMS),
-            log_bounds(free.between, self.between, D, LARGEST_BETWEEN),
-        ]
-        bounds += [
-            (float(np.clip(np.log(lowest[i]), -LARGEST_LOG_STEP, 0.0)), LARGEST_LOG_STEP) if i == j else (None, None)
-            for i, j in zip(*self.below, strict=True)
-        ]
-        return bounds
+        logs = np.array(
+            [
+                log_bounds(free.strength, old.strength, *STRENGTHS),
+                log_bounds(free.freedom, old.freedom - D + 1, *FREEDOMS),
+                log_bounds(free.between, self.between, D, LARGEST_BETWEEN),
+            ]
+        )
+        shift = np.full(D, np.inf if free.mean else 0.0)
+        low, high = (np.where(self.diagonal, sign * LARGEST_LOG_STEP, sign * np.inf) for sign in (-1, 1))
+        low[self.diagonal] = np.clip(np.log(lowest), -LARGEST_LOG_STEP, 0.0)
+        return np.concatenate([-shift, logs[:, 0], low]), np.concatenate([shift, logs[:, 1], high])
 
 
 def maximise(
@@ -161,29 +161,22 @@ def maximise(
     D directions would make the likelihood unbounded. A scale whose determinant is rounding, as such values can bring
     about all the same, is not taken: the old ones stay.
     """
-    from scipy.optimize import minimize
-
     search = Coordinates(old, between)
     matched = given if isinstance(given, Matched) and free.between else None
     fixed = given.sums(between) if isinstance(given, Matched) else given
-    start_value = float(log_evidence(fixed, old).sum())
-    K = max(1, len(fixed.power))
 
-    def cost(x: Array) -> tuple[float, Array]:
+    def log_likelihood(x: Array) -> tuple[float, Array]:
         belief, width, A = search.at(x)
         sums = fixed if matched is None else matched.sums(width)
-        rise = float(log_evidence(sums, belief).sum()) - start_value
         try:
             slope = slopes(sums, belief)
         except np.linalg.LinAlgError:  # a step too far: the scale is rounding
-            return HOPELESS, np.zeros(len(x))
+            return -HOPELESS, np.zeros(len(x))
         by_between = 0.0 if matched is None else matched.slope(width, slope)
-        return -rise / K, -search.gradient(slope.belief, by_between, belief, A) / K
+        return float(log_evidence(sums, belief).sum()), search.gradient(slope.belief, by_between, belief, A)
 
-    bounds = search.bounds(replace(free, between=matched is not None), floor)
-    found = minimize(
-        cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_UPDATE_STEPS}
-    )
-    best, width, _ = search.at(found.x)
-    told = found.fun < 0 and np.linalg.matrix_rank(best.scale, hermitian=True) == search.D
+    low, high = search.bounds(replace(free, between=matched is not None), floor)
+    x = climb(log_likelihood, np.zeros(len(low)), low, high, most_steps=MOST_UPDATE_STEPS)
+    best, width, _ = search.at(x)
+    told = x.any() and np.linalg.matrix_rank(best.scale, hermitian=True) == search.D
     return (best, width) if told else (old, between)

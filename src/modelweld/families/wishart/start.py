@@ -16,6 +16,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.families.math.effective_size import SMALLEST_SHARE
 from modelweld.families.math.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, log_det
 from modelweld.families.wishart.learning import LARGEST_BETWEEN, Free, Matched, maximise
@@ -48,7 +49,8 @@ def first_between(points: Points, stack: Stack) -> list[float]:
     quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
     expected = 2 * gammaincinv(freedom / 2, CLOSEST)
     own = float(np.mean(1 / points.count[points.known > 0]))  # what the numbers of points explain of it
-    excess = np.array([quarter / expected, tenth / freedom]) - own
+    noise = np.array([quarter / expected, tenth / freedom])
+    excess = np.maximum(noise - own, SMALLEST_SHARE * noise)
     return [float(1 / x) for x in np.clip(excess, 1 / LARGEST_BETWEEN, 1 / (D + SPARE))]
 
 
