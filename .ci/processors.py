@@ -1,4 +1,4 @@
-"""Tests that compare numbers, as if on other processors: numpy, OpenBLAS and numba choose their loops by what they find.
+"""Tests that compare numbers, as if on other processors: numpy, OpenBLAS and numba choose loops by what they find.
 
 python .ci/processors.py numpy prescott        # or all; what this processor cannot do is left out, and said
 """
