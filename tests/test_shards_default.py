@@ -19,7 +19,7 @@ from modelweld.shards import fuse_shards, grouped
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here
 from modelweld.shards.learning import learn, stated, summed
-from modelweld.shards.moves import join, part
+from modelweld.shards.moves import join
 from modelweld.shards.summary import relabel, summary_of
 from sharded import TABLE
 
@@ -151,32 +151,6 @@ def test_atoms_that_a_site_holds_both_of_are_not_joined_unless_in_pieces():
         assert (centre.objective() > before) == bool(joined)
         board = Board([engine.held[0].stack], [family], BetaBernoulli(), pieces, engine.labels[0].copy())
         assert centre.objective() == pytest.approx(board.objective(), abs=1e-9)
-
-
-@pytest.mark.parametrize("name", ["gaussian", "counts", "directions, one concentration"])
-def test_atoms_that_were_joined_are_parted_again(name):
-    """Of every site that holds both, one value goes with a third atom's number: a conflation in all shards."""
-    engine, centre = centre_of(name)
-    best = centre.objective()
-    for s in range(engine.shards):
-        stack, own = engine.held[s].fitted(engine.labels[s])
-        numbers = centre.places[s][own]
-        group = np.repeat(np.arange(len(stack.sizes)), stack.sizes)
-        both = np.intersect1d(group[numbers == 0], group[numbers == 1])
-        alone = (numbers == 1) & np.isin(group, both)
-        numbers = np.where((numbers == 1) & ~alone, 0, numbers)  # sites that hold both keep them apart
-        place, engine.labels[s] = np.unique(numbers, return_inverse=True)
-        summary = summary_of(engine.held[s], engine.labels[s], centre.family)
-        centre.adopt(s, summary, place)
-    centre.gather()
-    conflated = centre.objective()
-    assert conflated < best - 10
-    assert part(engine, centre) >= 1
-    assert centre.objective() > conflated
-    for s in range(engine.shards):  # what the centre believes of a shard is what the shard holds
-        again = summary_of(engine.held[s], engine.labels[s], centre.family)
-        np.testing.assert_allclose(centre.rows_of[s], again.rows)
-        assert np.array_equal(centre.own[s].counts, again.counts)
 
 
 @pytest.mark.parametrize("name", ["shares", "proportions", "rates", "directions, weights"])

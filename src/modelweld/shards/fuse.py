@@ -4,7 +4,7 @@
    statistics of the family).
 2. The centre merges shards by these sums, by the exact gain of the one objective (`modelweld.shards.centre`).
 3. Polish: sweeps over all sites given the atoms of all shards, hyperparameters learned in between, and moves that join
-   and part atoms, until nothing raises the objective.
+   atoms, until nothing raises the objective.
 
 All shards sweep at once, against sums that are a little stale by the time they answer. So a shard's new matching is
 only a *proposal*: the centre goes through them in an order that depends on content alone, takes those that raise the
@@ -34,7 +34,7 @@ from modelweld.inputs.stack import Index
 from modelweld.matching.algorithm1 import CLEAR, alternate
 from modelweld.matching.moves import dissolve
 from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.plan import COMPILED_FROM, MOST_SWEEPS, Auto, Plan, Request, Search, TwinRule, default_prior
+from modelweld.matching.plan import MOST_SWEEPS, Auto, Plan, Request, Search, TwinRule, default_prior
 from modelweld.matching.result import by_count, ranks
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen, tell
@@ -49,7 +49,7 @@ from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here
 from modelweld.shards.fit import Learned, fuse_shard, propose
 from modelweld.shards.learning import learn, pooled
-from modelweld.shards.moves import join, part
+from modelweld.shards.moves import join
 from modelweld.shards.result import ShardFusion
 from modelweld.shards.shard import Source
 from modelweld.shards.summary import Summary, summary_of
@@ -194,7 +194,7 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
         changed.append(moved)
         trace.append((f"sweep {t}", centre.objective()))
         if not moved:
-            settled = not (moving and move(engine, centre, plan))
+            settled = not (moving and join(engine, centre))
             if settled:
                 break
             trace.append((f"moves {t}", centre.objective()))
@@ -241,18 +241,6 @@ def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, 
         waiting = refused
     centre.gather()
     return rounds, changed
-
-
-def move(engine: Engine, centre: Centre, plan: Plan) -> int:
-    """Join and part atoms; returns how many. Large plain Gaussian sets are not parted, here as in `fuse`."""
-    tell("moving", 0)
-    return join(engine, centre) + (0 if _is_large(centre) and plan.search != "thorough" else part(engine, centre))
-
-
-def _is_large(centre: Centre) -> bool:
-    """Whether `fuse` would have the compiled engine do this job, which cannot part atoms."""
-    N, largest, D = int(centre.sizes.sum()), int(centre.sizes.max(initial=0)), centre.estimates()[0].shape[1]
-    return centre.family.compilable and not centre.changing and N * largest * D >= COMPILED_FROM
 
 
 def _finish(

@@ -1,10 +1,7 @@
-"""Moves beyond one shard at a time, each kept only if the objective rises: unions of atoms and splits, in shards.
+"""Unions of atoms across shards, each kept only if the objective rises.
 
 Two atoms may be joined if no site holds both, or else as pieces. The centre scores all unions by sums, as if none did,
 and asks shards only about those that would raise the objective: how many of their sites hold both.
-
-To part an atom, every shard parts its own share of it about two ends of its own, and the centre, to which these parts
-are as many members, parts them as `matching.splits` does. (A single value that is better off alone is found by sweeps.)
 """
 
 from __future__ import annotations
@@ -13,18 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.families.base import Family, sum_by_atom
-from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.matching.algorithm1 import SMALLEST_RISE
 from modelweld.matching.plan import MOST_SWEEPS
-from modelweld.matching.splits import partings, split
-from modelweld.matching.tally import Tally
 from modelweld.shards.centre import Centre, unions
 from modelweld.shards.engine import Engine
 from modelweld.shards.shard import Shard
-from modelweld.shards.summary import Summary, relabel, summarise
+from modelweld.shards.summary import relabel
 
 MOST_ASKED = 1000
 """Atoms, those that most sites hold, of which all unions are scored (a second of the centre), and unions that shards
@@ -137,57 +130,3 @@ def _rename(engine: Engine, centre: Centre, s: int, place: Index) -> None:
     [summary] = engine.change(relabel, [s], [(place, centre.family)])
     engine.keep(s)
     centre.adopt(s, summary, summary.place)
-
-
-def part(engine: Engine, centre: Centre) -> int:
-    """Part atoms in two where that raises the objective; returns how many were parted."""
-    everyone = range(engine.shards)
-    halves: list[Summary] = engine.change(halve, everyone, [(centre.family,)] * engine.shards)
-    turn, K = centre.turn.tolist(), len(centre.counts)
-    labels = [centre.places[s][halves[s].place // 2] for s in turn]
-    rows, holds = (np.concatenate([getattr(halves[s], name) for s in turn]) for name in ("rows", "counts"))
-    members = Members(centre.family, rows, np.concatenate(labels), holds, centre.log_rate)
-    parted = split(members)
-    if not parted:
-        return 0
-    for s, place in zip(turn, np.split(members.labels, np.cumsum([len(x) for x in labels])[:-1]), strict=True):
-        if (place >= K).any():
-            engine.keep(s)
-            centre.adopt(s, halves[s], place)
-            _rename(engine, centre, s, place)
-    centre.gather()
-    return parted
-
-
-class Members(Tally):
-    """Atoms' members as rows, each of so many sites (`holds`): what `matching.splits` asks for."""
-
-    def __init__(self, family: Family, rows: Array, labels: Index, holds: Index, log_rate: Array) -> None:
-        super().__init__([family], [rows], np.arange(len(rows)), labels, holds=holds)
-        self.alone, self.log_rate = family.log_evidence(rows), log_rate
-
-    def worth_at(self, labels: Index, slots: int) -> Array:
-        """What each atom adds to the objective when members are at these labels."""
-        assert self.holds is not None
-        counts = np.bincount(labels, self.holds, slots).astype(np.int64)
-        evidence = self.families[0].log_evidence(sum_by_atom(self.rows[0], labels, slots))
-        return np.asarray(self.log_rate[counts] + evidence)
-
-
-def halve(shard: Shard, labels: Index, family: Family) -> tuple[Index, Summary]:
-    """Every atom of a shard in two parts, about two ends of its own: atom k becomes 2 k and 2 k + 1."""
-    stack, own = shard.fitted(labels)
-    half, most = np.zeros(len(own), dtype=bool), block_size(5 * stack.values.shape[1])
-    order, ends = np.argsort(own, kind="stable"), np.cumsum(np.bincount(own))
-    first = 0
-    while first < len(own):  # whole atoms, as many together as fit, and one in any case
-        fits, next_end = (int(np.searchsorted(ends, x, side="right")) for x in (first + most, first))
-        last = int(ends[max(fits - 1, next_end)])
-        some = order[first:last]
-        beside = (None if x is None else x[some] for x in (stack.variance, stack.weight))
-        rows, one = family.rows(stack.values[some], *beside), np.ones(len(some), dtype=np.int64)
-        half[some] = partings(Members(family, rows, own[some], one, np.zeros(0)))[1]
-        first = last
-    site = group_of_values(stack.offsets)  # all pieces of an atom that a site holds go the way of the first
-    _, piece, pair = np.unique(own * len(stack.sizes) + site, return_index=True, return_inverse=True)
-    return summarise(shard, labels, 2 * own + half[piece][pair], family)

@@ -37,7 +37,7 @@ class ShardFusion(SlimFusion):
         Whether rows depend on hyperparameters.
     trace : tuple of (str, float)
         The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ..., "moves 3" where atoms were
-        joined or parted; it never falls.
+        joined; it never falls.
     rounds : tuple of int
         How often shards had to be asked in each polishing sweep: 1 where all proposals were taken at once.
     changed : tuple of int
