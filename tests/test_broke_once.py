@@ -1,7 +1,6 @@
 """What a stranger's file or values once broke, each as it was found; the law behind it is tested where it belongs."""
 
 import json
-import struct
 
 import numpy as np
 import pytest
@@ -14,6 +13,7 @@ from modelweld.federate import Answers, packed, unpacked
 from modelweld.files import load, read_sites, save
 from modelweld.files.limits import MiB
 from modelweld.report.page import OBEYED, text_of
+from test_files import entry, forged, manifest_of, written
 
 pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarning")
 
@@ -76,30 +76,17 @@ def test_values_too_small_for_their_squares_are_refused(power, fine):
         modelweld.fuse(sites)
 
 
-def endless_and_empty():
-    """The bytes of a file whose one tensor has no entry and a shape beyond all numbers."""
-    manifest = json.loads(
-        header_of(packed(weighted(np.zeros((1, 2)), 1.0).with_(site="north")))["__metadata__"]["modelweld"]
-    )
-    entry = {"dtype": "F64", "shape": [0, 2**62, 2**62], "data_offsets": [0, 0]}
-    text = json.dumps({"__metadata__": {"modelweld": json.dumps(manifest)}, "v": entry}).encode()
-    return struct.pack("<Q", len(text)) + text
-
-
-def header_of(data):
-    return json.loads(data[8 : 8 + struct.unpack("<Q", data[:8])[0]])
-
-
 def test_a_shape_beyond_all_numbers_is_refused(tmp_path):
-    """numpy raised ValueError, in a callback of the round."""
-    path = tmp_path / "x.safetensors"
-    path.write_bytes(endless_and_empty())
+    """numpy raised ValueError, in a callback of the round: a tensor without entries whose shape is boundless."""
+    path = save(weighted(np.zeros((1, 2)), 1.0).with_(site="north"), tmp_path / "x.safetensors")
+    said = {"__metadata__": {"modelweld": json.dumps(manifest_of(path))}}
+    written(path, {**said, "v": entry(shape=(0, 2**62, 2**62), offsets=(0, 0))})
     with pytest.raises(InputError, match=r"x\.safetensors"):
         load(path)
     with pytest.raises(InputError, match="north"):
-        unpacked(endless_and_empty(), "north")
+        unpacked(path.read_bytes(), "north")
     answers = Answers(expected=["north"])
-    answers.accept("north", endless_and_empty())
+    answers.accept("north", path.read_bytes())
     assert list(answers.refused) == ["north"]
 
 
@@ -134,28 +121,10 @@ def test_features_that_are_no_names_are_refused_in_words(tmp_path, features):
 def test_a_fusion_whose_family_does_not_fit_its_values_is_refused_when_loaded(tmp_path, noise):
     """It loaded, and failed at the first question."""
     sites = [np.array([[0.0, 0.0], [9.0, 9.0]]) + j / 10 for j in range(3)]
-    path = save(modelweld.fuse(sites), tmp_path / "fusion.safetensors")
-    data = path.read_bytes()
-    header = header_of(data)
-    manifest = json.loads(header["__metadata__"]["modelweld"])
-    assert rewritten(manifest, "noise", noise)
-    header["__metadata__"]["modelweld"] = json.dumps(manifest)
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + struct.unpack("<Q", data[:8])[0] :])
+    change = {"matchings__0__families__0__family__fields__noise": noise}
+    path = forged(tmp_path / "fusion.safetensors", modelweld.fuse(sites), **change)
     with pytest.raises(InputError, match=r"fusion\.safetensors"):
         load(path)
-
-
-def rewritten(tree, name, value):
-    """How often a field of that name was found in a tree of JSON and replaced."""
-    if isinstance(tree, list):
-        return sum(rewritten(branch, name, value) for branch in tree)
-    if not isinstance(tree, dict):
-        return 0
-    found = sum(rewritten(branch, name, value) for branch in tree.values())
-    if name in tree:
-        tree[name] = value
-    return found + (name in tree)
 
 
 @pytest.mark.parametrize("word", ["=cmd|' /C calc'!A0", "@SUM(1+1)", "+1+1", "-1+1", "\t=1"])
@@ -174,13 +143,8 @@ def test_a_feature_can_be_shown_and_written(tmp_path, suffix, name, fine):
         path.write_text(json.dumps({"values": [[1, 2]], "features": ["age", name]}))
     else:
         axes, features = {"v": ("atom", "feature")}, {"feature": ["age", "size"]}
-        data = packed(LocalModel({"v": [[1.0, 2.0]]}, axes, coordinates=features, site="north"))
-        header = header_of(data)
-        manifest = json.loads(header["__metadata__"]["modelweld"])
-        assert rewritten(manifest, "names", ["age", name])
-        header["__metadata__"]["modelweld"] = json.dumps(manifest)
-        text = json.dumps(header).encode()
-        path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + struct.unpack("<Q", data[:8])[0] :])
+        model = LocalModel({"v": [[1.0, 2.0]]}, axes, coordinates=features, site="north")
+        forged(path, model, model__coordinates__0__names=["age", name])
     if fine:
         assert load(path, centres=True).coordinates["feature"] == ("age", name)
         return

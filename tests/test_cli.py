@@ -11,8 +11,9 @@ import sys
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
 
-from modelweld import InputError, LocalModel, fuse
+from modelweld import LocalModel, export, fuse
 from modelweld.files import load, save
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
@@ -32,25 +33,12 @@ def site(path, name, means, features):
     save(mixture(means, spreads, np.full(len(means), 20.0), counted=True, features=features, site=name), path)
 
 
-EXPORT = """
-import sys
-import numpy as np
-from sklearn.mixture import GaussianMixture
-import modelweld
-from modelweld.site.export import export
-
-for j, path in enumerate(sys.argv[1:]):
-    rng = np.random.default_rng(j)
-    X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in ([0, 0], [9, 9], [-9, 5])])
-    model = GaussianMixture(3, random_state=0).fit(X)
-    export(model, path, site=path.split(".")[0], features=["x", "y"], X=X)
-"""
-
-
 def test_from_three_sites_to_labels(run, tmp_path):
-    command = [sys.executable, "-c", EXPORT, *(f"{name}.safetensors" for name in ("north", "south", "east"))]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    for j, name in enumerate(("north", "south", "east")):
+        rng = np.random.default_rng(j)
+        X = np.concatenate([rng.normal(m, 1.0, (60, 2)) for m in ([0, 0], [9, 9], [-9, 5])])
+        model = GaussianMixture(3, random_state=0).fit(X)
+        export(model, tmp_path / f"{name}.safetensors", site=name, features=["x", "y"], X=X)
     assert run("validate", "*.safetensors")[0] == 0
     code, said, complained = run("fuse", "*.safetensors", "--out", "fused.safetensors", "--report", "page.html")
     assert (code, complained.removeprefix(f"{COMPILING}.\n")) == (0, "")
@@ -365,8 +353,8 @@ def test_a_model_is_exported_from_skops(run, tmp_path):
 
 def test_progress_is_shown_on_a_terminal_and_nowhere_else(run, sites, tmp_path):
     words = [sys.executable, "-m", "modelweld", "fuse", *sites, "--force"]
-    quiet = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert quiet.stderr == ""
+    code, quiet, complained = run(*words[3:])
+    assert (code, complained.removeprefix(f"{COMPILING}.\n")) == (0, "")
     near, far = os.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=far, env=environment) as watched:
@@ -376,7 +364,7 @@ def test_progress_is_shown_on_a_terminal_and_nowhere_else(run, sites, tmp_path):
             while part := os.read(near, 65536):
                 shown += part
         os.close(near)
-        assert watched.stdout.read().decode() == quiet.stdout
+        assert watched.stdout.read().decode() == quiet
     assert watched.returncode == 0
     assert b"fusing" in shown
     assert b"0:00:0" in shown  # time gone by
@@ -388,8 +376,6 @@ def test_wrong_usage_is_code_two(run):
 
 
 def test_names_cannot_command_the_terminal(run):
-    with pytest.raises(InputError, match="printable characters"):
-        save(LocalModel({"v": [[0.0]]}, {"v": ("atom", None)}, site="x\x1b[31mred"), "odd.safetensors")
     code, _, complained = run("inspect", "x\x1b[31mred.safetensors")
     assert code == 1
     assert "\x1b" not in complained

@@ -43,10 +43,6 @@ def ran(upto):
     return names
 
 
-def test_there_is_code():
-    assert len(BLOCKS) >= 4
-
-
 def test_blocks_without_extras_run():
     ran(max(i for i, block in enumerate(BLOCKS) if needed(block) is None))
 

@@ -67,18 +67,6 @@ def test_classes_that_inherit_from_one_from_outside_are_read():
     assert local.facts["class"] == "outside.Blobs"
 
 
-def test_sites_of_ours_and_theirs_fuse_and_are_written_as_most_of_them():
-    from sklearn.mixture import GaussianMixture
-
-    libraries.register(BLOBS)
-    X = np.concatenate([np.random.default_rng(k).normal(centre, 1.0, (50, 2)) for k, centre in enumerate(CENTRES)])
-    ours = read(GaussianMixture(3, covariance_type="diag", random_state=0).fit(X), n=150)
-    fusion = fuse([blobs(1), ours, blobs(2)])
-    assert fusion.K == 3
-    assert isinstance(fusion.model(), Blobs)
-    assert isinstance(fusion.model(like="GaussianMixture"), GaussianMixture)
-
-
 def test_adapters_are_listed_and_entered_once():
     before = adapters()
     libraries.register(BLOBS)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import modelweld
 from modelweld import InputError, LocalModel
 from modelweld.federate import Answers, culprits, packed, returned, unpacked
-from modelweld.federate.culprits import difference, find_disagreeing, largest_working
+from modelweld.federate.culprits import difference, largest_working
 from modelweld.federate.outcome import Outcome
 from modelweld.files import save
 from modelweld.kinds.mixture import mixture
@@ -38,21 +38,6 @@ def test_a_message_is_the_file(tmp_path):
     model = site("north", features=["age", "pressure"])
     assert packed(model) == save(model, tmp_path / "north.safetensors").read_bytes()
     assert packed(unpacked(packed(model), "north")) == packed(model)
-
-
-def test_weights_variances_and_empty_arrays_travel():
-    model = LocalModel(
-        {"v": np.zeros((0, 3)), "w": [[1.0, 2.0]], "scale": 3.0},
-        {"v": ("atom", None), "w": ("other", None), "scale": ()},
-        variance={"w": [0.5]},
-        weight={"w": [[1.0, 0.0]]},
-        site="north",
-    )
-    found = unpacked(packed(model), "north")
-    for name in model.arrays:
-        assert np.array_equal(found.arrays[name], model.arrays[name])
-    assert np.array_equal(found.weight["w"], model.weight["w"])
-    assert np.array_equal(found.variance["w"], model.variance["w"])
 
 
 def test_what_was_read_can_be_written_to():
@@ -182,10 +167,6 @@ def test_a_site_that_describes_something_else_is_refused(odd):
     assert returned(fusion) == returned(answered(*others).fused())
     with pytest.raises(InputError, match="no majority"):
         answered(odd, others[0]).fused()
-
-
-def test_sites_that_agree_stay():
-    assert find_disagreeing([site(name) for name in NAMES]) == {}
 
 
 def test_sites_get_the_fused_model_and_nothing_of_each_other():

@@ -7,7 +7,7 @@ import struct
 import subprocess
 import sys
 import zipfile
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from cases import collected
 from modelweld import BetaBernoulli, InputError, Lives, LocalModel, Spectrum, fuse
 from modelweld.files import load, read_any, read_sites, save
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
-from modelweld.files.schema import check, schema, violation
+from modelweld.files.schema import schema, violation
 from modelweld.inputs.alignment import check_units
 from modelweld.inputs.local_model import OutOfRangeError
 from modelweld.kinds import hows, kind_of
@@ -135,26 +135,16 @@ def path(tmp_path):
 # -- round trips ------------------------------------------------------------------------------------------------------
 
 
-def test_a_model_comes_back_bit_for_bit(model, path):
+def test_a_model_comes_back_bit_for_bit_also_by_the_stock_library(model, path, tmp_path):
+    from safetensors.numpy import load_file
+
     assert save(model, path) == path
     assert_same(model, load(path))
     if model.site:
         assert_same(model, read_any(path))
-
-
-def test_what_was_loaded_writes_the_same_file(model, path, tmp_path):
-    save(model, path)
-    again = save(load(path), tmp_path / "again.safetensors")
-    assert again.read_bytes() == path.read_bytes()
-
-
-def test_the_stock_library_opens_it(model, path):
-    from safetensors.numpy import load_file
-
-    save(model, path)
+    assert save(load(path), tmp_path / "again.safetensors").read_bytes() == path.read_bytes()
     tensors = load_file(path)
-    for name, values in model.arrays.items():
-        assert bits(tensors[f"arrays/{name}"]) == bits(values)
+    assert all(bits(tensors[f"arrays/{name}"]) == bits(values) for name, values in model.arrays.items())
 
 
 @pytest.mark.parametrize(
@@ -585,24 +575,19 @@ def test_every_truncation_is_refused(path):
         refused(path)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data())
-def test_damaged_files_are_refused_or_harmless(tmp_path_factory, data):
-    file = tmp_path_factory.mktemp("damaged") / "site.safetensors"
-    save(by_kind()["mixture"], file)
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data(), st.sampled_from(["safetensors", "npz", "packed", "npy"]))
+def test_damaged_files_are_refused_or_harmless(tmp_path_factory, data, how):
+    file = tmp_path_factory.mktemp("damaged") / f"a.{'npz' if how == 'packed' else how}"
+    if how == "safetensors":
+        save(by_kind()["mixture"], file)
+    else:
+        {"npz": np.savez, "packed": np.savez_compressed, "npy": np.save}[how](file, np.arange(6.0).reshape(3, 2))
     whole = bytearray(file.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     file.write_bytes(whole)
     read_or_refused(file)
-
-
-def test_a_changed_number_is_noticed(path):
-    save(by_kind()["mixture"], path)
-    whole = bytearray(path.read_bytes())
-    whole[-3] ^= 1
-    path.write_bytes(whole)
-    refused(path, "SHA-256 differs", "send it again")
 
 
 def test_values_that_are_no_numbers_are_refused(path):
@@ -614,19 +599,13 @@ def test_values_that_are_no_numbers_are_refused(path):
     assert read_any(path, centres=True).arrays["values"].tolist() == [[1.0], [2.0]]
 
 
-def test_other_files_under_our_name_are_named(path, tmp_path):
-    np.savez(tmp_path / "a.npz", np.ones((2, 2)))
-    path.write_bytes((tmp_path / "a.npz").read_bytes())
-    refused(path, "zip archive")
-    path.write_bytes(pickle.dumps(np.ones((30, 30))))
-    refused(path, "a pickle, which runs code")
-    path.write_bytes(b'{"values": [[1, 2]]}')
-    refused(path, "JSON")
-
-
-def test_mixed_up_files_are_named(tmp_path):
+def test_mixed_up_files_are_named(path, tmp_path):
     np.savez(tmp_path / "a.npz", np.ones((2, 2)))
     np.save(tmp_path / "a.npy", np.ones((2, 2)))
+    others = {(tmp_path / "a.npz").read_bytes(): "zip archive", b'{"values": [[1, 2]]}': "JSON"}
+    for content, said in {**others, pickle.dumps(np.ones((30, 30))): "a pickle, which runs code"}.items():
+        path.write_bytes(content)
+        refused(path, said)
     for name, kind in (("a.npz", "a zip archive"), ("a.npy", "an npy file")):
         for other in {".npz", ".npy", ".csv", ".parquet", ".json"} - {name[1:]}:
             file = tmp_path / f"b{other}"
@@ -652,30 +631,6 @@ def test_paths_that_are_no_files_are_refused(tmp_path):
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_replaced_unasked(path, tmp_path):
-    a, b = by_kind()["mixture"], by_kind()["topics"]
-    save(a, path)
-    with pytest.raises(InputError, match="force=True"):
-        save(b, path)
-    assert_same(a, load(path))
-    save(b, path, force=True)
-    assert_same(b, load(path))
-    assert [file.name for file in tmp_path.iterdir()] == ["site.safetensors"]
-
-
-def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    import safetensors.numpy
-
-    def full(tensors, part, metadata):
-        Path(part).write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(safetensors.numpy, "save_file", full)
-    with pytest.raises(InputError, match="No space left"):
-        save(by_kind()["mixture"], tmp_path / "a.safetensors")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -694,10 +649,6 @@ def test_what_cannot_travel_is_refused_before(path, change, message):
 
 
 def test_places_that_cannot_be_written_are_named(tmp_path):
-    with pytest.raises(InputError, match="no folder"):
-        save(by_kind()["mixture"], tmp_path / "absent" / "a.safetensors")
-    with pytest.raises(InputError, match=r"called something\.safetensors"):
-        save(by_kind()["mixture"], tmp_path / "a.npz")
     if Path("/proc").is_dir():
         with pytest.raises(InputError, match="cannot be written"):
             save(by_kind()["mixture"], "/proc/a.safetensors")
@@ -823,10 +774,8 @@ def test_strange_archives_are_refused(tmp_path):
                 made.writestr(name, content)
         return file
 
-    refused(archive("../../values.npy"), "no plain name")
-    refused(archive("/etc/values.npy"), "no plain name")
-    refused(archive("..\\values.npy"), "no plain name")
-    refused(archive("\x1b[31m.npy"), "no plain name")
+    for odd in ("../../values.npy", "/etc/values.npy", "..\\values.npy", "\x1b[31m.npy"):
+        refused(archive(odd), "no plain name")
     refused(archive("values.pkl"), "which is no array")
     refused(archive("values.npy", compression=zipfile.ZIP_LZMA), "packed oddly")
     with pytest.warns(UserWarning, match="Duplicate name"):
@@ -842,19 +791,6 @@ def test_strange_archives_are_refused(tmp_path):
     refused(file, "damaged")
     file.write_bytes(whole.replace(b"values.npy", b"values.np\x00"))
     refused(file)
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-@given(st.data(), st.sampled_from(["npz", "packed", "npy"]))
-def test_damaged_numpy_files_are_refused_or_harmless(tmp_path_factory, data, how):
-    file = tmp_path_factory.mktemp("damaged") / f"a.{'npy' if how == 'npy' else 'npz'}"
-    values = np.arange(6.0).reshape(3, 2)
-    {"npz": np.savez, "packed": np.savez_compressed, "npy": np.save}[how](file, values)
-    whole = bytearray(file.read_bytes())
-    for _ in range(data.draw(st.integers(1, 3))):
-        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    file.write_bytes(whole)
-    read_or_refused(file)
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------
@@ -1042,12 +978,10 @@ def fusions():
             [m.with_(riding=["counts"], variance={}) for m in (by_kind(s)["mixture"] for s in range(4))],
             {("means", "covariances"): modelweld.Moments()},
         ),
-        "topics": lambda: fuse([by_kind(s)["topics"] for s in range(3)]),
-        "network": lambda: fuse([by_kind(s)["network"] for s in range(3)]),
-        "hmm": lambda: fuse([by_kind(s)["hmm"] for s in range(3)]),
-        "rates": lambda: fuse([by_kind(s)["hmm, rates"] for s in range(3)]),
-        "sparse-gp": lambda: fuse([by_kind(s)["sparse-gp"] for s in range(3)]),
         "outliers": lambda: fuse(far),
+    } | {
+        kind: lambda kind=kind: fuse([by_kind(s)[kind] for s in range(3)])
+        for kind in ("topics", "network", "hmm", "hmm, rates", "sparse-gp")
     }
 
 
@@ -1147,8 +1081,6 @@ def test_a_loaded_fusion_goes_on(path):
 
 
 def test_artefacts_and_copies_come_back(path):
-    from dataclasses import replace
-
     from modelweld.fusion import Fusion
     from modelweld.matching.pieces.artefacts import Artefact
 
@@ -1187,15 +1119,6 @@ def test_a_slim_fusion_comes_back_bit_for_bit(path, tmp_path, name):
     for key in slim.families:
         assert_same_fields(slim.families[key], again.families[key])
     assert again.save(tmp_path / "again.safetensors").read_bytes() == path.read_bytes()
-
-
-def test_a_loaded_slim_fusion_goes_on(path):
-    slim = SLIM["plain"]()
-    late = [[0.1, 0.2], [70.0, 70.0]]
-    atoms = slim.place(late)
-    assert load(slim.save(path)).add(late).objective == slim.add(late).objective
-    back = load(slim.add(late).save(path, force=True)).remove(late, atoms)
-    assert back.K == slim.K
 
 
 @pytest.mark.parametrize(
@@ -1265,12 +1188,6 @@ def test_families_from_a_density_cannot_be_saved(path):
     )
     with pytest.raises(InputError, match="from_density"):
         save(fuse(plain_sites(np.random.default_rng(0)), family), path)
-
-
-def test_fusions_and_sites_are_not_mixed_up(path):
-    save(fusions()["plain"](), path)
-    with pytest.raises(InputError, match="it is a fusion, not a site's model"):
-        read_any(path)
 
 
 @pytest.mark.parametrize(
@@ -1364,8 +1281,3 @@ def test_lies_cost_no_memory(tmp_path):
     for file in files:
         found = subprocess.run([sys.executable, "-c", quiet, file], capture_output=True, text=True, check=True)
         assert int(found.stdout) < 2**23
-
-
-def test_the_check_names_the_place():
-    with pytest.raises(InputError, match=r"it\.axes\.v\[0\] must be a name or null; found 5"):
-        check({"arrays": {}, "axes": {"v": [5]}}, "json_model", "it")

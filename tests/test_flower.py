@@ -113,12 +113,6 @@ def test_all_named_sites_are_asked_and_fused_in_the_order_of_names(messages):
     assert record["safetensors"].data == packed(flat.fused())
 
 
-def test_arrival_decides_nothing(messages):
-    replies = [sent(node, packed(model_of(site))) for node, site in NODES.items()]
-    records = [asked().aggregate_train(1, order)[0]["safetensors"].data for order in (replies, replies[::-1])]
-    assert records[0] == records[1]
-
-
 def test_failures_and_nonsense_are_named_and_the_rest_fused(messages):
     from flwr.app import RecordDict
 
@@ -136,23 +130,6 @@ def test_failures_and_nonsense_are_named_and_the_rest_fused(messages):
     assert told["missing"] == ["gone"]
     assert set(told["refused"]) == {"west", "centre"}
     assert "secret" not in str(strategy.answers)
-
-
-def test_nan_is_refused_and_changes_nothing(messages):
-    strategy = asked()
-    bad = model_of("east")
-    bad.arrays["means"][0, 0] = np.nan
-    strategy.aggregate_train(1, [sent(5, packed(bad)), *(sent(n, packed(model_of(NODES[n]))) for n in (7, 11))])
-    assert "nan" in strategy.answers.refused["east"]
-    assert same(strategy.fusion, modelweld.fuse([model_of("north"), model_of("south")], search="plain"))
-
-
-def test_second_answers_of_a_node_do_not_count(messages):
-    strategy = asked()
-    replies = [sent(node, packed(model_of(site))) for node, site in NODES.items()]
-    strategy.aggregate_train(1, [*replies, sent(5, packed(model_of("east other").with_(site="east")))])
-    assert "second" in strategy.answers.refused["east"]
-    assert same(strategy.fusion, modelweld.fuse([model_of(s) for s in ("east", "north", "south")], search="plain"))
 
 
 def test_two_nodes_of_one_name_are_not_asked(messages):
@@ -247,15 +224,6 @@ def test_the_fused_model_goes_to_those_who_are_there_and_late_ones_are_named(mes
     metrics = strategy.aggregate_evaluate(1, [reply(m.node, as_name(names[m.node])) for m in evaluate])
     assert metrics["received"] == 4
     assert (strategy.answers.missing, strategy.answers.late) == (["gone"], {"late"})
-
-
-def test_sites_get_nothing_of_each_other(messages):
-    strategy = asked()
-    record, _ = strategy.aggregate_train(1, [sent(node, packed(model_of(site))) for node, site in NODES.items()])
-    model = unpacked(record["safetensors"].data, "server")
-    local = np.concatenate([model_of(site).arrays["means"] for site in NODES.values()]).ravel()
-    assert not np.isin(local, np.concatenate([np.ravel(a) for a in model.arrays.values()])).any()
-    assert model.site == ""
 
 
 def test_outcome_is_written_and_never_replaced(messages, tmp_path):

@@ -115,44 +115,37 @@ def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_who
 
 
 @pytest.mark.parametrize(
-    ("zetas", "arrays"),
+    ("fact", "said", "arrays", "pieces"),
     [
-        ((0.4, 0.4, 0.4, 0.9), ["means", "covariances"]),
-        ((0.4, 0.6, 0.9, 0.9), ["means"]),
-        ((0.4, "?", "?", "?"), ["means"]),
+        # covariances decide at many sites whose fits found frames correlated
+        ("zeta", (0.4, 0.4, 0.4, 0.9), ["means", "covariances"], False),
+        ("zeta", (0.4, 0.6, 0.9, 0.9), ["means"], False),
+        ("zeta", (0.4, "?", "?", "?"), ["means"], False),
+        # states may be pieces where fits do not merge them, or sites say nothing
+        ("nothing", (0, 0), ["means"], True),
+        ("zeta", (None, 0.9), ["means"], True),
+        # correlated frames bring covariances in, and scarce ones shut pieces out
+        ("correlation_time", (1.9, 1.9), ["means"], True),
+        ("correlation_time", (2.0, 2.1), ["means", "covariances"], True),
+        ("correlation_time", (1e3, 1e3), ["means", "covariances"], False),
+        ("correlation_time", (1e3, "?"), ["means"], True),
+        ("correlation_time", (1e3, None), ["means"], True),
     ],
 )
-def test_covariances_decide_at_many_sites_whose_fits_found_frames_correlated(zetas, arrays):
-    rng = np.random.default_rng(9)
-    means = rng.normal(0, 9, (3, 2))
-    assert decided_by([merged(rng, means, zeta) for zeta in zetas]) == (arrays, False)
-
-
-def test_states_may_be_pieces_where_fits_do_not_merge_them_or_sites_say_nothing():
-    rng = np.random.default_rng(6)
-    means = rng.normal(0, 9, (3, 2))
-    plain = [m.with_(facts={"counted": True}) for m in (merged(rng, means), merged(rng, means))]
-    assert decided_by(plain) == (["means"], True)
-    assert decided_by([plain[0], merged(rng, means)]) == (["means"], True)
-    noisy = [m.with_(facts={**m.facts, "noisy": ["means"]}) for m in (merged(rng, means), merged(rng, means))]
-    assert decided_by(noisy) == (["means"], True)  # covariances do not fit means with noise
-
-
-@pytest.mark.parametrize(
-    ("times", "arrays", "pieces"),
-    [
-        ((1.9, 1.9), ["means"], True),
-        ((2.0, 2.1), ["means", "covariances"], True),
-        ((1e3, 1e3), ["means", "covariances"], False),
-        ((1e3, "?"), ["means"], True),
-        ((1e3, None), ["means"], True),
-    ],
-)
-def test_correlated_frames_bring_covariances_in_and_scarce_ones_shut_pieces_out(times, arrays, pieces):
+def test_what_sites_say_of_their_frames_chooses_what_decides_and_whether_states_may_be_pieces(
+    fact, said, arrays, pieces
+):
     rng = np.random.default_rng(7)
     means = rng.normal(0, 9, (3, 2))
-    sites = [merged(rng, means).with_(facts={"counted": True, "correlation_time": time}) for time in times]
-    assert decided_by(sites) == (arrays, pieces)
+    facts = [{"counted": True} | ({} if fact == "zeta" and word is None else {fact: word}) for word in said]
+    assert decided_by([merged(rng, means).with_(facts=own) for own in facts]) == (arrays, pieces)
+
+
+def test_covariances_do_not_fit_means_with_noise():
+    rng = np.random.default_rng(6)
+    means = rng.normal(0, 9, (3, 2))
+    noisy = [m.with_(facts={**m.facts, "noisy": ["means"]}) for m in (merged(rng, means), merged(rng, means))]
+    assert decided_by(noisy) == (["means"], True)
 
 
 @pytest.mark.parametrize("facts", [{}, {"zeta": 1.0}, {"correlation_time": 1e3}])

@@ -48,29 +48,6 @@ def test_the_others_are_fused_and_the_culprit_is_named(run, sites, tmp_path, mak
     assert fused.objective == alone.objective
 
 
-def test_a_culprit_that_fails_only_with_others_is_found(run, tmp_path):
-    """A weight of its own among sites that send none: each file is fine alone."""
-    rng = np.random.default_rng(0)
-    for j in range(5):
-        weight = {"v": 7.0} if j == 3 else {}
-        model = LocalModel({"v": rng.normal(0, 9, (3, 2))}, AXES, site=f"s{j}", weight=weight)
-        save(model, tmp_path / f"{j}.safetensors")
-    assert run("fuse", "*.safetensors")[0] == 1
-    code, said, _ = run("fuse", "*.safetensors", "--keep-going", "--json")
-    assert code == 3
-    content = json.loads(said)
-    assert list(content["refused"]) == ["3.safetensors"]
-    assert content["sites"] == ["s0", "s1", "s2", "s4"]
-
-
-def test_a_name_that_two_files_claim_counts_for_neither(run, sites, tmp_path):
-    other = load(sites[0]).with_(arrays={name: a + 1.0 for name, a in load(sites[0]).arrays.items()})
-    save(other, tmp_path / "again.safetensors")
-    code, said, _ = run("fuse", *sites, "again.safetensors", "--keep-going", "--json")
-    assert code == 3
-    assert set(json.loads(said)["refused"]) == {sites[0], "again.safetensors"}
-
-
 def test_without_a_culprit_nothing_changes(run, sites):
     assert run("fuse", *sites, "--keep-going") == run("fuse", *sites, "--force")
 
@@ -99,14 +76,19 @@ def four_files(tmp_path):
         save(LocalModel({"v": atoms + rng.normal(0, 0.1, (3, 2))}, AXES, site=f"s{j}"), tmp_path / f"{j}.safetensors")
 
 
+def fused_with(run, folder, head, rows):
+    """What is said where a table of these lines is fused with the files that are there."""
+    (folder / "table.csv").write_text("\n".join([head, *rows]) + "\n")
+    code, said, complained = run("fuse", "*.safetensors", "table.csv", "--centres", "--keep-going", "--json")
+    assert code == 3
+    return json.loads(said), complained
+
+
 @pytest.mark.parametrize("strangers", [5, 60])
 def test_a_table_of_many_sites_has_one_vote(run, four_files, tmp_path, strangers):
     """Its sites outnumbered the files of all others, and shut them out."""
     rows = [f"t{j},{x},{x + 1},{x + 2}" for j in range(strangers) for x in (0.0, 5.0)]
-    (tmp_path / "table.csv").write_text("\n".join(["site,a,b,c", *rows]) + "\n")
-    code, said, complained = run("fuse", "*.safetensors", "table.csv", "--centres", "--keep-going", "--json")
-    assert code == 3
-    content = json.loads(said)
+    content, complained = fused_with(run, tmp_path, "site,a,b,c", rows)
     assert content["sites"] == ["s0", "s1", "s2", "s3"]
     assert list(content["refused"]) == ["table.csv"]
     assert content["refused"]["table.csv"].startswith(f"none of its {strangers} sites can be used. The first: ")
@@ -117,9 +99,6 @@ def test_a_table_of_many_sites_has_one_vote(run, four_files, tmp_path, strangers
 def test_a_table_that_takes_the_names_of_several_files_is_out(run, four_files, tmp_path, taken):
     """Of two files with one name neither can be known to be right; of five of which one contests all others, one is."""
     rows = [f"s{j},{x},{x + 1}" for j in range(taken) for x in (0.0, 5.0)]
-    (tmp_path / "table.csv").write_text("\n".join(["site,a,b", *rows]) + "\n")
-    code, said, _ = run("fuse", "*.safetensors", "table.csv", "--centres", "--keep-going", "--json")
-    assert code == 3
-    content = json.loads(said)
+    content, _ = fused_with(run, tmp_path, "site,a,b", rows)
     assert content["sites"] == [f"s{j}" for j in range(1 if taken == 1 else 0, 4)]
     assert list(content["refused"]) == (["0.safetensors", "table.csv"] if taken == 1 else ["table.csv"])

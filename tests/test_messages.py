@@ -1,7 +1,5 @@
 """What people do at first, and what they are told: rule, fact and remedy, never somebody else's traceback."""
 
-import sys
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -106,14 +104,6 @@ def test_networks_of_ones_own():
         modelweld.fuse(torch.nn.Sequential(torch.nn.Linear(2, 2)))
 
 
-def test_a_page_is_not_replaced_unless_asked(tmp_path):
-    fusion = modelweld.fuse([[[0.0], [5.0]], [[0.1], [5.1]]])
-    path = fusion.report(tmp_path / "page.html")
-    with pytest.raises(InputError, match="force=True"):
-        fusion.report(path, "Another")
-    assert "Another" in fusion.report(path, "Another", force=True).read_text()
-
-
 def test_local_models_are_shown_by_their_shapes():
     local = modelweld.read(FITTED, site="north", features=["age", "mass"], n=120)
     assert repr(local) == (
@@ -138,39 +128,11 @@ def test_all_figures_on_one_sheet():
     assert [bool(ax.get_title()) for ax in figure.axes] == [True] * 4
 
 
-def run(*words, folder, monkeypatch):
-    """What a command prints on standard output."""
-    from modelweld.cli import main
-
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", ["modelweld", *map(str, words)])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return ended.value.code
+def test_the_command_line_says_its_version(run):
+    assert run("--version")[:2] == (0, f"modelweld {modelweld.__version__}\n")
 
 
-def test_the_command_line_says_its_version(tmp_path, monkeypatch, capsys):
-    assert run("--version", folder=tmp_path, monkeypatch=monkeypatch) == 0
-    assert capsys.readouterr().out == f"modelweld {modelweld.__version__}\n"
-
-
-@pytest.mark.parametrize("given", [["."], ["*.safetensors"], ["a.safetensors", "b.safetensors", "fusion.safetensors"]])
-def test_fusing_twice_leaves_the_first_fusion_out(given, tmp_path, monkeypatch, capsys):
-    for name in "ab":
-        values = RNG.normal(size=(3, 2))
-        modelweld.files.save(
-            modelweld.LocalModel({"v": values}, {"v": ("atom", None)}, site=name), tmp_path / f"{name}.safetensors"
-        )
-    (tmp_path / "notes.txt").write_text("not a site")
-    sites = [name for name in given if "fusion" not in name]
-    assert run("fuse", *sites, folder=tmp_path, monkeypatch=monkeypatch) == 0
-    assert "left out" not in capsys.readouterr().err
-    assert run("fuse", *given, folder=tmp_path, monkeypatch=monkeypatch) == 1  # it is there already
-    assert run("fuse", *given, "--force", folder=tmp_path, monkeypatch=monkeypatch) == 0
-    assert "fusion.safetensors: is a fusion, and left out." in capsys.readouterr().err
-    assert modelweld.load(tmp_path / "fusion.safetensors").sites == ["a", "b"]
-
-
-def test_a_folder_without_sites(tmp_path, monkeypatch, capsys):
-    assert run("fuse", ".", folder=tmp_path, monkeypatch=monkeypatch) == 1
-    assert "no file in this folder is a site's" in capsys.readouterr().err
+def test_a_folder_without_sites(run):
+    code, _, complained = run("fuse", ".")
+    assert code == 1
+    assert "no file in this folder is a site's" in complained

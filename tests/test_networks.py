@@ -16,8 +16,8 @@ from modelweld import InputError, fuse, read
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.kinds.network import HOWS, network, shares
-from modelweld.kinds.network_outputs import activate, outputs
-from modelweld.kinds.network_refit import DRAWS, _slope, draw_inputs
+from modelweld.kinds.network_outputs import outputs
+from modelweld.kinds.network_refit import DRAWS, draw_inputs
 from modelweld.libraries import write
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from programs import printed_by
@@ -79,13 +79,6 @@ def test_polishing_only_brings_outputs_nearer(rng, activation):
     assert all(after <= before * (1 + 1e-9) for before, after in pairwise(off))
     refit = fusion.fused("refit")
     assert np.array_equal(outputs(fusion.fused("polish", steps=0), X), outputs(refit, X))
-
-
-@pytest.mark.parametrize("activation", ["tanh", "logistic", "identity"])
-def test_slopes_of_activations(activation):
-    x, step = np.linspace(-2, 2, 9), 1e-6
-    rise = (activate(x + step, activation) - activate(x - step, activation)) / (2 * step)
-    assert np.allclose(_slope(activate(x, activation), activation), rise, atol=1e-8)
 
 
 def test_shares_are_those_of_rows_by_class(rng):
@@ -220,44 +213,40 @@ def test_scalers_say_where_inputs_are_drawn(rng):
     assert np.allclose(read(pipeline, y=y, X=X).arrays["inputs"], [scaler.mean_, scaler.scale_])
 
 
-def test_different_activations_are_refused(rng):
-    sites = [some_network(rng, [3, 4, 2], activation="relu"), some_network(rng, [3, 4, 2], activation="tanh")]
-    with pytest.raises(InputError, match=r"site 1.*same activation.*'tanh'.*'relu'"):
-        fuse(sites)
-    with pytest.raises(InputError, match=r"activation is one of .*'swish'"):
-        some_network(rng, [3, 4, 2], activation="swish")
+NARROW = [3, 4, 2]
+ROWS = np.random.default_rng(0).normal(size=(30, 2))
 
 
-def test_different_depths_are_refused(rng):
-    with pytest.raises(InputError, match=r"site 1: all sites must send the same arrays"):
-        fuse([some_network(rng, [3, 4, 2]), some_network(rng, [3, 4, 4, 2])])
-    with pytest.raises(InputError, match="no units to match"):
-        some_network(rng, [3, 2])
+def fuse_networks(*sites, **options):
+    rng = np.random.default_rng(0)
+    return fuse([some_network(rng, *layers, **more) for *layers, more in sites], **options)
 
 
-def test_a_class_that_is_a_word_here_and_a_number_there_is_refused(rng):
-    fusion = fuse([some_network(rng, [3, 4, 2], classes, counts=5) for classes in ([0, 1], ["0", "1"])], **APART)
-    with pytest.raises(InputError, match=r"site 1: its class '0' is 0 elsewhere"):
-        fusion.fused()
+def some_classifier(y):
+    return MLPClassifier((3,), solver="lbfgs", random_state=0, max_iter=500).fit(ROWS, y)
 
 
-def test_counts_that_do_not_fit_the_classes_are_refused(rng):
-    X = rng.normal(size=(30, 2))
-    net = MLPClassifier((3,), solver="lbfgs", random_state=0).fit(X, X[:, 0] > 0)
-    with pytest.raises(InputError, match=r"each of 2 classes; found shape \(3,\)"):
-        read(net, class_counts=[1, 2, 3])
-    with pytest.raises(InputError, match=r"each of 2 classes; found shape \(\)"):
-        read(net, n=30)
-    assert read(net, class_counts=[10, 20]).arrays["counts"].tolist() == [10.0, 20.0]
-    with pytest.raises(InputError, match="with classes cannot be written as MLPRegressor"):
-        write(read(net), like=MLPRegressor)
+REFUSED = {
+    r"site 1.*same activation.*'tanh'.*'relu'": lambda: fuse_networks((NARROW, {}), (NARROW, {"activation": "tanh"})),
+    "activation is one of .*'swish'": lambda: fuse_networks((NARROW, {"activation": "swish"})),
+    "site 1: all sites must send the same arrays": lambda: fuse_networks((NARROW, {}), ([3, 4, 4, 2], {})),
+    "no units to match": lambda: fuse_networks(([3, 2], {})),
+    "site 1: its class '0' is 0 elsewhere": lambda: fuse_networks(
+        (NARROW, [0, 1], {"counts": 5}), (NARROW, ["0", "1"], {"counts": 5}), **APART
+    ).fused(),
+    r"each of 2 classes; found shape \(3,\)": lambda: read(some_classifier(ROWS[:, 0] > 0), class_counts=[1, 2, 3]),
+    r"each of 2 classes; found shape \(\)": lambda: read(some_classifier(ROWS[:, 0] > 0), n=30),
+    "with classes cannot be written as MLPRegressor": lambda: write(
+        read(some_classifier(ROWS[:, 0] > 0), class_counts=[10, 20]), like=MLPRegressor
+    ),
+    "several labels per row": lambda: read(some_classifier((ROWS > 0).astype(int))),
+}
 
 
-def test_several_labels_per_row_are_refused(rng):
-    X = rng.normal(size=(30, 2))
-    net = MLPClassifier((3,), solver="lbfgs", random_state=0, max_iter=500).fit(X, (X > 0).astype(int))
-    with pytest.raises(InputError, match="several labels per row"):
-        read(net)
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_is_no_such_network_is_refused(words):
+    with pytest.raises(InputError, match=words):
+        REFUSED[words]()
 
 
 def torch_network(*modules):

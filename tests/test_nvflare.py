@@ -141,15 +141,6 @@ def model():
     return train("north")
 
 
-def test_sites_answer_under_their_own_names_only(heard, model):
-    south = ("south", said({"model": packed(model)}))
-    liar = ("north", said({"model": packed(model.with_(site="south"))}))
-    for order in ([south, liar], [liar, south]):
-        answers = heard(*order)
-        assert list(answers.models) == ["south"]
-        assert "speaks for itself" in answers.refused["north"]
-
-
 @pytest.mark.parametrize(
     ("result", "words"),
     [

@@ -30,18 +30,14 @@ def _no_figures_left():
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_figure_is_drawn_on_the_axes_given(fusion, name):
+def test_a_figure_is_drawn_on_the_axes_given_or_on_its_own(fusion, name):
     figure, ax = plt.subplots()
     assert getattr(Plot(fusion), name)(ax=ax) is ax
     assert ax.has_data()
-    figure.canvas.draw()
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_without_axes_a_figure_is_made(fusion, name):
-    ax = getattr(Plot(fusion), name)()
-    ax.figure.canvas.draw()
-    assert ax.get_title()
+    own = getattr(Plot(fusion), name)()
+    assert own.get_title()
+    for drawn in (figure, own.figure):
+        drawn.canvas.draw()
 
 
 def test_the_matrix_is_the_presence(fusion):

@@ -2,6 +2,8 @@
 
 import json
 import re
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
 
 import numpy as np
@@ -160,11 +162,8 @@ def found(fusion):
     return numbers_of(fusion)
 
 
-def test_numbers_survive_json(found):
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-
-
 def test_numbers_are_the_fusions(fusion, found):
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["J"] == len(fusion.sites)
     assert found["sites"] == fusion.sites
     assert [one["name"] for one in found["sets"]] == list(fusion.matchings)
@@ -216,25 +215,9 @@ def test_the_page_is_one_well_formed_file(found):
     assert links == ["#main"]
     assert not {"link", "iframe", "img", "object", "base"} & set(structure.tags)
     assert structure.tags.count("script") == 2
-
-
-def test_no_address_is_named_but_that_of_svg(found):
-    html = page_of(found).replace("http://www.w3.org/2000/svg", "")
-    assert "http:" not in html
-    assert "https:" not in html
-    assert "url(" not in html
-    assert "@import" not in html
-
-
-def test_the_page_carries_the_numbers(found):
-    assert json.loads(Structure(page_of(found)).text["numbers"]) == found
-
-
-def test_the_policy_names_the_script_it_carries(found):
-    from base64 import b64encode
-    from hashlib import sha256
-
-    structure = Structure(page_of(found))
+    page = page_of(found).replace("http://www.w3.org/2000/svg", "")
+    assert not [words for words in ("http:", "https:", "url(", "@import") if words in page]
+    assert json.loads(structure.text["numbers"]) == found
     policy = next(value for _, name, value in structure.attributes if name == "content" and "default-src" in value)
     for tag in ("style", "script"):
         text = structure.text[tag]
@@ -252,6 +235,9 @@ def test_a_hostile_name_stays_text():
     carried = json.loads(structure.text["numbers"])
     assert carried["sites"][0] == HOSTILE
     assert carried["sets"][0]["columns"][0] == HOSTILE
+    fusion = plain()
+    fusion.settings = {HOSTILE: {HOSTILE: [HOSTILE]}}
+    assert "<img" not in page_of(numbers_of(fusion))
 
 
 def test_figures_and_sentences_stand_in_the_page():
@@ -303,12 +289,6 @@ def test_what_was_asked_for_is_on_the_page():
     text = Structure(page_of(found)).text["fit-section"]
     assert "Asked for: families Gaussian(shape='full'); prior auto; seed 3; copies no; filter outliers auto" in text
     assert "Asked for" not in page_of(numbers_of(FUSIONS["baseline"]()))
-
-
-def test_settings_of_a_stranger_stay_text():
-    fusion = plain()
-    fusion.settings = {HOSTILE: {HOSTILE: [HOSTILE]}}
-    assert "<img" not in page_of(numbers_of(fusion))
 
 
 def test_features_have_their_names_in_warnings():
@@ -369,10 +349,6 @@ def test_every_family_has_a_page(tmp_path, family):
         sites = [s / np.linalg.norm(s, axis=1, keepdims=True) for s in sites]
     fusion = modelweld.fuse(sites, family)
     assert type(fusion.matching.families["values"]).__name__ in page_of(numbers_of(fusion, draws=False))
-
-
-def test_the_same_fusion_gives_the_same_page():
-    assert page_of(numbers_of(plain())) == page_of(numbers_of(plain()))
 
 
 def test_a_file_is_written(tmp_path):

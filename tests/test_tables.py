@@ -70,11 +70,6 @@ def test_nor_are_models():
         fusion.add(sites[0])
 
 
-def test_other_columns_are_refused_with_the_way_out():
-    with pytest.raises(InputError, match=r"lacks 'wing' and has 'tail', which no other.*lacks=\[\.\.\.\]"):
-        modelweld.fuse([Table(centres(0), NAMES), Table(centres(1), ["bill", "mass", "tail"])])
-
-
 def test_fused_models_have_the_columns_in_the_order_of_most_sites():
     rng = np.random.default_rng(0)
     X = rng.normal([5.0, -5.0], 1.0, (90, 2))

@@ -6,6 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import LatentDirichletAllocation
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
 
 from adapted import collected
 from adapted.sklearn_lda import WORDS, Sklearn, Topics, planted
@@ -136,21 +137,19 @@ def drawn_sites(held, V=300, seed=1):
     return sites
 
 
-@pytest.mark.parametrize("V", [300, 1000])
-def test_topics_that_few_sites_do_not_share_stay_apart(V):
-    assert fuse(drawn_sites([range(6), range(6, 12), range(12, 18)], V)).K == 18
+APART = [range(6), range(6, 12), range(12, 18)]
+SHARED = [[0, 1, 2, 3, 4, 5], [5, 4, 3, 6, 7, 8], [8, 0, 4, 9, 10, 11]]
 
 
 @pytest.mark.parametrize("V", [300, 1000])
-def test_topics_that_few_sites_share_are_found(V):
-    held = [[0, 1, 2, 3, 4, 5], [5, 4, 3, 6, 7, 8], [8, 0, 4, 9, 10, 11]]
+@pytest.mark.parametrize("held", [APART, SHARED], ids=["apart", "shared"])
+def test_topics_that_few_sites_share_are_found_and_others_stay_apart(held, V):
     labels = np.concatenate(fuse(drawn_sites(held, V)).labels)
     assert adjusted_rand_score(np.concatenate(held), labels) == 1.0
 
 
 def test_what_a_row_is_worth_does_not_slide_where_words_are_worth_less_than_one_observation():
-    sites = drawn_sites([range(6), range(6, 12), range(12, 18)])
-    assert fuse(sites, {"words": Counts()}).K >= 15  # six if it may fall to half of its first value
+    assert fuse(drawn_sites(APART), {"words": Counts()}).K >= 15  # six if it may fall to half of its first value
 
 
 def test_pseudo_counts_decide_and_are_not_counted(sites):
@@ -288,10 +287,6 @@ def test_other_models_of_tomotopy_are_refused():
 
 
 def test_a_count_vectorizer_says_what_the_words_are():
-    from sklearn.decomposition import LatentDirichletAllocation
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.pipeline import make_pipeline
-
     texts = ["tea milk tea", "milk bread", "bread tea honey", "honey milk"] * 5
     pipeline = make_pipeline(CountVectorizer(), LatentDirichletAllocation(2, random_state=0)).fit(texts)
     assert read(pipeline).coordinates["word"] == ("bread", "honey", "milk", "tea")

@@ -171,18 +171,6 @@ def test_tuples_are_what_fit_takes_and_reading_is_told():
         trained(GaussianNB(), (X, y, y, y))
 
 
-def test_lengths_of_sequences_reach_fit():
-    seen = []
-
-    class Chains(KMeans):
-        def fit(self, X, lengths=None):
-            seen.append(lengths)
-            return super().fit(X)
-
-    trained(Chains(2), (made()["north"], [30, 50]))
-    assert seen == [[30, 50]]
-
-
 @pytest.mark.hmm
 def test_hidden_markov_models_train_with_lengths():
     from hmmlearn.hmm import GaussianHMM
@@ -295,14 +283,6 @@ def test_workers_that_are_threads_use_one_thread_each_and_leave_the_number_as_it
             train_and_fuse(train, ["first", "second"])
         assert seen == {"first": {1}, "second": {1}}
         assert blas() == {2}
-
-
-def test_a_bar_is_drawn_only_where_someone_watches(monkeypatch, capsys):
-    train_and_fuse(KMeans(2), made(), progress=True)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    train_and_fuse(KMeans(2), made(), progress=True)
-    assert "training" in capsys.readouterr().err
 
 
 def test_the_guide_runs(monkeypatch):

@@ -2,4 +2,6 @@
 
 `prior` is part of the model; `rules` say when pieces are looked for and believed in; `artefacts` are atoms that several
 sites made alike, of far pieces or of two atoms at once.
+
+Internal: docs/public.md says what is not.
 """
