@@ -8,7 +8,7 @@ import pytest
 import modelweld
 from modelweld import LocalModel
 from modelweld.kinds.mixture import mixture
-from modelweld.screening.claims import HEAVIEST, MOST_COUNTED, WIDEST, bound_claims, bound_spreads
+from modelweld.screening.claims import FAR_MORE, MOST_COUNTED, bound_claims, bound_spreads
 
 
 def _site(values, weight):
@@ -42,13 +42,13 @@ def test_weights_are_compared_with_those_of_other_sites_alone(places, scale):
         assert bound_claims(sites, [site.site for site in sites]) == (sites, ())
 
 
-@pytest.mark.parametrize(("times", "bounded"), [(0.9 * HEAVIEST, False), (1.1 * HEAVIEST, True)])
+@pytest.mark.parametrize(("times", "bounded"), [(0.9 * FAR_MORE, False), (1.1 * FAR_MORE, True)])
 def test_weights_up_to_the_bound_stay(places, times, bounded):
     sites = [*_honest(places, 3.0), _site(places, 3.0 * times)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if bounded else "error")
         found = bound_claims(sites, list(map(str, range(10)))).sites[-1].weight["v"].max()
-    assert found == pytest.approx(3.0 * min(times, HEAVIEST))
+    assert found == pytest.approx(3.0 * min(times, FAR_MORE))
 
 
 @pytest.mark.parametrize("bad", [2, 6])
@@ -99,11 +99,11 @@ def test_a_boundless_variance_does_not_cover_the_others(claim, full):
     assert fusion.K == 3
     assert any("site 's6': " in reason for reason in fusion.matching.reasons)
     [name] = [name for name in sites[0].arrays if "variances" in name]
-    assert np.max(np.abs(fusion.fused(how="moments").arrays[name])) < WIDEST
+    assert np.max(np.abs(fusion.fused(how="moments").arrays[name])) < FAR_MORE
 
 
 @pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize(("times", "bounded"), [(0.45 * WIDEST, False), (1.1 * WIDEST, True)])
+@pytest.mark.parametrize(("times", "bounded"), [(0.45 * FAR_MORE, False), (1.1 * FAR_MORE, True)])
 def test_variances_up_to_the_bound_stay(times, bounded, full):
     sites = _mixtures([times, 2 * times], full)
     with warnings.catch_warnings():
@@ -115,11 +115,11 @@ def test_variances_up_to_the_bound_stay(times, bounded, full):
     if full:
         assert np.allclose(widths[:, 0, 1] ** 2, 0.25 * widths[:, 0, 0] * widths[:, 1, 1])  # as correlated as before
         widths = np.diagonal(widths, axis1=1, axis2=2)
-    assert np.allclose(widths, np.minimum([times, 2 * times], WIDEST if bounded else np.inf))
+    assert np.allclose(widths, np.minimum([times, 2 * times], FAR_MORE if bounded else np.inf))
 
 
 @pytest.mark.parametrize("full", [False, True])
-@pytest.mark.parametrize(("times", "bounded"), [(1.1 / WIDEST, False), (0.45 / WIDEST, True), (1e-119, True)])
+@pytest.mark.parametrize(("times", "bounded"), [(1.1 / FAR_MORE, False), (0.45 / FAR_MORE, True), (1e-119, True)])
 def test_variances_down_to_the_bound_stay(times, bounded, full):
     sites = _mixtures([times, 2 * times], full)
     with warnings.catch_warnings():
@@ -129,7 +129,7 @@ def test_variances_down_to_the_bound_stay(times, bounded, full):
     assert len(found.reasons) == bounded
     widths = np.asarray(next(a for name, a in found.sites[-1].arrays.items() if "variances" in name))
     widths = np.diagonal(widths, axis1=1, axis2=2) if full else widths
-    assert np.allclose(widths, np.maximum([times, 2 * times], 1 / WIDEST if bounded else 0.0))
+    assert np.allclose(widths, np.maximum([times, 2 * times], 1 / FAR_MORE if bounded else 0.0))
 
 
 @pytest.mark.parametrize("odd", [[[1.0, 1.0], [1.0, 1.0], [1e-9, 1e-9]], [1e9, 1.0], [1e-9, 1.0]])
@@ -150,7 +150,7 @@ def test_a_feature_without_variance_at_most_sites_is_not_what_is_told():
     sites = [LocalModel({"means": np.eye(3), "variances": [w] * 3}, axes, riding=["variances"]) for w in widths]
     found, [reason] = bound_spreads(sites, list("abcdefg"))
     assert "up to 1e+06 in a feature, and 1 at a typical site" in reason
-    assert np.allclose(found[-1].arrays["variances"], [[WIDEST, WIDEST, 1.0]] * 3)
+    assert np.allclose(found[-1].arrays["variances"], [[FAR_MORE, FAR_MORE, 1.0]] * 3)
 
 
 @pytest.mark.parametrize("shape", [(2,), (2, 3, 4), (2, 2, 3, 3)])

@@ -18,19 +18,15 @@ from modelweld.errors import Finding, OutlierWarning
 from modelweld.inputs.local_model import Array, LocalModel, is_count, is_spread
 from modelweld.screening.site_medians import FEWEST_SITES_TO_COMPARE
 
-HEAVIEST = 100.0
-"""Times the largest weight of a typical site. A value a hundred times as precise as those it is matched with is its
-atom already, to a tenth of their noise. Were it a thousand, two fifths of the sites could claim it falsely and
-make the noise so wide that all atoms fall together; with a hundred they drag atoms along, no farther than they lie
-themselves (experiments/hostile/poison.py)."""
+FAR_MORE = 100.0
+"""Times the largest weight, and the variances, of a typical site. A value a hundred times as precise as those it is
+matched with is its atom already, to a tenth of their noise. Were it a thousand, two fifths of the sites could claim it
+falsely and make the noise so wide that all atoms fall together; with a hundred they drag atoms along, no farther than
+they lie themselves (experiments/hostile/poison.py). Components of patients unlike all others' are a few times as wide,
+not ten times."""
 
 MOST_COUNTED = 1_000.0
 """Times the largest count of a typical site: counts decide what is frequent, and hospitals are that unlike in size."""
-
-
-WIDEST = 100.0
-"""Times the variances of a typical site: ten times its deviations. Components of patients unlike all others' are a few
-times as wide."""
 
 
 class Bounded(NamedTuple):
@@ -41,7 +37,7 @@ class Bounded(NamedTuple):
 
 
 def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
-    """The sites with no weight above `HEAVIEST`, and no count above `MOST_COUNTED`, times the typical site's largest.
+    """The sites with no weight above `FAR_MORE`, and no count above `MOST_COUNTED`, times the typical site's largest.
 
     A warning names those that had some.
 
@@ -54,7 +50,7 @@ def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     result, reasons = list(sites), list[Finding]()
     for array in dict.fromkeys(name for site in sites for name in site.weight):
         weights = [site.weight.get(array) for site in sites]
-        for j, most in _bounds(weights, HEAVIEST, f"weights of {array!r}", names, reasons).items():
+        for j, most in _bounds(weights, FAR_MORE, f"weights of {array!r}", names, reasons).items():
             bounded = np.minimum(result[j].weight[array], most)
             result[j] = result[j].with_(weight={**result[j].weight, array: bounded})
     for array in dict.fromkeys(name for site in sites for name in site.riding if is_count(name)):
@@ -89,10 +85,10 @@ def _bounds(
 def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     """The sites with components neither far wider nor, most of them, far narrower than a typical site's.
 
-    Where a site's widest variances are above `WIDEST` times a typical site's in more than half of the features, none is
-    above that; where its median ones are below a typical site's over `WIDEST` in so many, none is below that. A single
-    feature may well differ: one that is the same for nearly everybody has no variance at most sites. Asked last: how
-    wide components are also tells in which units they are. Below four sites nobody is typical.
+    Where a site's widest variances are above `FAR_MORE` times a typical site's in more than half of the features, none
+    is above that; where its median ones are below a typical site's over `FAR_MORE` in so many, none is below that. A
+    single feature may well differ: one that is the same for nearly everybody has no variance at most sites. Asked last:
+    how wide components are also tells in which units they are. Needs at least four sites.
 
     Examples
     --------
@@ -110,7 +106,7 @@ def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
             continue
         widest, middle = ({j: of(own, axis=0) for j, own in widths.items()} for of in (np.max, np.median))
         wide, usual = (np.quantile(list(x.values()), 0.5, axis=0, method="lower") for x in (widest, middle))
-        most, least = WIDEST * np.where(wide > 0, wide, np.inf), usual / WIDEST
+        most, least = FAR_MORE * np.where(wide > 0, wide, np.inf), usual / FAR_MORE
         for j in widths:
             too_wide, too_narrow = np.flatnonzero(widest[j] > most), np.flatnonzero(middle[j] < least)
             if 2 * len(too_wide) > len(most):

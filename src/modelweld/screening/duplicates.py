@@ -35,7 +35,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.result import Matching, ranks
 from modelweld.screening.pipeline import Fit, Flags, SetValues
-from modelweld.screening.site_medians import means_by_site
+from modelweld.screening.site_medians import FEWEST_SITES, means_by_site
 
 COINCIDE = 1e-6
 """Share of a site's own range, in each column, within which two values are the same: far below any noise with which
@@ -48,9 +48,6 @@ and small sites of counts or codes coincide by themselves."""
 NEIGHBOURS = 4
 """How many values or sites each is compared with, those next to it on a random line: what coincides is hardly ever
 parted there by one other value, let alone by this many."""
-
-FEWEST_SITES = 3
-"""Two sites alone say nothing about how far apart others are."""
 
 NEARLY = 0.02
 """Of the deviation between sites within which a copy lies, whatever the others say. A site of 20,000 points lies within

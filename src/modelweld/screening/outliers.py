@@ -49,9 +49,6 @@ CHANCE = 0.05
 """Probability of a neighbour by chance above which it confirms nothing: it only has to hold back a whole site of junk,
 which goes if more than half of its values do."""
 
-LARGEST_LOG = 600.0
-"""Of a distance: its exponential is still a number."""
-
 Flags = NDArray[np.bool_]
 
 
@@ -279,7 +276,8 @@ def _reach(furthest: Array) -> float:
     logs = np.log(furthest[furthest > 0])
     typical = np.median(logs)
     deviation = MAD_TO_DEVIATION * np.median(np.abs(logs - typical))
-    return float(np.exp(min(typical + max(np.log(REACH), REACH_DEVIATIONS * deviation), LARGEST_LOG)))
+    with np.errstate(over="ignore"):
+        return float(np.exp(typical + max(np.log(REACH), REACH_DEVIATIONS * deviation)))
 
 
 def _reason(

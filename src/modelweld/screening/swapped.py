@@ -14,14 +14,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
+from modelweld.screening.site_medians import FEWEST_SITES
 from modelweld.screening.unit_fit import MOST_FEATURES, MOST_LEFT, Sites
-
-FEWEST_SITES = 3
-"""Of two sites nobody knows which is in order."""
 
 LEAST_GAIN = 16.0
 """By which each column that moves must fit better, beyond what the best of so many sites and columns does by chance. At
@@ -57,6 +54,8 @@ def find_swapped(sites: Sites) -> list[Swapped]:
     suspects, (J, D) = may_be_swapped(sites).tolist(), sites.mean.shape
     if not suspects:
         return []
+    from scipy.optimize import linear_sum_assignment  # a third of a second at its first import
+
     price = LEAST_GAIN + np.log(J * D)
     m, log_s, at, (v_m, v_s) = sites.mean, np.log(sites.deviation), sites.medians, sites.allowed(sites.medians)
     expected = (at.mean, at.deviation**2 * v_m, np.log(at.deviation), v_s)

@@ -36,9 +36,9 @@ LEAST_GAIN, LEAST_GAIN_OF_DEGREES = 12.0, 8.0
 """By which another unit must explain a site better than the others' unit, beyond what the best of so many sites and
 features gains by chance. Degrees are one hypothesis, factors many."""
 
-MOST_LEFT, MOST_SHARE_LEFT = 6.0, 0.1
-"""What another unit may leave unexplained, or as a share of what there was: a site that differs by other things than
-its unit is no case of it. Also what degrees may leave more than any factor does, of units or not."""
+MOST_LEFT = 6.0
+"""What another unit may leave unexplained: a site that differs by other things than its unit is no case of it. Also
+what degrees may leave more than any factor does, of units or not."""
 
 COLDEST, WARMEST = -60.0, 60.0
 """Means in degrees Celsius between which a feature may be a temperature."""
@@ -47,9 +47,6 @@ LARGER_BY_NATURE, LARGER_THAN_PREDICTED = 0.35, 0.1
 """A site whose values are all larger has a larger mean and a larger deviation, as degrees Fahrenheit have. The
 deviation of the log of such a factor, over the feature's deviation by its mean; and where other features predict it.
 Of larger factors, deviations of the other sites say how natural they are."""
-
-UNHEARD_OF = 1e-6
-"""Variance of the log of a natural factor where sites have none: it is as good as zero."""
 
 EACH_MORE = 3.0
 """Gain beyond which a further feature in the same degrees speaks for those of the site's others."""
@@ -236,12 +233,12 @@ def _explain_each(each: list[Array], site: Index, by_chance: float) -> tuple[Arr
         return np.asarray((log_s - log_f) ** 2 / v_s + off**2 / v_m)
 
     best, least, factor = np.full(m.shape, np.inf), null, np.ones(m.shape)
-    natural, as_others = null, null
+    natural, as_others, zero = null, null, np.finfo(float).eps
     for log_f in _factors(m, M, log_s):
         for part in PARTS:
             rest, squared = left(part * log_f, 0.0), (part * log_f) ** 2
-            natural = np.fmin(natural, rest + squared / np.maximum(by_nature**2, UNHEARD_OF))
-            as_others = np.fmin(as_others, rest + squared / np.maximum(by_others, UNHEARD_OF))
+            natural = np.fmin(natural, rest + squared / np.maximum(by_nature**2, zero))
+            as_others = np.fmin(as_others, rest + squared / np.maximum(by_others, zero))
             least = np.fmin(least, rest)
         rest = np.where(np.abs(log_f) >= np.log(LEAST_FACTOR), rest, np.inf)
         factor = np.where(rest < best, np.exp(log_f), factor)
@@ -257,8 +254,7 @@ def _explain_each(each: list[Array], site: Index, by_chance: float) -> tuple[Arr
         own = own + np.where(own > EACH_MORE, np.bincount(site, further)[site] - further, 0.0)
         gain = np.where(closer, own - LEAST_GAIN_OF_DEGREES, gain)
         factor, offset, best = np.where(closer, times, factor), np.where(closer, off, offset), np.fmin(best, rest)
-    believable = best < np.maximum(MOST_LEFT, MOST_SHARE_LEFT * null)
-    return np.where(believable, gain - by_chance, -np.inf), factor, offset
+    return np.where(best < MOST_LEFT, gain - by_chance, -np.inf), factor, offset
 
 
 def _factors(m: Array, M: Array, by_deviations: Array) -> Iterator[Array]:

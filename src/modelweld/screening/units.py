@@ -21,14 +21,10 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Stack
 from modelweld.matching.search import is_large
 from modelweld.screening.outliers import MAD_TO_DEVIATION
-from modelweld.screening.site_medians import middle
+from modelweld.screening.site_medians import FEWEST_SITES, middle
 from modelweld.screening.swapped import Swapped, describe_swapped, find_swapped, may_be_swapped
 from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, may_be_other_units
 from modelweld.screening.unit_names import OtherUnit, describe
-
-FEWEST_SITES = 3
-"""Sites that must have a feature for one of them to be named. Of two that are all there are, nobody knows which is
-right, and both are."""
 
 TYPICAL_POINTS = 100.0
 """Points of a site that does not say how many it has: beyond, their number makes no difference here."""
@@ -43,9 +39,6 @@ OF_MEDIANS = 2.5
 
 LEAST_OF_PLAIN = 3.0
 """Factor between deviations of plain values from which they are looked at: few values blur one of six to that."""
-
-MOST_ROUNDS = 20
-"""Sites that are named at most: with more in other units there is nothing to compare with."""
 
 
 class Totals(NamedTuple):
@@ -256,7 +249,7 @@ def find_other_units(
         share = [np.ones(1) if t.share is None else t.share for t in asked]
         sites = Sites(compared.mean[:, at], compared.deviation[:, at], compared.chance, places, share)
     found: list[OtherUnit] = []
-    for _ in range(MOST_ROUNDS):
+    for _ in totals:
         named = _worst(sites, plain)
         if not named:
             break
