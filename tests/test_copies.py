@@ -5,13 +5,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Directions, Gaussian, OverlapWarning, fuse, simulate
+from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse, simulate
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.matching.algorithm1 import NEW, alternate
+from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import Pairs, merge, merge_and_split, split
 from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.pieces.rules import CERTAIN, believable, certainty
+from modelweld.matching.pieces.rules import believable
 from modelweld.matching.splits import partings
 from modelweld.priors.spectrum import Spectrum
 
@@ -65,24 +65,6 @@ def test_no_step_and_no_update_lowers_the_objective(seed, prior):
         now = after
 
 
-@pytest.mark.parametrize("copies", [None, Pieces(0.1)])
-@pytest.mark.parametrize("seed", range(6))
-def test_worth_is_the_difference_of_objectives(seed, copies):
-    board, _ = doubled_board(seed, copies=copies, share=0.3 if copies else 0.0)
-    rng = np.random.default_rng(seed)
-    board.sweep(rng.permutation(8))
-    j = int(rng.integers(8))
-    group = slice(board.offsets[j], board.offsets[j + 1])
-    old = board.labels[group].copy()
-    before = board.objective()
-    board.take(group)
-    fresh = np.full(len(old), NEW)
-    difference = board.worth(group, fresh) - board.worth(group, old)
-    board.put(group, board.open(fresh))
-    board.recount()
-    assert board.objective() - before == pytest.approx(difference)
-
-
 def test_pieces_come_together():
     for seed in range(5):
         board, truth = doubled_board(seed, copies=Pieces())
@@ -132,19 +114,6 @@ def test_moves_never_lower_the_objective(seed, move):
     done = move(board)
     assert board.objective() >= before - 1e-9
     assert (board.objective() > before + 1e-9) == (done > 0)
-
-
-@pytest.mark.parametrize("copies", [None, Pieces()])
-def test_the_parts_of_all_atoms_are_valued_as_the_objective_values_them(copies):
-    board, _ = doubled_board(4, copies=copies, noise=1.5)
-    board.sweep(np.arange(8))
-    K, before = len(board.counts), board.objective()
-    whole = board.worth_at(board.labels, K)
-    for part in partings(board):
-        both = board.worth_at(np.where(part, K + board.labels, board.labels), 2 * K)
-        for k in np.flatnonzero(np.bincount(board.labels) > 1):
-            other = board.at(np.where(part & (board.labels == k), K, board.labels))
-            assert other.objective() - before == pytest.approx(both[k] + both[K + k] - whole[k])
 
 
 def test_an_atom_of_two_heaps_is_parted_between_them():
@@ -200,16 +169,6 @@ def test_many_pieces_are_believed_only_where_they_are_unmistakable():
     assert all(len(set(labels.tolist())) == len(labels) for labels in fusion.labels)
 
 
-def test_pieces_are_sure_of_their_atom_or_not():
-    for noise, expected in ((0.1, True), (3.0, False)):
-        board, truth = doubled_board(0, copies=Pieces(), noise=noise)
-        board.labels = truth.copy()
-        board.recount()
-        for _ in range(3):
-            board.learn()
-        assert (certainty(board) >= CERTAIN) is expected
-
-
 @pytest.mark.parametrize(
     ("share", "noise", "believed"),
     [(0.3, 0.1, True), (0.8, 0.1, True), (0.95, 0.1, False), (0.3, 3.0, False), (0.05, 3.0, True)],
@@ -219,21 +178,6 @@ def test_many_or_mistakable_pieces_are_not_believed(share, noise, believed):
     board.restore((truth.copy(), *board.state()[1:]))
     board.learn()
     assert believable(board) is believed
-
-
-def test_certainty_is_that_of_the_most_doubtful_tenth():
-    board, truth = doubled_board(1, copies=Pieces(), noise=1.0)
-    board.restore((truth.copy(), *board.state()[1:]))
-    family, rows, sure = board.families[0], board.rows[0], []
-    for i, (atom, group) in enumerate(zip(board.labels, board.group, strict=True)):
-        if ((board.labels == atom) & (board.group == group)).sum() > 1:
-            others = [rows[(board.labels == k) & (np.arange(len(rows)) != i)].sum(0) for k in range(len(board.counts))]
-            gain = np.array([family.log_evidence(rest + rows[i]) - family.log_evidence(rest) for rest in others])
-            sure.append(np.exp(gain[atom] - gain.max()) / np.exp(gain - gain.max()).sum())
-    assert len(sure) > 5
-    assert certainty(board) == pytest.approx(np.quantile(sure, 0.1))
-    board.restore((np.arange(len(truth)), *board.state()[1:]))
-    assert certainty(board) == 1.0
 
 
 @pytest.mark.parametrize("copies", [None, Pieces(0.1)])
@@ -254,26 +198,6 @@ def test_rises_are_kept_up_to_date(seed, copies):
         np.testing.assert_allclose(kept[near], fresh[near], atol=1e-8)
         assert (fresh[~near] < 0).all()
         assert pairs.highest.max() == pytest.approx(fresh.max(), abs=1e-8)
-
-
-def test_unions_of_values_without_sign_are_scored_as_they_are_joined():
-    """Turned to agree, whichever way they lie: else a union with an atom that points the other way looked too bad."""
-    rng = np.random.default_rng(0)
-    axes = rng.normal(size=(6, 4))
-    values = np.concatenate([axes + rng.normal(0, 0.1, axes.shape) for _ in range(8)]) * rng.choice(
-        [-1.0, 1.0], (48, 1)
-    )
-    values /= np.linalg.norm(values, axis=1, keepdims=True)
-    stack = Stack(values, offsets_of([6] * 8))
-    board = Board([stack], [Directions(axial=True).starts(stack)[0]], BetaBernoulli())
-    board.labels = np.arange(48)
-    board.recount()
-    pairs = Pairs(board, board.pieces)
-    assert pairs.join_best()
-    k, others = int(pairs.counts.argmax()), np.flatnonzero(pairs.counts == 1)
-    evidence, gains = pairs._evidence_of(k, others)
-    assert evidence == pytest.approx(pairs.evidence[k])
-    np.testing.assert_allclose(gains, pairs._evidence_with(k, others))
 
 
 def test_an_agglomeration_does_not_depend_on_the_order_of_sites():

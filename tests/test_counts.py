@@ -13,8 +13,7 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.counts import Counts
 from modelweld.families.math import log_rising as rising
-from modelweld.families.math.freedom import freedom, log_freedom
-from modelweld.families.math.simplex import Compositions
+from modelweld.families.math.freedom import freedom
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from programs import printed_by
 
@@ -67,12 +66,6 @@ def test_degrees_of_freedom_are_right_on_average(lam):
     assert found == pytest.approx(lam * (digamma(lam + 1) - np.log(lam)), rel=0.1)
 
 
-def test_log_freedom_has_freedom_as_its_slope():
-    x = np.geomspace(1e-6, 1e6, 50)
-    slope = (log_freedom(x * 1.0001) - log_freedom(x / 1.0001)) / (2 * np.log(1.0001))
-    assert np.allclose(slope, freedom(x), atol=1e-6)
-
-
 def test_density_of_dense_rows_integrates_to_one():
     family = Counts(base=np.array([6.0, 5.0, 7.0]), between=200.0)
     at = (np.arange(300) + 0.5) / 300
@@ -80,12 +73,6 @@ def test_density_of_dense_rows_integrates_to_one():
     inside = x + y < 1
     p = np.column_stack([x, y, 1 - x - y])[inside]
     assert np.exp(family.log_evidence(family.rows(p))).sum() / 300**2 == pytest.approx(1.0, abs=0.02)
-
-
-def test_exact_counts_have_probabilities_that_sum_to_one():
-    family = Counts(base=[0.5, 0.3, 2.0], between=np.inf)
-    x = np.array([[i, j, 7 - i - j] for i in range(8) for j in range(8 - i)], dtype=float)
-    assert np.exp(family.log_evidence(family.rows(x))).sum() == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("density", [0.05, 1.0])
@@ -119,26 +106,6 @@ def test_a_single_observation_is_no_probability_among_counts():
     assert np.allclose(told.rows(x[1:2])[:, 3], 1 / (1 + 1 / 40))
     assert Counts().starts(stack_arrays([x[:1], x[1:2]]))[0].counted is True
     assert Counts().starts(stack_arrays([x[2:], x[1:2]]))[0].counted is False
-
-
-@pytest.mark.parametrize("kind", ["probabilities", "counts"])
-def test_the_carrier_that_is_learned_with_is_that_of_the_rows(kind):
-    values, _ = topics(60, 0.3, 200, 5, kind)
-    rows = Compositions.of(np.concatenate(values), None)
-    for between in (0.7, 33.0, 150.0, 2e5):
-        value, slope = rows.total_carrier(between)
-        assert value == pytest.approx(rows.carrier(between).sum(), abs=1e-9 * rows.p.size)
-        step = 1e-4
-        ahead, behind = (rows.carrier(between * np.exp(h)).sum() for h in (step, -step))
-        assert slope == pytest.approx((ahead - behind) / (2 * step), rel=1e-5, abs=1e-4)
-
-
-def test_rows_without_words_between_others_add_up():
-    x = np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 0.0], [0.0, 0.0, 0.0], [0.0, 4.0, 3.0]])
-    family = Counts(base=np.ones(3), between=9.0)
-    weight = np.repeat((x.sum(1, keepdims=True) > 0).astype(float), 3, axis=1)
-    assert np.allclose(family.rows(x, None, weight)[[1, 3]], family.rows(x[[1, 3]]))
-    assert not family.rows(x, None, weight)[[0, 2]].any()
 
 
 # ---------------------------------------------------------------- vocabularies

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import vonmises_fisher
 
 import modelweld
 from cases.directions import CASES, about, directions, unit
@@ -14,7 +13,6 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import sum_by_atom
 from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import log_normaliser, slope, tilt
-from modelweld.families.math.own_concentration import value_and_slopes
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS
 from modelweld.inputs.stack import stack_arrays
 
@@ -66,29 +64,6 @@ def test_tilt_is_zero_at_zero_and_its_slope_is_its_derivative(D):
     assert np.allclose(slope(D, kappa**2) * kappa, numeric, rtol=1e-6)
 
 
-@pytest.mark.parametrize("D", [2, 3, 5, 30])
-def test_density_is_that_of_scipy(D):
-    rng = np.random.default_rng(D)
-    v, theta = unit(rng.normal(size=(2, D)))
-    for kappa in (0.5, 8.0, 90.0):
-        ours = kappa * v @ theta + log_normaliser(D, np.array(kappa**2))
-        assert float(ours) == pytest.approx(vonmises_fisher(theta, kappa).logpdf(v), rel=1e-9)
-
-
-def test_evidence_on_the_sphere_is_an_integral_over_atoms():
-    family, rng = CASES["sphere"].family, np.random.default_rng(1)
-    values = about(np.tile(family.mean, (3, 1)), 5.0, rng)
-    heights, weights = np.polynomial.legendre.leggauss(200)  # cylinders of equal height have equal area
-    angles = 2 * np.pi * np.arange(400) / 400
-    ring = np.sqrt(1 - heights**2)[:, None]
-    theta = np.stack(np.broadcast_arrays(ring * np.cos(angles), ring * np.sin(angles), heights[:, None]), axis=-1)
-    log_joint = vonmises_fisher(family.mean, family.base_concentration).logpdf(theta)
-    for v in values:
-        log_joint = log_joint + vonmises_fisher(v, family.concentration).logpdf(theta)
-    integral = logsumexp(log_joint, b=weights[:, None] * 2 * np.pi / 400)
-    assert float(family.log_evidence(family.rows(values).sum(0))) == pytest.approx(integral, rel=1e-9)
-
-
 def test_turning_all_directions_turns_the_answer():
     case, rng = CASES["many dimensions"], np.random.default_rng(2)
     drawn, turn = case.draw([3, 2, 4], rng), np.linalg.qr(rng.normal(size=(60, 60)))[0]
@@ -99,23 +74,6 @@ def test_turning_all_directions_turns_the_answer():
     before, after = case.family.update(sums), turned.update(turned_sums)
     assert before.concentration == pytest.approx(after.concentration, rel=1e-4)
     assert np.allclose(before.mean @ turn, after.mean, atol=1e-3)
-
-
-def test_weight_is_a_factor_on_the_concentration():
-    family, rng = CASES["sphere"].family, np.random.default_rng(3)
-    values = about(np.tile(family.mean, (2, 1)), 5.0, rng)
-    weighted = family.rows(values, None, np.full(values.shape, 2.5))
-    stronger = replace(family, concentration=2.5 * family.concentration)
-    expected = stronger.log_evidence(stronger.rows(values).sum(0))
-    assert float(family.log_evidence(weighted.sum(0))) == pytest.approx(float(expected))
-
-
-def test_weights_zero_and_one_leave_rows_as_they_are():
-    case = CASES["sphere"]
-    drawn = case.draw([2, 3], np.random.default_rng(4))
-    stack = replace(drawn.stack, weight=np.repeat([[1.0], [0.0], [1.0], [1.0], [1.0]], 3, axis=1))
-    assert not case.family.rows_change(stack)
-    assert case.family.rows_change(replace(stack, weight=2 * stack.weight))
 
 
 def test_scaling_all_weights_scales_the_concentration():
@@ -150,13 +108,6 @@ def test_values_that_coincide_have_a_largest_concentration():
     family = Directions(unit(np.ones(4)), 10.0, 0.0)
     learned = family.update(sum_by_atom(family.rows(values), np.repeat(np.arange(5), 3)))
     assert learned.concentration == pytest.approx(4 * CONCENTRATIONS[1], rel=1e-6)
-
-
-def test_learning_can_be_switched_off():
-    case = CASES["sphere"]
-    drawn = case.draw([2, 3], np.random.default_rng(8))
-    family = replace(case.family, learning="nothing")
-    assert family.learn(drawn.stack, drawn.labels, drawn.sums(family)) is family
 
 
 def test_estimate_of_nothing_is_the_mean():
@@ -270,50 +221,25 @@ def test_atoms_that_are_alike_have_one_concentration():
     assert 70 < fusion.family.concentration < 140
 
 
-def test_a_mixture_of_equal_concentrations_is_one():
-    case, rng = CASES["sphere"], np.random.default_rng(2)
-    drawn = case.draw([3, 2, 1], rng)
-    own = replace(case.family, own=True, diversity=1e-9)
-    assert np.allclose(own.log_evidence(drawn.sums(own)), case.family.log_evidence(drawn.sums(case.family)))
-    none = replace(own, diversity=0.0)
-    assert np.allclose(none.gain(drawn.rows(none), drawn.sums(none)), own.gain(drawn.rows(own), drawn.sums(own)))
-
-
-def test_slopes_of_the_mixed_likelihood_are_its_derivatives():
-    case = CASES["own"]
-    drawn = case.draw([3, 1, 4, 2, 5], np.random.default_rng(3))
-    at = case.family.law
-    n, c, S = at.parts(drawn.sums(case.family))
-    held = at.held(S.shape[1], n, c, at.along(S), np.einsum("kd,kd->k", S, S))
-
-    def value(x):
-        there = at._replace(kappa=float(np.exp(x[0])), base=float(x[1]), diversity=float(x[2]))
-        return value_and_slopes(held, there)
-
-    x = np.array([np.log(at.kappa), at.base, at.diversity])
-    numeric = [(value(x + h)[0] - value(x - h)[0]) / 2e-5 for h in 1e-5 * np.eye(3)]
-    assert np.allclose(value(x)[1], numeric, rtol=1e-3)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("members", [1, 2, 5, 40, 400])
 @pytest.mark.parametrize("D", [3, 40])
 @pytest.mark.parametrize("diversity", [0.3, 1.0, 2.0])
 def test_evidence_is_an_integral_over_concentrations(diversity, D, members, weighted):
-    """However narrow an atom's likelihood is: a hundred thousand points say the same."""
+    """However narrow an atom's likelihood is: twenty thousand points say the same."""
     rng = np.random.default_rng([D, members])
     family = replace(directions(D, 5.0 * D, 0.3 * D, own=True), diversity=diversity)
     weight = rng.uniform(0.5, 3.0, members) if weighted else np.ones(members)
     kappa = family.concentration * np.exp(diversity * rng.normal())
     values = about(np.tile(unit(rng.normal(size=D)), (members, 1)), kappa * weight, rng)
-    z = np.linspace(-8.0, 8.0, 100_001)
+    z = np.linspace(-8.0, 8.0, 20_001)
     kappas, S = family.concentration * np.exp(diversity * z), weight @ values
     pull = (
         family.base_concentration**2 + 2 * family.base_concentration * kappas * (S @ family.mean) + kappas**2 * (S @ S)
     )
     logs = log_normaliser(D, np.asarray(family.base_concentration**2)) - log_normaliser(D, pull) - 0.5 * z**2
-    for w in weight:
-        logs += log_normaliser(D, (kappas * w) ** 2)
+    for w, number in zip(*np.unique(weight, return_counts=True), strict=True):
+        logs += number * log_normaliser(D, (kappas * w) ** 2)
     dense = logsumexp(logs) + np.log((z[1] - z[0]) / np.sqrt(2 * np.pi))
     found = family.log_evidence(family.rows(values, None, np.repeat(weight[:, None], D, axis=1)).sum(0))
     coarse = weighted and diversity > 1  # columns of c are then far apart
@@ -365,11 +291,6 @@ def test_answers_do_not_depend_on_signs():
     assert [x.tolist() for x in fusion.labels] == [x.tolist() for x in other.labels]
     assert np.array_equal(fusion.atoms, other.atoms)
     assert fusion.objective == other.objective
-
-
-def test_objective_of_axial_values_rises_step_by_step():
-    _, _, sites, _ = axes_and_sites(6, kappa=15.0)
-    fusion = modelweld.fuse(sites, Directions(axial=True))
     assert (np.diff(fusion.history) > -1e-6).all()
 
 

@@ -16,8 +16,7 @@ from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
 from modelweld.matching.compiled.assignment import distinct_best, is_certain, shortest_augmenting_paths
-from modelweld.matching.compiled.layout import workspace
-from modelweld.matching.compiled.pairs import paths_of_pairs, worthwhile_pairs
+from modelweld.matching.compiled.pairs import paths_of_pairs
 from modelweld.matching.compiled.scores import exact_scores, features_of, rounding, weigh
 from modelweld.matching.compiled.settle import find_bounds
 from modelweld.matching.compiled.settle import settled as is_settled
@@ -54,14 +53,6 @@ def test_same_answer_as_numpy(draw, prior, shape):
             assert np.allclose(a, b, rtol=1e-5)
 
 
-def test_same_answer_with_groups_longer_than_a_block():
-    data = simulate.sparse(700, 3, 4, 0.1, 9.0, 8, 1, seed=0)
-    assert max(map(len, data.values)) > 512
-    plain, compiled = (modelweld.fuse(data.values, engine=e, search="plain") for e in ("numpy", "compiled"))
-    assert np.array_equal(plain.matching.stacked_labels, compiled.matching.stacked_labels)
-    assert plain.objective == pytest.approx(compiled.objective)
-
-
 @pytest.mark.parametrize(("D", "noise"), [(2, 0.01), (6, 0.5)])
 @pytest.mark.parametrize("shape", ["diagonal", "scalar"])
 def test_same_answer_where_thousands_of_pairs_are_worth_a_look(D, noise, shape):
@@ -75,31 +66,6 @@ def test_same_answer_where_thousands_of_pairs_are_worth_a_look(D, noise, shape):
     )
     assert np.array_equal(plain.matching.stacked_labels, compiled.matching.stacked_labels)
     assert plain.objective == pytest.approx(compiled.objective)
-
-
-@pytest.mark.parametrize("noise", [0.02, 0.3])
-def test_pairs_are_those_above_zero(noise):
-    # few where atoms lie apart, many where all overlap
-    rng = np.random.default_rng(1)
-    atoms = rng.normal(size=(300, 2))
-    sites = [atoms + noise * rng.normal(size=(300, 2)) for _ in range(3)]
-    board = boards(sites, Gaussian(mean=0.0, noise=noise**2, spread=1.0), BetaBernoulli())
-    board.sweep(np.arange(2))
-    tables, used, Y = board._tables(), board.used, sites[2] - board.origin
-    weigh(np.arange(used), board.atoms, tables)
-    work = workspace(board.atoms.weights.shape[1], 256, used)
-    first, columns, scores = worthwhile_pairs(Y, used, board.atoms, tables, work)
-    table = exact_scores(Y, used, board.atoms, tables, new_scores(Y, tables))
-    i, k = np.nonzero(table > 0)
-    assert np.array_equal(np.repeat(np.arange(300), np.diff(first)), i)
-    assert np.array_equal(columns, k)
-    assert np.allclose(scores, table[i, k])
-    assert ((table > 0).mean() > 0.125) == (noise > 0.1)
-
-
-def new_scores(Y, tables):
-    off = (Y - tables.mean) * tables.unit
-    return tables.constant[0] - 0.5 * (off * off * tables.inverse[0]).sum(1)
 
 
 def boards(sites, family, prior):
@@ -248,23 +214,6 @@ def test_a_sweep_says_by_how_much_values_are_where_they_are(shape):
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.integers(1, 6), st.integers(0, 6), st.integers(0, 2**32 - 1), st.sampled_from(["none", "log"]))
-def test_augmenting_paths_are_optimal(L, K, seed, charge):
-    rng = np.random.default_rng(seed)
-    # small integers make ties, which a search for paths may trip over
-    scores = rng.integers(-3, 4, (L, K)).astype(float) if seed % 2 else rng.normal(0, 2, (L, K))
-    surcharge = np.zeros(L) if charge == "none" else np.log(np.arange(1, L + 1))
-    most_new = int(rng.integers(1, L + 1)) if seed % 3 else L
-    choice = np.empty(L, dtype=np.int64)
-    shortest_augmenting_paths(scores, surcharge, most_new, choice)
-    taken = choice[choice != NEW]
-    assert len(set(taken.tolist())) == len(taken)
-    assert (choice == NEW).sum() <= max(most_new, L - K)
-    best = best_assignment(scores, surcharge, most_new)
-    assert assignment_score(scores, choice, surcharge) == pytest.approx(assignment_score(scores, best, surcharge))
-
-
-@settings(max_examples=300, deadline=None)
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1), st.sampled_from([1e-9, 0.1, 0.5]))
 def test_assignments_that_are_certain_stay_the_best_ones(L, K, seed, doubt):
     rng = np.random.default_rng(seed)
@@ -286,31 +235,43 @@ def test_an_assignment_that_another_equals_is_not_certain():
         assert not is_certain(scores, *prices, 1e-9)
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.integers(1, 8), st.integers(1, 8), st.integers(0, 2**32 - 1))
-def test_paths_along_pairs_are_optimal(L, K, seed):
-    rng = np.random.default_rng(seed)
-    scores = rng.integers(-3, 4, (L, K)).astype(float) if seed % 2 else rng.normal(0, 2, (L, K))
+def along_paths(scores, surcharge, most_new, choice):
+    shortest_augmenting_paths(scores, surcharge, most_new, choice)
+    return True
+
+
+def along_pairs(scores, surcharge, most_new, choice):
     rows, columns = np.nonzero(scores > 0)
-    first, choice = np.searchsorted(rows, np.arange(L + 1)), np.empty(L, dtype=np.int64)
-    paths_of_pairs(first, columns, scores[rows, columns], K, choice)
-    taken = choice[choice != NEW]
-    assert len(set(taken.tolist())) == len(taken)
-    best, free = best_assignment(scores, np.zeros(L), L), np.zeros(L)
-    assert assignment_score(scores, choice, free) == pytest.approx(assignment_score(scores, best, free))
+    first = np.searchsorted(rows, np.arange(len(scores) + 1))
+    paths_of_pairs(first, columns, scores[rows, columns], scores.shape[1], choice)
+    return True
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.integers(1, 6), st.integers(1, 7), st.integers(0, 2**32 - 1), st.sampled_from(["none", "log"]))
-def test_distinct_best_is_optimal_where_it_says_so(L, K, seed, charge):
-    rng = np.random.default_rng(seed)
-    scores = rng.normal(0, 2, (L, K))
-    surcharge = np.zeros(L) if charge == "none" else np.log(np.arange(1, L + 1))
-    choice, claimed = np.empty(L, dtype=np.int64), np.zeros(K, dtype=bool)
-    apart = distinct_best(scores.max(1), scores.argmax(1), surcharge, L, choice, claimed)
+def each_its_best(scores, surcharge, most_new, choice):
+    claimed = np.zeros(scores.shape[1], dtype=bool)
+    apart = distinct_best(scores.max(1), scores.argmax(1), surcharge, most_new, choice, claimed)
     assert not claimed.any()
-    if apart:
-        best = best_assignment(scores, surcharge, L)
+    return apart
+
+
+@pytest.mark.parametrize(
+    ("search", "limited", "ties"), [(along_paths, True, True), (along_pairs, False, True), (each_its_best, True, False)]
+)
+@settings(max_examples=150, deadline=None)
+@given(st.integers(1, 7), st.integers(0, 7), st.integers(0, 2**32 - 1), st.booleans())
+def test_compiled_assignments_are_optimal(search, limited, ties, L, K, seed, charged):
+    """Those along pairs know neither surcharges nor a limit to new atoms; whether each can have its best is said."""
+    rng, K = np.random.default_rng(seed), K if search is along_paths else max(K, 1)
+    # small integers make ties, which a search for paths may trip over
+    scores = rng.integers(-3, 4, (L, K)).astype(float) if ties and seed % 2 else rng.normal(0, 2, (L, K))
+    surcharge = np.log(np.arange(1, L + 1)) if limited and charged else np.zeros(L)
+    most_new = int(rng.integers(1, L + 1)) if search is along_paths and seed % 3 else L
+    choice = np.empty(L, dtype=np.int64)
+    if search(scores, surcharge, most_new, choice):
+        taken = choice[choice != NEW]
+        assert len(set(taken.tolist())) == len(taken)
+        assert (choice == NEW).sum() <= max(most_new, L - K)
+        best = best_assignment(scores, surcharge, most_new)
         assert assignment_score(scores, choice, surcharge) == pytest.approx(assignment_score(scores, best, surcharge))
 
 

@@ -55,6 +55,14 @@ def test_evidence_of_unions_is_that_of_their_sums(case, rng):
     assert np.allclose(family.log_evidence_of_unions(sums, a, b), family.log_evidence(joined), rtol=1e-9, atol=1e-8)
 
 
+def test_gain_is_the_same_in_blocks(case, rng, monkeypatch):
+    drawn = case.draw([3, 1, 4, 2], rng)
+    family, rows, sums = drawn.seen_by(case.family), drawn.rows(case.family), drawn.sums(case.family)
+    whole = family.gain(rows, sums)
+    monkeypatch.setattr("modelweld.families.math.blocks.BLOCK", 1)
+    assert np.allclose(family.gain(rows, sums), whole, rtol=1e-12)
+
+
 def test_gain_at_an_empty_atom_is_the_evidence_alone(case, rng):
     drawn = case.draw([3], rng)
     family, rows = drawn.seen_by(case.family), drawn.rows(case.family)
@@ -137,6 +145,12 @@ def test_learning_never_lowers_the_evidence(case, rng, scale):
             before = drawn.evidence(family)
             family = family.learn(drawn.stack, drawn.labels, drawn.sums(family))
             assert drawn.evidence(family) >= before - 1e-9 * abs(before)
+
+
+def test_nothing_is_learned_if_told_so(case, rng):
+    drawn = case.draw([2, 3], rng)
+    family = drawn.seen_by(replace(case.family, learning="nothing"))
+    assert family.learn(drawn.stack, drawn.labels, drawn.sums(family)) is family
 
 
 def taught(drawn, family, rounds=10):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import modelweld
-from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, TwinWarning, fuse, simulate
+from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, fuse, simulate
 from modelweld.demo.metrics import adjusted_rand
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
@@ -162,22 +162,11 @@ class TestDegenerate:
         assert fusion.counts.tolist() == [5, 5]
         assert np.allclose(fusion.atoms, 4.2)
 
-    def test_all_values_zero(self, engine):
-        assert fuse([np.zeros((1, 2))] * 4, engine=engine).K == 1
-
     def test_a_constant_dimension_is_harmless(self, engine):
         values = DRAWS["easy"].values
         padded = [np.column_stack([v, np.full(len(v), 0.1)]) for v in values]
         base = fuse(values, engine=engine).matching.stacked_labels
         assert np.array_equal(fuse(padded, engine=engine).matching.stacked_labels, base)
-
-    def test_identical_sites(self, engine):
-        site = np.random.default_rng(0).normal(size=(4, 3))
-        with pytest.warns(TwinWarning):
-            fusion = fuse([site] * 6, engine=engine)
-        assert fusion.K == 4
-        assert (fusion.counts == 6).all()
-        assert all(np.array_equal(labels, fusion.labels[0]) for labels in fusion.labels)
 
     def test_nothing_in_common(self, engine):
         rng = np.random.default_rng(1)
@@ -271,10 +260,10 @@ def test_large_jobs_are_compiled_and_small_ones_are_not():
     assert fuse(simulate.paper_figure(60, 1.0, seed=0).values).matching.engine == "compiled"
 
 
-@pytest.mark.parametrize("module", ["scipy", "sklearn", "numba", "rich", "matplotlib", "hmmlearn", "jax", "torch"])
-def test_importing_imports_nothing_heavy(module):
-    code = f"import modelweld, sys; sys.exit({module!r} in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def test_importing_imports_nothing_heavy():
+    heavy = {"scipy", "sklearn", "numba", "rich", "matplotlib", "hmmlearn", "jax", "torch"}
+    code = f"import modelweld, sys; print({heavy!r} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
 def test_a_small_job_waits_for_no_compiler():

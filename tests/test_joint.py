@@ -230,8 +230,6 @@ def test_what_is_fixed_has_conditional_confidences():
     assert fusion.confidence().how == "conditional"
     with pytest.raises(InputError, match="they are fixed, or no family"):
         fusion.confidence(how="drawn")
-    with pytest.raises(InputError, match="one array of Gaussian values"):
-        modelweld.fuse(sites, modelweld.Counts()).new_site()
 
 
 def test_more_work_than_seconds_is_conditional(monkeypatch):

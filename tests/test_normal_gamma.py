@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
 from scipy.stats import t
 
 import modelweld
 from cases.normal_gamma import CASES
 from modelweld.errors import InputError
-from modelweld.families.math.normal_gamma import Belief, Statistics, log_evidence, slopes
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.inputs.stack import Stack, offsets_of
 
@@ -23,20 +21,6 @@ def test_a_value_alone_is_students_t(rng):
     v = rng.normal(size=(5, 2))
     deviation = np.sqrt(f.rate / f.shape * (1 + 1 / f.strength))
     assert np.allclose(f.log_evidence(f.rows(v)), t.logpdf(v, 2 * f.shape, f.mean, deviation).sum(1))
-
-
-def test_slopes_are_derivatives(rng):
-    case = CASES["weights, off origin"]
-    of = Statistics(*np.split(case.draw([4, 2, 3], rng).sums(case.family), 5, axis=1))
-
-    def value(x):
-        return log_evidence(of, Belief(*x.reshape(4, 2))).sum()
-
-    def slope(x):
-        return np.concatenate(slopes(of, Belief(*x.reshape(4, 2))))
-
-    x = np.concatenate(case.family.belief)
-    assert check_grad(value, slope, x) < 1e-4 * np.linalg.norm(slope(x))
 
 
 def test_noise_of_each_atom_is_found(rng):
@@ -62,15 +46,6 @@ def test_values_that_coincide_stay_finite():
     fusion = modelweld.fuse([one, one, one], NormalGamma(), twins="independent")
     assert fusion.K == 3
     assert np.isfinite(fusion.objective)
-
-
-def test_gain_is_the_same_in_blocks(rng, monkeypatch):
-    case = CASES["weights, off origin"]
-    drawn = case.draw([4, 3], rng)
-    rows, sums = drawn.rows(case.family), drawn.sums(case.family)
-    whole = case.family.gain(rows, sums)
-    monkeypatch.setattr("modelweld.families.math.blocks.BLOCK", 1)
-    assert np.array_equal(case.family.gain(rows, sums), whole)
 
 
 def test_where_nothing_is_matched_strength_and_shape_stay(rng):
@@ -100,10 +75,3 @@ def test_what_it_takes():
 def test_hyperparameters_are_checked(arguments, words):
     with pytest.raises(InputError, match=words):
         NormalGamma(**arguments)
-
-
-def test_given_hyperparameters_are_kept(rng):
-    sites = [rng.normal(size=(4, 2)) for _ in range(4)]
-    family = NormalGamma(mean=0.5, strength=0.1, shape=3.0, rate=1.0, learning="nothing")
-    learned = modelweld.fuse(sites, family).hyperparameters
-    assert all(np.allclose(learned[name], getattr(family, name)) for name in ("mean", "strength", "shape", "rate"))

@@ -153,18 +153,6 @@ def test_a_site_is_named_from_one_and_a_half_pieces_on_if_they_are_four(atoms, t
     assert [one[:27] for one in said] == (["site 'north' sent about 1.7"] if named else [])
 
 
-def test_none_is_named_where_several_split():
-    matching = matching_by_labels(np.zeros(6, dtype=np.int64), np.array([0, 3, 6]), "values", np.zeros((1, 1)), "numpy")
-    assert name_oversplit(matching, ["north", "south"]) == []
-
-
-def test_the_share_elsewhere_leaves_out_the_worst_group():
-    sites = [np.zeros((6, 1)), np.zeros((3, 1)), np.zeros((2, 1))]
-    board = Board([stack_arrays(sites)], [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])], BetaBernoulli(), Pieces())
-    board.restore((np.array([0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1]), *board.state()[1:]))
-    assert share_elsewhere(board) == pytest.approx(1 / 5)
-
-
 @pytest.mark.parametrize(("J", "split"), [(5, 2), (5, 3), (6, 2), (6, 3)])
 def test_the_share_elsewhere_leaves_out_a_minority(J, split):
     """So many of J groups of three values have them in two atoms; what is left has at most one of them."""

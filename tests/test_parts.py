@@ -6,9 +6,7 @@ import pytest
 from modelweld import LocalModel, fuse, simulate
 from modelweld.diagnostics.site_warnings import deviations_of_others, medians_of_others
 from modelweld.families.directions import Directions
-from modelweld.matching.leave_one_out import leave_out
 from modelweld.matching.parts import Parts
-from modelweld.posterior.assignment_marginals import assignment_marginals, marginals_of
 from modelweld.posterior.conditional import conditional, confidences
 
 
@@ -70,25 +68,6 @@ def test_confidences_are_what_the_tables_say(fit):
         assert found == pytest.approx(table[np.arange(len(own)), column], abs=1e-9)
     assert np.array_equal(before[1], board.counts)
     assert all(np.array_equal(a, b) for a, b in zip(before[0], board.sums, strict=True))
-
-
-def test_each_site_is_left_out_by_itself():
-    board = plain().board()
-    together = leave_out(board, 0, len(board.sizes))
-    for j in range(len(board.sizes)):
-        one, same = leave_out(board, j), together.of(j)
-        for name in ("values", "atoms", "where", "holders", "shared"):
-            assert np.array_equal(getattr(one, name), getattr(same, name))
-        for a, b in zip([*one.own, *one.rest], [*same.own, *same.rest], strict=True):
-            assert np.array_equal(a, b)
-
-
-def test_tables_that_have_nothing_in_common_are_judged_at_once():
-    rng = np.random.default_rng(0)
-    tables = [rng.normal(0, 3, (L, 5)) for L in (1, 3, 2, 4)]
-    table, columns = np.repeat(np.arange(4), [1, 3, 2, 4]), rng.integers(6, size=10)
-    apart = np.concatenate([assignment_marginals(one) for one in tables])
-    assert marginals_of(np.concatenate(tables), table, columns) == pytest.approx(apart[np.arange(10), columns])
 
 
 @pytest.mark.parametrize("J", [1, 2, 3, 6, 7, 12])

@@ -6,7 +6,7 @@ from math import comb, exp, factorial, lgamma, log
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, InputError
+from modelweld import BetaBernoulli, InputError, Spectrum
 
 
 def poisson(n, rate):
@@ -68,9 +68,9 @@ def test_probabilities_of_supports_add_to_one(alpha, gamma0):
     assert np.allclose(np.cumsum(steps), R)
 
 
-@pytest.mark.parametrize("alpha", [0.3, 1.0, 4.0])
-def test_steps_are_differences_of_log_prob(alpha):
-    prior, J = BetaBernoulli(alpha, 2.0), 5
+@pytest.mark.parametrize("prior", [*(BetaBernoulli(a, 2.0) for a in (0.3, 1.0, 4.0)), Spectrum(0.7, 2.0, 3.0, 0.3)])
+def test_steps_are_differences_of_log_prob(prior):
+    J = 5
     sizes = np.full(J, 3)
     steps = prior.steps(J)
     base = np.array([2, 3])

@@ -2,18 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.stats import betabinom
 
 from modelweld import InputError, LocalModel, fuse, metrics
 from modelweld.families.base import sum_by_atom
 from modelweld.families.proportions import Proportions
 from modelweld.inputs.stack import Stack, offsets_of
-
-
-def test_one_proportion_is_beta_binomial():
-    family = Proportions(successes=1.5, failures=0.7, between=np.inf)
-    found = family.log_evidence(family.rows(np.arange(8.0)[:, None] / 7, weight=np.full((8, 1), 7.0)))
-    assert np.allclose(found, betabinom.logpmf(np.arange(8), 7, 1.5, 0.7))
 
 
 def test_a_large_between_is_almost_exact():

@@ -2,22 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.stats import nbinom
 
 from modelweld import InputError, LocalModel, fuse, metrics
 from modelweld.families.base import sum_by_atom
 from modelweld.families.rates import Rates
 from modelweld.inputs.stack import Stack, offsets_of
-
-
-def test_one_count_is_negative_binomial():
-    family = Rates(mean=2.0, concentration=1.5, between=np.inf)
-    counts = np.arange(12.0)[:, None]
-    found = family.log_evidence(family.rows(counts / 5, weight=np.full((12, 1), 5.0)))
-    assert np.allclose(found, nbinom.logpmf(counts[:, 0], 1.5, 1.5 / (1.5 + 2.0 * 5)))
-    assert np.allclose(
-        family.log_evidence(family.rows(counts)), nbinom.logpmf(counts[:, 0], 1.5, 1.5 / (1.5 + 2.0))
-    )  # no weight: counts of one interval
 
 
 def test_a_large_between_is_almost_exact():
@@ -129,11 +118,3 @@ def test_a_coordinate_without_events_does_no_harm():
     fusion = fuse(sites, Rates())
     assert fusion.K == 3
     assert np.allclose(fusion.atoms[:, 1], 0.0, atol=1e-2)
-
-
-def test_nothing_is_learned_if_told_so():
-    sites = [np.array([[1.0, 3.0], [5.0, 2.0]])] * 3
-    family = Rates(mean=2.0, concentration=1.0, between=30.0, learning="nothing")
-    learned = fuse(sites, family, twins="independent").family.learned()
-    assert learned["mean"].tolist() == [2.0, 2.0]
-    assert learned["between"].tolist() == [30.0, 30.0]

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelweld import OutlierWarning, fuse
 from modelweld.families import Gaussian
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.match import values_of
@@ -125,14 +124,6 @@ def test_when_too_many_would_go_it_says_so():
     ]
 
 
-@pytest.mark.parametrize("J", [5, 7, 11, 20])
-def test_any_minority_may_go(J):
-    rng = np.random.default_rng(J)
-    bad = (J - 1) // 2
-    sites = [*honest_sites(rng, J - bad, 10), *(rng.normal(0, 1000, (10, 10)) for _ in range(bad))]
-    assert find_outliers([stack_arrays(sites)]).sites == tuple(range(J - bad, J))
-
-
 def test_fewer_than_four_sites_are_left_alone():
     rng = np.random.default_rng(0)
     sites = [*honest_sites(rng, FEWEST_SITES_TO_COMPARE - 2), rng.normal(0, 1e6, (5, 3))]
@@ -237,23 +228,6 @@ def test_sites_may_be_empty():
     drawn = sparse(20, 8, 4, 0.1, 2.0, 1.0, 1.0, seed=0)
     sites = [np.zeros((0, 4)), *drawn.values, np.zeros((0, 4)), np.random.default_rng(0).normal(0, 1e4, (3, 4))]
     assert find_outliers([stack_arrays(sites)]).sites == (10,)
-
-
-def crowd(honest, number, seed=0):
-    """Honest sites, and one that sends so many values from among theirs."""
-    rng = np.random.default_rng(seed)
-    everything = np.concatenate(honest)
-    return [*honest, everything[rng.integers(len(everything), size=number)] + rng.normal(0, 0.5, (number, 3))]
-
-
-def test_a_crowd_is_set_aside_and_named():
-    honest = honest_sites(np.random.default_rng(0))
-    alone = fuse(honest)
-    with pytest.warns(OutlierWarning, match=r"site '9' sent 10,000 values, a typical site \d+"):
-        fusion = fuse(crowd(honest, 10_000))
-    assert fusion.K == alone.K
-    assert all(np.array_equal(a, b) for a, b in zip(fusion.labels, alone.labels, strict=False))
-    assert fusion.labels[9].min() >= fusion.K
 
 
 @pytest.mark.parametrize("times", [0.9, 1.1])

@@ -164,16 +164,6 @@ def sites(seed=0):
     return [atoms[rng.permutation(5)[:3]] + rng.normal(0, 0.5, (3, 2)) for _ in range(5)]
 
 
-def test_order_of_sites_and_rows_does_not_matter():
-    given = sites()
-    order = [3, 0, 4, 2, 1]
-    first = modelweld.fuse(given).sample(draws=20, chains=2, seed=5)
-    second = modelweld.fuse([given[j][::-1] for j in order]).sample(draws=20, chains=2, seed=5)
-    np.testing.assert_array_equal(first.K, second.K)
-    rows = np.concatenate([np.arange(3 * j, 3 * j + 3)[::-1] for j in order])
-    np.testing.assert_array_equal(first.co_assignment[np.ix_(rows, rows)], second.co_assignment)
-
-
 def test_every_second_chain_starts_dispersed():
     fusion = modelweld.fuse(sites())
     chain = Chain(fusion.board().copy(), np.random.default_rng(0))

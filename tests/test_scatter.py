@@ -2,17 +2,14 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
-from scipy.optimize import check_grad
 from scipy.special import multigammaln
-from scipy.stats import gamma, invgamma
 
 import modelweld
-from cases.scatter import CASES, inverse_wishart, scattered
+from cases.scatter import inverse_wishart, scattered
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError
-from modelweld.families.wishart.evidence import Sums, integral, log_evidence, log_normaliser, slopes
-from modelweld.families.wishart.learning import LARGEST_BETWEEN, Matched
+from modelweld.families.wishart.evidence import integral, log_normaliser
+from modelweld.families.wishart.learning import LARGEST_BETWEEN
 from modelweld.families.wishart.scatter import Scatter
 from modelweld.inputs.stack import Stack, offsets_of
 
@@ -26,18 +23,6 @@ def drawn_sites(rng, D=3, K=5, J=8, between=80.0, freedom=8.0):
     """Every site has every atom's covariance."""
     atoms = inverse_wishart(K, freedom, np.eye(D) * freedom, rng)
     return [scattered(atoms, np.full(K, between), rng).reshape(K, -1) for _ in range(J)], np.tile(np.arange(K), J)
-
-
-def test_evidence_in_one_dimension_is_the_integral():
-    family = CASES["one dimension"].family
-    S, n = np.array([0.4, 1.1, 0.7]), family.between
-
-    def joint(v):
-        prior = invgamma.pdf(v, family.freedom / 2, scale=family.scale[0, 0] / 2)
-        return prior * np.prod(gamma.pdf(S, n / 2, scale=2 * v / n))
-
-    expected = np.log(quad(joint, 0, 30, limit=500, epsabs=0)[0])
-    assert float(family.log_evidence(family.rows(S[:, None]).sum(0))) == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("D", [1, 2, 7, 50])
@@ -55,49 +40,6 @@ def test_adding_a_covariance_of_fifty_dimensions_keeps_its_digits():
     exact = gammaln((x + 1) / 2) - gammaln((x + 1 - D) / 2) + D / 2 * np.log(2.0) - 3.0 / 2
     found = integral(x + 1, np.full(3, 3.0), D) - integral(x, np.full(3, 3.0), D)
     assert np.abs(found - exact).max() < 1e-6
-
-
-def test_slopes_are_derivatives(rng):
-    case = CASES["counts"]
-    drawn = case.draw([4, 2, 3], rng)
-    family, prior = case.family, case.family.belief
-    matched = Matched.of(family.points(drawn.values, drawn.weight), drawn.labels)
-    D, sums = len(prior.mean), matched.sums(family.between)
-
-    def at(x):
-        return prior._replace(
-            mean=x[:D],
-            strength=x[D],
-            freedom=x[D + 1],
-            scale=(x[D + 2 :].reshape(D, D) + x[D + 2 :].reshape(D, D).T) / 2,
-        )
-
-    def value(x):
-        return log_evidence(sums, at(x)).sum()
-
-    def slope(x):
-        by = slopes(sums, at(x)).belief
-        return np.concatenate([by.mean, [by.strength, by.freedom], by.scale.ravel()])
-
-    x = np.concatenate([prior.mean, [prior.strength, prior.freedom], prior.scale.ravel()])
-    assert check_grad(value, slope, x) < 1e-4 * np.linalg.norm(slope(x))
-
-    def by_between(t):
-        return log_evidence(matched.sums(float(np.exp(t[0]))), prior).sum()
-
-    def by_between_slope(t):
-        width = float(np.exp(t[0]))
-        return np.array([matched.slope(width, slopes(matched.sums(width), prior))])
-
-    assert check_grad(by_between, by_between_slope, np.log([family.between])) < 1e-4
-
-
-def test_sums_of_matched_values_are_summed_rows(rng):
-    case = CASES["counts"]
-    drawn = case.draw([3, 2], rng)
-    sums = Matched.of(case.family.points(drawn.values, drawn.weight), drawn.labels).sums(case.family.between)
-    assert isinstance(sums, Sums)
-    assert np.allclose(np.column_stack([sums.power, sums.carrier]), drawn.sums(case.family)[:, :2])
 
 
 def test_few_points_count_as_not_seen(rng):
@@ -131,15 +73,6 @@ def test_covariances_that_coincide_do_not_overflow():
     fusion = modelweld.fuse([one, one, one], Scatter(), twins="independent")
     assert fusion.K == 2
     assert fusion.hyperparameters["between"] <= LARGEST_BETWEEN * (1 + 1e-9)
-
-
-def test_gain_is_the_same_in_blocks(rng, monkeypatch):
-    case = CASES["counts"]
-    drawn = case.draw([4, 3], rng)
-    rows, sums = drawn.rows(case.family), drawn.sums(case.family)
-    whole = case.family.gain(rows, sums)
-    monkeypatch.setattr("modelweld.families.math.blocks.BLOCK", 1)
-    assert np.array_equal(case.family.gain(rows, sums), whole)
 
 
 @pytest.mark.parametrize(

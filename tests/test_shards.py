@@ -11,7 +11,6 @@ from modelweld import BetaBernoulli, Gaussian, LocalModel, simulate
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, SmallShardWarning
 from modelweld.families.base import sum_by_atom
-from modelweld.families.math.standard_errors import VaryingNoise, maximise_with_variance
 from modelweld.files import save
 from modelweld.inputs.stack import stack_arrays
 from modelweld.matching import search
@@ -22,9 +21,7 @@ from modelweld.shards.engine import Here
 from modelweld.shards.fit import propose
 from modelweld.shards.fuse import fuse_shards, grouped, polish
 from modelweld.shards.shard import is_compiled, load
-from modelweld.shards.standard_errors import likelihood, refit, slopes
 from modelweld.shards.summary import Summary, restate, summarise
-from oracles import believing
 
 
 def sites_of(sd, seed=0, *, J=96, L=12, D=20):
@@ -60,19 +57,6 @@ def flat_board(fusion):
     return board
 
 
-@pytest.mark.parametrize("sd", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("seed", [3, 4])
-def test_shards_give_the_flat_partition_where_noise_is_mild(sd, seed):
-    fused = fuse_shards(grouped(sites_of(sd, seed)))
-    fusion = fused.to_fusion()
-    flat = modelweld.fuse(fusion.given)
-    assert adjusted_rand(flat.labels, fusion.labels) == 1
-    flat = believing(fusion, flat)  # each shard votes for the noise by itself
-    assert fused.K == flat.K
-    assert fused.objective == pytest.approx(flat.objective, rel=1e-9)
-    np.testing.assert_allclose(fused.atoms, flat.atoms, rtol=1e-6, atol=1e-6)
-
-
 @pytest.mark.parametrize("prior", ["auto", BetaBernoulli(2.0, 3.0), BetaBernoulli(learning=True)])
 @pytest.mark.parametrize("shape", ["diagonal", "scalar"])
 def test_the_objective_from_sums_is_that_of_the_values_and_never_falls(prior, shape):
@@ -97,21 +81,6 @@ def test_one_shard_is_flat_fusion():
     assert fused.converged
     assert [x.tolist() for x in fused.labels(0)] == [x.tolist() for x in flat.labels]
     assert fused.objective == pytest.approx(flat.objective, abs=1e-6)
-
-
-@pytest.mark.parametrize("known", ["variance and weight", "weight"])
-def test_values_that_are_not_known_equally_well(known):
-    sites = with_errors()
-    if known == "weight":
-        sites = [site.with_(variance={}, weight={"v": 1 / np.asarray(site.variance["v"])}) for site in sites]
-    fused = fuse_shards(grouped(sites))
-    fusion = fused.to_fusion()
-    flat = modelweld.fuse(fusion.given)
-    assert adjusted_rand(flat.labels, fusion.labels) == 1
-    assert abs(fused.objective - flat.objective) / fused.sizes.sum() < 0.001
-    assert fused.family.noise == pytest.approx(flat.family.noise, rel=0.05)
-    assert (np.diff([value for _, value in fused.trace]) > -1e-6).all()
-    assert flat_board(fusion).objective() == pytest.approx(fused.objective, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -192,17 +161,6 @@ def test_a_proposal_that_would_lower_the_objective_is_refused_and_leaves_no_trac
     assert np.array_equal(place, centre.places[0])
 
 
-def test_order_of_shards_sites_and_rows_does_not_matter():
-    rng = np.random.default_rng(1)
-    sites = sites_of(8.0, 11, L=6)
-    shards = grouped(sites)
-    other = grouped([sites[j][rng.permutation(len(sites[j]))] for j in rng.permutation(len(sites))])
-    other = [[shard[j] for j in rng.permutation(len(shard))] for shard in (other[i] for i in (2, 0, 1))]
-    a, b = fuse_shards(shards), fuse_shards(other)
-    assert a.trace == b.trace
-    assert np.array_equal(a.atoms, b.atoms)
-
-
 def test_compiled_and_plain_sweeps_agree(monkeypatch):
     shards = grouped(sites_of(5.0, 12))
     results = []
@@ -221,36 +179,6 @@ def test_compiled_and_plain_sweeps_agree(monkeypatch):
         monkeypatch.setattr(search, "COMPILED_FROM", bound)
         answers.append(propose(engine.held[0], engine.labels[0], *common)[0])
     assert adjusted_rand([answers[0]], [answers[1]]) == 1
-
-
-def test_likelihood_and_slopes_from_sums_are_those_of_the_values():
-    sites = with_errors(2)
-    shard = load(sites)
-    rng = np.random.default_rng(3)
-    labels = np.unique(rng.integers(0, 8, len(shard.stack.values)), return_inverse=True)[1]
-    [family] = Gaussian(mean=0.3, noise=0.4, spread=2.0, trust=1.7).starts(shard.stack)
-    value, gradient = likelihood(family, slopes(shard, labels, family))
-    y = shard.stack.values - family.origin
-    expected = VaryingNoise(y, shard.stack, labels)(family.hyperparameters, family.trust)
-    assert value == pytest.approx(expected[0] + family.log_prior())
-    for found, wanted in zip(gradient, expected[1], strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=1e-9)
-
-
-@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
-def test_refitting_in_rounds_finds_what_one_process_finds(shape):
-    shard = load(with_errors(4))
-    flat = modelweld.fuse(with_errors(4), Gaussian(shape=shape), search="plain", copies=False)
-    labels = flat.matching.stacked_labels[shard.order]
-    family = Gaussian(shape=shape).starts(shard.stack)[0]
-    found = refit(family, lambda at: slopes(shard, labels, at), matched=True)
-    y = shard.stack.values - family.origin
-    at, believed = family.hyperparameters, family.belief
-    floor = np.asarray(family.floor)
-    best = maximise_with_variance(y, shard.stack, labels, at, 1.0, floor, family.scalar, believed)
-    values = [likelihood(x, slopes(shard, labels, x))[0] for x in (family, found)]
-    assert values[1] > values[0]
-    assert found.noise == pytest.approx(best.noise, rel=0.05)
 
 
 class Listening(Here):

@@ -1,11 +1,8 @@
-import builtins
-
 import numpy as np
 import pytest
 
 from shared.simulate import (
     SETS,
-    Simulated,
     estimated_hmms,
     estimated_mixtures,
     low_dimensional,
@@ -23,16 +20,6 @@ FEW_SITES = {
     "estimated_hmms": lambda seed: estimated_hmms(2, 4, seed=seed),
 }
 MANY_PER_ATOM = {*FEW_SITES, "over_segmented", "all_together"}
-OPTIONAL = {
-    "standard_errors": {"variance", "counts"},
-    "poisoned_gross": {"honest"},
-    "poisoned_junk": {"honest"},
-    "poisoned_shift": {"honest"},
-    "all_together": {"variance", "counts", "honest"},
-    "paper_figure_kmeans": {"counts", "points", "origin", "assigned"},
-    "estimated_mixtures": {"counts", "covariances", "points", "origin", "assigned", "fresh"},
-    "estimated_hmms": {"counts", "covariances", "points", "origin", "assigned", "fresh"},
-}
 
 
 @pytest.fixture(
@@ -51,33 +38,6 @@ def residuals(drawn):
 def within(estimate, expected, standard_error):
     """Whether an average is within four standard errors of its expectation."""
     return np.all(np.abs(estimate - expected) < 4 * standard_error)
-
-
-def test_shapes(named):
-    name, _, drawn = named
-    D = drawn.atoms.shape[1]
-    assert [values.shape for values in drawn.values] == [(len(truth), D) for truth in drawn.truth]
-    present = {
-        field
-        for field in ("variance", "counts", "covariances", "honest", "points", "origin", "assigned", "fresh")
-        if getattr(drawn, field) is not None
-    }
-    assert present == OPTIONAL.get(name, set())
-    for j, truth in enumerate(drawn.truth):
-        if drawn.variance is not None:
-            assert drawn.variance[j].shape == (len(truth), D)
-        if drawn.counts is not None:
-            assert drawn.counts[j].shape == (len(truth),)
-        if drawn.covariances is not None:
-            assert drawn.covariances[j].shape == (len(truth), D, D)
-        if drawn.points is not None:
-            assert drawn.points[j].shape[1] == D
-            assert drawn.counts[j].sum() == pytest.approx(len(drawn.points[j]))
-            assert drawn.origin[j].shape == drawn.assigned[j].shape == (len(drawn.points[j]),)
-        if drawn.fresh is not None:
-            assert drawn.fresh[j].shape == drawn.points[j].shape
-    if drawn.honest is not None:
-        assert drawn.honest.shape == (len(drawn.values),)
 
 
 def test_same_seed_same_draw(named):
@@ -103,10 +63,6 @@ def test_K_counts_the_atoms_of_honest_sites(named):
     honest = np.ones(len(drawn.truth), bool) if drawn.honest is None else drawn.honest
     held = [truth for truth, kept in zip(drawn.truth, honest, strict=True) if kept]
     assert drawn.K == len(np.unique(np.concatenate(held))) <= len(drawn.atoms)
-
-
-def test_K_of_a_set_without_values():
-    assert Simulated([np.empty((0, 2))], [np.empty(0, int)], np.empty((0, 2))).K == 0
 
 
 @pytest.mark.parametrize(("alpha", "gamma0"), [(1.0, 4.0), (3.0, 2.0)])
@@ -161,16 +117,3 @@ def test_over_segmented_doubles_a_share():
 def test_unknown_names_are_refused(draw, name):
     with pytest.raises(ValueError, match="name one of these"):
         draw(name)
-
-
-def test_missing_hmmlearn_names_the_extra(monkeypatch):
-    real = builtins.__import__
-
-    def without_hmmlearn(name, *args, **kwargs):
-        if name.startswith("hmmlearn"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_hmmlearn)
-    with pytest.raises(ImportError, match=r'pip install "modelweld\[hmm\]"'):
-        estimated_hmms(1, 2)

@@ -12,7 +12,6 @@ from modelweld import (
     InputError,
     LocalModel,
     NormalGamma,
-    Scatter,
     Spectrum,
     fuse,
     load,
@@ -226,14 +225,6 @@ def test_where_sums_do_not_tell_all_it_is_refused(sites, options, match):
 def test_a_baseline_has_no_model_to_go_on_with():
     with pytest.raises(InputError, match="no model"):
         baselines.kmeans_matching(DATA.values, 5).slim()
-
-
-def test_effective_counts_are_refused():
-    rng = np.random.default_rng(0)
-    covariances = np.array([np.cov(rng.normal(size=(3, 50))) for _ in range(4)])
-    model = LocalModel({"c": covariances.reshape(4, 9)}, {"c": ("state", None)})
-    with pytest.raises(InputError, match="Scatter: rows depend"):
-        fuse([model, model], Scatter(), twins="independent").slim()
 
 
 def test_what_cannot_be_removed():

@@ -34,16 +34,6 @@ def test_the_two_people_have_no_part_in_the_choice(study):
     assert not {"13", "14"} & {take.subject for take in study("data").takes()}
 
 
-def test_sessions_know_what_every_frame_shows(study):
-    sessions = study("sessions")
-    for first, second in sessions.pairs()[:3]:
-        for person in (first, second):
-            assert len(person.X) == person.lengths.sum() == len(person.activity)
-        assert len(set(first.activity) & set(second.activity)) >= 3
-    again = sessions.sessions()[0]
-    np.testing.assert_array_equal(again.X, sessions.sessions()[0].X)
-
-
 def test_visits_have_the_evidence_of_the_librarys_family(study):
     from modelweld import Moments
 

@@ -48,19 +48,6 @@ def test_bound_is_below_the_evidence_and_reaches_it(study, rows):
     assert bound(X, y, X, KERNEL, NOISE)[0] == pytest.approx(evidence, abs=1e-2)
 
 
-def test_slopes_of_the_bound_are_derivatives(study, rows):
-    trainer, (X, y) = study("trainer"), rows
-
-    def at(x):
-        return trainer.bound(X, y, x[4:].reshape(-1, 2), *trainer.parts(x, 2))
-
-    x = np.concatenate([np.log([0.8, 2.0, 1.3, 0.09]), X[:5].ravel() + 0.1])
-    _, by_settings, by_inputs = at(x)
-    steps = 1e-5 * np.eye(len(x))
-    expected = [(at(x + step)[0] - at(x - step)[0]) / 2e-5 for step in steps]
-    assert np.allclose([*by_settings, *by_inputs.ravel()], expected, rtol=1e-4, atol=1e-4)
-
-
 def test_posterior_at_the_rows_is_the_exact_one(study, rows, rng):
     X, y = rows
     new = rng.normal(size=(7, 2))
@@ -68,16 +55,6 @@ def test_posterior_at_the_rows_is_the_exact_one(study, rows, rng):
         study("trainer").posterior(X, y, X, KERNEL, NOISE).latent(new), gp_regression(X, y, NOISE, new), strict=True
     ):
         assert np.allclose(found, expected, atol=1e-6)
-
-
-def test_training_raises_the_bound_and_moves_the_inputs_off_the_rows(study, rows):
-    trainer, (X, y) = study("trainer"), rows
-    first, last = (trainer.trained(X, y, 6, steps=steps) for steps in (1, 40))
-    again = trainer.trained(X, y, 6, steps=1, start=last)
-    low, high, middle = (trainer.bound(X, y, gp.inputs, gp.kernel, gp.noise)[0] for gp in (first, last, again))
-    assert low + 1 < middle
-    assert low + 1 < high
-    assert not (last.inputs[:, None] == X).all(-1).any()
 
 
 # --- the data

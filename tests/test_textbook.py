@@ -3,7 +3,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelweld.demo.simulate import meta_model
 from shared.textbook import score_matrix, textbook
 
 GOLDEN = np.load(Path(__file__).parent / "golden" / "authors.npz")
@@ -82,23 +81,3 @@ def test_score_matrix_is_the_printed_formula():
         score_matrix(values, sums, counts, cap=3, **setting),
         score_matrix(values, sums, counts, **setting)[:, :4],
     )
-
-
-def test_result_is_consistent():
-    drawn = meta_model(12, gamma0=4.0, seed=3)
-    result = textbook(drawn.values, seed=5)
-    mean, noise, spread = hyperparameters(result)
-    assert sum(map(len, result.labels)) == len(drawn.stacked_truth)
-    assert all(len(set(labels)) == len(labels) for labels in result.labels)
-    stacked, values = np.concatenate(result.labels), np.concatenate(drawn.values)
-    np.testing.assert_array_equal(np.bincount(stacked), result.counts)
-    for k, (count, atom) in enumerate(zip(result.counts, result.atoms, strict=True)):
-        total = values[stacked == k].sum(axis=0)
-        expected = (mean * noise + spread * total) / (noise + count * spread)
-        np.testing.assert_allclose(atom, expected)
-    means = np.array([values[stacked == k].mean(axis=0) for k in range(len(result.counts))])
-    within = ((values - means[stacked]) ** 2).sum(axis=0)
-    np.testing.assert_allclose(noise, within / (len(values) - len(means)))
-    np.testing.assert_allclose(mean, means.mean(axis=0))
-    between = ((means - mean) ** 2).mean(axis=0)
-    np.testing.assert_allclose(spread, between - noise * (1 / result.counts).mean())

@@ -14,7 +14,7 @@ from modelweld.matching.board import Board
 from modelweld.priors.lives import Lives, lifespans
 from modelweld.priors.spectrum import Spectrum
 from modelweld.time.chains import Chains
-from modelweld.time.learning import Problem, effects_of, learn_drift, log_evidence
+from modelweld.time.learning import effects_of, log_evidence
 from modelweld.time.links import link
 from modelweld.time.paths import smooth
 from modelweld.time.search import arrange_in_time, run
@@ -31,19 +31,22 @@ def patterns(J: int) -> np.ndarray:
     return np.array([held for held in product([False, True], repeat=J) if any(held)])
 
 
+def rate_of_life(prior: Lives, held: np.ndarray, times: np.ndarray, born: int, dies: int) -> float:
+    """Of one pattern, by atoms that live from one slot of time to another."""
+    slots = np.unique(times)
+    stays = np.exp(-prior.hazard * np.diff(slots))
+    start = prior.alive if born == 0 else prior.alive * (1 - stays[born - 1])
+    lives = float(np.prod(stays[born:dies])) * (1.0 if dies == len(slots) - 1 else 1 - stays[dies])
+    inside = (times >= slots[born]) & (times <= slots[dies])
+    if held[~inside].any():
+        return 0.0
+    return start * lives * float(np.where(held, prior.held, 1 - prior.held)[inside].prod())
+
+
 def log_rate_by_hand(prior: Lives, held: np.ndarray, times: np.ndarray) -> float:
     """Of one pattern: births and deaths summed one by one."""
-    slots = np.unique(times)
-    T, rate = len(slots), 0.0
-    stays = np.exp(-prior.hazard * np.diff(slots))
-    for born in range(T):
-        start = prior.alive if born == 0 else prior.alive * (1 - stays[born - 1])
-        for dies in range(born, T):  # the last slot in which it lives
-            lives = float(np.prod(stays[born:dies])) * (1.0 if dies == T - 1 else 1 - stays[dies])
-            inside = (times >= slots[born]) & (times <= slots[dies])
-            seen = np.where(held, prior.held, 1 - prior.held)[inside].prod() if not held[~inside].any() else 0.0
-            rate += start * lives * seen
-    return float(np.log(rate))
+    T = len(np.unique(times))
+    return float(np.log(sum(rate_of_life(prior, held, times, b, d) for b in range(T) for d in range(b, T))))
 
 
 @pytest.mark.parametrize("hazard", [0.0, 0.3, 4.0])
@@ -62,26 +65,13 @@ def test_probability_of_being_alive_is_that_of_all_lives() -> None:
     whole = np.exp(prior.seeing(MOMENTS).log_rates(held))[0]
     for time, slot in ((0.0, 0), (0.7, 1), (2.0, 2), (5.0, 3)):
         # those that live then: as if one more group, which always sees, had come at that time
-        certain = 0.0
-        for born, dies in product(range(slot + 1), range(slot, 4)):
-            one = _rate_of_life(prior, held[0], born, dies)
-            certain += one
+        lives = product(range(slot + 1), range(slot, 4))
+        certain = sum(rate_of_life(prior, held[0], MOMENTS, born, dies) for born, dies in lives)
         assert np.isclose(prior.seeing(MOMENTS).living(spans, time)[0], certain / whole)
     later = prior.seeing(MOMENTS).living(spans, 7.0)[0]
     assert np.isclose(later, np.exp(-0.6) * prior.seeing(MOMENTS).living(spans, 5.0)[0])
     between = prior.seeing(MOMENTS).living(spans, 3.0)[0]
     assert prior.seeing(MOMENTS).living(spans, 5.0)[0] < between < prior.seeing(MOMENTS).living(spans, 2.0)[0]
-
-
-def _rate_of_life(prior: Lives, held: np.ndarray, born: int, dies: int) -> float:
-    slots, T = np.unique(MOMENTS), 4
-    stays = np.exp(-prior.hazard * np.diff(slots))
-    start = prior.alive if born == 0 else prior.alive * (1 - stays[born - 1])
-    lives = float(np.prod(stays[born:dies])) * (1.0 if dies == T - 1 else 1 - stays[dies])
-    inside = (slots[born] <= MOMENTS) & (slots[dies] >= MOMENTS)
-    if held[~inside].any():
-        return 0.0
-    return start * lives * float(np.where(held, prior.held, 1 - prior.held)[inside].prod())
 
 
 def test_lives_are_learned_and_never_made_less_probable() -> None:
@@ -137,58 +127,6 @@ def test_filter_has_the_density_of_the_gaussian_process(memory: float) -> None:
     assert np.isclose(compiled, expected)
     assert all(np.allclose(one, other) for one, other in zip(slopes, others, strict=True))
     assert np.isclose(chains.compiled(*given, sloped=False)[0], expected)
-
-
-def test_at_one_time_or_infinite_memory_the_density_is_the_gaussian_familys() -> None:
-    stack, times, labels = values_in_time()
-    static = Gaussian(mean=FAMILY.mean, noise=FAMILY.noise, spread=FAMILY.spread, trust=FAMILY.trust)
-    rows = static.rows(stack.values, stack.variance, stack.weight)
-    expected = float(static.log_evidence(rows[labels == 0].sum(0)))
-    from dataclasses import replace
-
-    own = labels == 0
-    args = stack.values[own], stack.variance[own], stack.weight[own]
-    still = replace(FAMILY, memory=np.inf)
-    assert np.isclose(still.log_density(args[0], times[own], *args[1:]), expected)
-    assert np.isclose(FAMILY.log_density(args[0], np.zeros(own.sum()), *args[1:]), expected)
-
-
-@pytest.mark.parametrize("memory", [1.5, np.inf])
-def test_slopes_are_those_of_the_evidence(memory: float) -> None:
-    from modelweld.families.base import with_fields
-
-    stack, times, labels = values_in_time()
-    family = with_fields(FAMILY, memory=memory, squares=np.array([0.1, 0.1]), near=0.1)
-    problem = Problem(family, stack, Chains(labels, times))
-    value, slopes = problem._with_slopes(family)
-    assert np.isclose(value, problem.log_posterior(family))
-    small = 1e-6
-
-    def slope(**fields: object) -> float:
-        return (problem.log_posterior(with_fields(family, **fields)) - value) / small
-
-    for d in range(2):
-        step = small * np.eye(2)[d]
-        assert np.isclose(slope(mean=np.asarray(family.mean) + step), slopes[0][d], rtol=1e-3, atol=1e-4)
-        assert np.isclose(slope(noise=np.asarray(family.noise) * np.exp(step)), slopes[1][d], rtol=1e-3, atol=1e-4)
-        assert np.isclose(slope(spread=np.asarray(family.spread) * np.exp(step)), slopes[2][d], rtol=1e-3, atol=1e-4)
-    if np.isfinite(memory):
-        assert np.isclose(slope(memory=memory * np.exp(small)), slopes[3], rtol=1e-3, atol=1e-4)
-
-
-@pytest.mark.parametrize("shape", ["diagonal", "scalar"])
-def test_learning_never_lowers_the_posterior(shape: str) -> None:
-    stack, times, labels = values_in_time(3)
-    family = Drift(
-        mean=[0.0, 0.0],
-        noise=1.0 if shape == "scalar" else [1.0, 1.0],
-        spread=1.0 if shape == "scalar" else [1.0, 1.0],
-        shape=shape,
-        memory=2.0,
-    )
-    problem = Problem(family, stack, Chains(labels, times))
-    learned = learn_drift(family, stack, Chains(labels, times))
-    assert problem.log_posterior(learned) > problem.log_posterior(family)
 
 
 def matchings(sizes: list[int]) -> list[np.ndarray]:

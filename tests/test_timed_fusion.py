@@ -176,16 +176,6 @@ def test_saved_and_loaded_with_times(tmp_path, drawn, fusion):
     assert modelweld.load(days.save(tmp_path / "dated.safetensors")).times == days.times
 
 
-def test_times_travel_in_site_files(tmp_path):
-    site = LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}, site="north", time="2024-03-31")
-    from modelweld.files import read_sites
-    from modelweld.files.site_file import save_site
-
-    save_site(site, tmp_path / "north.safetensors", force=False)
-    [back] = read_sites(tmp_path / "north.safetensors")
-    assert back.time == np.datetime64("2024-03-31")
-
-
 @pytest.mark.parametrize(
     "given", ["2024-03", "2024-03-31", dt.datetime(2024, 3, 31, 12, 5), np.datetime64("2024", "Y")]
 )

@@ -196,15 +196,6 @@ def test_independent_sites_are_taken_at_their_word() -> None:
         fuse(sites, twins="twice")  # type: ignore[arg-type]
 
 
-def test_models_with_names_are_named() -> None:
-    values = honest(12)
-    models = [LocalModel({"v": v}, {"v": ("atom", None)}, site=name) for v, name in zip(values, "abcdef", strict=True)]
-    again = LocalModel({"v": values[0]}, {"v": ("atom", None)}, site="again")
-    with pytest.warns(TwinWarning, match="'a' and 'again'"):
-        fusion = fuse([*models, again])
-    assert fusion.K == fuse(models).K
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_adding_a_copy_counts_it_once(seed: int) -> None:
     sites = honest(seed)
@@ -229,17 +220,11 @@ def test_removing_one_of_two_leaves_the_other_in_the_fit(seed: int, gone: int) -
     assert all(np.array_equal(a, b) for a, b in zip(left.labels, alone.labels, strict=True))
 
 
-def test_a_saved_fusion_knows_its_twins(tmp_path: Path) -> None:
+def test_files_and_pages_know_them(tmp_path: Path) -> None:
     sites = honest(13)
     fusion = quietly([*sites, sites[0]])
-    loaded = modelweld.load(fusion.save(tmp_path / "f.safetensors"))
-    assert loaded.matching.twins == fusion.matching.twins
-    assert loaded.K == fusion.K
-
-
-def test_the_page_names_them(tmp_path: Path) -> None:
-    sites = honest(13)
-    page = quietly([*sites, sites[0]]).report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert modelweld.load(fusion.save(tmp_path / "f.safetensors")).matching.twins == fusion.matching.twins
+    page = fusion.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "'0' and '6' sent the same values" in page
 
 

@@ -12,10 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 import modelweld
 from modelweld import UnitsWarning, simulate
-from modelweld.inputs.stack import offsets_of, stack_arrays
+from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds.hmm import hmm
 from modelweld.screening import swapped, unit_fit, units
-from modelweld.screening.compiled import medians_and_deviations
 from modelweld.screening.swapped import find_swapped
 from modelweld.screening.unit_fit import EACH_MORE, Sites, explain
 from modelweld.screening.units import Totals, find_other_units, name_units_of_stack, totals_of_stack, totals_of_values
@@ -219,44 +218,6 @@ def test_degrees_are_found_by_the_other_features_of_unlike_stations():
     assert find_other_units(clean) == []
     (found,) = find_other_units([*clean, station(20.0, 8.0, 11.0, 8.0, factor=1.8, offset=32.0)])
     assert (found.site, found.feature, found.offset) == (4, 1, 32.0)
-
-
-def test_totals_of_all_sites_at_once_are_those_of_each():
-    rng = np.random.default_rng(0)
-    sites = [rng.normal(size=(n, 4)) for n in (7, 0, 3, 4, 30, 12)]
-    for found, values in zip(totals_of_stack(stack_arrays(sites)), sites, strict=True):
-        alone = totals_of_values(values)
-        assert (found is None) == (alone is None)
-        if found is not None and alone is not None:
-            for one, other in zip(found[:4], alone[:4], strict=True):  # places are not asked for
-                np.testing.assert_allclose(one, other)
-
-
-@pytest.mark.parametrize("rounded", [False, True])
-def test_compiled_medians_are_those_of_numpy(rounded):
-    """Groups of none to seventy values, ties among them: to the last bit."""
-    rng = np.random.default_rng(0)
-    groups = [rng.normal(3.0, 2.0, (n, 5)) for n in range(70)]
-    groups = [np.round(v) if rounded else v for v in groups]
-    offsets = offsets_of([len(v) for v in groups])
-    middle, spread = medians_and_deviations(np.concatenate(groups), offsets)
-    for v, m, s in list(zip(groups, middle, spread, strict=True))[1:]:
-        assert np.array_equal(m, np.median(v, axis=0))
-        assert np.array_equal(s, np.median(np.abs(v - m), axis=0))
-    assert not middle[0].any()
-
-
-@pytest.mark.parametrize("sites", [30, 120])
-def test_totals_are_the_same_however_large_the_job(sites, monkeypatch):
-    values = simulate.paper_figure(sites, 1.0, seed=0).values
-    found = totals_of_stack(stack_arrays(values))
-    monkeypatch.setattr(units, "is_large", lambda stack: sites < 100)
-    other = totals_of_stack(stack_arrays(values))
-    assert [t is None for t in found] == [t is None for t in other] == [len(v) < 4 for v in values]
-    for one, same in zip(found, other, strict=True):
-        if one is not None:
-            assert np.array_equal(one.mean, same.mean)
-            assert np.array_equal(one.deviation, same.deviation)
 
 
 def sites_of(seed):

@@ -12,11 +12,9 @@ from modelweld import (
     LocalModel,
     OutlierWarning,
     Scatter,
-    TwinWarning,
     fuse,
 )
 from modelweld.diagnostics import pair_scan, sharing
-from modelweld.diagnostics.pair_scan import scan_pairs
 from modelweld.diagnostics.places import place
 
 
@@ -258,36 +256,6 @@ def test_the_statistic_is_that_of_the_equation():
     for row, found in zip(n, pair_scan._statistic(n), strict=True):
         terms = [a * np.log(a / e) - a + e for a, e in zip(row, expected, strict=True) if a > e]
         assert found == pytest.approx(sum(terms))
-
-
-def test_places_have_covariance_one_whatever_the_units():
-    rng = np.random.default_rng(0)
-    x = np.exp(rng.standard_normal((200, 2))) @ np.array([[1.0, 5.0, 0.0], [0.0, 1.0, 100.0]])
-    points = place(x + 0.1 * rng.standard_normal(x.shape)).points
-    assert np.allclose(points.T @ points / 200, np.eye(3))
-    assert np.allclose(points.mean(0), 0, atol=1e-9)
-
-
-def test_large_p_values_are_final_after_a_few_draws(monkeypatch):
-    turned = []
-    real = pair_scan._turned
-    monkeypatch.setattr(pair_scan, "_turned", lambda *given: turned.append(1) or real(*given))
-    x = np.random.default_rng(6).standard_normal((20, 3))
-    offsets = np.array([0, 10, 20])
-    found = scan_pairs(place(x), [None, None], offsets, 199, seed=0)
-    few = len(turned)
-    assert min(found.p_value, *found.sites) > 0.25
-    assert few == 39 + 3
-    scan_pairs(place(np.concatenate([x[:10], x[:10] + 0.01])), [None, None], offsets, 199, seed=0)
-    assert len(turned) - few == 199 + 3
-
-
-def test_a_site_sent_twice_is_no_reason_to_merge():
-    rng = np.random.default_rng(3)
-    sites = [rng.normal(0, 5, (8, 3)) for _ in range(5)]
-    with pytest.warns(TwinWarning):
-        twice = fuse([*sites, sites[0]])
-    assert twice.worth_merging().p_value == fuse(sites).worth_merging().p_value > 0.05
 
 
 @pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
