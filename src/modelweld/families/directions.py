@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families.base import Family, with_fields
 from modelweld.families.checks import check_choice, freeze_number, known
-from modelweld.families.math.concentration_integral import COLUMNS, even_tilts, weighted_tilts
+from modelweld.families.math.concentration_integral import COLUMNS, OwnTilts, even_tilts, weighted_tilts
 from modelweld.families.math.cosine_bound import contending
 from modelweld.families.math.direction_rows import direction_rows
 from modelweld.families.math.own_concentration import Mixed
@@ -26,7 +26,7 @@ from modelweld.families.math.unit_vectors import (
     typical_weight,
     unit_vector,
 )
-from modelweld.families.math.von_mises_fisher import At, Weights, direction_of, first_concentrations
+from modelweld.families.math.von_mises_fisher import At, direction_of, first_concentrations
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
@@ -243,38 +243,25 @@ class Directions(Family):
 
     def update(self, sums: Array) -> Self:
         """Maximum likelihood; of mean and base concentration only if there are weights other than zero and one."""
-        if sums[:, 1 : 1 + self._columns].any():
-            return self._learned(sums, None, 1.0)
-        return self._learned(sums, Weights(np.ones(1), sums[:, 0].sum(keepdims=True)), 1.0)
+        n, c, S = self.law.parts(sums)
+        return self._learned(sums, None if c.any() else even_tilts(n, S.shape[1]), np.ones(len(n)), 1.0)
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """Maximum likelihood, whatever the weights."""
         if even_weights(stack) or stack.weight is None:
             return self.update(sums)
-        weight, number = np.unique(stack.weight[:, 0], return_counts=True)
-        each = stack.weight[:, 0], labels
-        return self._learned(sums, Weights(weight, number.astype(np.float64)), typical_weight(stack), each)
+        weight, K = stack.weight[:, 0], len(sums)
+        mean = np.bincount(labels, weight, K) / np.maximum(sums[:, 0], 1.0)
+        own = weighted_tilts(weight, labels, K, stack.values.shape[1])
+        return self._learned(sums, own, mean, typical_weight(stack))
 
-    def _learned(
-        self, sums: Array, weights: Weights | None, typical: float, each: tuple[Array, Index] | None = None
-    ) -> Self:
-        """Learned from atoms' rows, the weights of all values, and, if uneven, `each` value's weight and label."""
+    def _learned(self, sums: Array, own: OwnTilts | None, weight: Array, typical: float) -> Self:
+        """Learned from atoms' rows and what is known of their values, `own`."""
         if self.learning == "nothing" or not sums[:, 0].any():
             return self
-        if not (self.differing or self.axial):
-            found = self._at.learned(sums, weights, typical)
-            return replace(self, mean=found.mean, concentration=found.kappa, base_concentration=found.base)
-        D = sums.shape[1] - 1 - self._columns
-        n, weight = sums[:, 0], np.ones(len(sums))
-        own = None if weights is None else even_tilts(n, D)
-        if each is not None:
-            own, weight = (
-                weighted_tilts(*each, len(sums), D),
-                np.bincount(each[1], each[0], len(sums)) / np.maximum(n, 1.0),
-            )
         at = self.law.learned(sums, own, weight, typical)
-        mean = None if self.axial else at.mean
-        return replace(self, mean=mean, concentration=at.kappa, base_concentration=at.base, diversity=at.diversity)
+        mean, diversity = None if self.axial else at.mean, at.diversity if self.differing else self.diversity
+        return replace(self, mean=mean, concentration=at.kappa, base_concentration=at.base, diversity=diversity)
 
     @property
     def _columns(self) -> int:

@@ -35,15 +35,16 @@ from modelweld.families.math.concentration_integral import (
 )
 from modelweld.families.math.drawn_directions import draw_directions
 from modelweld.families.math.maximise import climb
-from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, MOST_ROUNDS, direction_of, directions_of
+from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, direction_of, directions_of
 from modelweld.inputs.local_model import Array
 
 FEWEST_VALUES = 4
 """Values that some atom must have for a diversity to be learned: where there are two or three sites, a loose atom is a
 few values that nobody shares, and a prior that expects few atoms makes such of all of them."""
 
-ENOUGH = 1e-4
-"""Nats below which another round of learning is not worth its time; after the next sweep it goes on."""
+MOST_ROUNDS, ENOUGH = 30, 1e-5
+"""Learning ends after this many rounds, or at the first that brings less than this many nats; after the next sweep it
+goes on from where it ended."""
 
 ALIKE = 4.0
 """Rate of the prior of diversity. At one, half of the sets of three sites in twenty dimensions whose atoms are alike
@@ -220,7 +221,12 @@ def _maximise(sums: Array, held: Held, typical: float | None, at: Mixed) -> tupl
 
 
 def _turned(S: Array, held: Held, at: Mixed) -> list[Mixed]:
-    """As it is, the mean turned by expectation maximisation, and further (as in `von_mises_fisher`)."""
+    """As it is, the mean turned by expectation maximisation, which never lowers the likelihood, and further.
+
+    Expected atoms are a_k (kappa_0 mean + kappa S_k) with the slope a_k at their squared length; the new mean is the
+    direction of their sum. The part of it that only says where the mean was holds it back; without it the fixed points
+    are the same, but a step may go too far.
+    """
     if at.axial:
         return [at]
     found = at.integral(held._replace(along=at.along(S)), slopes=True)
