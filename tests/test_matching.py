@@ -7,10 +7,9 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian
 from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import NEW, alternate, best_assignment
+from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import dissolve
-from oracles import assignment_score
 
 
 def injective_assignments(L, K):
@@ -122,16 +121,6 @@ def test_the_paper_s_form_can_go_round_in_circles():
         found[form] = [board.sweep(np.array([0, 1])) for _ in range(6)]
     assert found["exact"][-1] == 0
     assert all(found["paper"])
-
-
-def test_scores_of_the_assignment_helper():
-    scores = np.array([[3.0, 1.0], [2.5, -1.0], [-2.0, -3.0]])
-    none = np.zeros(3)
-    choice = best_assignment(scores, none, 3)
-    assert choice.tolist() == [1, 0, NEW]
-    assert assignment_score(scores, choice, none) == 3.5
-    charge = np.log([1.0, 2.0, 3.0])
-    assert assignment_score(scores, np.array([0, NEW, NEW]), charge) == pytest.approx(3 - np.log(2))
 
 
 @pytest.mark.parametrize("seed", range(10))
