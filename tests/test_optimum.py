@@ -10,6 +10,7 @@ import modelweld
 from cases import collected
 from modelweld import BetaBernoulli, InputError, LocalModel
 from modelweld.families.directions import Directions
+from modelweld.families.own.user_density import UserDensity
 from modelweld.inputs.stack import offsets_of, stack_arrays
 from modelweld.matching.board import Board
 from modelweld.matching.sets import stack_of
@@ -54,15 +55,17 @@ def moved(x):
 
 def neighbours(family):
     """The family with one of its learned numbers elsewhere, where that may be."""
+    of_user = isinstance(family, UserDensity)
     for name, x in family.learned().items():
-        if x is None or name == "reference" or not np.isfinite(x).all():
+        if x is None or name == "reference" or not np.isfinite(x).all() or (of_user and name not in family.free):
             continue
         for there in moved(x):
             if name == "mean" and isinstance(family, Directions):
                 there = there / np.linalg.norm(there)
             if name == "noise" and (there < np.asarray(getattr(family, "floor", 0.0))).any():
                 continue
-            yield name, replace(family, **{name: float(there) if there.ndim == 0 else there})
+            there = {name: float(there) if there.ndim == 0 else there}
+            yield name, family.with_hyper({**family.hyper, **there}) if of_user else replace(family, **there)
 
 
 def numbers_moved(of):
