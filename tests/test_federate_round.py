@@ -12,7 +12,7 @@ import modelweld
 from modelweld import InputError, LocalModel
 from modelweld.federate import Answers, culprits, packed, returned, unpacked
 from modelweld.federate.culprits import difference, largest_working
-from modelweld.federate.outcome import Outcome
+from modelweld.federate.round import Outcome
 from modelweld.files import save
 from modelweld.kinds.mixture import mixture
 

@@ -192,7 +192,7 @@ def test_names_that_cannot_be_shown_are_replaced(messages):
 
 
 def test_too_few_sites_end_the_round_in_one_line(messages, tmp_path):
-    from modelweld.federate.outcome import Outcome
+    from modelweld.federate.round import Outcome
 
     with pytest.raises(InputError, match=r"4 sites are needed .* are there: east, north, south; missing: none"):
         asked(minimum=4)
@@ -228,7 +228,7 @@ def test_the_fused_model_goes_to_those_who_are_there_and_late_ones_are_named(mes
 
 def test_outcome_is_written_and_never_replaced(messages, tmp_path):
     from modelweld.federate.flower import one_round
-    from modelweld.federate.outcome import Outcome
+    from modelweld.federate.round import Outcome
 
     strategy = asked(outcome=Outcome(tmp_path / "out"))
     strategy.aggregate_train(1, [sent(node, packed(model_of(site))) for node, site in NODES.items()])

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import modelweld
 from modelweld.errors import InputError
-from modelweld.site.failures import FailureWarning, TrainingError
+from modelweld.site.partitions import FailureWarning, TrainingError
 from modelweld.site.train import seed_of, train_and_fuse, trained
 
 HELD = {"north": [0, 9], "south": [9, -9], "east": [0, -9], "west": [0, 9, -9], "centre": [9, -9]}

@@ -108,7 +108,7 @@ def verdict(
 ) -> None:
     """Was it worth merging? In plain words: whether sites share anything, and which do not belong."""
     from modelweld.cli.paths import fusion_of
-    from modelweld.cli.verdicts import judge, spell_verdict
+    from modelweld.cli.tables import judge, spell_verdict
 
     found = fusion_of(fusion)
     with show_progress("judging"):

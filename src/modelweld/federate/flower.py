@@ -19,9 +19,8 @@ from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
 
 from modelweld.federate.flower_round import RECORD, OneRound, as_name, as_record, bytes_of
-from modelweld.federate.outcome import Outcome
 from modelweld.federate.payload import exported, unpacked
-from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Outcome
 from modelweld.inputs.local_model import LocalModel
 
 CLIENT_APP_RAISED = 2

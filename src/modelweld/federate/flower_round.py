@@ -13,8 +13,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from modelweld.errors import InputError
-from modelweld.federate.outcome import Outcome
-from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, returned
 from modelweld.files.limits import check_name
 from modelweld.fusion import Fusion
 

@@ -28,12 +28,11 @@ from nvflare.job_config.script_runner import ScriptRunner
 from nvflare.recipe.spec import Recipe
 
 from modelweld.errors import InputError
-from modelweld.federate.outcome import FUSION as FUSION
-from modelweld.federate.outcome import PAGE as REPORT  # noqa: F401 - public
-from modelweld.federate.outcome import ROUND as ROUND
-from modelweld.federate.outcome import Outcome
 from modelweld.federate.payload import exported, unpacked
-from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, returned
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, returned
+from modelweld.federate.round import FUSION as FUSION
+from modelweld.federate.round import PAGE as REPORT  # noqa: F401 - public
+from modelweld.federate.round import ROUND as ROUND
 from modelweld.files.file_errors import first_line
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion

@@ -1,18 +1,27 @@
-"""One round: every site answers once, what answered is fused, and who did not is named. Knows nothing of transports."""
+"""One round: every site answers once, what answered is fused, who did not is named, and a folder keeps it. Knows
+nothing of transports.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from modelweld.errors import InputError, printable, shorten
 from modelweld.federate.culprits import fuse_others
 from modelweld.federate.payload import packed, unpacked
+from modelweld.files import save
 from modelweld.files.file_errors import first_line
+from modelweld.files.fusion_file import content_of
 from modelweld.files.limits import LONGEST_NAME, check_name
+from modelweld.files.new_file import check_free, whole_file
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel, is_count
 from modelweld.inputs.stack import arrays_of
+from modelweld.report.page import text_of
 
 FEWEST_SITES_OF_A_ROUND = 2
 """Answers below which there is nothing to fuse."""
@@ -225,3 +234,56 @@ def _plain(fusion: Fusion) -> LocalModel:
         coordinates=first.coordinates,
         partial=first.partial,
     )
+
+
+FUSION, PAGE, ROUND = "fusion.safetensors", "report.html", "round.json"
+"""What the folder holds: the fusion, a page to look at, who took part."""
+
+
+class Outcome:
+    """A folder for the outcome of a round, looked at before the round so that nothing is lost after it.
+
+    Parameters
+    ----------
+    folder : path
+        Is made if it is not there; the folder it lies in must be.
+    force : bool
+        Whether to replace what an earlier round has left.
+
+    Examples
+    --------
+    >>> import modelweld, tempfile
+    >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     outcome = Outcome(folder + "/first")
+    ...     outcome.keep(fusion)
+    ...     outcome.tell(Answers())
+    ...     sorted(path.name for path in outcome.folder.iterdir())
+    ['fusion.safetensors', 'report.html', 'round.json']
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, force: bool = False) -> None:
+        self.folder, self.force = Path(folder).absolute(), force
+        for name in (FUSION, PAGE, ROUND):
+            if self.folder.is_dir():
+                check_free(self.folder / name, force=force)
+        if not self.folder.parent.is_dir():
+            raise InputError(f"'{self.folder}': there is no folder '{self.folder.parent}' to make it in.")
+        self.folder.mkdir(exist_ok=True)
+
+    @staticmethod
+    def check(fusion: Fusion) -> None:
+        """Fail if the fusion or its page could not be made."""
+        content_of(fusion)
+        text_of(fusion, draws=False)
+
+    def keep(self, fusion: Fusion) -> None:
+        """Write the fusion and the page about it."""
+        save(fusion, self.folder / FUSION, force=self.force)
+        fusion.report(self.folder / PAGE, force=self.force)
+
+    def tell(self, answers: Answers) -> None:
+        """Write who answered, who is missing or late, and what was refused."""
+        text = json.dumps(answers.told(), indent=2, ensure_ascii=False) + "\n"
+        with whole_file(self.folder / ROUND, force=True) as part:
+            part.write_text(text, encoding="utf-8")

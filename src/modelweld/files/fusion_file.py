@@ -15,13 +15,12 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.entries import Entry, Spelt, Tensor
 from modelweld.files.file_errors import AGAIN
 from modelweld.files.fusion_checks import check_answers
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
-from modelweld.files.tensors import Tensors, save_as, storable
+from modelweld.files.tensors import Entry, Spelt, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, LocalModel, check_finite
 from modelweld.inputs.stack import Index, Key, arrays_of, stack_arrays
 from modelweld.matching.result import Artefact, Matching

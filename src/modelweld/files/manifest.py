@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.files.entries import Entry, Tensor
 from modelweld.files.limits import check_name, check_words
 from modelweld.files.small_counts import counts_behind
-from modelweld.files.tensors import storable
+from modelweld.files.tensors import Entry, Tensor, storable
 from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.names import first_repeated

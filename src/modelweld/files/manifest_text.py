@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.entries import Entry, Tensor
 from modelweld.files.file_errors import AGAIN
 from modelweld.files.limits import parse
 from modelweld.files.schema import check
-from modelweld.files.tensors import KEY, Tensors, digest
+from modelweld.files.tensors import KEY, Entry, Tensor, Tensors, digest
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 

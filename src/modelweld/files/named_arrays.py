@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.files.entries import NamedArrays
 from modelweld.files.limits import check_name, check_words
+from modelweld.files.tensors import NamedArrays
 from modelweld.inputs.local_model import Array, LocalModel, check_values
 from modelweld.inputs.plain_tables import check_centres
 

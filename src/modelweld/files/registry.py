@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families import FAMILIES as FAMILIES
-from modelweld.files.entries import Entry, Number
+from modelweld.files.tensors import Entry, Number
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
 from modelweld.priors.lives import Lives
 from modelweld.priors.spectrum import Spectrum

@@ -6,14 +6,13 @@ import os
 from pathlib import Path
 
 from modelweld.errors import InputError
-from modelweld.files.entries import Entry, Tensor
 from modelweld.files.file_errors import size_of
 from modelweld.files.limits import LARGEST_HEADER, check_name, parse
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SITE, Ledger, as_text
 from modelweld.files.named_arrays import model_of
 from modelweld.files.schema import check
-from modelweld.files.tensors import Tensors, as_bytes, save_as
+from modelweld.files.tensors import Entry, Tensor, Tensors, as_bytes, save_as
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_named
 

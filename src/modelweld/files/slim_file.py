@@ -10,14 +10,13 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.entries import Entry, Tensor
 from modelweld.files.file_errors import AGAIN
 from modelweld.files.fusion_checks import has_odds
 from modelweld.files.fusion_file import describe_families, key_of
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
-from modelweld.files.tensors import Tensors, save_as, storable
+from modelweld.files.tensors import Entry, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, check_finite
 from modelweld.inputs.stack import Key, arrays_of
 from modelweld.matching.sets import stack_of

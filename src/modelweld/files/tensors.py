@@ -15,16 +15,32 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.entries import Tensor
 from modelweld.files.file_errors import AGAIN, first_line, looks_like, naming, size_of
 from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_ENTRIES, MOST_TENSORS, MiB, parse, spell_bytes
 from modelweld.files.new_file import whole_file
+
+Tensor = NDArray[np.generic]
+"""Numbers of any type that a file may hold."""
+
+NamedArrays = dict[str, ArrayLike]
+"""Arrays without a manifest, and names of features and of the site beside them."""
+
+Number = float | dict[str, str]
+"""A number, or one that JSON lacks, spelt out: ``{"float": "inf"}``."""
+
+Spelt = str | list[str]
+"""The name of an array, or names of several."""
+
+Entry = dict[str, Any]
+"""What a manifest says of a model, an array, a family or itself: the published `schema.json`, by which it is checked
+before it is read, has its layout."""
+
 
 SMALL = 1 * MiB
 """Bytes of a file that is read at once: opening it for each of its tensors would take longer."""

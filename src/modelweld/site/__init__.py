@@ -1,8 +1,8 @@
 """What runs where the data lie: training, export; in `modelweld.site.private`, noise."""
 
 from modelweld.site.export import export
-from modelweld.site.failures import Failure, FailureWarning, TrainingError
 from modelweld.site.leaving import Report
+from modelweld.site.partitions import Failure, FailureWarning, TrainingError
 from modelweld.site.train import TrainedFusion, seed_of, train_and_fuse, trained
 
 __all__ = [

@@ -19,8 +19,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries import read
 from modelweld.progress import Progress, is_heard, listen, tell
-from modelweld.site.failures import Failure, check_enough
-from modelweld.site.partitions import is_data, keep_wanted, name_arguments, name_partitions
+from modelweld.site.partitions import Failure, check_enough, is_data, keep_wanted, name_arguments, name_partitions
 from modelweld.threads import check_n_jobs
 
 ONE_THREAD = 1
