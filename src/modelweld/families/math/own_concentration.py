@@ -42,7 +42,7 @@ FEWEST_VALUES = 4
 """Values that some atom must have for a diversity to be learned: where there are two or three sites, a loose atom is a
 few values that nobody shares, and a prior that expects few atoms makes such of all of them."""
 
-MOST_ROUNDS, ENOUGH = 30, 1e-5
+MOST_ROUNDS, ENOUGH = 30, 1e-8
 """Learning ends after this many rounds, or at the first that brings less than this many nats; after the next sweep it
 goes on from where it ended."""
 
