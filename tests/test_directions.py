@@ -175,22 +175,6 @@ def test_rows_that_were_not_seen_may_have_any_length():
     assert Directions().misfit(stack) is None
 
 
-@pytest.mark.parametrize(
-    ("fields", "says"),
-    [
-        ({"mean": [1.0, 1.0]}, "length 1.41421"),
-        ({"mean": [[1.0]]}, r"shape \(1, 1\)"),
-        ({"concentration": 0.0}, "one positive number; found 0"),
-        ({"concentration": np.ones(2)}, "one positive number"),
-        ({"base_concentration": -1.0}, "zero or one positive number; found -1"),
-        ({"learning": "moments"}, "'likelihood' or 'nothing'"),
-    ],
-)
-def test_hyperparameters_are_checked(fields, says):
-    with pytest.raises(InputError, match=says):
-        Directions(**fields)
-
-
 def test_mean_of_another_dimension_is_refused():
     with pytest.raises(InputError, match="mean has 2 entries but the values have 3"):
         modelweld.fuse([np.eye(3)], Directions(mean=[1.0, 0.0]))

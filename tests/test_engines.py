@@ -158,21 +158,9 @@ def test_settled_groups_are_settled(shape, form):
                     continue
                 for j in range(len(sites)):
                     a, L = board.stack.offsets[j], board.stack.sizes[j]
-                    own, new, away = np.empty((3, L))
-                    found = is_settled(
-                        board.stack.values,
-                        board.stack.value_order,
-                        a,
-                        L,
-                        board.labels,
-                        board.atoms,
-                        tables,
-                        bounds,
-                        own,
-                        new,
-                        away,
-                    )
-                    if found:
+                    stack, own = board.stack, np.empty((3, L))
+                    held = stack.values, stack.value_order, a, L, board.labels, board.atoms
+                    if is_settled(*held, tables, bounds, *own):
                         settled += 1
                         assert not reference(board).step(j)
     assert settled > 20

@@ -28,21 +28,33 @@ def test_strength(tmp_path):
     assert all(0 <= row["hamming"][0] <= 1 for row in mixtures.values())
 
 
+PRINTED = [
+    ("strength/guard.py", ["--seeds", 1], [f"| to {COLLAPSE} | 0.99 to 1.0 |"]),
+    ("mixtures/run.py", ["--smoke"], ["density"]),
+    ("verdicts/families.py", ["--smoke", "--out", "."], ["brier_drawn"]),
+    ("hostile/fuzz.py", ["--number", "60", "--out", "record.json"], ["540 inputs, 0 faults"]),  # `make fuzz` has more
+    ("hostile/megabyte.py", ["--limit", 10], ["28 files, 0 slow"]),  # seconds: what is quadratic takes minutes
+    ("units/run.py", ["--smoke"], ["| heart, four hospitals, mixture | 0 of 1 | 6 of 6 |"]),
+    ("families/lacking.py", ["--smoke"], ["30 % lacking", "(n = 2)"]),
+]
+
+
+@pytest.mark.parametrize(("program", "options", "words"), PRINTED)
+def test_what_is_printed(program, options, words, tmp_path):
+    printed = printed_by(EXPERIMENTS / program, *options, folder=tmp_path)
+    assert all(word in printed for word in words)
+
+
+def test_calibration():
+    printed = printed_by(EXPERIMENTS / "calibration/run.py", "--smoke")
+    assert printed.count("| bin | stated | true | n |") == 4
+
+
 def test_real_sets(tmp_path):
     printed_by(EXPERIMENTS / "strength/real.py", "--smoke", "--out", tmp_path)
     _, methods = json.loads((tmp_path / "real.json").read_text()).values()
     assert all(np.isfinite(row["ours"]) for rows in methods.values() for row in rows)
     assert all(f"| digits | {method} |" in (tmp_path / "real.md").read_text() for method in methods)
-
-
-def test_guard():
-    printed = printed_by(EXPERIMENTS / "strength/guard.py", "--seeds", 1)
-    assert f"| to {COLLAPSE} | 0.99 to 1.0 |" in printed
-
-
-def test_mixtures(tmp_path):
-    printed = printed_by(EXPERIMENTS / "mixtures/run.py", "--smoke", folder=tmp_path)
-    assert "density" in printed
 
 
 def test_directions(tmp_path):
@@ -104,20 +116,10 @@ def test_calibration_of_draws(tmp_path):
     assert "pooled" in printed
 
 
-def test_confidences_of_families(tmp_path):
-    assert "brier_drawn" in printed_by(EXPERIMENTS / "verdicts/families.py", "--smoke", "--out", tmp_path)
-
-
 def test_confidences_about_estimated_mixtures_smoke(tmp_path):
     printed = printed_by(EXPERIMENTS / "verdicts/mixtures.py", "--smoke", "--out", tmp_path)
     assert "3 sites, with X" in printed
     assert "versions" in json.loads((tmp_path / "mixtures.json").read_text())
-
-
-def test_mutated_files(tmp_path):
-    """A few of each; `make fuzz` has more."""
-    printed = printed_by(EXPERIMENTS / "hostile/fuzz.py", "--number", "60", "--out", tmp_path / "record.json")
-    assert "540 inputs, 0 faults" in printed
 
 
 def test_what_docs_say_of_bad_sites_is_in_the_record():
@@ -189,17 +191,6 @@ def test_planned_topics(tmp_path):
     assert json.loads((tmp_path / "results.json").read_text())["provenance"]["settings"]["seeds"] == [0, 1]
 
 
-def test_units():
-    printed = printed_by(EXPERIMENTS / "units/run.py", "--smoke")
-    assert "| heart, four hospitals, mixture | 0 of 1 | 6 of 6 |" in printed
-
-
-def test_words_that_sites_lack():
-    printed = printed_by(EXPERIMENTS / "families/lacking.py", "--smoke")
-    assert "30 % lacking" in printed
-    assert "(n = 2)" in printed
-
-
 def test_families():
     printed = printed_by(EXPERIMENTS / "families/run.py", "--smoke")
     assert printed.count("±") == 12 * 4
@@ -226,16 +217,6 @@ def test_log_likelihood_is_that_of_scipy(mixtures):
     expected = np.log(mixture.counts @ np.array(densities) / mixture.counts.sum())
     np.testing.assert_allclose(mixtures.log_likelihood(mixture, points), expected)
     assert doctest.testmod(mixtures).failed == 0
-
-
-def test_calibration():
-    printed = printed_by(EXPERIMENTS / "calibration/run.py", "--smoke")
-    assert printed.count("| bin | stated | true | n |") == 4
-
-
-def test_hostile_files_of_a_megabyte():
-    """Ten seconds where one is asked for: what is quadratic takes minutes."""
-    assert "28 files, 0 slow" in printed_by(EXPERIMENTS / "hostile/megabyte.py", "--limit", 10)
 
 
 def test_soak(tmp_path):

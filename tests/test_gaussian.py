@@ -93,22 +93,6 @@ def test_nothing_near_is_more_probable_also_at_the_floor(rng, scalar, floor):
                 assert merit(replace(found, **{name: other})) <= merit(found) + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"shape": "round"}, "shape"),
-        ({"learning": "magic"}, "learning"),
-        ({"noise": 0.0}, "positive"),
-        ({"spread": [-1.0, 1.0]}, "positive"),
-        ({"mean": np.inf}, "finite"),
-        ({"noise": [1.0, 2.0], "shape": "scalar"}, "one noise"),
-    ],
-)
-def test_wrong_arguments_are_named(wrong, says):
-    with pytest.raises(InputError, match=says):
-        Gaussian(**wrong)
-
-
 def test_wrong_number_of_dimensions_is_named():
     with pytest.raises(InputError, match="2 entries but the values have 3"):
         Gaussian(noise=[1.0, 2.0]).starts(Stack(np.zeros((4, 3)), offsets_of([4])))

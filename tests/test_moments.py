@@ -132,20 +132,6 @@ def test_as_many_dimensions_as_were_given():
         Moments(freedom=0.5).starts(stack)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"strength": 0.0}, "strength is a positive number"),
-        ({"mean": [np.inf]}, "mean must be a finite number or one per dimension"),
-        ({"learning": "moments"}, "learning is 'likelihood' or 'nothing'"),
-        ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, "the scale must be a covariance"),
-    ],
-)
-def test_hyperparameters_are_checked(arguments, words):
-    with pytest.raises(InputError, match=words):
-        Moments(**arguments)
-
-
 def test_given_hyperparameters_are_kept(rng):
     sites, _ = drawn_sites(rng)
     given = {"mean": [0.5] * 3, "strength": 0.1, "freedom": 7.0, "scale": np.eye(3) * 6}

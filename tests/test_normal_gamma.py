@@ -6,7 +6,6 @@ from scipy.stats import t
 
 import modelweld
 from cases.normal_gamma import CASES
-from modelweld.errors import InputError
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.inputs.stack import Stack, offsets_of
 
@@ -62,16 +61,3 @@ def test_what_it_takes():
     assert NormalGamma().misfit(Stack(values, offsets)) is None
     assert "without variance" in NormalGamma().misfit(Stack(values, offsets, np.ones((2, 3))))[1]
     assert "as the rate that was given, 2; found 3" in NormalGamma(rate=[1.0, 2.0]).misfit(Stack(values, offsets))[1]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"shape": 0.0}, "shape must be a positive number"),
-        ({"mean": [np.nan]}, "mean must be a finite number"),
-        ({"learning": "moments"}, "learning is 'likelihood' or 'nothing'"),
-    ],
-)
-def test_hyperparameters_are_checked(arguments, words):
-    with pytest.raises(InputError, match=words):
-        NormalGamma(**arguments)

@@ -14,8 +14,7 @@ from modelweld.kinds.network import network
 from modelweld.matching import search
 from modelweld.matching.board import Board
 from modelweld.matching.pieces import rules
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.pieces.rules import invites_pieces, join_pieces, name_oversplit, share_elsewhere
+from modelweld.matching.pieces.rules import join_pieces, name_oversplit
 from modelweld.matching.result import matching_by_labels
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from shared import simulate
@@ -153,21 +152,6 @@ def test_a_site_is_named_from_one_and_a_half_pieces_on_if_they_are_four(atoms, t
     assert [one[:27] for one in said] == (["site 'north' sent about 1.7"] if named else [])
 
 
-@pytest.mark.parametrize(("J", "split"), [(5, 2), (5, 3), (6, 2), (6, 3)])
-def test_the_share_elsewhere_leaves_out_a_minority(J, split):
-    """So many of J groups of three values have them in two atoms; what is left has at most one of them."""
-    labels = [[0, 0, 1] if j < split else [0, 1, 2] for j in range(J)]
-    board = Board(
-        [stack_arrays([np.zeros((3, 1))] * J)],
-        [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])],
-        BetaBernoulli(),
-        Pieces(),
-    )
-    board.restore((np.concatenate(labels), *board.state()[1:]))
-    left = J - max((J - 1) // 2, 1)
-    assert share_elsewhere(board) == pytest.approx((split > (J - 1) // 2) / (3 * left))
-
-
 def many_sites_with(honest, splitters, pieces, D=8, seed=0):
     """Sites that hold most of twelve atoms eight deviations wide, and others that send all in so many pieces; truth."""
     rng = np.random.default_rng(seed)
@@ -206,21 +190,6 @@ def finished(sites, labels, spread=64.0):
     D = sites[0].shape[1]
     family = Gaussian(mean=np.zeros(D), noise=np.ones(D), spread=np.full(D, spread))
     return Board([stack_arrays(sites)], [family], BetaBernoulli(), labels=labels)
-
-
-@pytest.mark.parametrize(("pieces", "invited"), [(1, False), (3, True)])
-def test_what_is_left_to_join_invites_pieces(pieces, invited):
-    honest, splitter, truth, split = sites_with(pieces)
-    first = np.diff(split, prepend=-1) > 0
-    labels = np.append(truth, np.where(first, split, 8 + np.cumsum(~first)))
-    board = finished([*honest, splitter], labels, 100.0)
-    before = board.labels.copy()
-    joined = join_pieces(board)
-    assert np.array_equal(board.labels, before)
-    assert len(joined) == invited  # both shares say the same
-    for found in joined:
-        assert adjusted_rand(found, np.append(truth, split)) == 1
-        assert invites_pieces(Board(board.stacks, board.families, board.prior, Pieces(), found), board)
 
 
 @pytest.mark.parametrize(("shares", "joined"), [((0.5, 0.05), 1), ((0.05,), 0)])

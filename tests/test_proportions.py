@@ -54,14 +54,6 @@ def test_what_is_no_proportion_is_refused(value):
         fuse([[[0.5, 0.2]], [[1.0, value]]], Proportions())
 
 
-@pytest.mark.parametrize(
-    "given", [{"learning": "moments"}, {"between": 0.0}, {"between": [1.0, 2.0]}, {"successes": -1.0}]
-)
-def test_hyperparameters_are_checked(given):
-    with pytest.raises(InputError, match="Proportions: "):
-        Proportions(**given)
-
-
 def test_what_cannot_be_used_is_refused():
     stack = Stack(np.full((3, 2), 0.5), offsets_of([3]))
     with pytest.raises(InputError, match="takes no variance"):

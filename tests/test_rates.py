@@ -76,24 +76,6 @@ def test_what_is_no_rate_is_refused(family, value, words):
         fuse([[[1.0, 2.0]], [[1.0, value]]], family)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"kind": "normal"},
-        {"learning": "moments"},
-        {"shape": 1.0},
-        {"kind": "gamma", "shape": -1.0},
-        {"kind": "gamma", "between": np.inf},
-        {"mean": 0.0},
-        {"between": [1.0, np.inf]},
-        {"concentration": np.nan},
-    ],
-)
-def test_hyperparameters_are_checked(given):
-    with pytest.raises(InputError, match="Rates: "):
-        Rates(**given)
-
-
 def test_variance_and_wrong_lengths_are_refused():
     stack = Stack(np.ones((3, 2)), offsets_of([3]))
     with pytest.raises(InputError, match="takes no variance"):

@@ -99,22 +99,6 @@ def test_what_is_not_seen_is_not_judged():
     assert "without variance" in Scatter().misfit(Stack(values, offsets, np.ones((2, 4))))[1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"learning": "moments"}, "learning is 'likelihood' or 'nothing'"),
-        ({"between": 0.0}, "between is a positive number"),
-        ({"scale": np.ones(3)}, r"matrix \(D, D\)"),
-        ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, "must be a covariance"),
-        ({"scale": np.eye(3), "freedom": 2.0}, "exceed D - 1 = 2"),
-        ({"freedom": np.nan}, "finite number"),
-    ],
-)
-def test_hyperparameters_are_checked(arguments, words):
-    with pytest.raises(InputError, match=words):
-        Scatter(**arguments)
-
-
 def test_given_hyperparameters_are_kept(rng):
     sites, _ = drawn_sites(rng, D=2)
     family = Scatter(freedom=5.0, scale=np.eye(2) * 5, between=40.0, learning="nothing")

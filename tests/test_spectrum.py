@@ -7,8 +7,8 @@ import pytest
 
 from modelweld import BetaBernoulli, Spectrum, fuse, simulate
 from modelweld.priors import spectrum_fit
-from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _profile, _slope, _supports
-from modelweld.priors.spectrum_fit import Surface, climb
+from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _supports
+from modelweld.priors.spectrum_fit import climb
 
 
 @pytest.mark.parametrize("J", [1, 2, 5, 12])
@@ -43,12 +43,6 @@ def test_learning_never_lowers_and_finds_the_maximum(seed):
         assert not inside or _log_posterior(Spectrum(a, b, c, junk), supports) <= best + 1e-4
 
 
-def readable(supports, x, junk):
-    """The log posterior at one point and its slope, as `priors.spectrum` says them."""
-    prior = _profile(supports, *x, junk)
-    return _log_posterior(prior, supports), _slope(prior, supports)
-
-
 def random_supports(seed):
     rng = np.random.default_rng(seed)
     J = int(rng.integers(4, 200))
@@ -60,27 +54,6 @@ def random_supports(seed):
     counts = np.concatenate([counts[counts > 0], np.ones(rng.integers(0, J), dtype=np.int64), [1, J]])
     counts = counts[: -2 if seed % 3 else None]
     return _supports(counts, np.full(J, max(1, counts.sum() // J)))
-
-
-@pytest.mark.parametrize("junk", [False, True])
-def test_the_quick_surface_is_the_readable_one_and_its_derivatives(junk):
-    rng, looked = np.random.default_rng(5), 0
-    for seed in range(12):
-        supports = random_supports(seed)
-        surface, x = Surface(supports, junk), rng.normal(0, 1, 2)
-        here, there = surface.look(x), surface.look(x + 0.1)
-        if -np.inf in (here.value, there.value):
-            assert _profile(supports, *x, junk).junk == 0.0 or _profile(supports, *(x + 0.1), junk).junk == 0.0
-            continue
-        value, slope = readable(supports, x, junk)
-        assert here.value == pytest.approx(value, abs=1e-7)
-        assert there.value == pytest.approx(readable(supports, x + 0.1, junk)[0], abs=1e-7)
-        assert here.slope == pytest.approx(slope, abs=1e-7)
-        for i, step in enumerate(1e-5 * np.eye(2)):
-            beside = np.subtract(surface.look(x + step).slope, surface.look(x - step).slope) / 2e-5
-            assert here.curvature[i : i + 2] == pytest.approx(beside, rel=1e-4, abs=1e-3)
-        looked += 1
-    assert looked >= 4
 
 
 @pytest.mark.parametrize("seed", range(60))

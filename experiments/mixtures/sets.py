@@ -87,7 +87,7 @@ def heart(seed: int) -> Sites:
     """Patients of four hospitals: age, blood pressure, heart rate, ST depression, kind of chest pain."""
     rng = np.random.default_rng(seed)
     by_hospital: dict[str, list[list[float]]] = {}
-    with (files("modelweld") / "studies" / "data" / "heart_disease.csv").open(newline="") as file:
+    with (files("modelweld") / "demo" / "data" / "heart_disease.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             values = [row[name] for name in CONSTANTS]
             if "" not in values and float(row["trestbps"]) > 0:
