@@ -8,7 +8,6 @@ import pytest
 import modelweld
 from modelweld import Gaussian, InputError, LocalModel
 from modelweld.cli.points import csv_text
-from modelweld.families.math.joint_diagonal import pooled_covariances
 from modelweld.federate import Answers, packed, unpacked
 from modelweld.files import load, read_sites, save
 from modelweld.files.limits import MiB
@@ -226,14 +225,3 @@ def test_full_covariances_take_values_whose_fourth_powers_are_beyond_all_numbers
     fusion = modelweld.fuse(sites, Gaussian(shape="full"), filter_outliers=False)
     assert np.isfinite(fusion.objective)
     assert np.isfinite(fusion.remove(0).objective)
-
-
-def test_covariances_are_the_same_in_other_units_to_the_bit():
-    from sklearn.covariance import ledoit_wolf
-
-    values, labels = np.random.default_rng(1).normal(0, 3, (12, 3)), np.repeat(np.arange(4), 3)
-    _, between = pooled_covariances(values, labels)
-    averages = np.array([values[labels == k].sum(0) / 3 for k in range(4)])
-    assert np.array_equal(between, ledoit_wolf(averages)[0])
-    larger = pooled_covariances(values * 2.0**300, labels)
-    assert np.array_equal(larger[1], between * 2.0**600)

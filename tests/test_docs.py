@@ -13,10 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import modelweld
-
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NEEDS = re.compile(r"^# needs the extra (\w+)$", re.MULTILINE)
-"""A block that begins so is run where the extra is installed."""
+from pages import FENCE, needed
 
 NAME = re.compile(r"`((?:\w+\.)+\w+)(?:\(.*?\))?`")
 """A name with dots, in backticks."""
@@ -26,45 +23,33 @@ ENDINGS = {"py", "md", "html", "json", "csv", "npz", "npy", "safetensors"}
 
 SOURCES = Path(__file__).parents[1] / "src" / "modelweld"
 
-BLOCKS = BLOCK.findall((Path(__file__).parents[1] / "docs" / "families.md").read_text(encoding="utf-8"))
+ROOT = SOURCES.parents[1]
 
 
-def needed(block):
-    found = NEEDS.match(block)
-    return found[1] if found else None
+def blocks_of(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return [code for word, code in FENCE.findall(text) if word == "python"]
 
 
-def ran(upto):
-    """What the blocks before this one, and it, leave behind: those that need no extra, and the last."""
+def ran(page, extra=None):
+    """What the blocks of a page leave behind: those that need no extra, or this one."""
     names = {}
-    for i, block in enumerate(BLOCKS[: upto + 1]):
-        if i == upto or needed(block) is None:
-            exec(compile(block, f"docs/families.md, block {i}", "exec"), names)
+    for i, block in enumerate(blocks_of(page)):
+        if needed(block) in (None, extra):
+            exec(compile(block, f"docs/{page}, block {i}", "exec"), names)
     return names
 
 
-def test_blocks_without_extras_run():
-    ran(max(i for i, block in enumerate(BLOCKS) if needed(block) is None))
+EXTRAS = sorted({needed(block) for block in blocks_of("families.md")} - {None})
 
 
-@pytest.mark.parametrize(
-    "i",
-    [
-        pytest.param(i, marks=getattr(pytest.mark, extra), id=f"block {i}")
-        for i, block in enumerate(BLOCKS)
-        if (extra := needed(block)) is not None
-    ],
-)
-def test_blocks_that_need_an_extra_run(i):
-    pytest.importorskip(needed(BLOCKS[i]))
-    ran(i)
+@pytest.mark.parametrize("extra", ["", *(pytest.param(extra, marks=getattr(pytest.mark, extra)) for extra in EXTRAS)])
+def test_the_guide_to_families_runs(extra):
+    ran("families.md", extra)
 
 
 def test_the_guide_to_directions_runs():
-    text = (Path(__file__).parents[1] / "docs" / "directions.md").read_text(encoding="utf-8")
-    names = {}
-    for i, block in enumerate(BLOCK.findall(text)):
-        exec(compile(block, f"docs/directions.md, block {i}", "exec"), names)
+    names = ran("directions.md")
     assert names["fusion"].K == 3
     assert names["features_of_all"].K == 5
     one, other = (names["aligned"][j][names["fusion"].labels[j].argsort()] for j in (0, 1))
@@ -72,20 +57,16 @@ def test_the_guide_to_directions_runs():
 
 
 def test_the_guide_to_models_runs():
-    (block,) = BLOCK.findall((Path(__file__).parents[1] / "docs" / "models.md").read_text(encoding="utf-8"))
-    names = {}
-    exec(compile(block, "docs/models.md", "exec"), names)
-    assert names["fusion"].K == 3
+    assert ran("models.md")["fusion"].K == 3
 
 
 def test_the_map_has_every_room_in_the_order_of_imports():
-    root = Path(__file__).parents[1]
-    rooms = {file.parent.name for file in (root / "src" / "modelweld").glob("*/__init__.py")}
-    text = (root / "docs" / "design.md").read_text(encoding="utf-8")
+    rooms = {file.parent.name for file in SOURCES.glob("*/__init__.py")}
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
     table = text.split("| room | idea |")[1].split("\n\n")[0]
     listed = [room for line in table.splitlines()[2:] for room in re.findall(r"`(\w+)`", line.split("|")[1])]
     contract = ConfigParser()
-    contract.read(root / ".importlinter", encoding="utf-8")
+    contract.read(ROOT / ".importlinter", encoding="utf-8")
     layers = contract["importlinter:contract:rooms"]["layers"].splitlines()
     level = {room: i for i, line in enumerate(layers) for room in re.findall(r"modelweld\.(\w+)", line)}
     assert set(listed) == rooms <= level.keys()
@@ -93,11 +74,10 @@ def test_the_map_has_every_room_in_the_order_of_imports():
 
 
 def test_what_flows_is_drawn_between_rooms_that_there_are():
-    root = Path(__file__).parents[1]
-    spec = spec_from_file_location("flow_map", root / "docs" / "tools" / "flow_map.py")
+    spec = spec_from_file_location("flow_map", ROOT / "docs" / "tools" / "flow_map.py")
     drawing = module_from_spec(spec)
     spec.loader.exec_module(drawing)
-    rooms = {path.stem for path in (root / "src" / "modelweld").iterdir()}
+    rooms = {path.stem for path in SOURCES.iterdir()}
     assert drawing.PLACES.keys() <= rooms
     assert {room for flow in drawing.FLOWS for room in flow[:2]} <= drawing.PLACES.keys()
     ElementTree.fromstring(drawing.drawn())

@@ -25,6 +25,12 @@ def nothing_stays(monkeypatch):
     monkeypatch.setattr(kinds, "KINDS", dict(kinds.KINDS))
 
 
+@pytest.fixture
+def tariffs_known():
+    libraries.register(TARIFFS)
+    kinds.register(TariffKind())
+
+
 def blobs(seed):
     rng = np.random.default_rng(seed)
     order = rng.permutation(3)[:2] if seed else np.arange(3)
@@ -84,9 +90,8 @@ def test_a_module_that_cannot_be_imported_is_named():
         read(blobs(0))
 
 
+@pytest.mark.usefixtures("tariffs_known")
 def test_a_kind_from_outside_is_fused_saved_loaded_written_and_reported(tmp_path):
-    libraries.register(TARIFFS)
-    kinds.register(TariffKind())
     fusion = fuse([tariffs(seed) for seed in range(4)])
     assert fusion.K == 2
     assert list(fusion.matching.families) == ["prices"]
@@ -100,9 +105,8 @@ def test_a_kind_from_outside_is_fused_saved_loaded_written_and_reported(tmp_path
     assert re.search(r'\["bread",0\.7', page)
 
 
+@pytest.mark.usefixtures("tariffs_known")
 def test_ways_of_a_kind_from_outside_are_listed_and_others_refused():
-    libraries.register(TARIFFS)
-    kinds.register(TariffKind())
     assert list(hows()["tariffs"]) == ["mean", "atoms"]
     fusion = fuse([tariffs(seed) for seed in range(3)])
     assert not np.array_equal(fusion.fused("mean").arrays["prices"], fusion.fused("atoms").arrays["prices"])
@@ -110,17 +114,15 @@ def test_ways_of_a_kind_from_outside_are_listed_and_others_refused():
         fusion.fused("counts")
 
 
+@pytest.mark.usefixtures("tariffs_known")
 def test_files_of_a_kind_from_outside_are_checked_by_its_layout(tmp_path):
-    libraries.register(TARIFFS)
-    kinds.register(TariffKind())
     wrong = read(tariffs(0)).with_(arrays={"prices": -PRICES, "visits": [40.0, 60.0]})
     with pytest.raises(InputError, match="'prices' of a tariffs must not be negative"):
         save(wrong, tmp_path / "wrong.safetensors")
 
 
+@pytest.mark.usefixtures("tariffs_known")
 def test_concerns_of_a_kind_from_outside_are_told_before_a_model_leaves(tmp_path):
-    libraries.register(TARIFFS)
-    kinds.register(TariffKind())
     few = Tariffs(PRICES, np.array([3.0, 60.0]), ["bread", "oil", "tea"])
     with pytest.warns(DisclosureWarning, match="1 shops were visited by few"):
         export(few, tmp_path / "few.safetensors")

@@ -431,7 +431,6 @@ def with_array(model, name, values, axes):
     ("kind", "name", "values", "axes", "message"),
     [
         ("mixture", "means", np.ones(3), ("component",), "has the axes (component, feature)"),
-        ("mixture", "means", np.ones((3, 2)), (None, "feature"), "has the axes (component, feature)"),
         ("mixture", "means", np.ones((3, 2)), ("component", "blob"), "has the axes (component, feature)"),
         ("mixture", "covariances", np.ones((3, 2)), ("component", "feature"), "(component, feature, feature)"),
         ("mixture", "covariances", -np.ones((3, 2, 2)), ("component", "feature", "feature"), "must be covariances"),
@@ -441,17 +440,12 @@ def with_array(model, name, values, axes):
         ("mixture", "extra", np.ones(5), ("person",), "has the set 'person'"),
         ("mixture, diagonal", "variances", np.ones((3, 7)), ("component", None), "has 7 features, but array 'means'"),
         ("hmm", "moves", np.ones((3, 2)), ("state", None), "has the axes (state, state)"),
-        ("hmm", "starts", np.ones((3, 1)), ("state", None), "has the axes (state)"),
         ("hmm, symbols", "symbols", -np.ones((3, 4)), ("state", "symbol"), "must not be negative"),
-        ("hmm, rates", "rates", np.ones((2, 3)), (None, "state"), "has the axes (state, feature)"),
         ("topics", "words", np.ones((5, 4)), ("word", "topic"), "has the axes (topic, word)"),
-        ("topics", "eta", np.ones(4), ("topic",), "has the axes (word)"),
         ("network", "W1", np.ones((4, 9)), ("h0", None), "has the axes (h0, h1)"),
-        ("network", "b0", np.ones((4, 4)), ("h0", "h0"), "has the axes (h0)"),
         ("network", "W3", np.ones((2, 2)), ("class", None), "has an array b3"),
         ("sparse-gp", "lengthscales", [1.0, 0.0], (None,), "must be positive; found 0"),
         ("sparse-gp", "lengthscales", np.ones(5), (None,), "has 5 features, but array 'inputs' has 2"),
-        ("sparse-gp", "covariance", np.ones((3, 2)), ("point", None), "has the axes (point, point)"),
         ("sparse-gp", "noise", np.ones(3), (None,), "has the axes ()"),
         ("class-table", "variances", np.ones((3, 2)), (None, None), "has 3 classs, but array 'means' has 2"),
     ],
@@ -565,14 +559,6 @@ def test_headers_that_are_too_long_are_refused_unread(path):
     refused(path, "header has 1.0 GiB")
     many = {f"t{i}": entry(shape=(0,), offsets=(0, 0)) for i in range(70_000)}
     refused(written(path, many), "70,000 tensors")
-
-
-def test_every_truncation_is_refused(path):
-    save(by_kind()["mixture"], path)
-    whole = path.read_bytes()
-    for length in [0, 1, 7, 8, 9, 100, *range(len(whole) - 40, len(whole))]:
-        path.write_bytes(whole[:length])
-        refused(path)
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
@@ -1052,21 +1038,6 @@ def test_settings_of_families_by_array_are_words(path):
     fusion = fuse(models, {"component": {("means", "covariances"): modelweld.Moments()}})
     assert fusion.settings["families"] == {"component": {"means and covariances": "Moments()"}}
     assert load(save(fusion, path)).settings == fusion.settings
-
-
-def test_fusions_of_before_settings_were_kept_are_read(path):
-    from safetensors.numpy import load_file, save_file
-
-    fusion = fusions()["plain"]()
-    save(fusion, path)
-    old = {**manifest_of(path), "version": "1.0"}
-    del old["settings"]
-    save_file(load_file(path), path, metadata={"modelweld": json.dumps(old)})
-    again = load(path)
-    assert again.settings == {}
-    assert again.remove(0).settings == {}
-    fusion.settings = {}
-    assert_same_fusion(fusion, again)
 
 
 def test_a_loaded_fusion_goes_on(path):

@@ -104,33 +104,6 @@ def test_several_arrays_of_one_set_decide_together():
     assert list(alone.matching.values) == ["scales"]
 
 
-def test_a_network_is_matched_layer_by_layer():
-    """Two hidden layers, units permuted and some left out: the global network is found again."""
-    rng = np.random.default_rng(2)
-    axes = {"W0": (None, "h0"), "b0": ("h0",), "W1": ("h0", "h1"), "b1": ("h1",), "W2": ("h1", None)}
-    W0, b0 = rng.normal(0, 2, (6, 8)), rng.normal(0, 2, 8)
-    W1, b1, W2 = rng.normal(0, 2, (8, 7)), rng.normal(0, 2, 7), rng.normal(0, 2, (7, 3))
-    sites, truth = [], []
-    for _ in range(8):
-        p, q = rng.permutation(8)[:6], rng.permutation(7)[:5]
-        arrays = {"W0": W0[:, p], "b0": b0[p], "W1": W1[np.ix_(p, q)], "b1": b1[q], "W2": W2[q]}
-        sites.append(LocalModel({n: a + rng.normal(0, 0.05, a.shape) for n, a in arrays.items()}, axes))
-        truth.append((p, q))
-    fusion = fuse(sites)
-    assert list(fusion.matchings) == ["h0", "h1"]
-    assert (fusion.matchings["h0"].K, fusion.matchings["h1"].K) == (8, 7)
-    orders = []
-    for i, K in enumerate((8, 7)):
-        labels, held = np.concatenate(fusion.matchings[f"h{i}"].labels), np.concatenate([one[i] for one in truth])
-        orders.append(np.argsort([held[labels == k][0] for k in range(K)]))
-    order0, order1 = orders
-    assert np.allclose(fusion.array("W0")[:, order0], W0, atol=0.15)
-    assert np.allclose(fusion.array("W1")[np.ix_(order0, order1)], W1, atol=0.2)
-    assert np.allclose(fusion.array("W2")[order1], W2, atol=0.15)
-    with pytest.raises(InputError, match=r"\['h0', 'h1'\]"):
-        _ = fusion.labels
-
-
 def test_weights_are_sent_by_all_sites_or_by_none():
     sites = [LocalModel({"v": [[0.0, 1.0]]}, AXES, weight=w, site=s) for s, w in (("a", {"v": 5.0}), ("b", {}))]
     with pytest.raises(InputError, match=r"array 'v': some sites send a weight, but not 'b'"):

@@ -66,24 +66,6 @@ def test_moments_of_atoms_are_the_likeliest_given_what_was_seen():
     assert np.allclose(spread, [[v, slope * v], [slope * v, (4.0 - slope) + slope**2 * v]])
 
 
-def test_covariances_stay_covariances_whatever_is_missing():
-    rng = np.random.default_rng(0)
-    roots = rng.normal(size=(6, 3, 3))
-    parts = rng.normal(size=(6, 3)), roots @ np.swapaxes(roots, 1, 2) + 0.1 * np.eye(3), np.arange(1.0, 7.0)
-    seen = ~np.eye(3, dtype=bool)[np.arange(6) % 3]  # nobody has all
-    labels = np.array([0, 0, 0, 1, 1, 2])
-    whole = complete(parts, seen, labels)
-    assert np.linalg.eigvalsh(whole[1]).min() > 0
-    assert np.allclose(whole[0][seen], parts[0][seen])
-    for k in (0, 1):  # a fixed point: what is missing is what the atom says of it
-        (mean,), (spread,), _ = merge_components(*(x[labels == k] for x in whole), np.zeros((labels == k).sum(), int))
-        for i in np.flatnonzero(labels == k):
-            o, u = np.flatnonzero(seen[i]), np.flatnonzero(~seen[i])
-            if seen[labels == k][:, u].any():
-                slope = spread[np.ix_(u, o)] @ np.linalg.inv(spread[np.ix_(o, o)])
-                assert np.allclose(whole[0][i, u], mean[u] + slope @ (whole[0][i, o] - mean[o]), atol=1e-4)
-
-
 def test_what_a_site_lacks_travels_in_files(tmp_path):
     paths = [save(site(j), tmp_path / f"{j}.safetensors") for j in range(2)]
     paths.append(save(read(site(2, ["mass", "age"]), lacks=["height"]), tmp_path / "2.safetensors"))

@@ -8,7 +8,6 @@ from sklearn.naive_bayes import GaussianNB
 
 import modelweld
 from modelweld import LocalModel
-from modelweld.inputs.notebook import html_table
 from modelweld.posterior.answers import Intervals
 
 EVIL = '<script>alert(1)</script>&"'
@@ -95,7 +94,3 @@ def test_several_sets_are_listed():
     )
     fusion = modelweld.fuse([one, one.with_(site="b")], twins="independent")
     assert {"h0", "h1"} <= set(Tags(fusion._repr_html_()).text)
-
-
-def test_none_is_an_empty_cell():
-    assert "<td></td>" in html_table("x", ["a"], [[None]])

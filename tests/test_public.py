@@ -56,10 +56,6 @@ def imported(code):
             yield from ((part.module, alias.name) for alias in part.names)
 
 
-def test_there_is_a_list():
-    assert {"modelweld", "modelweld.families", "modelweld.shards", "modelweld.simulate"} <= PUBLIC.keys()
-
-
 @pytest.mark.parametrize("module", PUBLIC)
 def test_modules_bring_what_is_listed(module):
     if module == "modelweld":

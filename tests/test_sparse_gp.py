@@ -10,7 +10,7 @@ from modelweld import BetaBernoulli, InputError, fuse, read
 from modelweld.gp.kernels import NAMES, Kernel
 from modelweld.gp.model import Committee, SparseGP
 from modelweld.kinds import gp_natural as natural
-from modelweld.kinds.gp_kernel_learning import evidence, learned
+from modelweld.kinds.gp_kernel_learning import evidence
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries import write
 from modelweld.libraries.inducing import FEWEST_ROWS
@@ -67,15 +67,6 @@ def test_predictions_are_the_conditional_gaussian(rng):
     assert np.allclose(mean, gp.predict(X))
 
 
-def test_factor_times_prior_is_the_posterior(rng):
-    gp = process(rng)
-    K = gp.kernel(gp.inputs, gp.inputs)
-    _, R, y = natural.factor_of(gp)
-    S = np.linalg.inv(np.linalg.inv(K) + R.T @ R)
-    assert np.allclose(S, gp.covariance)
-    assert np.allclose(S @ (np.linalg.solve(K, np.full(5, gp.mean)) + R.T @ y), gp.values)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_evidence_is_the_density_of_what_was_said(rng, name):
     from scipy.linalg import block_diag
@@ -99,14 +90,6 @@ def test_slopes_of_the_evidence_are_derivatives(rng, name):
 
     x = np.array([0.2, 0.5, 0.3, 0.4])
     assert np.allclose(at(x)[1], approx_fprime(x, lambda v: at(v)[0], 1e-6), rtol=1e-3, atol=1e-3)
-
-
-def test_learning_never_lowers_the_evidence(rng):
-    factors = [natural.factor_of(process(rng)) for _ in range(4)]
-    start = (Kernel(np.array([1.0, 1.0]), 1.0), 0.0)
-    found = learned(factors, [start])
-    assert evidence(factors, *found)[0] > evidence(factors, *start)[0]
-    assert evidence(factors, *learned(factors, [found]))[0] >= evidence(factors, *found)[0]
 
 
 def test_the_kernel_is_learned_from_what_differs_between_sites(rng):
