@@ -11,7 +11,7 @@ from modelweld.cli.words import spoken
 from modelweld.errors import Finding
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
-from modelweld.report.alerts import rank_alerts, sites_named
+from modelweld.report.alerts import sites_named
 from modelweld.report.limits import NOTED
 from modelweld.screening import duplicates
 from modelweld.screening.swapped import describe_swapped
@@ -92,10 +92,6 @@ def test_sites_of_alerts_beyond_those_listed_are_counted_too():
     one = numbers_of(fusion, draws=False)["sets"][0]
     assert len(one["alerts"]) == NOTED
     assert one["warned"] == ["clinic 0", "clinic 3"]
-
-
-def test_nothing_is_counted_where_nothing_is_said():
-    assert rank_alerts([], None, ["a", "b"]) == []
 
 
 @pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")

@@ -60,15 +60,6 @@ def test_expected_numbers_add_through_the_matching():
     assert np.allclose(result.arrays["counts"][place], 4 * a.arrays["counts"])
 
 
-def test_variances_meet_covariances():
-    rng = np.random.default_rng(3)
-    a = chain(rng)
-    wide = {"means": a.arrays["means"], "covariances": a.arrays["variances"][:, None, :] * np.eye(2)}
-    b = chain(rng, emissions=wide)
-    result = fuse([a, b], twins="independent").fused()
-    assert result.arrays["covariances"].shape[1:] == (2, 2)
-
-
 def test_shrinking_mixes_in_the_average():
     spreads, counts = np.array([[1.0], [4.0]]), np.array([1.0, 2.0])
     assert np.allclose(shrunk(spreads, counts, 1.0), 3.0)

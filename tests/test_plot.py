@@ -6,7 +6,6 @@ import pytest
 import modelweld
 from modelweld.posterior.confidence import SURE
 from modelweld.report.plot import Plot
-from shared.baselines import kmeans_matching
 from shared.simulate import over_segmented, poisoned
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -94,11 +93,3 @@ def test_two_features_are_the_axes_with_their_units_and_atoms_have_colours():
 def test_an_order_that_is_none_is_refused(fusion):
     with pytest.raises(modelweld.InputError, match="order is"):
         Plot(fusion).sharing(order="random")
-
-
-def test_a_baseline_has_figures_but_no_confidences():
-    plot = Plot(kmeans_matching([[[0.0], [9.0]], [[9.2], [0.2], [5.0]]], 3))
-    plot.sharing()
-    plot.atoms()
-    with pytest.raises(modelweld.InputError, match="baseline"):
-        plot.confidence()
