@@ -30,12 +30,11 @@ from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.kinds.mixture import mixture
 from modelweld.match import values_of
 from modelweld.matching.board import Board
-from modelweld.matching.moves import LARGEST_TABLE, merge
+from modelweld.matching.moves import LARGEST_TABLE, merge, split
 from modelweld.matching.pieces.artefacts import artefacts
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.plan import default_prior
 from modelweld.matching.search import agglomerate
-from modelweld.matching.splits import split
 from modelweld.screening.screens import find_shifted
 from recorded import commit, least_seconds, record
 

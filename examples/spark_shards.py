@@ -32,10 +32,8 @@ from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.plan import MOST_SWEEPS, Plan
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.centre import Centre
-from modelweld.shards.fit import fuse_shard
-from modelweld.shards.shard import Shard, load
-from modelweld.shards.summary import Summary, summary_of
-from modelweld.shards.survey import survey
+from modelweld.shards.fit import fuse_shard, survey
+from modelweld.shards.shard import Shard, Summary, load, summary_of
 
 ATOMS = "shard string, number bigint, count bigint, sums array<double>, sizes array<bigint>"
 """Schema of what `fused_atoms` gives; `sizes`, those of the shard's sites, stands beside its atom 0 only."""

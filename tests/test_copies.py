@@ -9,10 +9,9 @@ from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse, simulate
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from modelweld.matching.algorithm1 import alternate
 from modelweld.matching.board import Board
-from modelweld.matching.moves import Pairs, merge, merge_and_split, split
+from modelweld.matching.moves import Pairs, merge, merge_and_split, partings, split
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.pieces.rules import believable
-from modelweld.matching.splits import partings
 from modelweld.priors.spectrum import Spectrum
 
 

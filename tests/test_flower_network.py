@@ -80,12 +80,12 @@ def train(context):
     if site in ("broken", context.run_config["broken"]):
         raise RuntimeError("/data/secret.csv of patient Smith")
     if site == "nan":
-        flower.export = poisoned
+        flower.exported = poisoned
     return model_of(site)
 
-def poisoned(model, file, site, **options):
+def poisoned(model, site, options):
     model.arrays["means"][0, 0] = np.nan
-    file.write_bytes(packed(model))
+    return packed(model), ""
 
 def receive(model, context):
     save(model, Path(context.run_config["folder"], context.node_config["site"] + ".safetensors"))

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from modelweld import InputError, fuse, read
-from modelweld.kinds.hmm import HMM, hmm, shares, shrunk
-from modelweld.kinds.hmm_states import weigh_states
+from modelweld.kinds.hmm import HMM, hmm, shares, shrunk, weigh_states
 from modelweld.libraries.hmm_counts import posteriors
 
 

@@ -15,9 +15,8 @@ from modelweld.posterior import confidence, joint, walks
 from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
 from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
 from modelweld.posterior.confidence import affordable_draws
-from modelweld.posterior.convergence import DISAGREE, effective_size
-from modelweld.posterior.draw_sums import each_draw
-from modelweld.posterior.draws import Posterior
+from modelweld.posterior.drawn_fusions import each_draw
+from modelweld.posterior.draws import DISAGREE, Posterior, effective_size
 from modelweld.posterior.joint import _Setting, sample_jointly
 from test_sampler import PROBLEMS, all_matchings, name, tiny_board
 

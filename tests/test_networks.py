@@ -16,8 +16,7 @@ from modelweld import InputError, fuse, read
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.kinds.network import HOWS, network, shares
-from modelweld.kinds.network_outputs import outputs
-from modelweld.kinds.network_refit import DRAWS, draw_inputs
+from modelweld.kinds.network_refit import DRAWS, draw_inputs, outputs
 from modelweld.libraries import write
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from programs import printed_by

@@ -9,8 +9,7 @@ from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.matching.board import Board
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.posterior import sampler
-from modelweld.posterior.convergence import effective_size, split_r_hat
-from modelweld.posterior.draws import Posterior
+from modelweld.posterior.draws import Posterior, effective_size, split_r_hat
 from modelweld.posterior.sampler import Chain, sample
 
 PROBLEMS = {"two and two": (2, 2), "two, one, two": (2, 1, 2), "three of two": (2, 2, 2), "four of one": (1, 1, 1, 1)}

@@ -20,8 +20,7 @@ from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here
 from modelweld.shards.fit import propose
 from modelweld.shards.fuse import fuse_shards, grouped, polish
-from modelweld.shards.shard import is_compiled, load
-from modelweld.shards.summary import Summary, restate, summarise
+from modelweld.shards.shard import Summary, is_compiled, load, restate, summarise
 
 
 def sites_of(sd, seed=0, *, J=96, L=12, D=20):

@@ -20,7 +20,7 @@ from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here
 from modelweld.shards.learning import learn, stated, summed
 from modelweld.shards.moves import join
-from modelweld.shards.summary import relabel, summary_of
+from modelweld.shards.shard import relabel, summary_of
 from sharded import TABLE
 
 TOLERANCE = 0.05

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Spectrum, fuse, simulate
-from modelweld.priors import spectrum_fit
-from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _supports
-from modelweld.priors.spectrum_fit import climb
+from modelweld.priors import spectrum
+from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _supports, climb
 
 
 @pytest.mark.parametrize("J", [1, 2, 5, 12])
@@ -60,7 +59,7 @@ def random_supports(seed):
 def test_no_climb_with_junk_is_given_up_that_would_have_paid(seed, monkeypatch):
     supports = random_supports(seed)
     plain, found = climb.__wrapped__(supports, False), climb.__wrapped__(supports, True)
-    monkeypatch.setattr(spectrum_fit, "climb", lambda s, junk: plain._replace(value=-np.inf))
+    monkeypatch.setattr(spectrum, "climb", lambda s, junk: plain._replace(value=-np.inf))
     patient = climb.__wrapped__(supports, True)
     assert max(found.value, plain.value) >= max(patient.value, plain.value) - 1e-9
 

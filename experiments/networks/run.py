@@ -20,7 +20,7 @@ from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import align
 from modelweld.kinds.network import like_sites, shares
-from modelweld.kinds.network_outputs import layers, outputs
+from modelweld.kinds.network_refit import layers, outputs
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from paired import paired
 from provenance import keep, kept

@@ -14,8 +14,7 @@ from scipy.linalg import cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 
-from modelweld.gp.kernels import Kernel, whiten
-from modelweld.gp.model import SparseGP
+from modelweld.gp.model import Kernel, SparseGP, whiten
 
 Array = NDArray[np.float64]
 

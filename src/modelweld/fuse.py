@@ -22,7 +22,7 @@ from modelweld.matching.plan import Auto, Engine, Preset, Request, Search, TwinR
 from modelweld.matching.sets import Families
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
-from modelweld.revision.recipe import Recipe
+from modelweld.revision.add_remove import Recipe
 from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
 from modelweld.time.match import put_times

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from modelweld.kinds.mixture_reduction import Reduction
     from modelweld.report.group_table import GroupTable
     from modelweld.report.plot import Plot
-    from modelweld.revision.recipe import Recipe
+    from modelweld.revision.add_remove import Recipe
     from modelweld.revision.slim import SlimFusion
     from modelweld.revision.stream import Stream
 
@@ -168,7 +168,7 @@ class Fusion(TimeQuestions):
 
         Atoms that probably live then, where they are then; counts and covariances of the sites nearest in time.
         """
-        from modelweld.revision.at_time import at_time
+        from modelweld.revision.add_remove import at_time
 
         return at_time(self, self.number_of_time(time))
 

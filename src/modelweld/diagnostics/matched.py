@@ -16,11 +16,10 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.names import SHOWN
 from modelweld.inputs.stack import Index, Key, Stack, arrange, stack_arrays
 from modelweld.matching.board import Board
-from modelweld.matching.global_arrays import GlobalArrays
 from modelweld.matching.parts import Parts
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.result import Matching
-from modelweld.matching.sets import stack_of
+from modelweld.matching.sets import GlobalArrays, stack_of
 from modelweld.priors.beta_bernoulli import Prior
 
 if TYPE_CHECKING:

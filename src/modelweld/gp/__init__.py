@@ -1,6 +1,5 @@
 """Sparse Gaussian processes: a local model of our own."""
 
-from modelweld.gp.kernels import Kernel
-from modelweld.gp.model import Committee, SparseGP
+from modelweld.gp.model import Committee, Kernel, SparseGP
 
 __all__ = ["Committee", "Kernel", "SparseGP"]

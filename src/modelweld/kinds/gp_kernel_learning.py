@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from modelweld.gp.kernels import Kernel
+from modelweld.gp.model import Kernel
 from modelweld.inputs.local_model import Array
 from modelweld.kinds.gp_natural import Factor
 

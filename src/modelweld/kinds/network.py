@@ -20,9 +20,8 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.base import Facts, Kind, keep_arrays, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, mapping
-from modelweld.kinds.network_outputs import ACTIVATIONS, layers, means
-from modelweld.kinds.network_outputs import outputs as outputs
-from modelweld.kinds.network_refit import DEVIATION, STEPS, refit
+from modelweld.kinds.network_refit import ACTIVATIONS, DEVIATION, STEPS, layers, means, refit
+from modelweld.kinds.network_refit import outputs as outputs
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -36,7 +35,7 @@ HOWS = {
     "polish": "a refit, and then the first layer moves too (modelweld.kinds.network_refit)",
     "mean": (
         "no inputs are drawn: incoming weights averaged over the sites that hold a unit, outgoing ones added by class "
-        "counts (modelweld.kinds.network_outputs)"
+        "counts (modelweld.kinds.network_refit)"
     ),
     "union": "all units of all sites: exactly the sum of their networks, weighted by class counts",
 }

@@ -16,13 +16,23 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.gp.kernels import NAMES, Kernel
-from modelweld.gp.model import Committee, SparseGP
+from modelweld.gp.model import NAMES, Committee, Kernel, SparseGP
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.base import Facts, Kind, Points, keep_arrays, shared_facts
-from modelweld.kinds.gp_committee import committee, committee_facts, feature_names, members
 from modelweld.kinds.gp_kernel_learning import LEAST_HEARD, learned
-from modelweld.kinds.gp_natural import agreed, averages, common, complete, factor_of, observations, project
+from modelweld.kinds.gp_natural import (
+    agreed,
+    averages,
+    committee,
+    committee_facts,
+    common,
+    complete,
+    factor_of,
+    feature_names,
+    members,
+    observations,
+    project,
+)
 from modelweld.kinds.layout import Layout
 
 if TYPE_CHECKING:

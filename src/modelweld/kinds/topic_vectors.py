@@ -21,7 +21,7 @@ from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, whole
-from modelweld.kinds.topic_rows import check_named
+from modelweld.kinds.topics import check_named
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

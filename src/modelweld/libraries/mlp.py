@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.network import moments, network
-from modelweld.kinds.network_outputs import layers
+from modelweld.kinds.network_refit import layers
 from modelweld.libraries.scaling import name_features
 
 if TYPE_CHECKING:

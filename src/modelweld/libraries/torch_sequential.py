@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.network import moments, network
-from modelweld.kinds.network_outputs import layers
+from modelweld.kinds.network_refit import layers
 
 if TYPE_CHECKING:
     from torch import Tensor

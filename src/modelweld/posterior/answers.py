@@ -15,8 +15,7 @@ from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
 from modelweld.posterior.confidence import NOBODY, partners
-from modelweld.posterior.draw_sums import DrawSums, each_draw
-from modelweld.posterior.drawn_fusions import drawn_families
+from modelweld.posterior.drawn_fusions import DrawSums, drawn_families, each_draw
 from modelweld.posterior.draws import Posterior
 from modelweld.posterior.joint import drawable
 from modelweld.priors.spectrum import Spectrum

@@ -19,11 +19,9 @@ from modelweld.inputs.stack import Index, Stack, group_of_values, offsets_of
 from modelweld.matching.board import Board
 from modelweld.matching.parts import Parts
 from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
-from modelweld.posterior.convergence import DISAGREE, FEWEST_DRAWS, split_r_hat
-from modelweld.posterior.draws import MOVES, Posterior
+from modelweld.posterior.draws import DISAGREE, FEWEST_DRAWS, MOVES, Posterior, split_r_hat
 from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
-from modelweld.priors.spectrum import JUNK_SHARE, Spectrum
-from modelweld.priors.spectrum_fit import BOUNDS, LOG_A, LOG_B
+from modelweld.priors.spectrum import BOUNDS, JUNK_SHARE, LOG_A, LOG_B, Spectrum
 from modelweld.progress import track
 
 if TYPE_CHECKING:

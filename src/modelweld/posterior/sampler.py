@@ -21,8 +21,7 @@ from modelweld.matching.tally import Tally
 from modelweld.posterior.compiled_evidences import compiled_evidence
 from modelweld.posterior.compiled_state import PER_PAIR
 from modelweld.posterior.compiled_sweep import Given, at_start, sweeps
-from modelweld.posterior.convergence import FEWEST_DRAWS
-from modelweld.posterior.draws import MERGE, MOVES, SPLIT, VALUE, Posterior
+from modelweld.posterior.draws import FEWEST_DRAWS, MERGE, MOVES, SPLIT, VALUE, Posterior
 from modelweld.posterior.joint import FEWEST_NEAR, PAIRS_PER_SITE
 from modelweld.progress import track
 

@@ -15,8 +15,8 @@ from modelweld.priors.beta_bernoulli import BetaBernoulli
 from modelweld.priors.lives import Lives
 from modelweld.screening.screens import describe_oversized
 from modelweld.shards.engine import Engine
+from modelweld.shards.fit import Survey
 from modelweld.shards.shard import Shard
-from modelweld.shards.survey import Survey
 
 FEWEST_SITES_OF_A_SHARD = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""

@@ -24,7 +24,7 @@ from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.tally import Tally
 from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.fit import Atoms
-from modelweld.shards.summary import Summary
+from modelweld.shards.shard import Summary
 
 
 class Centre(Tally):

@@ -47,13 +47,11 @@ from modelweld.shards.asked import (
 )
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here
-from modelweld.shards.fit import Learned, fuse_shard, propose
+from modelweld.shards.fit import GONE, Learned, Survey, fuse_shard, oversized_of, propose, survey, twins_of
 from modelweld.shards.learning import learn, pooled
 from modelweld.shards.moves import join
 from modelweld.shards.result import ShardFusion
-from modelweld.shards.shard import Source
-from modelweld.shards.summary import Summary, summary_of
-from modelweld.shards.survey import GONE, Survey, oversized_of, survey, twins_of
+from modelweld.shards.shard import Source, Summary, summary_of
 from modelweld.threads import check_n_jobs
 
 MOST_POLISH = 20

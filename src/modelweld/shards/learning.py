@@ -23,8 +23,7 @@ from modelweld.inputs.stack import Index
 from modelweld.shards import standard_errors
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine
-from modelweld.shards.shard import Shard
-from modelweld.shards.summary import restate
+from modelweld.shards.shard import Shard, restate
 
 FACTORS_APART = (0.5, 0.1, 0.02)
 """Three points of a parabola, in the logarithm of a factor; each parabola is three rounds over all shards."""

@@ -16,8 +16,7 @@ from modelweld.matching.algorithm1 import SMALLEST_RISE
 from modelweld.matching.plan import MOST_SWEEPS
 from modelweld.shards.centre import Centre, unions
 from modelweld.shards.engine import Engine
-from modelweld.shards.shard import Shard
-from modelweld.shards.summary import relabel
+from modelweld.shards.shard import Shard, relabel
 
 MOST_ASKED = 1000
 """Atoms, those that most sites hold, of which all unions are scored (a second of the centre), and unions that shards

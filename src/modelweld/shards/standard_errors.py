@@ -22,8 +22,7 @@ from modelweld.families.math.maximise import LARGEST_LOG_STEP
 from modelweld.families.math.random_effects import SMALLEST_RATIO, Hyperparameters
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
-from modelweld.shards.shard import Shard
-from modelweld.shards.summary import restate
+from modelweld.shards.shard import Shard, restate
 
 BLOCK = 20_000
 """Values of which these are made at a time, so that a pass over a shard needs little more memory than the shard."""

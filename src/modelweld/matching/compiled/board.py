@@ -12,9 +12,8 @@ from modelweld.families.math.random_effects import Effects, Hyperparameters
 from modelweld.inputs.local_model import Array, check_squares
 from modelweld.inputs.stack import Index, Stack, canonical_groups, group_of_values, spans
 from modelweld.matching.algorithm1 import COMPILED, NEW, State
-from modelweld.matching.compiled.layout import Tables, tabulate, vacant_atoms
+from modelweld.matching.compiled.layout import Tables, mean_and_squares, rebuild, sort_rows, tabulate, vacant_atoms
 from modelweld.matching.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
-from modelweld.matching.compiled.order import mean_and_squares, rebuild, sort_rows
 from modelweld.matching.compiled.sweep import sweep
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.tally import Tally
