@@ -226,7 +226,7 @@ def models(draw):
     )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 @given(models())
 def test_any_model_comes_back(tmp_path_factory, model):
     file = tmp_path_factory.mktemp("any") / "site.safetensors"
@@ -561,7 +561,7 @@ def test_headers_that_are_too_long_are_refused_unread(path):
     refused(written(path, many), "70,000 tensors")
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.sampled_from(["safetensors", "npz", "packed", "npy"]))
 def test_damaged_files_are_refused_or_harmless(tmp_path_factory, data, how):
     file = tmp_path_factory.mktemp("damaged") / f"a.{'npz' if how == 'packed' else how}"
