@@ -128,24 +128,3 @@ def test_matchings_are_visited_as_often_as_they_are_probable(cases, pieces):
     assert (done > 0).all()
     assert (done <= tried).all()
     assert tried[[SPLIT, MERGE]].sum() == 6000 * (N // 4)
-
-
-def test_moves_of_two_atoms_alone_are_in_balance():
-    """Without them every second matching of far values would be out of reach; with them alone the law is the same."""
-    from modelweld.posterior.compiled_sweep import split_or_merge
-
-    family, stack = first("scales")
-    one = Stack(stack.values[[0, 2, 3]], offsets_of((1, 1, 1)))
-    board = Board([one], [family], BetaBernoulli(1.5, 2.0), labels=np.arange(3))
-    matchings, _, probability = all_matchings(board)
-    R = np.concatenate([[0.0], np.cumsum(board.steps)])
-    near = np.array([[1, 2], [0, 2], [0, 1]])
-    given = Given(*compiled_evidence(board.families, board.rows), board.group, board.offsets, near, R, 0.0)
-    state = at_start(given, np.arange(3), 3)
-    members, seen, sides = np.empty(3, np.int64), np.zeros(4, bool), np.empty(3, bool)
-    found = []
-    for step in range(30_000):
-        split_or_merge(given, state, step % 3, members, seen, sides)
-        found.append(name(state.labels))
-    frequency = np.array([found.count(m) for m in matchings]) / len(found)
-    assert np.abs(frequency - probability).max() < 0.02

@@ -12,7 +12,7 @@ from modelweld import InputError, LocalModel
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import sum_by_atom
 from modelweld.families.directions import Directions
-from modelweld.families.math.bessel import log_normaliser, slope, tilt
+from modelweld.families.math.bessel import log_normaliser, slope
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS
 from modelweld.inputs.stack import stack_arrays
 
@@ -52,16 +52,6 @@ REFERENCE = [
 def test_normaliser_and_mean_cosine_are_exact(D, kappa, log_c, cosine):
     assert float(log_normaliser(D, np.array(kappa**2))) == pytest.approx(log_c, rel=1e-12)
     assert float(slope(D, np.array(kappa**2))) * kappa == pytest.approx(cosine, rel=1e-12)
-
-
-@pytest.mark.parametrize("D", [1, 2, 3, 17, 41, 42, 43, 1000, 100_000])
-def test_tilt_is_zero_at_zero_and_its_slope_is_its_derivative(D):
-    assert tilt(D, np.zeros(2)).tolist() == [0.0, 0.0]
-    assert slope(D, np.zeros(1)) == pytest.approx(1 / D, rel=1e-11)
-    kappa = np.geomspace(0.03, 30, 9) * D**0.5
-    step = 1e-4 * kappa
-    numeric = (tilt(D, (kappa + step) ** 2) - tilt(D, (kappa - step) ** 2)) / (2 * step)
-    assert np.allclose(slope(D, kappa**2) * kappa, numeric, rtol=1e-6)
 
 
 def test_turning_all_directions_turns_the_answer():

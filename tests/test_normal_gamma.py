@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import t
 
 import modelweld
 from cases.normal_gamma import CASES
@@ -13,13 +12,6 @@ from modelweld.inputs.stack import Stack, offsets_of
 @pytest.fixture
 def rng():
     return np.random.default_rng(3)
-
-
-def test_a_value_alone_is_students_t(rng):
-    f = CASES["plain"].family
-    v = rng.normal(size=(5, 2))
-    deviation = np.sqrt(f.rate / f.shape * (1 + 1 / f.strength))
-    assert np.allclose(f.log_evidence(f.rows(v)), t.logpdf(v, 2 * f.shape, f.mean, deviation).sum(1))
 
 
 def test_noise_of_each_atom_is_found(rng):

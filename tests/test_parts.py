@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from modelweld import LocalModel, fuse, simulate
-from modelweld.diagnostics.site_warnings import deviations_of_others, medians_of_others
 from modelweld.families.directions import Directions
 from modelweld.matching.parts import Parts
 from modelweld.posterior.conditional import conditional, confidences
@@ -68,17 +67,3 @@ def test_confidences_are_what_the_tables_say(fit):
         assert found == pytest.approx(table[np.arange(len(own)), column], abs=1e-9)
     assert np.array_equal(before[1], board.counts)
     assert all(np.array_equal(a, b) for a, b in zip(before[0], board.sums, strict=True))
-
-
-@pytest.mark.parametrize("J", [1, 2, 3, 6, 7, 12])
-def test_medians_of_others_are_medians_of_others(J):
-    rng = np.random.default_rng(J)
-    x = np.where(rng.random((J, 4)) < 0.2, np.nan, rng.integers(-3, 4, (J, 4)).astype(float))
-    middle, deviation = medians_of_others(x), deviations_of_others(x)
-    for j in range(J):
-        for d in range(4):
-            others = np.delete(x[:, d], j)
-            others = others[np.isfinite(others)]
-            median = float(np.median(others)) if len(others) else 0.0
-            assert middle[j, d] == median
-            assert deviation[j, d] == (np.median(np.abs(others - median)) if len(others) else 0.0)

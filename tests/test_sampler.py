@@ -163,14 +163,6 @@ def sites(seed=0):
     return [atoms[rng.permutation(5)[:3]] + rng.normal(0, 0.5, (3, 2)) for _ in range(5)]
 
 
-def test_every_second_chain_starts_dispersed():
-    fusion = modelweld.fuse(sites())
-    chain = Chain(fusion.board().copy(), np.random.default_rng(0))
-    for number, atoms in enumerate([len(fusion.counts), len(chain.labels)] * 2):
-        chain.start(number)
-        assert np.count_nonzero(chain.counts) == atoms
-
-
 def test_posterior_speaks(monkeypatch):
     fusion = modelweld.fuse(sites())
     posterior = fusion.sample(draws=30, seed=1)

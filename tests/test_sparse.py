@@ -122,29 +122,3 @@ def test_sites_are_added_to_a_sparse_fusion(monkeypatch):
     fusion = modelweld.fuse(sites[:5], Directions()).add(sites[5])
     assert fusion.matching.engine == "sparse"
     assert np.array_equal(fusion.matching.stacked_labels, modelweld.fuse(sites, Directions()).matching.stacked_labels)
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_unions_read_off_an_idle_sweep_are_those_that_are_looked_for(form):
-    stack = stack_arrays(dictionaries(7, J=5, kappa=25.0))
-    board = SparseBoard([stack], [FORMS[form].starts(stack)[0]], BetaBernoulli())
-    while board.sweep(np.arange(5)):
-        assert board._seen is None
-    assert len(board._seen) == 5
-
-    def joinable():
-        held = np.zeros((len(board.counts), 5), dtype=bool)
-        held[board.labels, board.group] = True
-        return {
-            (a, b)
-            for a, b in zip(*map(np.ndarray.tolist, board.unions()), strict=True)
-            if not (held[a] & held[b]).any()
-        }
-
-    seen = joinable()
-    board._seen = None
-    assert seen == joinable()
-    assert bool(seen) == (FORMS[form].diversity is None)  # where diversity is great, nobody else contends
-    board.sweep(np.arange(5))
-    board.learn()
-    assert board._seen is None

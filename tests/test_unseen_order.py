@@ -5,7 +5,6 @@ import pytest
 
 from modelweld import LocalModel, TwinWarning, fuse
 from modelweld.families.wishart.scatter import Scatter
-from modelweld.inputs.stack import Stack, arrange, offsets_of
 from modelweld.kinds.topics import topics
 from modelweld.matching.algorithm1 import is_same_partition
 
@@ -28,13 +27,6 @@ def test_neither_units_nor_origin_matter(shift, factor):
         one, other = fuse(sites(seed)), fuse(sites(seed, shift, factor))
         assert is_same_partition(np.concatenate(one.labels), np.concatenate(other.labels))
         assert one.matching.twins == other.matching.twins
-
-
-def test_the_order_by_content_is_the_same_from_every_origin():
-    rng = np.random.default_rng(0)
-    values, weight = rng.normal(size=(8, 2)), (rng.random((8, 2)) < 0.5).astype(float)
-    orders = [arrange([Stack(values + s, offsets_of([2] * 4), weight=weight).blind()])[1] for s in (0.0, 9.0, -9.0)]
-    assert all(np.array_equal(order, orders[0]) for order in orders)
 
 
 def test_cells_that_were_not_seen_make_no_near_copies(recwarn):

@@ -14,7 +14,7 @@ from modelweld import (
     Scatter,
     fuse,
 )
-from modelweld.diagnostics import pair_scan, sharing
+from modelweld.diagnostics import sharing
 from modelweld.diagnostics.places import place
 
 
@@ -226,17 +226,6 @@ def test_sites_beyond_the_limit_are_not_judged(monkeypatch):
     judged = [np.isfinite(site.p_value) for site in verdict.sites]
     assert sum(judged) == 4
     assert all((site.worth is None) is not j for site, j in zip(verdict.sites, judged, strict=True))
-
-
-# --- the scan ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_statistic_is_that_of_the_equation():
-    n = np.array([[3.0, 9.0], [0.0, 4.0], [0.0, 2.0]])
-    expected = n.mean(0) + 0.05
-    for row, found in zip(n, pair_scan._statistic(n), strict=True):
-        terms = [a * np.log(a / e) - a + e for a, e in zip(row, expected, strict=True) if a > e]
-        assert found == pytest.approx(sum(terms))
 
 
 @pytest.mark.parametrize("unit", [2.0**-600, 2.0**600])
