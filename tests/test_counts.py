@@ -13,7 +13,7 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.counts import Counts
 from modelweld.families.math import log_rising as rising
-from modelweld.families.math.freedom import freedom
+from modelweld.families.math.event_densities import freedom
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from programs import printed_by
 

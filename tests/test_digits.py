@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.inputs.digits import ALIKE, DIGITS, HELD, MOST_DECIMALS, decimals_of, digits_of, spell, spelt_columns
+from modelweld.inputs.notebook import ALIKE, DIGITS, HELD, MOST_DECIMALS, decimals_of, digits_of, spell, spelt_columns
 from modelweld.kinds.mixture import mixture
 from modelweld.posterior.answers import Intervals
 from modelweld.report import numbers_of

@@ -7,7 +7,7 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld.errors import ConvergenceWarning, DisclosureWarning, OutlierWarning
-from modelweld.site.partitions import FailureWarning
+from modelweld.site.train import FailureWarning
 
 RNG = np.random.default_rng(0)
 HONEST = [RNG.normal(0, 1, (5, 3)) for _ in range(6)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from modelweld import Gaussian, InputError, LocalModel, NormalGamma, Rates, fuse, load
-from modelweld.files.fusion_checks import check_answers
+from modelweld.files.fusion_file import check_answers
 from modelweld.inputs.stack import stack_arrays
 from modelweld.priors.spectrum import Spectrum
 

@@ -21,8 +21,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import modelweld
 from modelweld.errors import InputError
-from modelweld.site.partitions import FailureWarning, TrainingError
-from modelweld.site.train import seed_of, train_and_fuse, trained
+from modelweld.site.train import FailureWarning, TrainingError, seed_of, train_and_fuse, trained
 
 HELD = {"north": [0, 9], "south": [9, -9], "east": [0, -9], "west": [0, 9, -9], "centre": [9, -9]}
 

@@ -35,7 +35,7 @@ import modelweld
 from modelweld import InputError
 from modelweld.federate import unpacked
 from modelweld.files import load, read_sites
-from modelweld.files.file_errors import FAULT
+from modelweld.files.limits import FAULT
 from modelweld.revision.slim import SlimFusion
 
 ROOT = Path(__file__).parents[2]

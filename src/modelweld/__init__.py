@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.priors.lives import Lives as Lives
     from modelweld.priors.spectrum import Spectrum as Spectrum
     from modelweld.site.export import export as export
-    from modelweld.site.partitions import FailureWarning as FailureWarning
+    from modelweld.site.train import FailureWarning as FailureWarning
     from modelweld.site.train import train_and_fuse as train_and_fuse
 
 __version__ = "0.1.0"

@@ -9,7 +9,7 @@ import numpy as np
 
 from modelweld.errors import ConvergenceWarning, Finding, InputError
 from modelweld.families import Family
-from modelweld.families.suggest import misfit_error
+from modelweld.families.checks import misfit_error
 from modelweld.inputs.local_model import check_squares
 from modelweld.inputs.stack import Index, Key, Stack
 from modelweld.matching.algorithm1 import AnyBoard, Run, alternate

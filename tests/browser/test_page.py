@@ -25,7 +25,7 @@ from selenium.webdriver.support.select import Select  # noqa: E402
 
 import modelweld  # noqa: E402
 from modelweld.demo.simulate import sparse  # noqa: E402
-from modelweld.inputs.digits import spell  # noqa: E402
+from modelweld.inputs.notebook import spell  # noqa: E402
 from modelweld.kinds.mixture import mixture  # noqa: E402
 from modelweld.report import numbers_of, write_report  # noqa: E402
 from test_report import FUSIONS, HOSTILE  # noqa: E402

@@ -7,7 +7,7 @@ from scipy.special import gammaln
 
 from cases import Case, Drawn
 from modelweld.families.counts import Counts
-from modelweld.families.math.freedom import log_freedom
+from modelweld.families.math.event_densities import log_freedom
 
 
 @dataclass(frozen=True)

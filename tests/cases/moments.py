@@ -7,7 +7,7 @@ from scipy.stats import invwishart, multivariate_normal
 
 from cases import Drawn
 from cases.scatter import SCALE, CovarianceCase, inverse_wishart, scattered
-from modelweld.families.wishart.moments import Moments
+from modelweld.families.wishart.scatter import Moments
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from scipy.special import xlogy
 from scipy.stats import gamma, poisson
 
 from cases import Case, Drawn
-from modelweld.families.math.freedom import log_freedom
+from modelweld.families.math.event_densities import log_freedom
 from modelweld.families.rates import Rates
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import invwishart, wishart
 
 from cases import Case, Drawn
-from modelweld.families.math.effective_size import effective_count
+from modelweld.families.math.event_densities import effective_count
 from modelweld.families.wishart.scatter import Scatter
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import naming
+from modelweld.files.limits import naming
 from modelweld.files.numpy_files import read_npy
 from modelweld.files.tables import open_csv
 from modelweld.inputs.local_model import Array, check_values

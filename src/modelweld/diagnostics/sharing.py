@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from modelweld.diagnostics.pair_scan import scan_pairs
 from modelweld.diagnostics.places import Places, embed, place
 from modelweld.families.base import Family
-from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, canonical_order, group_of_values, offsets_of
+from modelweld.inputs.stack import Index, Stack, blocks, canonical_order, group_of_values, offsets_of
 
 if TYPE_CHECKING:
     from modelweld.diagnostics.questions import Questions

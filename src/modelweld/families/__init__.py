@@ -8,8 +8,8 @@ from modelweld.families.counts import Counts as Counts
 from modelweld.families.directions import Directions as Directions
 from modelweld.families.drift import Drift as Drift
 from modelweld.families.factors import Factors as Factors
-from modelweld.families.fading_counts import FadingCounts as FadingCounts
-from modelweld.families.fading_directions import FadingDirections as FadingDirections
+from modelweld.families.fading import FadingCounts as FadingCounts
+from modelweld.families.fading import FadingDirections as FadingDirections
 from modelweld.families.gaussian import Gaussian as Gaussian
 from modelweld.families.normal_gamma import NormalGamma as NormalGamma
 from modelweld.families.own.density import from_density as from_density
@@ -17,5 +17,5 @@ from modelweld.families.proportions import Proportions as Proportions
 from modelweld.families.rates import Rates as Rates
 from modelweld.families.registry import FAMILIES as FAMILIES
 from modelweld.families.registry import register as register
-from modelweld.families.wishart.moments import Moments as Moments
+from modelweld.families.wishart.scatter import Moments as Moments
 from modelweld.families.wishart.scatter import Scatter as Scatter

@@ -13,7 +13,6 @@ from modelweld.errors import InputError
 from modelweld.families.base import with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
-from modelweld.families.math.blocks import blocks
 from modelweld.families.math.counts_start import WORTH, first_values, first_worths, least_worth
 from modelweld.families.math.dirichlet import MatchedCompositions, likelihood_of_atoms
 from modelweld.families.math.log_rising import log_rising, log_rising_pairs
@@ -23,7 +22,7 @@ from modelweld.families.math.vocabulary import Sums, misfit_vocabulary
 from modelweld.families.observed import Observed, Search, freeze_between
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Index, Stack, blocks
 
 PSEUDO_COUNTS = (1e-6, 1e4)
 """Bounds of the atoms' pseudo-counts: a word that no atom has, or one of which all have the same share to a percent."""
@@ -41,8 +40,8 @@ class Counts(Observed):
     between : float, optional
         Observations that a composition is worth, its effective sample size. One of sum one is worth `between`. One of
         counts (or one that `weight`, the number of observations behind it, makes one) of sum n is worth 1 / (1 / n +
-        1 / between): sites differ by more than chance (see `modelweld.families.math.effective_size`). A starting value;
-        ``numpy.inf``: they do not, and it is not learned (counts must then be sent).
+        1 / between): sites differ by more than chance (see `modelweld.families.math.event_densities`). A starting
+        value; ``numpy.inf``: they do not, and it is not learned (counts must then be sent).
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned.
     counted : bool, optional
@@ -63,9 +62,9 @@ class Counts(Observed):
         log evidence = log Gamma(A) - log Gamma(A + N) + sum_w [log Gamma(base_w + s_w) - log Gamma(base_w)] + H.
 
     If `between` is infinite, h is the multinomial coefficient. Otherwise h makes the slope by n right on average
-    (`modelweld.families.math.freedom`); for n p_w well above one it is that of the multinomial, with the Jacobian n^(D
-    - 1) of the density of p. The continuous multinomial itself would take every word that is rare for a proof that
-    sites hardly differ.
+    (`modelweld.families.math.event_densities`); for n p_w well above one it is that of the multinomial, with the
+    Jacobian n^(D - 1) of the density of p. The continuous multinomial itself would take every word that is rare for a
+    proof that sites hardly differ.
 
     Examples
     --------

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import first_row
+from modelweld.families.base import Location, Variances, first_row
 from modelweld.families.gaussian import Gaussian
-from modelweld.families.location import Location, Variances
 from modelweld.families.math.random_effects import Effects
 from modelweld.families.math.signs import LOG_2, mirrored, upright
 from modelweld.families.math.start import Look

@@ -1,15 +1,25 @@
-"""What families of atoms that move have in common, where what was seen of an atom fades."""
+"""What families of atoms that move have in common, where what was seen of an atom fades.
+
+Compositions whose atoms move: what was seen of one is discounted as time goes by.
+
+Directions whose atoms move: the resultant of what was seen of one becomes shorter as time goes by.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family
-from modelweld.families.registry import FAMILIES
+from modelweld.families.base import Family, Learned
+from modelweld.families.checks import known
+from modelweld.families.counts import PSEUDO_COUNTS, Counts
+from modelweld.families.directions import Directions
+from modelweld.families.math.bessel import slope
+from modelweld.families.math.counts_start import WORTH
+from modelweld.families.registry import FAMILIES, register
 from modelweld.inputs.local_model import Array
 
 STANDSTILL = 3.0
@@ -80,3 +90,173 @@ def with_fields_of(form: type[Any], family: Any, forgotten: tuple[str, ...] = ()
     """A family of this class with the fields that another has, too, but for some."""
     there = {field.name for field in fields(form)} - set(forgotten)
     return form(**{field.name: getattr(family, field.name) for field in fields(family) if field.name in there})
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class FadingCounts(Moving, Counts):
+    """Compositions of groups that come at different times, about atoms that move: topics over years. An approximation.
+
+    Parameters
+    ----------
+    memory : float
+        Correlation time, in units of the times that groups have; learned. Infinite: atoms stand still.
+    base, between, learning, counted, least
+        As in `Counts`.
+
+    Notes
+    -----
+    An atom's law at any one time is Dirichlet(base), and after a time dt its expected value is phi = exp(-dt / memory)
+    of the way from the mean of all atoms, as of Wright-Fisher paths. Where sums s of total N were seen, c s are
+    remembered, with A = sum of base and
+
+        c = phi / (1 + (1 - phi) N / A),
+
+    so that the expected value is that of the path, and two steps are one. What is approximate is that the law
+    stays Dirichlet.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = FadingCounts(base=[1.0, 1.0], between=np.inf, memory=10.0)
+    >>> sums = family.rows(np.array([[30.0, 10.0]]))
+    >>> later = family.faded(sums, np.array([0.5]))
+    >>> family.estimate(sums).round(3), family.estimate(later).round(3)     # half way back to (1/2, 1/2)
+    (array([[0.738, 0.262]]), array([[0.619, 0.381]]))
+    """
+
+    specificity = 0
+    limits = {"base": PSEUDO_COUNTS, "between": WORTH}  # noqa: RUF012 (nobody changes it)
+
+    memory: float = np.inf
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_memory()
+
+    def learned(self) -> Learned:
+        """As `Counts`, and the memory."""
+        return {**super().learned(), "memory": self.memory}
+
+    def still(self) -> Counts:
+        """Of atoms that stand still."""
+        found: Counts = with_fields_of(Counts, self)
+        return found
+
+    def faded(self, sums: Array, correlation: Array) -> Array:
+        """Less observations of the same composition."""
+        A, N = float(self._base.sum()), sums[:, self._base.size]
+        return np.asarray(sums * (correlation / (1 + (1 - correlation) * N / A))[:, None])
+
+    def posterior(self, sums: Array) -> tuple[Array, Array]:
+        """Of a Dirichlet distribution."""
+        mean, D = self.estimate(sums), self._base.size
+        return mean, mean * (1 - mean) / (1 + self._base.sum() + sums[:, D, None])
+
+    def scatter(self, mean: Array) -> Array:
+        """Of the shares of as many observations as a value is worth at most."""
+        return np.asarray(mean * (1 - mean) / known(self.between))
+
+    def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
+        """Of Beta variables, which the shares of a Dirichlet distribution are."""
+        from scipy.special import betaincinv
+
+        total = np.maximum(mean * (1 - mean) / variance - 1, np.finfo(float).tiny)
+        a, b = np.maximum(mean * total, 1e-9), np.maximum((1 - mean) * total, 1e-9)
+        low, high = (betaincinv(a, b, 0.5 + side * level / 2) for side in (-1, 1))
+        return np.minimum(low, mean), np.maximum(high, mean)
+
+
+BISECTIONS = 40
+"""Of the part that is remembered: it is known to 1e-12."""
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class FadingDirections(Moving, Directions):
+    """Unit vectors of groups that come at different times, about atoms that move. An approximation.
+
+    Parameters
+    ----------
+    memory : float
+        Correlation time, in units of the times that groups have; learned. Infinite: atoms stand still.
+    mean, concentration, base_concentration, learning, reference
+        As in `Directions`. All atoms have one concentration, and values have signs: `own`, `diversity` and `axial` are
+        not for atoms that move.
+
+    Notes
+    -----
+    The filter of Yurochkin et al. (streaming topics, 2019) on sums: with sums S of length s, an atom is von
+    Mises-Fisher of parameter kappa S and the base's, of mean cosine A(kappa s). After a time dt it is c S, with
+
+        A(c kappa s) = exp(-dt / memory) A(kappa s),
+
+    the mean cosine after a random step on the sphere, so that two steps are one. What is approximate is that the law
+    stays von Mises-Fisher, and that the base does not pull while an atom moves.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = FadingDirections(mean=[1.0, 0.0, 0.0], concentration=50.0, base_concentration=0.0, memory=10.0)
+    >>> sums = family.rows(np.array([[0.0, 1.0, 0.0]]))
+    >>> bool(0 < family.faded(sums, np.array([0.9]))[0, 3] < 0.5)
+    True
+    """
+
+    learns = ("mean", "concentration", "base_concentration", "memory")
+    specificity = 0
+
+    memory: float = np.inf
+
+    def __post_init__(self) -> None:
+        if self.axial or self.own or self.diversity:
+            raise InputError(
+                f"{type(self).__name__}: atoms that move have one concentration, values signs. Leave own, diversity "
+                "and axial out, or the times."
+            )
+        object.__setattr__(self, "own", False)
+        super().__post_init__()
+        self.check_memory()
+
+    def still(self) -> Directions:
+        """Of atoms that stand still."""
+        found: Directions = with_fields_of(Directions, self)
+        return found
+
+    def faded(self, sums: Array, correlation: Array) -> Array:
+        """Shorter sums."""
+        S = sums[:, 2:]
+        D, length = S.shape[1], known(self.concentration) * np.sqrt(np.einsum("kd,kd->k", S, S))
+        wanted = correlation * length * slope(D, length**2)
+        low, high = np.zeros(len(S)), np.ones(len(S))
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            x = middle * length
+            above = x * slope(D, x**2) > wanted
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        part = np.where(correlation == 1, 1.0, (low + high) / 2)
+        return np.asarray(sums * part[:, None])
+
+    def posterior(self, sums: Array) -> tuple[Array, Array]:
+        """The mode, and variances across and along it."""
+        at = self._at
+        mean, squared = self.estimate(sums), at.squares(sums)
+        return mean, spread_about(mean, np.asarray(squared))
+
+    def scatter(self, mean: Array) -> Array:
+        """Of values of weight one."""
+        return spread_about(mean, np.full(len(mean), known(self.concentration) ** 2))
+
+    def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
+        """As of normal variables, on the sphere."""
+        from scipy.special import ndtri
+
+        reach = float(ndtri(0.5 + level / 2)) * np.sqrt(variance)
+        return np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0)
+
+
+def spread_about(mean: Array, squared: Array) -> Array:
+    """Variance of each coordinate of unit vectors about a direction (K, D), given squared concentrations (K,)."""
+    D, across = mean.shape[1], slope(mean.shape[1], squared)
+    along = np.maximum(1 - (D - 1) * across - squared * across**2, 0.0)
+    return np.asarray(mean**2 * along[:, None] + (1 - mean**2) * across[:, None])

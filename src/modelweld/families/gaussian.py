@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family, sum_by_atom, with_fields
+from modelweld.families.base import Family, Location, Variances, sum_by_atom, with_fields
 from modelweld.families.checks import check_choice, check_single, check_sizes, freeze_vectors
-from modelweld.families.location import Location, Variances
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.noise_prior import NoisePrior, believed
 from modelweld.families.math.predictive import log_predictive

@@ -1,6 +1,6 @@
 """What `Rates`, `Proportions` and `Counts` share: values whose effective sample size is below that of the site's data.
 
-How much sites differ beyond chance is `between`, see `modelweld.families.math.effective_size`. Rows (sufficient
+How much sites differ beyond chance is `between`, see `modelweld.families.math.event_densities`. Rows (sufficient
 statistics) depend on it, so it is learned from the values; the atoms' hyperparameters alone are learned from sums. Both
 by climbing in logarithms.
 """

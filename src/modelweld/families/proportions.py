@@ -13,7 +13,7 @@ from modelweld.errors import InputError
 from modelweld.families.base import with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import beta_binomial
-from modelweld.families.math.effective_size import effective_count
+from modelweld.families.math.event_densities import effective_count
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen
 from modelweld.families.observed import Observed, freeze_between, parts
@@ -36,7 +36,7 @@ class Proportions(Observed):
     between : float, optional
         `weight` is the number of trials behind a value; without weight it is not known. Sites differ beyond what their
         trials explain, as if each had its own truth from `between` trials (see
-        `modelweld.families.math.effective_size`): a value is worth w = 1 / (1 / weight + 1 / between). A starting
+        `modelweld.families.math.event_densities`): a value is worth w = 1 / (1 / weight + 1 / between). A starting
         value; ``numpy.inf``: they do not differ, and it is not learned (trials must then be sent).
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned.
@@ -51,11 +51,12 @@ class Proportions(Observed):
 
         log evidence = log B(a + S, b + F) - log B(a, b) + H.
 
-    The carrier h is that of `modelweld.families.math.few_events`: e is half of log(w v) for many successes and rises
-    more slowly with w for few, so that what is learned is right on average. g moves with no hyperparameter and makes
-    the density exactly binomial where `between` is infinite; where trials are not known it is -log(v (1 - v)) - log(2
-    pi) / 2, or 0 at v = 0 and 1. Sites worth 20 trials that saw 50, with p ~ Beta(2, 2), Beta(.5, .5), Beta(.5, 5) and
-    Beta(.3, 10), are learned to be worth 18, 18, 19 and 31 (with Gamma functions for factorials: 17, 35, 82, endless).
+    The carrier h is that of `modelweld.families.math.event_densities`: e is half of log(w v) for many successes and
+    rises more slowly with w for few, so that what is learned is right on average. g moves with no hyperparameter and
+    makes the density exactly binomial where `between` is infinite; where trials are not known it is -log(v (1 - v)) -
+    log(2 pi) / 2, or 0 at v = 0 and 1. Sites worth 20 trials that saw 50, with p ~ Beta(2, 2), Beta(.5, .5), Beta(.5,
+    5) and Beta(.3, 10), are learned to be worth 18, 18, 19 and 31 (with Gamma functions for factorials: 17, 35, 82,
+    endless).
 
     Examples
     --------

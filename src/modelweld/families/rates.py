@@ -11,8 +11,14 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families.base import with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
-from modelweld.families.math.effective_size import SMALLEST_SHARE
-from modelweld.families.math.event_densities import KINDS, Own, Poisson, likelihood_of_atoms, likelihood_of_values
+from modelweld.families.math.event_densities import (
+    KINDS,
+    SMALLEST_SHARE,
+    Own,
+    Poisson,
+    likelihood_of_atoms,
+    likelihood_of_values,
+)
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
 from modelweld.families.observed import Observed, Search, parts
@@ -52,7 +58,7 @@ class Rates(Observed):
         1 / concentration). Starting values; what is not given is read off the values.
     between : array or float, optional
         Sites differ beyond what their exposure explains, as if each had its own truth from an exposure of `between`
-        (see `modelweld.families.math.effective_size`). A starting value; ``numpy.inf``: they do not, and it is not
+        (see `modelweld.families.math.event_densities`). A starting value; ``numpy.inf``: they do not, and it is not
         learned.
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned.
@@ -72,10 +78,11 @@ class Rates(Observed):
 
     *The carrier of the Poisson kind.* A learned exposure needs a density for counts w v that are no whole numbers. e is
     half of log(w v) for many events and rises more slowly with w for few, so that what is learned is right on average:
-    `modelweld.families.math.few_events` says why. (Sites worth 8 intervals that observed 30, with 5, 0.5, 0.1 and 0.05
-    events in each, are learned to be worth 7.9, 7.7, 6.8 and 8.0; with Gamma functions instead 8.2, 11, 26 and 70.)
-    g moves with no hyperparameter and makes the density exactly Poisson where `between` is infinite: g = log[y^y e^-y
-    / y!] - e(v, weight) with y = weight v. Where the exposure is not known, g = -log v - log(2 pi) / 2, or 0 at v = 0.
+    `modelweld.families.math.event_densities` says why. (Sites worth 8 intervals that observed 30, with 5, 0.5, 0.1 and
+    0.05 events in each, are learned to be worth 7.9, 7.7, 6.8 and 8.0; with Gamma functions instead 8.2, 11, 26 and
+    70.) g moves with no hyperparameter and makes the density exactly Poisson where `between` is infinite: g = log[y^y
+    e^-y / y!] - e(v, weight) with y = weight v. Where the exposure is not known, g = -log v - log(2 pi) / 2, or 0 at v
+    = 0.
 
     `estimate` is the mode of log theta: the posterior mean (c + P) / (c / mean + R) of a rate, and (c mean + R) / (c +
     P) of a scale.

@@ -10,7 +10,7 @@ from math import fsum
 from typing import Any, TypeVar
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import first_line
+from modelweld.files.limits import first_line
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import check_units

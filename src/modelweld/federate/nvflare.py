@@ -33,7 +33,7 @@ from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, 
 from modelweld.federate.round import FUSION as FUSION
 from modelweld.federate.round import PAGE as REPORT  # noqa: F401 - public
 from modelweld.federate.round import ROUND as ROUND
-from modelweld.files.file_errors import first_line
+from modelweld.files.limits import first_line
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel

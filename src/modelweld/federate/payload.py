@@ -8,8 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import AGAIN, naming
-from modelweld.files.limits import LARGEST_FILE, spell_bytes
+from modelweld.files.limits import AGAIN, LARGEST_FILE, naming, spell_bytes
 from modelweld.files.manifest_text import SITE, manifest_of
 from modelweld.files.site_file import load_site, site_bytes
 from modelweld.files.tensors import open_tensors

@@ -14,9 +14,8 @@ from modelweld.errors import InputError, printable, shorten
 from modelweld.federate.culprits import fuse_others
 from modelweld.federate.payload import packed, unpacked
 from modelweld.files import save
-from modelweld.files.file_errors import first_line
 from modelweld.files.fusion_file import content_of
-from modelweld.files.limits import LONGEST_NAME, check_name
+from modelweld.files.limits import LONGEST_NAME, check_name, first_line
 from modelweld.files.new_file import check_free, whole_file
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel, is_count

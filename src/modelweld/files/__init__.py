@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import check_beginning, naming
+from modelweld.files.limits import check_beginning, naming
 from modelweld.files.manifest_text import SITE, SLIM, manifest_of
 from modelweld.files.named_arrays import model_of
 from modelweld.files.numpy_files import read_npy, read_npz

@@ -1,12 +1,14 @@
 """A Fusion as a file: the sites' models, the matching of every set, hyperparameters; bit for bit, and no code.
 
 A fusion is taken apart here, and its parts are read again; `modelweld.load` puts them together.
+
+Whether the parts of a loaded fusion can answer: families and prior are asked once, so that nothing fails later.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,16 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.families.base import Family
-from modelweld.files.file_errors import AGAIN
-from modelweld.files.fusion_checks import check_answers
+from modelweld.families.base import Family, sum_by_atom
+from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import FUSION, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
 from modelweld.files.tensors import Entry, Spelt, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, LocalModel, check_finite
-from modelweld.inputs.stack import Index, Key, arrays_of, stack_arrays
+from modelweld.inputs.stack import Index, Key, Stack, arrays_of, stack_arrays
 from modelweld.matching.result import Artefact, Matching
+from modelweld.matching.sets import stack_of
+from modelweld.priors.beta_bernoulli import Prior
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -217,3 +220,51 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
         screened=entry.get("screened", kept is not None),
         twins={twin["site"]: twin["first"] for twin in entry["twins"]} if "twins" in entry else None,
     )
+
+
+def check_answers(given: Sequence[LocalModel] | Sequence[Array], matchings: Mapping[str, Matching]) -> None:
+    """Refuse families whose hyperparameters are of other values than the sites sent, and priors without odds."""
+    for set_name, matching in matchings.items():
+        for key in matching.families:
+            try:
+                stack = _stack(given, key, set_name, matchings)
+            except KeyError as axis:
+                raise InputError(f"{key!r} runs over {axis}, of which there is no matching. {AGAIN}") from None
+            if not _answers(stack, key, matching):
+                raise InputError(f"its family of {key!r} is not one of what the sites sent. {AGAIN}")
+        if matching.prior is not None and not has_odds(matching.prior, len(matching.offsets) - 1):
+            raise InputError(f"the prior of set {set_name!r} has no odds. {AGAIN}")
+
+
+def has_odds(prior: Prior, J: int) -> bool:
+    """Whether a prior knows the odds of every number of J groups, and who is an atom."""
+    try:
+        prior.is_atom(np.ones(1, dtype=np.int64), J)
+        return bool(np.isfinite(prior.as_probability().steps(J)).all())
+    except (TypeError, ValueError, ArithmeticError):  # a word where a number belongs
+        return False
+
+
+def _stack(
+    given: Sequence[LocalModel] | Sequence[Array], key: Key, set_name: str, matchings: Mapping[str, Matching]
+) -> Stack:
+    models = [model for model in given if isinstance(model, LocalModel)]
+    return stack_of(models, key, set_name, matchings) if models else stack_arrays(given)
+
+
+def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
+    """Whether the family of this key takes and scores all of these values, and places them among the global ones."""
+    if not len(stack.values):
+        return True
+    try:
+        family = matching.families[key].seeing(stack)
+        if family.misfit(stack) is not None:
+            return False
+        rows = family.rows(stack.values, stack.variance, stack.weight)
+        wide = key not in matching.values or matching.values[key].shape[1:] == family.estimate(rows[:1]).shape[1:]
+        if not wide or not np.isfinite(rows).all():
+            return False
+        sums = sum_by_atom(rows, matching.stacked_labels, len(matching.counts))
+        return bool(np.isfinite(family.log_evidence(rows)).all() and np.isfinite(family.gain(rows[:1], sums)).all())
+    except (TypeError, ValueError, ArithmeticError):  # words, shapes of other values, a frame without inverse
+        return False

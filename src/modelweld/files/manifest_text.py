@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import AGAIN
-from modelweld.files.limits import parse
+from modelweld.files.limits import AGAIN, parse
 from modelweld.files.schema import check
 from modelweld.files.tensors import KEY, Entry, Tensor, Tensors, digest
 from modelweld.inputs.local_model import Array

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import naming
+from modelweld.files.limits import naming
 
 PART = ".modelweld-part-"
 """How a file is called until it is whole."""

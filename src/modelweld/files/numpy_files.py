@@ -14,8 +14,16 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import AGAIN, size_of
-from modelweld.files.limits import LARGEST_HEADER, MOST_ENTRIES, MOST_TENSORS, MiB, most_expanded, spell_bytes
+from modelweld.files.limits import (
+    AGAIN,
+    LARGEST_HEADER,
+    MOST_ENTRIES,
+    MOST_TENSORS,
+    MiB,
+    most_expanded,
+    size_of,
+    spell_bytes,
+)
 from modelweld.files.tensors import NamedArrays, Tensor
 from modelweld.inputs.names import first_repeated
 

@@ -6,8 +6,7 @@ import os
 from pathlib import Path
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import size_of
-from modelweld.files.limits import LARGEST_HEADER, check_name, parse
+from modelweld.files.limits import LARGEST_HEADER, check_name, parse, size_of
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SITE, Ledger, as_text
 from modelweld.files.named_arrays import model_of

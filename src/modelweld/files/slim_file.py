@@ -10,9 +10,8 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.file_errors import AGAIN
-from modelweld.files.fusion_checks import has_odds
-from modelweld.files.fusion_file import describe_families, key_of
+from modelweld.files.fusion_file import describe_families, has_odds, key_of
+from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import describe, rebuild
 from modelweld.files.manifest_text import SLIM, Ledger, as_text
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields

@@ -20,8 +20,15 @@ from typing import IO, TYPE_CHECKING, Protocol
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import first_line, size_of
-from modelweld.files.limits import LARGEST_HEADER, LARGEST_TABLE, MOST_SITES, most_expanded, spell_bytes
+from modelweld.files.limits import (
+    LARGEST_HEADER,
+    LARGEST_TABLE,
+    MOST_SITES,
+    first_line,
+    most_expanded,
+    size_of,
+    spell_bytes,
+)
 from modelweld.files.tensors import NamedArrays
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.names import first_repeated

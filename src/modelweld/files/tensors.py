@@ -21,8 +21,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import AGAIN, first_line, looks_like, naming, size_of
-from modelweld.files.limits import LARGEST_HEADER, MOST_AXES, MOST_ENTRIES, MOST_TENSORS, MiB, parse, spell_bytes
+from modelweld.files.limits import (
+    AGAIN,
+    LARGEST_HEADER,
+    MOST_AXES,
+    MOST_ENTRIES,
+    MOST_TENSORS,
+    MiB,
+    first_line,
+    looks_like,
+    naming,
+    parse,
+    size_of,
+    spell_bytes,
+)
 from modelweld.files.new_file import whole_file
 
 Tensor = NDArray[np.generic]

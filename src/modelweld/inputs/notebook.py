@@ -1,9 +1,20 @@
-"""How objects look in a notebook: one small table, everything in it escaped, because names come from strangers."""
+"""How objects look in a notebook: one small table, everything in it escaped, because names come from strangers.
+
+How many digits a feature's numbers deserve, wherever people read them: tables, notebooks, the page.
+
+As many that a typical standard error shows, and that values which differ look different, whichever needs more; never
+more than a number holds. `report/groups.js` writes numbers as `spell` does.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from math import floor, log10
+
+import numpy as np
+
+from modelweld.inputs.local_model import Array
 
 MOST_ROWS, MOST_COLUMNS = 20, 9
 """What is shown of a long or a wide table; how much is left out is said."""
@@ -34,3 +45,86 @@ def _cell(cell: object) -> str:
     if cell is None:
         return ""
     return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
+DIGITS, HELD = 6, 15
+"""Digits that people read, after the point or of a number below one; and decimal digits that a float holds."""
+
+MOST_DECIMALS = 7
+"""Digits after the point beyond which numbers are written as powers of ten."""
+
+ALIKE = 1e-9
+"""Deviation, as a share of the largest value, up to which values are the same but for rounding."""
+
+
+def decimals_of(values: Array, errors: Array | None = None) -> int:
+    """Digits after the point for values (n,) of one feature, with standard errors (n,) where these are known.
+
+    The scale is the typical error, or how much values differ if that is less: it is 2 to 20 of the last digit. Without
+    errors it is a tenth of how much values differ; those that do not are taken to differ by what they are. Below zero
+    only for numbers with more digits than are held.
+
+    Examples
+    --------
+    >>> decimals_of(np.array([9.41, 13.2]), np.array([0.3, 0.5])), decimals_of(np.array([0.094, 0.102, 0.099]))
+    (1, 4)
+    >>> decimals_of(np.array([0.094, 0.102, 0.099]), np.array([22.0, 22.0, 22.0]))
+    3
+    """
+    known = values[np.isfinite(values)]
+    largest = float(np.abs(known).max(initial=0.0))
+    if largest == 0:
+        return 0
+    unit = known / largest  # squares are numbers
+    differ = float(unit.std())
+    scale = differ if differ > ALIKE else 1.0
+    stated = np.zeros(0) if errors is None else errors[np.isfinite(errors) & (errors > 0)]
+    scale = min(scale, float(np.median(stated)) / largest) if len(stated) else scale / 10
+    first = floor(log10(largest))
+    wanted = -floor(log10(max(scale, np.finfo(float).tiny) / 2) + log10(largest))
+    if first >= HELD:
+        return min(wanted, HELD - 1 - first)
+    return min(max(wanted, 0), DIGITS + max(0, -1 - first), HELD - 1 - first)
+
+
+def digits_of(values: Array, decimals: int) -> int:
+    """Significant digits with which values (n,) are carried so that so many after the point are right.
+
+    Examples
+    --------
+    >>> digits_of(np.array([0.1, 0.2]), 3), digits_of(np.array([1_700_000_123.4]), 1)
+    (6, 12)
+    """
+    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    return DIGITS if largest == 0 else int(np.clip(floor(log10(largest)) + decimals + 2, DIGITS, HELD + 2))
+
+
+def spell(value: float, decimals: int) -> str:
+    """A number with so many digits after the point; a dash where there is none.
+
+    Examples
+    --------
+    >>> spell(49.61, 1), spell(float("nan"), 1), spell(12345678.0, 0), spell(-0.001, 2)
+    ('49.6', '–', '12,345,678', '0.00')
+    >>> spell(1.2345e-9, 11), spell(1.23456e30, -27), spell(1e-12, 11)
+    ('1.23e-9', '1.235e+30', '0')
+    """
+    if not np.isfinite(value):
+        return "–"
+    if 0 <= decimals <= MOST_DECIMALS:
+        return f"{round(float(value), decimals) + 0.0:,.{decimals}f}"
+    digits = -1 if value == 0 else floor(log10(abs(value))) + decimals
+    digits = min(digits, DIGITS - 1) if decimals > 0 else digits
+    return "0" if digits < 0 else f"{value:.{digits}e}".replace("e-0", "e-").replace("e+0", "e+")
+
+
+def spelt_columns(values: Array) -> list[list[str]]:
+    """Values (n, D) as text, a column like the other values of its feature.
+
+    Examples
+    --------
+    >>> spelt_columns(np.array([[1013.2, 0.06], [1013.9, 0.09]]))
+    [['1,013.20', '0.0600'], ['1,013.90', '0.0900']]
+    """
+    decimals = [decimals_of(column) for column in values.T]
+    return [[spell(x, n) for x, n in zip(row, decimals, strict=True)] for row in values.tolist()]

@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.families.base import Family
-from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
+from modelweld.inputs.stack import Index, blocks
 from modelweld.matching.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alternate, is_at
 from modelweld.matching.board import Board
 from modelweld.matching.pieces.prior import Pieces

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.families.base import Family, sum_by_atom
-from modelweld.families.math.blocks import BLOCK
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, group_of_values
+from modelweld.inputs.stack import BLOCK, Index, Stack, group_of_values
 from modelweld.matching.board import Board
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.priors.beta_bernoulli import Prior

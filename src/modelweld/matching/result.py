@@ -124,8 +124,7 @@ class Matching:
         return f"<Matching: {self.K} atoms from {N} values of {J} sites{aside}, objective {self.objective:.1f}>"
 
     def _repr_html_(self) -> str:
-        from modelweld.inputs.digits import spelt_columns
-        from modelweld.inputs.notebook import html_table
+        from modelweld.inputs.notebook import html_table, spelt_columns
 
         values = {f"{key}": array for key, array in self.values.items()}
         header = ["atom", "sites", *(f"{key} {d}" for key, array in values.items() for d in range(array.shape[1]))]

@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.families.base import Family
-from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Index, Stack, blocks
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.matching.board import Board
 from modelweld.matching.tally import Held

@@ -51,8 +51,7 @@ class Intervals:
         return f"<{type(self).__name__}: {n} values of {D} dimensions, intervals of probability {self.level:g}>"
 
     def _repr_html_(self) -> str:
-        from modelweld.inputs.digits import decimals_of, spell
-        from modelweld.inputs.notebook import html_table
+        from modelweld.inputs.notebook import decimals_of, html_table, spell
 
         half = (self.high - self.low) / 2
         decimals = [decimals_of(own, error) for own, error in zip(self.values.T, half.T, strict=True)]

@@ -22,9 +22,8 @@ from modelweld.families.math.bessel import log_uniform, series_of
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
-from modelweld.families.wishart.moments import Moments
 from modelweld.families.wishart.prior import InverseWishart
-from modelweld.families.wishart.scatter import Scatter
+from modelweld.families.wishart.scatter import Moments, Scatter
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 

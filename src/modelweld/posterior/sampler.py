@@ -12,9 +12,8 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import gather
-from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
+from modelweld.inputs.stack import Index, blocks
 from modelweld.matching.algorithm1 import NEW
 from modelweld.matching.board import Board
 from modelweld.matching.tally import Tally

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.families.base import sum_by_atom
-from modelweld.families.math.blocks import blocks
 from modelweld.files.named_arrays import SHARES_SUM
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Key
+from modelweld.inputs.stack import Index, Key, blocks
 from modelweld.matching.sets import columns_of
 from modelweld.report.limits import DRAWN
 

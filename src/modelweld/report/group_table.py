@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.inputs.digits import decimals_of, spell
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.inputs.stack import Index
 from modelweld.report.limits import LISTED, NAMED
 
@@ -120,7 +120,7 @@ class GroupTable:
 
     @property
     def decimals(self) -> tuple[int, ...]:
-        """Digits after the point that each feature's means deserve (`inputs.digits`)."""
+        """Digits after the point that each feature's means deserve (`inputs.notebook`)."""
         return tuple(decimals_of(column, error) for column, error in zip(self.means.T, self.errors.T, strict=True))
 
     def titles(self) -> list[str]:

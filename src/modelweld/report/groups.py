@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, sum_by_atom
-from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_values
+from modelweld.inputs.stack import Key, Stack, arrays_of, blocks, group_of_values
 from modelweld.kinds import kind_named
 from modelweld.matching.result import Matching
 from modelweld.report.coordinates import Values, gather_values

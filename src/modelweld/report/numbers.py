@@ -10,7 +10,7 @@ import numpy as np
 
 import modelweld
 from modelweld.errors import InputError
-from modelweld.inputs.digits import decimals_of
+from modelweld.inputs.notebook import decimals_of
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
 from modelweld.report.alerts import rank_alerts
@@ -23,8 +23,8 @@ from modelweld.report.coordinates import (
     variances_about_atoms,
 )
 from modelweld.report.doubts import list_aside, list_doubtful, stated_confidence
+from modelweld.report.glossary import describe_fit
 from modelweld.report.groups import shown_keys
-from modelweld.report.hyperparameters import describe_fit
 from modelweld.report.in_time import order_by_time, tell_lives
 from modelweld.report.limits import NAMED, NOTED
 from modelweld.report.page_groups import list_groups, rank_features

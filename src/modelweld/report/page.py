@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.files.file_errors import naming
+from modelweld.files.limits import naming
 from modelweld.files.new_file import check_free, whole_file
-from modelweld.inputs.digits import decimals_of, spell
 from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.report import page_words as words
 from modelweld.report.limits import LISTED
 from modelweld.report.rounding import Content

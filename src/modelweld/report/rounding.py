@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from modelweld.inputs.digits import DIGITS, digits_of
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.notebook import DIGITS, digits_of
 
 Number: TypeAlias = float | None
 """None where there is none: JSON knows no NaN."""

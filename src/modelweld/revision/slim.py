@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family, gather
-from modelweld.families.suggest import misfit_error
+from modelweld.families.checks import misfit_error
 from modelweld.inputs.alignment import check_models
 from modelweld.inputs.local_model import Array, LocalModel, check_values
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values

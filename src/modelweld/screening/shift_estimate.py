@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.families.base import Family, sum_by_atom
-from modelweld.families.math.blocks import blocks
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Index, Stack, blocks
 from modelweld.matching.board import Board
 from modelweld.matching.leave_one_out import Without
 from modelweld.matching.parts import Parts

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Index, Stack, block_size
 from modelweld.matching.search import is_large
 
 FEWEST_SITES = 3

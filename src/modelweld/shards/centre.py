@@ -16,9 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.families.base import Family
-from modelweld.families.math.blocks import block_size
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, group_of_values, offsets_of
+from modelweld.inputs.stack import Index, block_size, group_of_values, offsets_of
 from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.tally import Tally

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.families.base import Family
-from modelweld.families.suggest import misfit_error
+from modelweld.families.checks import misfit_error
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, group_of_values
 from modelweld.matching.algorithm1 import AnyBoard

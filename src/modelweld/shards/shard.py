@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
 from modelweld.families.base import Family, sum_by_atom
-from modelweld.families.math.blocks import block_size
 from modelweld.fuse import receive
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import Array, LocalModel, check_finite, check_squares
-from modelweld.inputs.stack import Index, Stack, canonical_order, group_of_values, offsets_of, stack_arrays
+from modelweld.inputs.stack import Index, Stack, block_size, canonical_order, group_of_values, offsets_of, stack_arrays
 from modelweld.kinds import kind_of
 from modelweld.matching.search import is_large
 from modelweld.matching.sets import families_by_set, stack_of

@@ -2,8 +2,7 @@
 
 from modelweld.site.export import export
 from modelweld.site.leaving import Report
-from modelweld.site.partitions import Failure, FailureWarning, TrainingError
-from modelweld.site.train import TrainedFusion, seed_of, train_and_fuse, trained
+from modelweld.site.train import Failure, FailureWarning, TrainedFusion, TrainingError, seed_of, train_and_fuse, trained
 
 __all__ = [
     "Failure",

@@ -24,9 +24,8 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.plain_tables import is_plain
 from modelweld.kinds import kind_of
 from modelweld.libraries import asked_by_adapter, read
-from modelweld.site.disclosure import check_counts, drop_small_cells, find_concerns
 from modelweld.site.leaving import Report, describe_array
-from modelweld.site.rows import check_rows
+from modelweld.site.rows import check_counts, check_rows, drop_small_cells, find_concerns
 
 
 def export(

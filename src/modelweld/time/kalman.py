@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from modelweld.families.drift import Drift
-from modelweld.families.math.blocks import blocks
 from modelweld.families.math.predictive import log_predictive
 from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Index, Stack, blocks
 from modelweld.time.chains import Chains
 from modelweld.time.learning import effects_of, learn_drift, log_evidence
 from modelweld.time.motion import Information, Motion, Place, State, earlier, given, later, log_factor

@@ -4,15 +4,14 @@ Groups of all sizes are matched in pairs, each pair votes by those of its matche
 atom, and the median counts: two groups that coincide, or are more exact than the others, have no majority. Two values
 p, q of one atom, each of effective sample size n, have mean m and, on average,
 
-    n (KL(p, m) + KL(q, m)) = half of their degrees of freedom (see `modelweld.families.math.freedom`).
+    n (KL(p, m) + KL(q, m)) = half of their degrees of freedom (see `modelweld.families.math.event_densities`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from modelweld.families.math.effective_size import SMALLEST_SHARE
-from modelweld.families.math.freedom import SEEN_ONCE, freedom
+from modelweld.families.math.event_densities import SEEN_ONCE, SMALLEST_SHARE, freedom
 from modelweld.families.math.simplex import ZERO, Compositions
 from modelweld.families.math.start import (
     CLOSER,

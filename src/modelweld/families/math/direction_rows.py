@@ -1,4 +1,7 @@
-"""What the evidence of directions needs of each value, and what adds up over those of an atom."""
+"""What the evidence of directions needs of each value, and what adds up over those of an atom.
+
+Draws of von Mises-Fisher directions: the cosine to the mean by rejection (Wood, 1994), the rest evenly across it.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +33,36 @@ def direction_rows(values: Array, weight: Array | None, kappas: Array) -> Array:
         rows[:, g] = tilt(D, np.asarray(kappa**2)) - tilt(D, (kappa * w) ** 2)
     rows[~seen] = 0.0
     return rows
+
+
+def draw_directions(mean: Array, concentration: Array, rng: np.random.Generator) -> Array:
+    """One direction (K, D) about each mean (K, D), of these concentrations (K,).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> draw_directions(np.tile([0.0, 1.0, 0.0], (2, 1)), np.array([20.0, 1e8]), rng)[:, 1].round(2)
+    array([0.97, 1.  ])
+    """
+    K, D = mean.shape
+    if D == 1:
+        return np.where(rng.random((K, 1)) < 1 / (1 + np.exp(-2 * concentration[:, None])), mean, -mean)
+    cosine = _cosines(D, concentration, rng)
+    across = rng.standard_normal((K, D))
+    across -= (across * mean).sum(1, keepdims=True) * mean
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    return np.asarray(cosine[:, None] * mean + np.sqrt(np.maximum(1 - cosine**2, 0.0))[:, None] * across)
+
+
+def _cosines(D: int, kappa: Array, rng: np.random.Generator) -> Array:
+    b = (D - 1) / (2 * kappa + np.sqrt(4 * kappa**2 + (D - 1) ** 2))
+    x = (1 - b) / (1 + b)
+    c = kappa * x + (D - 1) * (np.log1p(-x) + np.log1p(x))
+    found, left = np.empty(len(kappa)), np.arange(len(kappa))
+    while len(left):
+        z = rng.beta((D - 1) / 2, (D - 1) / 2, len(left))
+        w = (1 - (1 + b[left]) * z) / (1 - (1 - b[left]) * z)
+        kept = kappa[left] * w + (D - 1) * np.log1p(-x[left] * w) - c[left] >= np.log(rng.random(len(left)))
+        found[left[kept]] = w[kept]
+        left = left[~kept]
+    return found

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.families.math.blocks import blocks
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import blocks
 
 STRENGTHS = (1e-8, 1e8)
 """Bounds of strength: the decades in which spread / noise of real values is searched."""

@@ -21,7 +21,6 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.families.math.bessel import log_uniform, tilts_at
-from modelweld.families.math.blocks import blocks
 from modelweld.families.math.concentration_integral import (
     COLUMNS,
     NODES,
@@ -33,10 +32,11 @@ from modelweld.families.math.concentration_integral import (
     even_tilts,
     integrated,
 )
-from modelweld.families.math.drawn_directions import draw_directions
+from modelweld.families.math.direction_rows import draw_directions
 from modelweld.families.math.maximise import climb
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, direction_of, directions_of
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import blocks
 
 FEWEST_VALUES = 4
 """Values that some atom must have for a diversity to be learned: where there are two or three sites, a loose atom is a

@@ -9,9 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from modelweld.families.math.effective_size import effective_count
-from modelweld.families.math.freedom import SEEN_ONCE, log_freedom_and_slope
-from modelweld.families.math.interpolated import Interpolated
+from modelweld.families.math.bessel import Interpolated
+from modelweld.families.math.event_densities import SEEN_ONCE, effective_count, log_freedom_and_slope
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -82,7 +81,7 @@ class Compositions:
     def carrier(self, between: float) -> Array:
         """What does not depend on the atom, in the log density of values (L,).
 
-        -n sum p log p + sum a(n p) - a(n), and words seen once: see `modelweld.families.math.freedom`.
+        -n sum p log p + sum a(n p) - a(n), and words seen once: see `modelweld.families.math.event_densities`.
         """
         n = self.worth(between)
         return np.where(n > 0, self._freedoms(n)[0] + n * self._tilt, 0.0)

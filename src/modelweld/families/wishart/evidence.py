@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.families.math.effective_size import effective_count
+from modelweld.families.math.event_densities import effective_count
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 

@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.families.checks import check_choice, freeze_number, freeze_vectors, known
-from modelweld.families.math.blocks import blocks
 from modelweld.families.wishart.covariances import misfit_covariances
 from modelweld.families.wishart.evidence import Belief, Sums, log_evidence
 from modelweld.inputs.local_model import Array
+from modelweld.inputs.stack import blocks
 
 
 class InverseWishart(Family):
