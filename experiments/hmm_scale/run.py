@@ -22,8 +22,9 @@ from drawing import draw
 from telling import summary
 
 from modelweld import ModelweldWarning
-from modelweld.demo.metrics import adjusted_rand, hamming
+from modelweld.demo.metrics import adjusted_rand
 from shared import simulate
+from shared.measures import hamming
 from study import Result, Study, Task, main
 
 SITES, STATES_PER_SITE = (10, 25, 50), 8

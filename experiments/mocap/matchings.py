@@ -10,9 +10,10 @@ from visits import Visits
 
 from data import Index, Person
 from modelweld import Fusion, fuse, read
-from modelweld.demo.metrics import adjusted_rand, hamming
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.families import Moments
 from shared.baselines import kmeans_matching
+from shared.measures import hamming
 
 ACTIVITIES = 12
 """What k-means is told."""

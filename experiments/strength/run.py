@@ -39,11 +39,12 @@ from scipy.stats import chi2
 
 from mixtures import Mixture, log_likelihood, merged
 from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, ModelweldWarning, fuse
-from modelweld.demo.metrics import adjusted_rand, hamming
+from modelweld.demo.metrics import adjusted_rand
 from modelweld.demo.simulate import Simulated
 from provenance import keep, kept
 from shared import simulate
 from shared.baselines import kmeans_matching
+from shared.measures import hamming
 
 HERE = Path(__file__).parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "modelweld" / "strength"

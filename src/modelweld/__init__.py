@@ -62,8 +62,7 @@ HOMES = {
     "priors.lives": ("Lives",),
     "priors.spectrum": ("Spectrum",),
     "site.export": ("export",),
-    "site.partitions": ("FailureWarning",),
-    "site.train": ("train_and_fuse",),
+    "site.train": ("FailureWarning", "train_and_fuse"),
 }
 """Module -> what it brings. Each is loaded when it is first asked for, so that ``modelweld --help`` loads no numpy. The
 names of `modelweld.families` come on top of these, whatever they are."""

@@ -38,17 +38,17 @@ HOSPITALS = {
 }
 """Names in the file, and names for people."""
 
-COLUMNS = {
-    "age": ("age", "age\n[dim]years[/]", "years", 0),
-    "trestbps": ("blood pressure", "blood\npressure\n[dim]mmHg[/]", "mmHg", 0),
-    "chol": ("cholesterol", "choles-\nterol\n[dim]mg/dl[/]", "mg/dl", 0),
-    "thalach": ("maximum heart rate", "max\nheart\nrate", "beats per minute", 0),
-    "oldpeak": ("ST depression", "ST de-\npression\n[dim]mm[/]", "mm", 1),
-}
-"""What is measured: in the file, in words, as head of a column, its unit, digits to show."""
+COLUMNS = ("age", "trestbps", "chol", "thalach", "oldpeak")
+"""What is measured, as the file calls it."""
 
-NAMES = {name: unit for name, _, unit, _ in COLUMNS.values()}
-"""What is measured, in words, and in which unit."""
+NAMES = {
+    "age": "years",
+    "blood pressure": "mmHg",
+    "cholesterol": "mg/dl",
+    "maximum heart rate": "beats per minute",
+    "ST depression": "mm",
+}
+"""The same in words, and its unit."""
 
 ZERO_IS_MISSING = ("trestbps", "chol")
 """Columns in which nobody alive has a zero: the file means that it was not measured."""

@@ -61,40 +61,10 @@ def adjusted_rand(truth: Labels, labels: Labels) -> float:
     with warnings.catch_warnings():
         # Some releases of scikit-learn take many names for a regression target; here they are atoms.
         warnings.filterwarnings("ignore", message="The number of unique classes", category=UserWarning)
-        return float(adjusted_rand_score(*_as_names(truth, labels)))
+        return float(adjusted_rand_score(*as_names(truth, labels)))
 
 
-def error_in_k(truth: Labels, labels: Labels) -> int:
-    """Estimated minus true number of atoms.
-
-    Examples
-    --------
-    >>> error_in_k([0, 0, 1, 1], [0, 1, 2, 2])
-    1
-    """
-    true, estimated = _as_names(truth, labels)
-    return int(estimated.max() - true.max())
-
-
-def hamming(truth: Labels, labels: Labels) -> float:
-    """Share of wrong labels, after the one-to-one alignment of names that makes it smallest.
-
-    Examples
-    --------
-    The name 5 means 0; the surplus name 7 can mean nothing.
-
-    >>> hamming([0, 0, 0, 1], [5, 5, 7, 6])
-    0.25
-    """
-    from scipy.optimize import linear_sum_assignment
-
-    true, estimated = _as_names(truth, labels)
-    table = np.zeros((true.max() + 1, estimated.max() + 1), np.int64)
-    np.add.at(table, (true, estimated), 1)
-    return float(1 - table[linear_sum_assignment(table, maximize=True)].sum() / len(true))
-
-
-def _as_names(truth: Labels, labels: Labels) -> tuple[Index, Index]:
+def as_names(truth: Labels, labels: Labels) -> tuple[Index, Index]:
     """Both labelings, flat, with names 0, 1, ... in use without gaps."""
     true, estimated = _per_site(truth), _per_site(labels)
     lengths = [len(site) for site in true], [len(site) for site in estimated]

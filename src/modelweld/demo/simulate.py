@@ -96,52 +96,6 @@ class Simulated:
         return np.concatenate(self.truth)
 
 
-def meta_model(
-    J: int,
-    *,
-    alpha: float = 1.0,
-    gamma0: float = 10.0,
-    mean: float = 0.0,
-    noise_sd: float = 0.3,
-    spread_sd: float = 3.0,
-    D: int = 5,
-    seed: Seed = 0,
-) -> Simulated:
-    """Draw from the Beta-Bernoulli meta model itself, with Gaussian atoms.
-
-    Site j holds an atom that m earlier sites hold with probability m / (alpha + j - 1), and
-    Poisson(alpha gamma0 / (alpha + j - 1)) new ones. Every site expects gamma0 atoms, and may have none.
-
-    Parameters
-    ----------
-    J : int
-        Number of sites.
-    alpha, gamma0 : float
-        Concentration and mass of the Beta process.
-    mean, noise_sd, spread_sd : float
-        Mean of atoms, standard deviation about atoms, standard deviation of atoms.
-    D : int
-        Dimension.
-    seed : int or Generator
-        Source of the draw.
-
-    Examples
-    --------
-    >>> [len(values) for values in meta_model(4, gamma0=3.0).values]
-    [2, 4, 2, 5]
-    """
-    rng = np.random.default_rng(seed)
-    held, counts = [], np.empty(0, np.int64)
-    for earlier in range(J):
-        known = np.flatnonzero(rng.random(len(counts)) < counts / (alpha + earlier))
-        born = len(counts) + np.arange(rng.poisson(alpha * gamma0 / (alpha + earlier)))
-        counts = np.append(counts, np.zeros_like(born))
-        held.append(rng.permutation(np.append(known, born)))
-        counts[held[-1]] += 1
-    atoms = mean + spread_sd * rng.standard_normal((len(counts), D))
-    return scatter(rng, atoms, held, noise_sd * np.eye(D))
-
-
 def sparse(
     L: int,
     J: int,
