@@ -10,7 +10,7 @@ from modelweld.inputs.notebook import ALIKE, DIGITS, HELD, MOST_DECIMALS, decima
 from modelweld.kinds.mixture import mixture
 from modelweld.posterior.answers import Intervals
 from modelweld.report import numbers_of
-from modelweld.report.rounding import short
+from modelweld.report.text import short
 
 SCALES = 10.0 ** np.arange(-12, 13)
 

@@ -411,8 +411,7 @@ def test_models_without_what_their_kind_needs_are_refused(path, kind):
 
 def unchecked(path, model):
     """A site's file as a stranger may write it: tensors and hashes are right, the model need not be."""
-    from modelweld.files.manifest import describe
-    from modelweld.files.manifest_text import SITE, as_text
+    from modelweld.files.manifest import SITE, as_text, describe
     from modelweld.files.tensors import write
 
     content, tensors = describe(model)

@@ -39,7 +39,7 @@ def reply(node, content=None, error=None, to=""):
 def sent(node, payload):
     from flwr.app import RecordDict
 
-    from modelweld.federate.flower_round import RECORD, as_record
+    from modelweld.federate.flower import RECORD, as_record
 
     return reply(node, RecordDict({RECORD: as_record(payload)}))
 
@@ -47,12 +47,11 @@ def sent(node, payload):
 @pytest.fixture
 def messages(monkeypatch):
     """Messages need a run; here they are kept as what they were made of."""
-    from modelweld.federate import flower, flower_round
+    from modelweld.federate import flower
 
     def message(content, dst_node_id=None, message_type=None, reply_to=None):
         return Mock(content=content, node=dst_node_id, type=message_type, reply_to=reply_to)
 
-    monkeypatch.setattr(flower_round, "Message", message)
     monkeypatch.setattr(flower, "Message", message)
 
 
@@ -69,7 +68,7 @@ class Grid:
         return [f"question {m.node}" for m in messages]
 
     def pull_messages(self, ids):
-        from modelweld.federate.flower_round import as_name
+        from modelweld.federate.flower import as_name
 
         asked = {f"question {node}": node for node, name in self.names.items() if name is not None}
         return [reply(asked[i], as_name(self.names[asked[i]]), to=i) for i in ids if i in asked]
@@ -91,7 +90,7 @@ def asked(names=NODES, gather=0.0, grid=None, **options):
     """A strategy whose sites have been asked to train."""
     from flwr.app import ArrayRecord, ConfigRecord
 
-    from modelweld.federate.flower_round import OneRound
+    from modelweld.federate.flower import OneRound
 
     strategy = OneRound(gather=gather, search="plain", **options)
     strategy.messages = strategy.configure_train(1, ArrayRecord(), ConfigRecord(), grid or Grid(names))
@@ -148,9 +147,9 @@ def test_nodes_that_are_not_expected_are_not_asked(messages):
 
 def test_who_is_slow_to_say_its_name_is_heard(messages, monkeypatch):
     """A race for a name has no winner, and a stranger is named, whoever is quicker."""
-    from modelweld.federate import flower_round
+    from modelweld.federate import flower
 
-    monkeypatch.setattr(flower_round, "BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr(flower, "BETWEEN_LOOKS", 0.0)
     for slow in (11, 12):
         names = {**NODES, 12: "south"}
         strategy = asked(gather=60.0, grid=SlowGrid(names, slow), expected=["north", "south", "east"])
@@ -210,7 +209,7 @@ def test_too_few_sites_end_the_round_in_one_line(messages, tmp_path):
 def test_the_fused_model_goes_to_those_who_are_there_and_late_ones_are_named(messages):
     from flwr.app import ConfigRecord
 
-    from modelweld.federate.flower_round import as_name, bytes_of
+    from modelweld.federate.flower import as_name, bytes_of
 
     names = {**NODES, 1: "late", 2: "gone", 3: "broken"}
     strategy = asked(names)
@@ -249,8 +248,7 @@ def test_clients_train_send_and_receive(messages):
     from flwr.app import RecordDict
     from sklearn.mixture import GaussianMixture
 
-    from modelweld.federate.flower import client_app
-    from modelweld.federate.flower_round import RECORD, as_record, bytes_of, name_in
+    from modelweld.federate.flower import RECORD, as_record, bytes_of, client_app, name_in
 
     X = np.random.default_rng(0).normal(size=(50, 2))
     taken = []
@@ -285,8 +283,7 @@ def test_exceptions_stay_at_the_site(messages, wrong, caplog):
 def test_small_components_do_not_leave(messages):
     from flwr.app import Error
 
-    from modelweld.federate.flower import client_app
-    from modelweld.federate.flower_round import bytes_of
+    from modelweld.federate.flower import bytes_of, client_app
 
     few = mixture([[0.0]], [[1.0]], [3.0], counted=True)
     assert isinstance(handled(client_app(lambda context: few), "train", site="north"), Error)
@@ -298,7 +295,7 @@ def test_the_example_sends_what_the_demo_fuses(messages, monkeypatch):
     from importlib import import_module
 
     from modelweld.demo.hospitals import load_hospital, train
-    from modelweld.federate.flower_round import bytes_of, name_in
+    from modelweld.federate.flower import bytes_of, name_in
 
     monkeypatch.syspath_prepend(EXAMPLE)
     app = import_module("hospitals.client").app

@@ -254,7 +254,7 @@ def test_flower_clients_send_no_rows(monkeypatch):
     from flwr.app import Error
 
     from modelweld.federate import flower, unpacked
-    from modelweld.federate.flower_round import bytes_of
+    from modelweld.federate.flower import bytes_of
 
     monkeypatch.setattr(flower, "Message", lambda content, reply_to=None: Mock(content=content))
 

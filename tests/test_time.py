@@ -15,11 +15,9 @@ from modelweld.priors.lives import Lives, lifespans
 from modelweld.priors.spectrum import Spectrum
 from modelweld.time.chains import Chains
 from modelweld.time.learning import effects_of, log_evidence
-from modelweld.time.links import link
-from modelweld.time.paths import smooth
-from modelweld.time.search import arrange_in_time, run
-from modelweld.time.timeline import Timeline
-from modelweld.time.walk import Walk
+from modelweld.time.match import arrange_in_time, run
+from modelweld.time.timeline import Timeline, smooth
+from modelweld.time.walk import Walk, link
 from shared.simulate_time import moving_groups
 
 MOMENTS = np.array([0.0, 0.7, 0.7, 2.0, 5.0])

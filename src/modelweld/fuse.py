@@ -14,8 +14,7 @@ from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import first_repeated
-from modelweld.inputs.plain_tables import are_arrays, is_plain, take_names
-from modelweld.inputs.site_names import site_names
+from modelweld.inputs.plain_tables import are_arrays, is_plain, site_names, take_names
 from modelweld.libraries import read
 from modelweld.libraries.unknown import is_state, remedy
 from modelweld.matching.plan import Auto, Engine, Preset, Request, Search, TwinRule

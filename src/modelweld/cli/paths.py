@@ -13,7 +13,7 @@ from modelweld.federate.culprits import fuse_others
 from modelweld.files import READ, is_fusion, read_sites
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.site_names import site_names
+from modelweld.inputs.plain_tables import site_names
 from modelweld.progress import track
 from modelweld.revision.slim import SlimFusion
 

@@ -126,7 +126,7 @@ def validate(
     from modelweld.cli.words import spoken
     from modelweld.errors import InputError
     from modelweld.files import read_sites
-    from modelweld.inputs.site_names import site_names
+    from modelweld.inputs.plain_tables import site_names
     from modelweld.kinds import kind_of, name_doubts
     from modelweld.progress import track
     from modelweld.report.text import several

@@ -11,10 +11,8 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.clock import spell
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.stack import arrays_of
-from modelweld.report.doubts import stated_confidence
-from modelweld.report.rounding import Content, exact
-from modelweld.report.text import several
-from modelweld.report.verdicts import CAVEAT, judge_matches
+from modelweld.report.text import Content, exact, several
+from modelweld.report.verdicts import CAVEAT, judge_matches, stated_confidence
 from modelweld.revision.slim import SlimFusion
 
 

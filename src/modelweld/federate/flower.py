@@ -3,25 +3,250 @@
     app = client_app(train, receive=receive)       # in the module of the ClientApp
     app = server_app(minimum=2, out="fused")       # in the module of the ServerApp
 
-Needs the extra `flower`. See docs/federate.md, and examples/flower for an app that runs.
+Needs the extra `flower`. See docs/federate.md, and examples/flower for an app that runs. The server's side of a
+round: who is there, one model from each, the fused one back to all.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from logging import ERROR, INFO
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from logging import ERROR, INFO, WARNING
 from typing import Any
 
-from flwr.app import ArrayRecord, Context, Error, Message, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, Context, Error, Message, MessageType, MetricRecord, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.common.logger import log
 from flwr.serverapp import Grid, ServerApp
+from flwr.serverapp.strategy import Strategy
 
-from modelweld.federate.flower_round import RECORD, OneRound, as_name, as_record, bytes_of
+from modelweld.errors import InputError
 from modelweld.federate.payload import exported, unpacked
-from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Outcome
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, returned
+from modelweld.files.limits import check_name
+from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
+
+RECORD, MODEL = "model", "safetensors"
+"""Names of the record and of the only array in it: the bytes of a file, which Flower passes on in pieces."""
+
+
+def as_record(data: bytes) -> ArrayRecord:
+    """A packed model as a record of arrays."""
+    return ArrayRecord({MODEL: Array(dtype="uint8", shape=(len(data),), stype=MODEL, data=data)})
+
+
+def bytes_of(content: RecordDict) -> bytes:
+    """The packed model among somebody's records; no bytes if there is none."""
+    record = content.get(RECORD)
+    array = record.get(MODEL) if isinstance(record, ArrayRecord) else None
+    return bytes(array.data) if isinstance(array, Array) else b""
+
+
+def as_name(site: str) -> RecordDict:
+    """A site's name as records."""
+    return RecordDict({"site": ConfigRecord({"name": site})})
+
+
+def name_in(content: RecordDict) -> str:
+    """The name among somebody's records; nothing if there is none, or none that can be shown."""
+    record = content.get("site")
+    name = record.get("name") if isinstance(record, ConfigRecord) else None
+    try:
+        return check_name(name, "a site") if isinstance(name, str) else ""
+    except InputError:
+        return ""
+
+
+BETWEEN_LOOKS = 1.0
+"""Seconds between two looks at who is connected."""
+
+FAILED = "it failed; its own log says why"
+
+
+class OneRound(Strategy):
+    """Fuse in one round: ``OneRound().start(grid, ArrayRecord(), num_rounds=1, timeout=600)``.
+
+    First every connected site says its name, so that those which do not answer later can be named. Then each trains
+    and sends its model; these are fused in the order of names. Last, the fused model goes to all whose answers were
+    not refused, also to those that were too slow.
+
+    Parameters
+    ----------
+    minimum : int
+        Sites without whose models nothing is fused.
+    expected : sequence of str, or mapping of str to int, optional
+        Names of the sites to wait for; others are refused. A mapping binds each name to a node's number, which is its
+        key's for as long as it is registered (`flwr supernode list`): without it, any registered node may call itself
+        by the name of an absent site, or shut out a present one by using its name. Default: whoever is connected once
+        `minimum` are.
+    gather : float
+        Seconds to wait until they are connected and have said their names.
+    how : str, optional
+        How the fused model is made: see `Fusion.fused`.
+    outcome : Outcome, optional
+        Where to write fusion, page and who answered.
+    **options
+        For `modelweld.fuse`.
+
+    Attributes
+    ----------
+    answers : Answers
+        Who answered, who is missing or late, what was refused.
+    fusion : Fusion or None
+        What came of it.
+    """
+
+    def __init__(
+        self,
+        *,
+        minimum: int = FEWEST_SITES_OF_A_ROUND,
+        expected: Sequence[str] | Mapping[str, int] | None = None,
+        gather: float = 60.0,
+        how: str | None = None,
+        outcome: Outcome | None = None,
+        **options: Any,
+    ) -> None:
+        if expected is not None and len(set(expected)) < minimum:
+            raise InputError(f"minimum is {minimum}, but only {len(set(expected))} sites are expected. Lower it.")
+        self.minimum, self.expected, self.gather = minimum, None if expected is None else list(expected), gather
+        self.bound = _by_node(expected) if isinstance(expected, Mapping) else None
+        self.how, self.outcome, self.options = how, outcome, options
+        self.answers = Answers(expected)
+        self.fusion: Fusion | None = None
+        self.nodes: dict[int, str] = {}
+
+    def summary(self) -> None:
+        """Log what the round waits for."""
+        whom = "any sites" if self.expected is None else ", ".join(sorted(self.expected))
+        log(INFO, "\t└──> modelweld: at least %s of %s", self.minimum, whom)
+
+    def configure_train(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Hear who is there, and ask them for their models."""
+        names, silent = self._gather(grid)
+        known = [*names.values(), *(f"node {node}" for node in silent)]
+        self.answers = Answers(known if self.expected is None else self.expected)
+        self.nodes = {node: name for node, name in names.items() if self._welcome(node, name, names)}
+        if len(self.nodes) < self.minimum:
+            there = sorted(self.nodes.values())
+            absent = sorted((self.answers.expected or set()) - {*there, *self.answers.refused})
+            refused = [f"{site} ({why})" for site, why in sorted(self.answers.refused.items())]
+            raise InputError(
+                f"{self.minimum} sites are needed to fuse, and after {self.gather:g} seconds these are there: "
+                f"{', '.join(there) or 'none'}; missing: {', '.join(absent) or 'none named'}; refused: "
+                f"{', '.join(refused) or 'none'}. Start the others, or wait longer (gather)."
+            )
+        return self._messages(self.nodes, MessageType.TRAIN, RecordDict({"config": config}))
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Message]
+    ) -> tuple[ArrayRecord | None, MetricRecord | None]:
+        """Fuse what the sites sent."""
+        for reply in replies:
+            site = self.nodes.get(reply.metadata.src_node_id)
+            if site is None:  # Flower's own word that a node is gone: the site stays missing
+                continue
+            if reply.has_error():
+                self.answers.refuse(site, FAILED)
+            else:
+                self.answers.accept(site, bytes_of(reply.content))
+        try:
+            self.fusion = self.answers.fused(self.minimum, self._check, **self.options)
+        finally:
+            self._tell()
+        if self.outcome is not None:
+            self.outcome.keep(self.fusion)
+        told = {name: len(those) for name, those in self.answers.told().items()}
+        return as_record(returned(self.fusion, self.how)), MetricRecord(told)
+
+    def configure_evaluate(
+        self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
+    ) -> Iterable[Message]:
+        """Send the fused model to the sites that are still there and were not refused."""
+        there, refused = set(grid.get_node_ids()), self.answers.refused.keys() - self.answers.senders
+        whom = [node for node, site in self.nodes.items() if node in there and site not in refused]
+        return self._messages(whom, MessageType.EVALUATE, RecordDict({"model": arrays, "config": config}))
+
+    def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
+        """Note who has the fused model; a site that is heard only now was late."""
+        heard = {self.nodes[r.metadata.src_node_id]: r for r in replies if r.metadata.src_node_id in self.nodes}
+        self.answers.late.update(heard.keys() - self.answers.senders)
+        for site, reply in sorted(heard.items()):
+            if reply.has_error():
+                log(WARNING, "modelweld: %s could not take the fused model; its own log says why", site)
+        self._tell()
+        return MetricRecord({"received": sum(not reply.has_error() for reply in heard.values())})
+
+    def _gather(self, grid: Grid) -> tuple[dict[int, str], set[int]]:
+        """Nodes that are connected and how they call themselves, and nodes that do not say."""
+        names: dict[int, str] = {}
+        asked: set[int] = set()
+        waiting: set[str] = set()
+        until = time.monotonic() + self.gather
+        while True:
+            new = sorted(set(grid.get_node_ids()) - asked)
+            asked.update(new)
+            waiting.update(grid.push_messages(self._messages(new, MessageType.QUERY, RecordDict())))
+            for reply in grid.pull_messages(waiting) if waiting else ():
+                waiting.discard(reply.metadata.reply_to_message_id)
+                node = reply.metadata.src_node_id
+                if reply.has_content() and node in asked:
+                    names[node] = self._name(node, name_in(reply.content))
+            if self._enough(names, waiting) or time.monotonic() >= until:
+                return names, asked - names.keys()
+            time.sleep(BETWEEN_LOOKS)
+
+    def _name(self, node: int, said: str) -> str:
+        """What a node is called: what its number is bound to, whatever it says of itself; else what it says."""
+        known = said if self.bound is None else self.bound.get(node)
+        return known or f"node {node}"
+
+    def _enough(self, names: Mapping[int, str], waiting: Collection[str]) -> bool:
+        """Whether nobody needs to be waited for any longer.
+
+        Who was asked is waited for even if all expected names were said: a second node may be about to say one.
+        """
+        there = len(names) >= self.minimum if self.expected is None else set(self.expected) <= set(names.values())
+        return there and not waiting
+
+    def _welcome(self, node: int, name: str, names: Mapping[int, str]) -> bool:
+        """Whether a node is asked to train: its name is expected, and no other node has it."""
+        if self.bound is not None and node not in self.bound:
+            return self.answers.refuse(name, "its key is none of the expected sites'")
+        if self.expected is not None and name not in self.expected:
+            return self.answers.refuse(name, "no site of that name is expected")
+        if sum(other == name for other in names.values()) > 1:
+            return self.answers.refuse(name, "several nodes have this name; which is the site cannot be known")
+        return True
+
+    def _check(self, fusion: Fusion) -> None:
+        """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
+        returned(fusion, self.how)
+        if self.outcome is not None:
+            self.outcome.check(fusion)
+
+    @staticmethod
+    def _messages(nodes: Iterable[int], message_type: str, content: RecordDict) -> list[Message]:
+        return [Message(content, dst_node_id=node, message_type=message_type) for node in sorted(nodes)]
+
+    def _tell(self) -> None:
+        """Say in the log, and in the folder if there is one, who answered."""
+        told = self.answers.told()
+        log(WARNING if told["missing"] or told["late"] or told["refused"] else INFO, "modelweld: %s", self.answers)
+        if self.outcome is not None:
+            self.outcome.tell(self.answers)
+
+
+def _by_node(expected: Mapping[str, int]) -> dict[int, str]:
+    """Names of sites by the numbers of their nodes."""
+    found = {int(node): name for name, node in expected.items()}
+    if len(found) < len(expected):
+        raise InputError("expected gives one node to several sites: each has its own (`flwr supernode list`).")
+    return found
+
 
 CLIENT_APP_RAISED = 2
 """Flower's code of an error for an exception in a ClientApp."""

@@ -9,12 +9,11 @@ from typing import Any
 
 from modelweld.errors import InputError
 from modelweld.files.limits import AGAIN, LARGEST_FILE, naming, spell_bytes
-from modelweld.files.manifest_text import SITE, manifest_of
+from modelweld.files.manifest import SITE, manifest_of
 from modelweld.files.site_file import load_site, site_bytes
 from modelweld.files.tensors import open_tensors
 from modelweld.inputs.local_model import LocalModel
-from modelweld.site.export import export
-from modelweld.site.leaving import Report
+from modelweld.site.export import Report, export
 
 
 def packed(model: LocalModel) -> bytes:

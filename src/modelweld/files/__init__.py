@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from modelweld.errors import InputError
 from modelweld.files.limits import check_beginning, naming
-from modelweld.files.manifest_text import SITE, SLIM, manifest_of
-from modelweld.files.named_arrays import model_of
-from modelweld.files.numpy_files import read_npy, read_npz
+from modelweld.files.manifest import SITE, SLIM, manifest_of
+from modelweld.files.numpy_files import model_of, read_npy, read_npz
 from modelweld.files.site_file import load_site, read_json, save_site
 from modelweld.files.tables import read_csv, read_parquet
 from modelweld.files.tensors import Tensors, open_tensors

@@ -18,8 +18,7 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.families.base import Family, sum_by_atom
 from modelweld.files.limits import AGAIN
-from modelweld.files.manifest import describe, rebuild
-from modelweld.files.manifest_text import FUSION, Ledger, as_text
+from modelweld.files.manifest import FUSION, Ledger, as_text, describe, rebuild
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields, real, real_back
 from modelweld.files.tensors import Entry, Spelt, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, LocalModel, check_finite

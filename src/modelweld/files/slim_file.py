@@ -12,8 +12,7 @@ from modelweld.errors import InputError
 from modelweld.families.base import Family
 from modelweld.files.fusion_file import describe_families, has_odds, key_of
 from modelweld.files.limits import AGAIN
-from modelweld.files.manifest import describe, rebuild
-from modelweld.files.manifest_text import SLIM, Ledger, as_text
+from modelweld.files.manifest import SLIM, Ledger, as_text, describe, rebuild
 from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.tensors import Entry, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, check_finite

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import InputError, NamesWarning, warn_user
-from modelweld.inputs.lacking import check_measured, choose_names
+from modelweld.inputs.alignment import check_measured, choose_names
 from modelweld.kinds.base import Kind
 
 if TYPE_CHECKING:

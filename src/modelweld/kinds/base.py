@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import check_models
-from modelweld.inputs.lacking import spell_lacking
+from modelweld.inputs.alignment import check_models, spell_lacking
 from modelweld.kinds.layout import Layout
 
 if TYPE_CHECKING:

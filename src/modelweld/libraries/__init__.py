@@ -23,8 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from modelweld.errors import InputError
-from modelweld.inputs.alignment import with_units
-from modelweld.inputs.lacking import with_lacking
+from modelweld.inputs.alignment import with_lacking, with_units
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, check_centres, is_plain, take_columns
 from modelweld.kinds import kind_of

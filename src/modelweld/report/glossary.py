@@ -17,7 +17,7 @@ from modelweld.matching.result import Matching
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from modelweld.priors.lives import Lives
 from modelweld.priors.spectrum import Spectrum
-from modelweld.report.rounding import Content, Number, exact, rounded
+from modelweld.report.text import Content, Number, exact, rounded
 
 MEANINGS = {
     "fused": (

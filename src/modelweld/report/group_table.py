@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.inputs.stack import Index
-from modelweld.report.limits import LISTED, NAMED
+from modelweld.report.text import LISTED, NAMED
 
 if TYPE_CHECKING:
     from pandas import DataFrame

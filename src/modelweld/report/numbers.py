@@ -13,25 +13,29 @@ from modelweld.errors import InputError
 from modelweld.inputs.notebook import decimals_of
 from modelweld.inputs.stack import Index, group_of_values
 from modelweld.posterior.confidence import SURE
-from modelweld.report.alerts import rank_alerts
 from modelweld.report.coordinates import (
     Values,
     deviations,
     gather_values,
     order_by_likeness,
+    order_by_time,
     plane,
+    tell_lives,
     variances_about_atoms,
 )
-from modelweld.report.doubts import list_aside, list_doubtful, stated_confidence
 from modelweld.report.glossary import describe_fit
-from modelweld.report.groups import shown_keys
-from modelweld.report.in_time import order_by_time, tell_lives
-from modelweld.report.limits import NAMED, NOTED
-from modelweld.report.page_groups import list_groups, rank_features
+from modelweld.report.groups import list_groups, rank_features, shown_keys
 from modelweld.report.pictures import draw_picture
-from modelweld.report.rounding import Content, Numbers, carried_digits, exact, short
-from modelweld.report.text import list_words
-from modelweld.report.verdicts import diagnose_sites, judge_gain, judge_matches
+from modelweld.report.text import NAMED, NOTED, Content, Numbers, carried_digits, exact, list_words, short
+from modelweld.report.verdicts import (
+    diagnose_sites,
+    judge_gain,
+    judge_matches,
+    list_aside,
+    list_doubtful,
+    rank_alerts,
+    stated_confidence,
+)
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

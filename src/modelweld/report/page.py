@@ -28,8 +28,7 @@ from modelweld.files.new_file import check_free, whole_file
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.report import page_words as words
-from modelweld.report.limits import LISTED
-from modelweld.report.rounding import Content
+from modelweld.report.text import LISTED, Content
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

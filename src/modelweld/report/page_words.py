@@ -7,9 +7,7 @@ from html import escape
 
 from modelweld.kinds import kind_named
 from modelweld.report.glossary import glossary as glossary
-from modelweld.report.limits import LISTED
-from modelweld.report.rounding import Content, Number
-from modelweld.report.text import several
+from modelweld.report.text import LISTED, Content, Number, several
 from modelweld.report.verdicts import CAVEAT
 
 

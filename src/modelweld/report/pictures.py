@@ -13,9 +13,8 @@ from modelweld.kinds import kind_named
 from modelweld.kinds.base import Ellipses, Points, Transitions
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.mixture_components import Components, diagonals
-from modelweld.report.limits import DRAWN, NAMED
-from modelweld.report.page_groups import rank_features
-from modelweld.report.rounding import short
+from modelweld.report.groups import rank_features
+from modelweld.report.text import DRAWN, NAMED, short
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

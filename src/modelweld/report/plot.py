@@ -12,8 +12,7 @@ from modelweld.inputs.clock import Time, number_of, spell
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.posterior.confidence import SURE
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
-from modelweld.report.limits import DRAWN, NAMED
-from modelweld.report.text import several
+from modelweld.report.text import DRAWN, NAMED, several
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,15 +1,92 @@
-"""What things are called, how many there are, and the words by which a topic is known."""
+"""What things are called, how many there are, and the words by which a topic is known.
+
+Numbers as JSON takes them: of few digits, or exact; None where there is none.
+
+Values have as many significant digits as tables show, six or more; sums, probabilities and scores are exact.
+
+How much a page, a printed table or a figure shows; what is left out is said there, and the fusion has all of it.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from modelweld.inputs.local_model import Array
+from modelweld.inputs.notebook import DIGITS, digits_of
 from modelweld.kinds import kind_named
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+
+
+LISTED = 8
+"""Names, values, words or columns on a line."""
+
+NAMED = 40
+"""Groups, states, columns or doubtful matches that have a row, a column or a label of their own."""
+
+NOTED = 500
+"""Alerts, and parameters that are set aside or in pieces."""
+
+DRAWN = 2_000
+"""Local parameters that are drawn, or that principal axes are fitted to, evenly picked: more would look the same."""
+
+LEVEL = 0.9
+"""Probability with which intervals hold what they are about."""
+
+MOST_PAIRS = 20_000_000
+"""Local parameters, or sites, x atoms up to which there is a number for every pair: some seconds, 160 megabytes."""
+
+
+Number: TypeAlias = float | None
+"""None where there is none: JSON knows no NaN."""
+
+Numbers: TypeAlias = "Number | list[Numbers]"
+"""An array as nested lists."""
+
+Content: TypeAlias = dict[str, Any]
+"""Part of what a report holds; `modelweld.report.numbers_of` has the layout."""
+
+
+def exact(x: float | np.floating) -> Number:
+    """A float, or None where there is none."""
+    return float(x) if np.isfinite(x) else None
+
+
+def rounded(x: float | np.floating, digits: int = DIGITS) -> Number:
+    """A number of so many significant digits; None where there is none."""
+    return float(f"{x:.{digits}g}") if np.isfinite(x) else None
+
+
+def carried_digits(values: Array, decimals: Sequence[int]) -> int:
+    """Significant digits with which values (n, D) are carried: so many after the point of each column are right.
+
+    Examples
+    --------
+    >>> carried_digits(np.array([[0.1, 1013.25]]), [2, 2]), carried_digits(np.array([[0.1, 1013.25]]), [2, 4])
+    (7, 9)
+    """
+    return max((digits_of(own, n) for own, n in zip(values.T, decimals, strict=True)), default=DIGITS)
+
+
+def short(x: Array, digits: int = DIGITS) -> list[Numbers]:
+    """Nested lists of such numbers.
+
+    Examples
+    --------
+    >>> short(np.array([[1 / 3, float("nan")]]))
+    [[0.333333, None]]
+    """
+    table = np.asarray(x)
+    entries: list[Numbers] = [
+        float(format(entry, f".{digits}g")) if abs(entry) < np.inf else None for entry in table.ravel().tolist()
+    ]
+    for length in table.shape[:0:-1] if table.size else ():
+        entries = [entries[first : first + length] for first in range(0, len(entries), length)]
+    return entries if table.size else table.tolist()
 
 
 def several(number: int, noun: str) -> str:

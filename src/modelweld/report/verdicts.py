@@ -1,24 +1,32 @@
-"""Whether fusing was worth it, and how each site gets on with the others, for the report."""
+"""Whether fusing was worth it, and how each site gets on with the others, for the report.
+
+What in a matching is not certain: doubtful matches, parameters set aside, atoms in pieces.
+
+What to look at first: why values were set aside, then sites that stand out, those farthest off first.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.diagnostics.notes import pieces, set_aside
 from modelweld.diagnostics.sites import TOO_FEW
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.names import SHOWN
 from modelweld.inputs.stack import Index, group_of_values
-from modelweld.posterior.confidence import SURE
-from modelweld.report.limits import LEVEL
-from modelweld.report.rounding import Content, exact
-from modelweld.report.text import several
+from modelweld.matching.result import Matching
+from modelweld.posterior.conditional import conditional
+from modelweld.posterior.confidence import SURE, Confidence, shares_at
+from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, rounded, several
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-    from modelweld.posterior.confidence import Confidence
+
 
 MOST_DIAGNOSED = 1_000_000
 """Local parameters up to which sites are diagnosed: about five seconds at five microseconds each, twice."""
@@ -138,3 +146,158 @@ def diagnose_sites(fusion: Fusion, name: str, shown: Index, notes: list[str]) ->
 def _largest(shift: Array) -> float:
     """The largest shift of any column, with its sign; NaN if none is known."""
     return float(shift[np.nanargmax(np.abs(shift))]) if np.isfinite(shift).any() else np.nan
+
+
+def stated_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
+    """How sure each match is, from `draws` where these are affordable; None with a note if it cannot be said."""
+    matching = fusion.uncrowded().matchings[name]
+    if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
+        notes.append(
+            f"Beyond {MOST_PAIRS:,} pairs of local parameters and atoms confidences are left out, and matches far from "
+            "their atom are listed instead of doubtful ones: fusion.confidence() takes its time."
+        )
+        return None
+    try:
+        return fusion.confidence(name, None if draws else "conditional")
+    except InputError as error:
+        notes.append(f"Confidences are left out: {error}")
+        return None
+
+
+def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance: Array) -> list[Content]:
+    """The least certain matches, with the most probable other atom (None: a new one); else the farthest ones."""
+    matching = fusion.matchings[name]
+    labels, offsets = matching.stacked_labels, matching.offsets
+    sure = None if stated is None else np.concatenate(stated)
+    worst = _worst(matching, sure, distance)
+    held_by = group_of_values(offsets)[worst].tolist()
+    found: list[Content] = [
+        {
+            "site": fusion.sites[j],
+            "row": i - int(offsets[j]),
+            "atom": int(labels[i]),
+            "distance": rounded(distance[i], 3),
+            "confidence": None if sure is None else exact(sure[i]),
+            "other": None,
+            "other_probability": None,
+        }
+        for i, j in zip(worst.tolist(), held_by, strict=True)
+    ]
+    if stated is not None and found:
+        tables = _drawn_tables(fusion, name, worst) if stated.how == "drawn" else _tables(fusion, name, worst, held_by)
+        _name_rivals(matching, found, tables)
+    return found
+
+
+def _worst(matching: Matching, sure: Array | None, distance: Array) -> Index:
+    """Which matches are listed, worst first."""
+    labels = matching.stacked_labels
+    counted = labels < matching.K
+    if sure is None:
+        candidates, score = np.flatnonzero(counted & (matching.counts[labels] > 1)), -distance
+    else:
+        candidates, score = np.flatnonzero(counted & (sure < SURE)), sure
+    return candidates[np.argsort(score[candidates], kind="stable")[:NAMED]]
+
+
+def _drawn_tables(fusion: Fusion, name: str, rows: Index) -> Array:
+    """Probabilities (n, K + 1) of every atom for these values, from draws."""
+    return shares_at(fusion.drawn(name), fusion.matchings[name].stacked_labels, rows)
+
+
+def _tables(fusion: Fusion, name: str, rows: Index, held_by: list[int]) -> Array:
+    """The same, conditional on all else; an atom that nobody else holds is a new one there, and is put back."""
+    matching, board = fusion.matchings[name], fusion.board(name)
+    by_site = {j: conditional(board, j) for j in dict.fromkeys(held_by)}
+    tables = np.stack([by_site[j][i - matching.offsets[j]] for i, j in zip(rows.tolist(), held_by, strict=True)])
+    alone = np.flatnonzero(matching.counts[matching.stacked_labels[rows]] == 1)
+    tables[alone, matching.stacked_labels[rows[alone]]] = tables[alone, -1]
+    tables[alone, -1] = 0.0
+    return tables
+
+
+def _name_rivals(matching: Matching, found: list[Content], tables: Array) -> None:
+    """Write the most probable other atom into each doubt."""
+    for doubt, rival in zip(found, tables, strict=True):
+        rival[doubt["atom"]] = -1.0
+        best = int(rival.argmax())
+        doubt["other"] = best if best < len(matching.counts) else None
+        doubt["other_probability"] = exact(rival[best])
+
+
+def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
+    """What is not counted, and why."""
+    single = pieces(fusion, name)
+    outliers = 0 if matching.kept is None else int((~matching.kept).sum())
+    aside = set_aside(fusion, name) if len(matching.set_aside) <= NOTED else []
+    gross = set() if matching.kept is None else set(np.flatnonzero(~matching.kept).tolist())
+    return {
+        "set_aside": [
+            {
+                "site": one.site,
+                "row": one.row,
+                "atom": int(matching.stacked_labels[row]),
+                "why": "was not fitted" if row in gross else one.why,
+                "probability": None if row in gross else exact(one.probability),
+                "nearest": one.nearest,
+            }
+            for row, one in zip(matching.set_aside.tolist(), aside, strict=False)
+        ],
+        "set_aside_number": {
+            "outliers": outliers,
+            "artefacts": int(np.isin(matching.stacked_labels, [a.atom for a in matching.artefacts]).sum()),
+            "all": len(matching.set_aside),
+        },
+        "reasons": list(matching.reasons[:NOTED]),
+        "pieces": [one.sentence for one in single[:NOTED]],
+        "pieces_number": len(single),
+        "junk_probability": exact(matching.junk_probability),
+    }
+
+
+QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+"""A name as `repr` writes it."""
+
+SITES_NAMED = re.compile(rf"\bsites? ((?:(?:{QUOTED})(?: of shard \d+| \d+)?(?:, | and | or )?)+)")
+"""How all sentences name sites: "site 'a'", "sites 'a', 'b' and 'c'", of a shard or with a number after each."""
+
+
+def sites_named(text: str, quoted: dict[str, str]) -> list[str]:
+    r"""Sites that a sentence names; `quoted` has all names by how they are written.
+
+    Examples
+    --------
+    >>> quoted = {repr(site): site for site in ("north", "south", "O'Hara", "age")}
+    >>> sites_named("site 'north' or 'south': 'age' is about 100 times larger.", quoted)
+    ['north', 'south']
+    >>> sites_named("sites \"O'Hara\", 'west' and 'north' sent the same values.", quoted)
+    ["O'Hara", 'north']
+    """
+    found = (name for part in SITES_NAMED.findall(text) for name in re.findall(QUOTED, part))
+    return list(dict.fromkeys(quoted[name] for name in found if name in quoted))
+
+
+def rank_alerts(
+    reasons: Sequence[str],
+    diagnostics: Sequence[Content] | None,
+    sites: Sequence[str],
+    others: Sequence[str] = (),
+) -> list[Content]:
+    """Sentences of a matching and of its sites: what changed the result first, then by how far a site is off.
+
+    A site is off by the largest of its shift, in noise deviations, and of how much worse it fits than the typical one,
+    in robust deviations. Reasons may also be about `others` than the sites that were diagnosed.
+
+    Examples
+    --------
+    >>> calm = {"unshared": 0, "score": 1.0, "surprise": 0.0, "influence": 0.1}
+    >>> found = [{**calm, "shift": x, "warning": f"{site} is off."} for site, x in (("north", 2.0), ("south", -9.0))]
+    >>> alerts = rank_alerts(["site 'west' was set aside."], found, ["north", "south"], ["west"])
+    >>> [(alert["sites"], alert["text"]) for alert in alerts]
+    [(['west'], "site 'west' was set aside."), (['south'], 'south is off.'), (['north'], 'north is off.')]
+    """
+    warned = [(site, d) for site, d in zip(sites, diagnostics or [], strict=False) if d["warning"]]
+    warned.sort(key=lambda one: -max(abs(one[1]["shift"] or 0.0), -(one[1]["surprise"] or 0.0)))
+    quoted = {repr(site): site for site in (*sites, *others)} if reasons else {}
+    first: list[Content] = [{"sites": sites_named(reason, quoted), "text": reason} for reason in reasons]
+    return first + [{"sites": [site], "text": str(d["warning"])} for site, d in warned]

@@ -44,7 +44,7 @@ from modelweld.screening.screens import screens_of
 from modelweld.screening.units import name_other_units, name_units_of_stack
 from modelweld.time.answers import living_at
 from modelweld.time.match import refit_in_time, times_of
-from modelweld.time.paths import places_of_values, smooth
+from modelweld.time.timeline import places_of_values, smooth
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -23,8 +23,7 @@ from modelweld.matching.search import is_large
 from modelweld.screening.outliers import MAD_TO_DEVIATION
 from modelweld.screening.site_medians import FEWEST_SITES, middle
 from modelweld.screening.swapped import Swapped, describe_swapped, find_swapped, may_be_swapped
-from modelweld.screening.unit_fit import MOST_LEFT, Sites, explain, may_be_other_units
-from modelweld.screening.unit_names import OtherUnit, describe
+from modelweld.screening.unit_fit import MOST_LEFT, OtherUnit, Sites, describe, explain, may_be_other_units
 
 TYPICAL_POINTS = 100.0
 """Points of a site that does not say how many it has: beyond, their number makes no difference here."""

@@ -1,7 +1,6 @@
 """What runs where the data lie: training, export; in `modelweld.site.private`, noise."""
 
-from modelweld.site.export import export
-from modelweld.site.leaving import Report
+from modelweld.site.export import Report, export
 from modelweld.site.train import Failure, FailureWarning, TrainedFusion, TrainingError, seed_of, train_and_fuse, trained
 
 __all__ = [

@@ -15,8 +15,7 @@ from modelweld.inputs.clock import Time, like, spell
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.time.motion import Place
-from modelweld.time.paths import smooth
-from modelweld.time.timeline import Timeline
+from modelweld.time.timeline import Timeline, smooth
 
 
 class Path(NamedTuple):

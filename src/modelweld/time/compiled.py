@@ -1,4 +1,4 @@
-"""The fast path of time: the filter of `time.chains` and its way back, and the gains of `time.links`."""
+"""The fast path of time: the filter of `time.chains` and its way back, and the gains of `time.kalman`."""
 
 from __future__ import annotations
 

@@ -14,8 +14,7 @@ from modelweld.inputs.stack import Index, Stack
 from modelweld.matching.algorithm1 import NEW, best_assignment
 from modelweld.priors.lives import Lives
 from modelweld.time.motion import Place, State
-from modelweld.time.paths import pasts
-from modelweld.time.timeline import Timeline, motion_of
+from modelweld.time.timeline import Timeline, motion_of, pasts
 
 FORGOTTEN = 1e-9
 """Probability of living below which an atom is forgotten: an atom that comes back all the same gets a new number."""
