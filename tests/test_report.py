@@ -367,7 +367,7 @@ def test_a_page_is_called_what_it_is(tmp_path, name):
 
 def test_what_is_too_large_is_left_out_and_said(monkeypatch):
     limits = {
-        "doubts.MOST_PAIRS": 1,
+        "verdicts.MOST_PAIRS": 1,
         "verdicts.MOST_DIAGNOSED": 1,
         "numbers.MOST_VALUES": 1,
         "numbers.MOST_SITES": 3,

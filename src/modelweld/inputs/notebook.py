@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from math import floor, log10
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.inputs.local_model import Array
+if TYPE_CHECKING:
+    from modelweld.inputs.local_model import Array
 
 MOST_ROWS, MOST_COLUMNS = 20, 9
 """What is shown of a long or a wide table; how much is left out is said."""
