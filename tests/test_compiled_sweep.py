@@ -1,5 +1,7 @@
 """Compiled evidences are the families' own, and compiled sweeps draw matchings as probable as enumeration says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,7 +78,15 @@ def test_all_families_of_the_library_are_compiled():
 @pytest.mark.parametrize("weight", [None, (4.0, 5.0, 9.0, 4.0, 12.0), (4.0, 5.0, 0.0, 4.0, 12.0)])
 @pytest.mark.parametrize("case", CASES)
 def test_evidences_are_the_families_own(case, weight):
-    family, stack = first(case, weight)
+    check(*first(case, weight))
+
+
+def test_integrals_over_concentrations_are_the_families_own():
+    family, stack = first("directions")
+    check(replace(family, concentration=20.0, diversity=0.7), stack)
+
+
+def check(family, stack):
     rows = family.rows(stack.values, stack.variance, stack.weight)
     evidence, same = compiled_evidence([family], [rows])
     for members in ([0], [2], [1, 3], [0, 2, 4], range(N)):

@@ -18,7 +18,8 @@ from modelweld.families.base import Family
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
 from modelweld.families.gaussian import Gaussian
-from modelweld.families.math.bessel import log_uniform, series_of
+from modelweld.families.math.bessel import KNOTS_APART, TABLE_FROM, log_uniform, series_of, tilt_table
+from modelweld.families.math.concentration_integral import LOG_SHARES, LONGEST_STEP, POINTS, STEPS, WIDEST
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
@@ -27,7 +28,10 @@ from modelweld.families.wishart.scatter import Moments, Scatter
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
-RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, WISHART = range(7)
+RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
+
+
+TINY = float(np.finfo(float).tiny)
 
 
 class Evidence(NamedTuple):
@@ -55,6 +59,10 @@ def _side_by_side(D: int, *vectors: ArrayLike) -> Array:
 def _of_directions(family: Directions, k: int) -> Array:
     law = family.law
     D = len(law.mean)
+    if law.diversity:
+        first, coefficients = tilt_table(D)
+        head = [D, law.base, law.base_tilt(D)[0], np.log(law.kappa), law.diversity, log_uniform(D), first]
+        return np.concatenate([head, law.mean, coefficients.T.ravel()])
     order, steps, series = series_of(D)
     base, own = (_tilt(x * x, order, steps, np.array(series)) for x in (law.base, law.kappa))
     return np.concatenate([[D, law.base, base, law.kappa, log_uniform(D) - own, order, steps], law.mean, series])
@@ -88,8 +96,8 @@ def is_compiled(family: Family, rows: Array) -> bool:
     """Whether the evidence of rows like these is here."""
     if isinstance(family, Gaussian) and family.shape == "full":
         return False
-    if isinstance(family, Directions) and (family.axial or family.diversity):  # signs and integrals of each atom
-        return False
+    if isinstance(family, Directions):  # signs, and uneven weights, are of each atom
+        return not family.axial and not (family.diversity and rows[:, 1 : 1 + family.law.columns].any())
     if isinstance(family, Counts) and rows.shape[1] > np.asarray(family.base).size + 2:  # vocabularies differ
         return False
     return type(family) in COMPILED
@@ -103,7 +111,7 @@ def compiled_evidence(families: Sequence[Family], rows: Sequence[Array]) -> tupl
     thetas = [how.theta(family, own.shape[1]) for how, family, own in zip(hows, families, rows, strict=True)]
     sides = [how.rows(family, own) for how, family, own in zip(hows, families, rows, strict=True)]
     evidence = Evidence(
-        kinds=np.array([how.kind for how in hows]),
+        kinds=np.array([how.kind + bool(getattr(f, "diversity", 0.0)) for how, f in zip(hows, families, strict=True)]),
         cuts=np.cumsum([0, *(side.shape[1] for side in sides)]),
         theta=np.concatenate(thetas),
         at=np.cumsum([0, *map(len, thetas)]),
@@ -144,6 +152,8 @@ def log_evidence(of, row):
             total += _counts(theta, own)
         elif kind == DIRECTIONS:
             total += _directions(theta, own)
+        elif kind == OWN_DIRECTIONS:
+            total += _own_directions(theta, own)
         else:
             total += _wishart(theta, own)
     return total
@@ -241,6 +251,63 @@ def _tilt(squared, order, steps, series):
         factor *= 1.0 + growth / (2 * (order - i))
         a = 1.0 / (2 * (order - i) + growth)
     return value + np.log(factor)
+
+
+@exact
+def _own_directions(theta, row):
+    """`families.math.concentration_integral.integrated`, of values of weight one."""
+    D, base, of_base, log_kappa, diversity = int(theta[0]), theta[1], theta[2], theta[3], theta[4]
+    n, nu, first, along, across = row[0], max((D - 1) / 2, 0.5), len(row) - D, 0.0, 0.0
+    if n <= 0:
+        return 0.0
+    for d in range(D):
+        along += theta[7 + d] * row[first + d]
+        across += row[first + d] * row[first + d]
+    alone = n * theta[5] - of_base
+    r = across / (n * n)
+    root = max((1 + r - 2 / n) / max(1 - r, 1e-12), 1 + 1e-12)
+    known = (n - 1) * nu * (1 - 1 / root) * diversity**2
+    z = known / (known + 1) * (np.log(nu * np.sqrt(root**2 - 1)) - log_kappa) / diversity
+    steep = 1.0
+    for _ in range(STEPS):
+        _, slope, bend = _likelihood(theta, log_kappa + diversity * z, n, base, along, across)
+        steep = max(1 - diversity**2 * bend, WIDEST**-2)
+        z += min(max((diversity * slope - z) / steep, -LONGEST_STEP), LONGEST_STEP)
+    width, total, highest = 1 / np.sqrt(steep), 0.0, -np.inf
+    for g in range(len(POINTS)):
+        at = z + width * POINTS[g]
+        here = _likelihood(theta, log_kappa + diversity * at, n, base, along, across)[0] + LOG_SHARES[g] - 0.5 * at**2
+        if here > highest:
+            total, highest = total * np.exp(highest - here) + 1.0, here
+        else:
+            total += np.exp(here - highest)
+    return highest + np.log(total * width) + alone
+
+
+@exact
+def _likelihood(theta, t, n, base, along, across):
+    """Log likelihood of an atom's values at a log concentration, and its first and second derivative."""
+    kappa = np.exp(t)
+    squares = max(kappa**2 * across + base**2 + 2 * base * kappa * along, TINY)
+    value, slope, bend = _tabled_tilt(theta, 0.5 * np.log(squares))
+    own, own_slope, own_bend = _tabled_tilt(theta, t)
+    pull = base * kappa * along
+    rise = (pull + kappa**2 * across) / squares
+    bend = bend * rise**2 + slope * ((pull + 2 * kappa**2 * across) / squares - 2 * rise**2)
+    return value - n * own, slope * rise - n * own_slope, bend - n * own_bend
+
+
+@exact
+def _tabled_tilt(theta, t):
+    """`families.math.bessel.tilts_at`, with derivatives."""
+    table = theta[7 + int(theta[0]) :]
+    cells = len(table) // 4
+    x = min(max((t - theta[6]) / KNOTS_APART, 0.0), cells - TABLE_FROM)
+    cell = int(x)
+    x -= cell
+    a, b, c, d = table[4 * cell : 4 * cell + 4]
+    value = a + x * (b + x * (c + x * d))
+    return value, (b + x * (2 * c + 3 * x * d)) / KNOTS_APART, (2 * c + 6 * x * d) / KNOTS_APART**2
 
 
 @exact

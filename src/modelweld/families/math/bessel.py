@@ -92,7 +92,7 @@ def tilt_and_slope(D: int, squared: Array) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=16)
-def _table(D: int) -> tuple[float, Array]:
+def tilt_table(D: int) -> tuple[float, Array]:
     """The tilt by log kappa: the first knot, and cubics (4, cells) with its values and slopes at the knots."""
     t = np.arange(np.log(TABLE_FROM * np.sqrt(D)), TABLE_TO, KNOTS_APART)
     value, a = tilt_and_slope(D, np.exp(2 * t))
@@ -103,7 +103,7 @@ def _table(D: int) -> tuple[float, Array]:
 
 def tilts_at(D: int, t: Array, derivatives: bool = False) -> list[Array]:
     """The tilt at log kappa, to 1e-10 of itself in a fraction of the time of `tilt`; and its first two derivatives."""
-    first, coefficients = _table(D)
+    first, coefficients = tilt_table(D)
     x = np.clip((t - first) * (1 / KNOTS_APART), 0.0, coefficients.shape[1] - TABLE_FROM)
     cell = x.astype(np.int64)
     a, b, c, d = coefficients.take(cell, axis=1, mode="clip")
