@@ -169,7 +169,7 @@ def test_a_site_of_junk_is_named(kind, seed):
     models = [LocalModel({"v": v}, {"v": ("atom", None)}, site=n) for v, n in zip(drawn.values, names, strict=True)]
     fusion = fuse(models, filter_outliers=False)
     found = diagnose(fusion)[-1]
-    assert found.unshared_share == 1.0
+    assert found.unshared == found.parameters
     assert found.score == 0.0
     assert "'site of 12' holds 10 of its 10 atoms alone" in found.warning
     assert worth_merging(fusion).sites[-1].sentence == (
@@ -202,7 +202,7 @@ def test_order_does_not_matter():
 def test_empty_sites_and_single_sites_have_diagnostics():
     fusion = fuse([np.zeros((0, 2)), np.ones((1, 2)), np.array([[1.0, 1.1], [5.0, 5.0]])])
     empty, *_ = diagnose(fusion)
-    assert (empty.parameters, empty.unshared, empty.unshared_share, empty.score, empty.warning) == (0, 0, 0.0, 0.0, "")
+    assert (empty.parameters, empty.unshared, empty.score, empty.warning) == (0, 0, 0.0, "")
     assert np.isnan(empty.shift).all()
     assert worth_merging(fusion).sites[0].sentence == "site '0' sent nothing: fusing it changes nothing."
     (alone,) = diagnose(fuse([np.random.default_rng(0).normal(size=(4, 2))]))

@@ -31,7 +31,9 @@ def cut(fusion, largest):
     """The same fusion, asked in smaller parts."""
     other = fusion.with_()
     [name] = other.matchings
-    other._parts[name] = Parts(other.stacks(name), *other._settings(name), other.matching.stacked_labels, largest)
+    other._made["parts", name] = Parts(
+        other.stacks(name), *other._settings(name), other.matching.stacked_labels, largest
+    )
     return other
 
 

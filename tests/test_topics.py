@@ -13,7 +13,7 @@ from adapted.sklearn_lda import WORDS, Sklearn, Topics, planted
 from modelweld import InputError, fuse, read
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.kinds.topics import embedding_topics, topics, with_roots
+from modelweld.kinds.topics import embedding_topics, topics
 from modelweld.libraries import write
 
 CASES = {name: case for name, case in collected().items() if isinstance(case, Topics)}
@@ -177,16 +177,6 @@ def test_a_topic_without_words_says_nothing(sites):
     assert len(fusion.labels[0]) == 4
     found = fusion.fused().arrays["words"]
     assert np.allclose(found[found.sum(axis=1) > 1], fuse(sites).fused().arrays["words"], atol=1e-6)
-    found = fuse(with_roots(more)).fused().arrays["words"]
-    assert np.allclose(found[found.sum(axis=1) > 1], fuse(with_roots(sites)).fused().arrays["words"], atol=1e-6)
-
-
-def test_square_roots_match_by_angle(sites):
-    fusion = fuse(with_roots(sites), families={"roots": Directions()})
-    expected = probabilities(fuse(sites).fused())
-    assert np.allclose(probabilities(fusion.fused("counts")), expected)
-    # roots of averages and averages of roots differ by the sites' scatter
-    assert np.abs(probabilities(fusion.fused("atoms")) - expected).max() < 0.01
 
 
 def test_probabilities_are_enough_but_do_not_mix_with_counts(sites):

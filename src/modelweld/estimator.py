@@ -157,28 +157,6 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         self.n_sites_ = self.fusion_.counts[:K]
         return self
 
-    def fit_predict(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        groups: ArrayLike | None = None,
-        weight: ArrayLike | None = None,
-        times: ArrayLike | None = None,
-    ) -> Index:
-        """Fit, and return `labels_`."""
-        return self.fit(X, y, groups=groups, weight=weight, times=times).labels_
-
-    def fit_transform(
-        self,
-        X: ArrayLike,
-        y: Any = None,
-        groups: ArrayLike | None = None,
-        weight: ArrayLike | None = None,
-        times: ArrayLike | None = None,
-    ) -> Array:
-        """Fit, and return the distances of the rows to the centres."""
-        return self.fit(X, y, groups=groups, weight=weight, times=times).transform(X)
-
     def predict(self, X: ArrayLike) -> Index:
         """The cluster under which each row is most probable, each row for itself; with times, the nearest centre."""
         check_is_fitted(self)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.result import Matching
 from modelweld.matching.sets import GlobalArrays, stack_of
 from modelweld.priors.beta_bernoulli import Prior
-
-if TYPE_CHECKING:
-    from modelweld.posterior.draws import Posterior
 
 Thing = TypeVar("Thing")
 
@@ -45,13 +42,7 @@ class Matched:
         self.sites = list(sites)
         self.matchings = dict(matchings)
         self.settings = dict(settings or {})
-        self._stacks: dict[str, list[Stack]] = {}
-        self._parts: dict[str, Parts] = {}
-        self._boards: dict[tuple[str, bool], tuple[Board, Index]] = {}
-        self._posteriors: dict[str, Posterior] = {}
-        self._timelines: dict[str, tuple[Any, Index]] = {}
-        self._once: Self | None = None
-        self._uncrowded: Self | None = None
+        self._made: dict[tuple[Any, ...], Any] = {}
 
     @cached_property
     def models(self) -> list[LocalModel]:
@@ -77,26 +68,31 @@ class Matched:
 
     def once(self) -> Self:
         """The same without sites that repeat another in every set, made once; itself where there are none."""
-        stay = staying(self)
-        if len(stay) == len(self.sites):
-            return self
-        if self._once is None:
-            self._once = self._of_sites(stay)
-        return self._once
+        return self._of_sites(staying(self))
 
     def uncrowded(self) -> Self:
         """The same without sites that were set aside for their number, made once; itself where there are none."""
-        stay = uncrowding(self)
-        if len(stay) == len(self.sites):
-            return self
-        if self._uncrowded is None:
-            self._uncrowded = self._of_sites(stay)
-        return self._uncrowded
+        return self._of_sites(uncrowding(self))
 
     def _of_sites(self, stay: Sequence[int]) -> Self:
-        given, sites = [self.given[j] for j in stay], [self.sites[j] for j in stay]
-        matchings = {name: matching.of_sites(stay) for name, matching in self.matchings.items()}
-        return type(self)(given, sites, matchings, self.settings)
+        if len(stay) == len(self.sites):
+            return self
+        return self.made_once(
+            ("sites", *stay),
+            lambda: type(self)(
+                [self.given[j] for j in stay],
+                [self.sites[j] for j in stay],
+                {name: matching.of_sites(stay) for name, matching in self.matchings.items()},
+                self.settings,
+            ),
+        )
+
+    def made_once(self, key: tuple[Any, ...], make: Callable[[], Thing]) -> Thing:
+        """What was made when it was first asked for."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: Thing = self._made[key]
+        return found
 
     @property
     def matching(self) -> Matching:
@@ -226,36 +222,31 @@ class Matched:
 
     def stacks(self, set_name: str) -> list[Stack]:
         """The values of a set as they were given, one stack per array, or per family of several. Made once."""
-        if set_name not in self._stacks:
+
+        def make() -> list[Stack]:
+            if not self._is_modelled:
+                return [stack_arrays(self.given)]
             keys = self.matchings[set_name].values
-            self._stacks[set_name] = (
-                [stack_of(self.models, key, set_name, self.matchings) for key in keys]
-                if self._is_modelled
-                else [stack_arrays(self.given)]
-            )
-        return self._stacks[set_name]
+            return [stack_of(self.models, key, set_name, self.matchings) for key in keys]
+
+        return self.made_once(("stacks", set_name), make)
 
     def parts(self, set_name: str | None = None) -> Parts:
         """The fit, a few sites at a time: for what is asked of every site. Made once."""
         name, matching = self.named_set(set_name)
-        if name not in self._parts:
-            self._parts[name] = Parts(self.stacks(name), *self._settings(name), matching.stacked_labels)
-        return self._parts[name]
+        labels = matching.stacked_labels
+        return self.made_once(("parts", name), lambda: Parts(self.stacks(name), *self._settings(name), labels))
 
     def board(self, set_name: str | None = None, *, canonical: bool = False) -> Board:
         """The board at the end of the fit, from which scores and probabilities are computed. Made once: do not move it.
 
         Values stand in the order given, or `canonical`, in one that depends on their content alone (`inputs.stack`).
         """
-        name, _ = self.named_set(set_name)
-        if (name, canonical) not in self._boards:
-            self._boards[name, canonical] = self._make_board(name, canonical)
-        return self._boards[name, canonical][0]
+        return self.arranged_board(self.named_set(set_name)[0], canonical)[0]
 
-    def arranged_board(self, set_name: str) -> tuple[Board, Index]:
-        """The canonical board, and where its values stand in the order given."""
-        self.board(set_name, canonical=True)
-        return self._boards[set_name, True]
+    def arranged_board(self, set_name: str, canonical: bool = True) -> tuple[Board, Index]:
+        """The same board, and where its values stand in the order given."""
+        return self.made_once(("board", set_name, canonical), lambda: self._make_board(set_name, canonical))
 
     def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
         """The board of a set, and where its values stand in the order given."""
@@ -281,14 +272,4 @@ class Matched:
         return list(matching.families.values()), matching.prior.as_probability(), matching.copies
 
     def __getstate__(self) -> dict[str, object]:
-        return {
-            **vars(self),
-            "_stacks": {},
-            "_parts": {},
-            "_boards": {},
-            "_posteriors": {},
-            "_timelines": {},
-            "_once": None,
-            "_uncrowded": None,
-            "before": None,
-        }  # made again where they are asked for
+        return {**vars(self), "_made": {}, "before": None}  # made again where it is asked for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, cast
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from modelweld.diagnostics.matched import Matched
-from modelweld.diagnostics.without_sites import atoms_with_crowds, draws_with_crowds, sources_of, with_crowds
+from modelweld.diagnostics.without_sites import Found, atoms_with_crowds, draws_with_crowds, sources_of, with_crowds
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.progress import Progress, listen, track
@@ -135,14 +136,16 @@ class Questions(Matched):
         from modelweld.posterior.walks import affordable_walks
 
         name, _ = self.named_set(set_name)
-        few = self.uncrowded()
-        if name not in self._posteriors and few is not self:
-            self._posteriors[name] = draws_with_crowds(few.drawn(name), self)
-        if name not in self._posteriors:
+
+        def draw() -> Posterior:
+            few = self.uncrowded()
+            if few is not self:
+                return draws_with_crowds(few.drawn(name), self)
             parts = self.once().parts(name)
             draws = affordable_draws(parts) or affordable_walks(parts) or FEWEST_DRAWS
-            self._posteriors[name] = self.sample(draws, CHAINS, set_name=name, fixed=False)
-        return self._posteriors[name]
+            return self.sample(draws, CHAINS, set_name=name, fixed=False)
+
+        return self.made_once(("draws", name), draw)
 
     @on_one_thread
     def conditional(self, site: int | str, set_name: str | None = None) -> Array:
@@ -274,16 +277,9 @@ class Questions(Matched):
         >>> bool(((found.low < fusion.atoms) & (fusion.atoms < found.high)).all())
         True
         """
-        from modelweld.posterior.answers import atom_intervals, check_level
+        from modelweld.posterior.answers import atom_intervals
 
-        check_level(level)
-        name, matching = self.named_set(set_name)
-        few, once = self.uncrowded(), self.once()
-        if few is not self:
-            return atoms_with_crowds(few.atom_intervals(level, name), self)
-        if once is not self:
-            return once.atom_intervals(level, name).take(sources_of(self, once, name).atoms)
-        return atom_intervals(self.board(name), self.drawn(name), matching.stacked_labels, level)
+        return self._ask_of_atoms(atom_intervals, level, set_name)
 
     def site(self, site: int | str, level: float = 0.9, set_name: str | None = None) -> Intervals:
         """A site's own answer: what is true *there*, from what it sent, what others sent, and how well each is known.
@@ -327,16 +323,22 @@ class Questions(Matched):
         >>> [bool(p > q) for p, q in zip(found.probability, found.probability[1:])]  # atoms of four sites, two, one
         [True, True]
         """
-        from modelweld.posterior.answers import check_level, new_site
+        from modelweld.posterior.answers import new_site
+
+        return self._ask_of_atoms(new_site, level, set_name)
+
+    def _ask_of_atoms(self, ask: Callable[..., Found], level: float, set_name: str | None) -> Found:
+        """Of every atom: those of sites set aside for their number are their own, repeated sites count once."""
+        from modelweld.posterior.answers import check_level
 
         check_level(level)
         name, matching = self.named_set(set_name)
         few, once = self.uncrowded(), self.once()
         if few is not self:
-            return atoms_with_crowds(few.new_site(level, name), self)
+            return atoms_with_crowds(few._ask_of_atoms(ask, level, name), self)
         if once is not self:
-            return once.new_site(level, name).take(sources_of(self, once, name).atoms)
-        return new_site(self.board(name), self.drawn(name), matching.stacked_labels, level)
+            return once._ask_of_atoms(ask, level, name).take(sources_of(self, once, name).atoms)
+        return ask(self.board(name), self.drawn(name), matching.stacked_labels, level)
 
     @on_one_thread
     def diagnose(self, set_name: str | None = None, *, rate: float = 0.02) -> list[SiteDiagnostics]:

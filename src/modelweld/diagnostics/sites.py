@@ -87,11 +87,6 @@ class SiteDiagnostics:
         """The same of a site that repeats this one."""
         return replace(self, site=site, warning=self.warning.replace(repr(self.site), repr(site), 1))
 
-    @property
-    def unshared_share(self) -> float:
-        """Share of its parameters that nobody else holds."""
-        return self.unshared / self.parameters if self.parameters else 0.0
-
 
 def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FALSE_ALARMS) -> list[SiteDiagnostics]:
     """How each site gets on with the others, at fixed labels and hyperparameters.

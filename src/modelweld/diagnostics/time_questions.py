@@ -91,23 +91,26 @@ class TimeQuestions(Questions):
 
     def timeline(self, set_name: str | None = None) -> tuple[Timeline, Time]:
         """The board at the end of the fit, atoms numbered as in `labels`, and the newest time. Do not move it."""
-        from modelweld.time.match import timeline_of
-
-        name, matching = self.named_set(set_name)
-        times = self.times
-        if times is None or matching.engine != "time":
-            raise InputError(NO_TIMES)
-        if name not in self._timelines:
-            [key] = matching.families
-            stack = stack_of(self.models, key, name, self.matchings)
-            self._timelines[name] = timeline_of(matching, stack, np.array([number_of(time) for time in times]))
-        return self._timelines[name][0], max(times)
+        name, _ = self.named_set(set_name)
+        return self._ordered_timeline(name)[0], max(self.times or ())
 
     def timeline_order(self, set_name: str) -> Index:
         """Where the values of `timeline` stood in the order given."""
-        self.timeline(set_name)
-        order: Index = self._timelines[set_name][1]
-        return order
+        return self._ordered_timeline(set_name)[1]
+
+    def _ordered_timeline(self, name: str) -> tuple[Timeline, Index]:
+        from modelweld.time.match import timeline_of
+
+        matching, times = self.matchings[name], self.times
+        if times is None or matching.engine != "time":
+            raise InputError(NO_TIMES)
+
+        def make() -> tuple[Timeline, Index]:
+            [key] = matching.families
+            stack = stack_of(self.models, key, name, self.matchings)
+            return timeline_of(matching, stack, np.array([number_of(time) for time in times]))
+
+        return self.made_once(("timeline", name), make)
 
     def number_of_time(self, time: Any) -> float:
         """A time that a user gives, as a number."""

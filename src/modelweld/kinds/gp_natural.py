@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -179,24 +180,26 @@ def committee(sites: Sequence[SparseGP], facts: Facts) -> LocalModel:
 
 
 def members(model: LocalModel) -> list[SparseGP]:
-    """And back."""
-    bounds = offsets_of(model.facts["members"])
+    """The processes of a committee, or the one that a site sent; values without covariance are taken as known."""
     arrays = {name: np.asarray(array) for name, array in model.arrays.items()}
-    result = []
-    for j, name in enumerate(model.facts["kernels"]):
-        own = slice(bounds[j], bounds[j + 1])
-        result.append(
-            SparseGP(
-                arrays["inputs"][own],
-                arrays["values"][own],
-                arrays["covariance"][own, own],
-                Kernel(arrays["lengthscales"][j], float(arrays["outputscale"][j]), name),
-                mean=float(arrays["mean"][j]),
-                noise=float(arrays["noise"][j]),
-                feature_names_in_=feature_names(model),
-            )
+    sizes: list[int] = model.facts.get("members", [len(arrays["values"])])
+    kernels: list[str] = model.facts.get("kernels", [model.facts.get("kernel")])
+    if "members" not in model.facts:
+        arrays |= {name: arrays[name][None] for name in ("lengthscales", "outputscale", "mean", "noise")}
+        arrays.setdefault("covariance", np.zeros((sizes[0], sizes[0])))
+    spans = [slice(a, b) for a, b in pairwise(offsets_of(sizes).tolist())]
+    return [
+        SparseGP(
+            arrays["inputs"][own],
+            arrays["values"][own],
+            arrays["covariance"][own, own],
+            Kernel(arrays["lengthscales"][j], float(arrays["outputscale"][j]), name),
+            mean=float(arrays["mean"][j]),
+            noise=float(arrays["noise"][j]),
+            feature_names_in_=feature_names(model),
         )
-    return result
+        for j, (own, name) in enumerate(zip(spans, kernels, strict=True))
+    ]
 
 
 def feature_names(model: LocalModel) -> tuple[str, ...] | None:

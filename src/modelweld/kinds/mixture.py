@@ -190,14 +190,7 @@ class Mixture(Kind):
             off = means - fusion.array("means")
             means, spreads = fusion.array("means"), spreads + squares(off, spreads.ndim)
         first = fusion.models[0]
-        return mixture(
-            means,
-            spreads,
-            counts,
-            counted=bool(first.facts["counted"]),
-            features=first.coordinates.get("feature"),
-            facts=shared_facts(fusion.models),
-        )
+        return _again(first.with_(site=""), means, spreads, counts, shared_facts(fusion.models))
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The mixture of x = scale * y + offset, given that of y."""
@@ -244,8 +237,8 @@ def densest(means: Array, spreads: Array, counts: Array, labels: Index, K: int) 
     return number_by_groups(start if len(means) == K else nearest(parts, start), parts, labels)
 
 
-def _again(model: LocalModel, means: Array, spreads: Array, counts: Array) -> LocalModel:
-    """The same mixture with other components."""
+def _again(model: LocalModel, means: Array, spreads: Array, counts: Array, facts: Facts | None = None) -> LocalModel:
+    """The same mixture with other components, and other `facts` where they are given."""
     return mixture(
         means,
         spreads,
@@ -253,5 +246,5 @@ def _again(model: LocalModel, means: Array, spreads: Array, counts: Array) -> Lo
         counted=bool(model.facts["counted"]),
         features=model.coordinates.get("feature"),
         site=model.site,
-        facts=dict(model.facts),
+        facts=model.facts if facts is None else facts,
     )

@@ -28,7 +28,6 @@ from modelweld.kinds.gp_natural import (
     common,
     complete,
     factor_of,
-    feature_names,
     members,
     observations,
     project,
@@ -213,7 +212,7 @@ class SparseProcess(Kind):
             )
         # in an order that does not depend on that of arrival, so that sums are the same to the last bit
         order = sorted(range(len(fusion.models)), key=lambda j: _content(fusion.models[j]))
-        sites = [process(fusion.models[j]) for j in order]
+        sites = [gp for j in order for gp in members(fusion.models[j])]
         facts = {**shared_facts(fusion.models), "class": WRITTEN, "version": ""}
         if how == "rbcm":
             return committee(sites, facts)
@@ -261,23 +260,8 @@ class SparseProcess(Kind):
         return ["inducing inputs must not be rows of the site's data. Give X=, and they are compared."]
 
 
-def process(model: LocalModel) -> SparseGP:
-    """A site's process; values without covariance are taken as known."""
-    arrays = {name: np.asarray(array) for name, array in model.arrays.items()}
-    u = arrays["values"]
-    return SparseGP(
-        arrays["inputs"],
-        u,
-        arrays.get("covariance", np.zeros((len(u), len(u)))),
-        Kernel(arrays["lengthscales"], float(arrays["outputscale"]), model.facts["kernel"]),
-        mean=float(arrays["mean"]),
-        noise=float(arrays["noise"]),
-        feature_names_in_=feature_names(model),
-    )
-
-
 def record(gp: SparseGP, facts: Facts | None = None) -> LocalModel:
-    """And back."""
+    """A process as it leaves a site."""
     return sparse_gp(
         gp.inputs,
         gp.values,
@@ -294,7 +278,8 @@ def record(gp: SparseGP, facts: Facts | None = None) -> LocalModel:
 
 def predictor(model: LocalModel) -> SparseGP | Committee:
     """What predicts, from parameters."""
-    return Committee(members(model)) if "members" in model.facts else process(model)
+    found = members(model)
+    return Committee(found) if "members" in model.facts else found[0]
 
 
 def _content(model: LocalModel) -> tuple[bytes, ...]:

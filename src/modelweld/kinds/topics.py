@@ -6,11 +6,6 @@ words in a topic. Sites need not share a vocabulary: words are aligned by name, 
 it says nothing. Topics are matched by `smoothed (topic, word)`, numbers with the prior's pseudo-counts, which the
 centre adds again: without them a word that one site has by chance and another has not would tell the two topics apart.
 The others ride.
-
-To match by angle instead, between square roots of probabilities, send these too: ``fuse(with_roots(sites))``, which is
-``fuse(with_roots(sites), families={"roots": Directions()})``.
-
-What topics are matched by: numbers of words with the prior's pseudo-counts, or square roots of probabilities.
 """
 
 from __future__ import annotations
@@ -23,7 +18,6 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family
-from modelweld.inputs.alignment import align
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import arrays_of
 from modelweld.kinds.base import Facts, Kind, check_counted, named_axes, shared_facts
@@ -131,24 +125,22 @@ class Topics(Kind):
                 "alpha": ("topic",),
                 "eta": ("word",),
                 "smoothed": ("topic", "word"),
-                "roots": ("topic", "word"),
             },
             needed=("words", "counts", "alpha", "eta"),
-            not_negative=("words", "counts", "alpha", "eta", "smoothed", "roots"),
+            not_negative=("words", "counts", "alpha", "eta", "smoothed"),
             facts={"counted": truth, "documents": whole},
         )
 
     def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
         """With the array they are matched by; sites of which only some name their words are refused."""
         check_named(models)
-        return [model if "roots" in model.arrays else with_smoothed(model) for model in models]
+        return [with_smoothed(model) for model in models]
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
-        """Matched by smoothed words, or by roots if they are sent."""
+        """Matched by smoothed words."""
         from modelweld.families.counts import Counts
-        from modelweld.families.directions import Directions
 
-        return {"roots": Directions()} if "roots" in models[0].arrays else {"smoothed": Counts()}
+        return {"smoothed": Counts()}
 
     def fused(self, fusion: Fusion, how: str) -> LocalModel:
         """One topic per atom, over all words that any site has.
@@ -209,8 +201,6 @@ class Topics(Kind):
 def _estimates(fusion: Fusion) -> Array:
     """Atoms as probabilities of words."""
     deciding = {name for key in fusion.matching.families for name in arrays_of(key)}
-    if "roots" in deciding:
-        return shares(np.maximum(fusion.array("roots"), 0.0) ** 2)
     return shares(np.maximum(fusion.array("smoothed" if "smoothed" in deciding else "words"), 0.0))
 
 
@@ -299,39 +289,3 @@ def with_smoothed(model: LocalModel) -> LocalModel:
         weight={**model.weight, "smoothed": model.weight.get("words", np.ones(words.shape))},
         riding=sorted({*model.riding, "words"}),
     )
-
-
-def with_roots(models: Sequence[LocalModel]) -> list[LocalModel]:
-    """The same topic models with `roots (topic, word)`, square roots of probabilities, by which they then match.
-
-    These are unit vectors, for the family `Directions`. One word cannot be unseen in a direction: a word that a site
-    does not have has probability zero there.
-
-    Parameters
-    ----------
-    models : sequence of LocalModel
-        Of this kind, all that are to be fused: their words are aligned here.
-
-    Examples
-    --------
-    >>> import modelweld
-    >>> from modelweld.kinds.topics import topics
-    >>> north = topics([[60.0, 40.0, 0.0], [0.0, 10.0, 90.0]], ["bread", "water", "oil"])
-    >>> south = topics([[20.0, 80.0]], ["water", "oil"])
-    >>> fusion = modelweld.fuse(with_roots([north, south]))
-    >>> [labels.tolist() for labels in fusion.labels]
-    [[1, 0], [0]]
-    """
-    result = []
-    check_named(models)
-    for model in align(models):
-        axes = axes_of("word" in model.coordinates)
-        there = seen(np.asarray(model.arrays["counts"]), bool(model.facts["counted"]))
-        result.append(
-            model.with_(
-                arrays={**model.arrays, "roots": np.sqrt(shares(np.asarray(model.arrays["words"])))},
-                axes={**axes, "roots": axes["words"]},
-                weight={**model.weight, "roots": there},
-            )
-        )
-    return result

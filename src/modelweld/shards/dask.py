@@ -113,14 +113,11 @@ class OnDask(Engine):
         retries: int = RETRIES,
         family: Family | None = None,
     ) -> None:
-        super().__init__()
-        self.client, self.shards, self.family = client, len(sources), family
+        super().__init__(len(sources))
+        self.client, self.family, self.holds = client, family, keep
         self.options = {"pure": False, "retries": retries}
         sources = [client.compute(x) if hasattr(x, "__dask_graph__") else x for x in sources]
-        self.holds = keep
         self.held = [client.submit(load, x, family, **self.options) if keep else x for x in sources]
-        self.labels: list[Any] = [None] * self.shards
-        self.proposed = list(self.labels)
 
     def _ask(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
         return list(self.client.gather(self._submit(function, which, arguments)))
@@ -157,10 +154,6 @@ class OnDask(Engine):
                 s = max(homes.values(), key=len).pop()
                 there = {"workers": [late], "allow_other_workers": True}  # others, should it leave again
                 self.held[s] = self.client.submit(_same, self.held[s], **there, **self.options)
-
-    def keep(self, s: int) -> None:
-        """The labels last proposed for shard s are its labels now."""
-        self.labels[s] = self.proposed[s]
 
 
 def _same(shard: Shard) -> Shard:

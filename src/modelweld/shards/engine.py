@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from modelweld.families.base import Family
-from modelweld.inputs.stack import Index
 from modelweld.shards.shard import Source, load
 
 Function = Callable[..., Any]
@@ -38,10 +37,10 @@ class Engine(ABC):
         Bytes that travelled so far.
     """
 
-    shards: int
-
-    def __init__(self) -> None:
-        self.moved = Moved()
+    def __init__(self, shards: int) -> None:
+        self.shards, self.moved = shards, Moved()
+        self.labels: list[Any] = [None] * shards
+        self.proposed = list(self.labels)
 
     def ask(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
         """``function(shard, labels, *arguments)`` of these shards."""
@@ -62,20 +61,17 @@ class Engine(ABC):
     @abstractmethod
     def _change(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]: ...
 
-    @abstractmethod
     def keep(self, s: int) -> None:
         """The labels last proposed for shard s are its labels now."""
+        self.labels[s] = self.proposed[s]
 
 
 class Here(Engine):
     """All shards in this machine's memory; with `n_jobs` processes at work on them, through joblib."""
 
     def __init__(self, sources: Sequence[Source], n_jobs: int | None = None, family: Family | None = None) -> None:
-        super().__init__()
-        self.held = [load(source, family) for source in sources]
-        self.shards, self.n_jobs = len(self.held), n_jobs
-        self.labels: list[Index | None] = [None] * self.shards
-        self.proposed = list(self.labels)
+        super().__init__(len(sources))
+        self.held, self.n_jobs = [load(source, family) for source in sources], n_jobs
 
     def _ask(self, function: Function, which: Sequence[int], arguments: Sequence[Arguments]) -> list[Any]:
         from joblib import Parallel, delayed
@@ -88,7 +84,3 @@ class Here(Engine):
         for s, (labels, _) in zip(which, both, strict=True):
             self.proposed[s] = labels
         return [answer for _, answer in both]
-
-    def keep(self, s: int) -> None:
-        """The labels last proposed for shard s are its labels now."""
-        self.labels[s] = self.proposed[s]

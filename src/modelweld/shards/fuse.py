@@ -198,8 +198,18 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
             trace.append((f"moves {t}", centre.objective()))
         learn(engine, centre)
         trace.append((f"learning {t}", centre.objective()))
-    aside, again = [x.aside for x in learned], [x.twins for x in learned]
-    return _finish(engine, centre, surveys[0], trace, rounds, changed, settled, reasons, aside, again)
+    return _finish(
+        engine,
+        centre,
+        surveys[0],
+        trace=tuple(trace),
+        rounds=tuple(rounds),
+        changed=tuple(changed),
+        converged=settled,
+        reasons=tuple(reasons),
+        aside=tuple(x.aside for x in learned),
+        twins=tuple(x.twins for x in learned),
+    )
 
 
 def _of_shards(found: Sequence[Index], turn: Index) -> list[Index]:
@@ -241,18 +251,7 @@ def polish(engine: Engine, centre: Centre, seed: tuple[int, ...]) -> tuple[int, 
     return rounds, changed
 
 
-def _finish(
-    engine: Engine,
-    centre: Centre,
-    first: Survey,
-    trace: list[tuple[str, float]],
-    rounds: list[int],
-    changed: list[int],
-    settled: bool,
-    reasons: Sequence[str],
-    aside: Sequence[int],
-    twins: Sequence[int],
-) -> ShardFusion:
+def _finish(engine: Engine, centre: Centre, first: Survey, **course: Any) -> ShardFusion:
     """Atoms by decreasing count, as in `fuse`."""
     set_name, _, name = (first.array or "atom/values").partition("/")
     column = "feature" if first.columns else None
@@ -274,14 +273,8 @@ def _finish(
         sizes=centre.sizes,
         pieces=centre.pieces,
         changing=centre.changing,
-        trace=tuple(trace),
-        rounds=tuple(rounds),
-        changed=tuple(changed),
-        converged=settled,
         moved=replace(engine.moved),
-        reasons=tuple(reasons),
-        aside=tuple(aside),
-        twins=tuple(twins),
         places=tuple(rank[place] for place in centre.places),
         engine=engine,
+        **course,
     )
