@@ -14,7 +14,7 @@ from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.kinds.topics import topics
 from modelweld.priors.lives import Lives
 from modelweld.time.chains import Chains
-from modelweld.time.fading import Fading
+from modelweld.time.motion import Fading
 from modelweld.time.timeline import Timeline
 
 COUNTS = FadingCounts(base=[1.5, 2.5], between=np.inf, memory=8.0)

@@ -21,8 +21,8 @@ import modelweld
 from cases import collected
 from modelweld import BetaBernoulli, InputError, Lives, LocalModel, Spectrum, fuse
 from modelweld.files import load, read_any, read_sites, save
-from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
-from modelweld.files.schema import schema, violation
+from modelweld.files.fusion_file import FAMILIES, PRIORS, from_fields, in_fields
+from modelweld.files.manifest import schema, violation
 from modelweld.inputs.alignment import check_units
 from modelweld.inputs.local_model import OutOfRangeError
 from modelweld.kinds import hows, kind_of

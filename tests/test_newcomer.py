@@ -382,7 +382,7 @@ def test_what_fuse_is_told_on_the_command_line(run, pool):
 
 
 def test_families_on_the_command_line_are_those_there_are():
-    from modelweld.cli.words import FAMILIES, family_in
+    from modelweld.cli.messages import FAMILIES, family_in
     from modelweld.families.registry import FAMILIES as REGISTRY
 
     ours = [name for name, cls in REGISTRY.items() if cls.__module__.startswith("modelweld.families.")]

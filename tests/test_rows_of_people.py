@@ -241,7 +241,7 @@ def test_unknown_counts_of_centres_are_a_concern():
 
 @pytest.mark.parametrize("made", [PEOPLE, PEOPLE.tolist(), (with_row(PEOPLE[7]), {"X": PEOPLE.tolist()})])
 def test_what_a_round_sends_is_checked_as_files_are(made):
-    from modelweld.federate.payload import exported
+    from modelweld.federate.round import exported
 
     with pytest.raises(InputError, match="row"):
         exported(made, "north", {})

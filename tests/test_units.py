@@ -14,10 +14,16 @@ import modelweld
 from modelweld import UnitsWarning, simulate
 from modelweld.inputs.stack import stack_arrays
 from modelweld.kinds.hmm import hmm
-from modelweld.screening import swapped, unit_fit, units
-from modelweld.screening.swapped import find_swapped
+from modelweld.screening import unit_fit, units
 from modelweld.screening.unit_fit import EACH_MORE, Sites, explain
-from modelweld.screening.units import Totals, find_other_units, name_units_of_stack, totals_of_stack, totals_of_values
+from modelweld.screening.units import (
+    Totals,
+    find_other_units,
+    find_swapped,
+    name_units_of_stack,
+    totals_of_stack,
+    totals_of_values,
+)
 
 WINE = load_wine()
 
@@ -244,7 +250,7 @@ def test_bounds_spare_nobody_who_would_be_named(monkeypatch):
     drawn = [sites_of(seed) for seed in range(200)]
     found = named()
     monkeypatch.setattr(unit_fit, "may_be_other_units", lambda misfit: misfit > EACH_MORE)
-    monkeypatch.setattr(swapped, "may_be_swapped", lambda sites: np.arange(len(sites.mean)))
+    monkeypatch.setattr(units, "may_be_swapped", lambda sites: np.arange(len(sites.mean)))
     assert named() == found
     assert all(10 < sum(map(bool, kind)) < 190 for kind in found)
 

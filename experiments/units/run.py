@@ -6,7 +6,7 @@ Every site fits a mixture (three diagonal components, counted) or k-means behind
 multiplied by a factor or divided by it; or one site has degrees Fahrenheit where others have Celsius, or the reverse.
 Named is whether this site and feature are found (`screening.units`, which `fuse` asks about the same models), innocent
 whether another one is. Or two columns of one site are exchanged: whether these are named, or anything else is
-(`screening.swapped`). Clean draws are warned if anything is found.
+(`screening.units`). Clean draws are warned if anything is found.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ from sklearn.preprocessing import StandardScaler
 import modelweld
 from modelweld.demo.hospitals import HOSPITALS, load_hospital
 from modelweld.kinds import kind_of
-from modelweld.screening.swapped import Swapped, find_swapped
-from modelweld.screening.units import Totals, find_other_units, side_by_side
+from modelweld.screening.units import Swapped, Totals, find_other_units, find_swapped, side_by_side
 
 Table = NDArray[np.float64]
 FACTORS = (7.0, 10.0, 12.0, 25.4, 30.4, 1000.0)

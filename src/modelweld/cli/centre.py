@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modelweld.cli.messages import result, result_json, say
+from modelweld.cli.messages import FAMILIES, PRIORS, result, result_json, say, spoken
 from modelweld.cli.site import Centres, Force, Json
 from modelweld.cli.use import FusionFile
-from modelweld.cli.words import FAMILIES, PRIORS, spoken
 from modelweld.progress import show_progress
 
 if TYPE_CHECKING:
@@ -50,9 +49,9 @@ def fuse(
     json: Json = False,
 ) -> None:
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
+    from modelweld.cli.messages import copies_in, family_in, prior_in
     from modelweld.cli.paths import LEFT_OUT, expand_patterns
     from modelweld.cli.times import times_in
-    from modelweld.cli.words import copies_in, family_in, prior_in
     from modelweld.files import save
     from modelweld.files.new_file import check_free
     from modelweld.report.page import check_page

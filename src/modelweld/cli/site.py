@@ -50,9 +50,9 @@ def export(
     json: Json = False,
 ) -> None:
     """Write what leaves a site: parameters and counts, nothing else. Shows what that is."""
+    from modelweld.cli.messages import names_in, spoken, units_in
     from modelweld.cli.points import read_data
     from modelweld.cli.times import time_in
-    from modelweld.cli.words import names_in, spoken, units_in
     from modelweld.errors import DisclosureWarning
     from modelweld.files.new_file import check_free
     from modelweld.site.export import export as write
@@ -122,8 +122,8 @@ def validate(
     json: Json = False,
 ) -> None:
     """Check files of sites: each for itself, and whether they describe the same things."""
+    from modelweld.cli.messages import spoken
     from modelweld.cli.paths import expand_patterns
-    from modelweld.cli.words import spoken
     from modelweld.errors import InputError
     from modelweld.files import read_sites
     from modelweld.inputs.plain_tables import site_names

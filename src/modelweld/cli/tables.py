@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.cli.messages import SAID
-from modelweld.cli.words import spoken
+from modelweld.cli.messages import SAID, spoken
 from modelweld.diagnostics.sites import FALSE_ALARMS, TOO_FEW
 from modelweld.fusion import Fusion
 from modelweld.inputs.clock import spell

@@ -38,9 +38,9 @@ def model(
     force: Force = False,
 ) -> None:
     """Write the fused model for the sites to use, as a fitted model of their own library."""
+    from modelweld.cli.messages import names_in
     from modelweld.cli.paths import fusion_of
     from modelweld.cli.times import time_in
-    from modelweld.cli.words import names_in
     from modelweld.files.fused_model import save_model
     from modelweld.files.new_file import check_free
 
@@ -73,9 +73,9 @@ def apply(
     force: Force = False,
 ) -> None:
     """Use the fused model on a table: a label for each row, and a score where the model gives one."""
+    from modelweld.cli.messages import names_in
     from modelweld.cli.paths import fusion_of
     from modelweld.cli.points import ask_model, csv_text, read_points
-    from modelweld.cli.words import names_in
     from modelweld.files.new_file import check_free, whole_file
 
     if out is not None:

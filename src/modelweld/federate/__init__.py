@@ -4,7 +4,6 @@
 `modelweld.federate.flower` brings a round to Flower, `modelweld.federate.nvflare` to NVIDIA FLARE: docs/federate.md.
 """
 
-from modelweld.federate.payload import packed, unpacked
-from modelweld.federate.round import Answers, returned
+from modelweld.federate.round import Answers, packed, returned, unpacked
 
 __all__ = ["Answers", "packed", "returned", "unpacked"]

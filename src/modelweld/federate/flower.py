@@ -22,8 +22,7 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Strategy
 
 from modelweld.errors import InputError
-from modelweld.federate.payload import exported, unpacked
-from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, returned
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, exported, returned, unpacked
 from modelweld.files.limits import check_name
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel

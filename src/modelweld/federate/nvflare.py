@@ -28,8 +28,7 @@ from nvflare.job_config.script_runner import ScriptRunner
 from nvflare.recipe.spec import Recipe
 
 from modelweld.errors import InputError
-from modelweld.federate.payload import exported, unpacked
-from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, returned
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, exported, returned, unpacked
 from modelweld.federate.round import FUSION as FUSION
 from modelweld.federate.round import PAGE as REPORT  # noqa: F401 - public
 from modelweld.federate.round import ROUND as ROUND

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from modelweld.errors import InputError
 from modelweld.files.limits import LARGEST_HEADER, check_name, parse, size_of
-from modelweld.files.manifest import SITE, Ledger, as_text, describe, rebuild
+from modelweld.files.manifest import SITE, Ledger, as_text, check, describe, rebuild
 from modelweld.files.numpy_files import model_of
-from modelweld.files.schema import check
 from modelweld.files.tensors import Entry, Tensor, Tensors, as_bytes, save_as
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_named

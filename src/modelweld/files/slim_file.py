@@ -10,10 +10,9 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.files.fusion_file import describe_families, has_odds, key_of
+from modelweld.files.fusion_file import FAMILIES, PRIORS, describe_families, from_fields, has_odds, in_fields, key_of
 from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import SLIM, Ledger, as_text, describe, rebuild
-from modelweld.files.registry import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.tensors import Entry, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, check_finite
 from modelweld.inputs.stack import Key, arrays_of

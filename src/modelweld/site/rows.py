@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.files.small_counts import cells_behind, counts_behind
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import Array, LocalModel, cells_behind, counts_behind
 from modelweld.inputs.plain_tables import table_of
 from modelweld.kinds import kind_named
 

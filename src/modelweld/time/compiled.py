@@ -1,4 +1,4 @@
-"""The fast path of time: the filter of `time.chains` and its way back, and the gains of `time.kalman`."""
+"""The fast path of time: the filter of `time.chains` and its way back, and the gains of `time.motion`."""
 
 from __future__ import annotations
 

@@ -1,12 +1,23 @@
 """How atoms move, for all that goes along time: what is known of them, brought to another time, joined, and scored.
 
 What is known of A atoms is a *State*: arrays with one row per atom. A past is what values up to a time say of an atom
-at that time, a future what those from a time on say. `modelweld.time.kalman` has them exactly, for Gaussian values,
-`modelweld.time.fading` approximately, for families whose sums of rows fade.
+at that time, a future what those from a time on say. `Kalman` has them exactly, for Gaussian values, `Fading`
+approximately, for families whose sums of rows fade.
 
 For Gaussian values the past comes as a mean and a variance, the future as an *information*: the log density of all
 values from some time on, as a function of the place x at that time (measured from the mean), is -J x^2 / 2 + h x and a
 constant. Arrays have one row per atom, one column per dimension.
+
+Sums of rows fade approximately: compositions by discounting, directions by the same filter on sums.
+After some time, what values say of an atom is taken for a part of what they said, so much that the atom's expected
+value goes back towards that of any atom as that of a stationary path does (`Moving.faded`). The evidence of an atom is
+that of its values one after the other, each given those before it, faded:
+
+    sum over i of  E(c_i S_(i-1) + r_i) - E(c_i S_(i-1)),      S_i = c_i S_(i-1) + r_i,
+
+E the log evidence of sums, r rows: a density of all values whatever c is, and that of the family itself where nothing
+fades. What it approximates is a path; `tests/test_fading.py` has by how much. Scores of sweeps join past and future as
+if both were of the moment, so that a sweep is taken back where the objective fell.
 """
 
 from __future__ import annotations
@@ -16,9 +27,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from modelweld.families.base import with_fields
+from modelweld.families.drift import Drift
+from modelweld.families.math.predictive import log_predictive
+from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
+from modelweld.inputs.stack import Index, Stack, blocks
 from modelweld.time.chains import Chains
+from modelweld.time.learning import effects_of, learn_drift, log_evidence
 
 State = tuple[Array, ...]
 """Arrays with one row per atom, or per value."""
@@ -141,3 +157,277 @@ class Motion(ABC):
     @abstractmethod
     def interval(self, place: Place, level: float) -> tuple[Array, Array]:
         """Where they are with this probability, in each dimension."""
+
+
+COMPILED_FROM = 1_000_000
+"""Pasts x futures x dimensions from which gains of links are compiled. By the input alone."""
+
+HOPELESS = -1.0
+"""Stands for the gain of a link that is worse than none."""
+
+
+class Kalman(Motion):
+    """The motion of `Drift`.
+
+    Attributes
+    ----------
+    y, variance : arrays (N, D)
+        Values from the mean, and their own variances; infinite where they were not seen.
+    mean, spread, noise : arrays (D,)
+        Hyperparameters.
+    alone, peak : arrays (N,)
+        Log density of each value by itself, and the largest there is about any place.
+    still, alike : bool
+        Whether atoms stand still; whether all values are equally well known.
+    """
+
+    family: Drift
+
+    def __init__(self, stack: Stack, family: Drift) -> None:
+        super().__init__(stack, family)
+        at, D = family.hyperparameters, stack.values.shape[1]
+        self.mean, self.spread, self.noise = (np.zeros(D) + x for x in (at.mean, at.spread, at.noise))
+        self.y = stack.values - (np.asarray(family.origin) + self.mean)
+        self.still = bool(np.isinf(family.memory))
+        self.alike = stack.variance is None and stack.weight is None
+        if self.alike:
+            self.variance, self.weight, self.visible = (
+                np.broadcast_to(x, self.y.shape) for x in (self.noise, 1.0, np.True_)
+            )
+            both = self.noise + self.spread
+            self.alone = -0.5 * (np.log(2 * np.pi * both).sum() + (self.y * self.y) @ (1 / both))
+            self.peak = np.full(len(self.y), -0.5 * np.log(2 * np.pi * self.noise).sum())
+            return
+        self.variance = family.value_variances(stack.values, stack.variance, stack.weight)
+        self.visible = np.isfinite(self.variance)
+        self.y = np.where(self.visible, self.y, 0.0)
+        both = np.where(self.visible, self.variance + self.spread, 1 / (2 * np.pi))
+        self.alone = -0.5 * (np.log(2 * np.pi * both) + self.y**2 / both).sum(1)
+        self.weight = np.where(self.visible, self.noise / self.variance, 0.0)
+        self.peak = -0.5 * np.log(np.where(self.visible, 2 * np.pi * self.variance, 1.0)).sum(1)
+
+    def nothing(self, number: int) -> Place:
+        """Anywhere."""
+        D = len(self.spread)
+        return Place(np.zeros((number, D)), np.zeros((number, D)) + self.spread)
+
+    def silence(self, number: int) -> Information:
+        """No precision."""
+        D = len(self.spread)
+        return Information(np.zeros((number, D)), np.zeros((number, D)))
+
+    def later(self, past: State, elapsed: Array) -> Place:
+        """It drifts, and is less certain."""
+        if self.still:
+            return Place(*past)
+        return later(Place(*past), self.correlation(elapsed), self.spread)
+
+    def earlier(self, future: State, elapsed: Array) -> Information:
+        """It says less."""
+        if self.still:
+            return Information(*future)
+        return earlier(Information(*future), self.correlation(elapsed), self.spread)
+
+    def told(self) -> Information:
+        """Precision and shift."""
+        precision = (
+            np.full(self.y.shape, 1 / self.noise) if self.alike else np.where(self.visible, 1 / self.variance, 0.0)
+        )
+        return Information(precision, precision * self.y)
+
+    def seeing(self, past: State, values: Index) -> Place:
+        """One step of the filter."""
+        mean, variance = past
+        part = variance / (variance + self.variance[values])
+        return Place(mean + part * (self.y[values] - mean), variance - part * variance)
+
+    def scores(self, values: Index, past: State, future: State) -> Array:
+        """Log predictive densities."""
+        place = given(Place(*past), Information(*future))
+        weight = self.weight[values]
+        own = (self.visible[values].astype(np.float64), weight, weight * self.y[values])
+        return np.asarray(log_predictive(*own, self.noise, place.mean, place.variance) - self.alone[values, None])
+
+    def most(self, values: Index) -> float:
+        """That of an atom which is known to be where the value is."""
+        return float((self.peak[values] - self.alone[values]).max(initial=-np.inf))
+
+    def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
+        """Log density ratios, that futures come from places of pasts and not from anywhere."""
+        place, told, D = Place(*past), Information(*future), len(self.spread)
+        alone = log_factor(Place(np.zeros(D), self.spread), told)
+        if len(ends) * len(starts) * D >= COMPILED_FROM:
+            from modelweld.time import compiled
+
+            future_of = np.full(len(ends), -1)
+            future_of[own[0]] = own[1]
+            gains = compiled.link_gains(*place, *told, alone, ends, starts, future_of, HOPELESS)
+            return np.asarray(gains)
+        gains = np.empty((len(ends), len(starts)))
+        for part in blocks(len(ends), len(starts) * D):
+            some = Place(*(x[part, None, :] for x in place))
+            gains[part] = log_factor(some, Information(*(x[None] for x in told)))
+        return gains - alone - ends[:, None] - starts
+
+    def log_evidence(self, chains: Chains) -> float:
+        """By the filter, or where atoms stand still by sums."""
+        if self.still and self.stack.variance is None:
+            at = Hyperparameters(np.zeros(len(self.mean)), self.noise, self.spread)
+            return log_evidence(effects_of(self.y, self.stack.weight, chains.labels), at)
+        return chains.log_evidence(self.y, self.variance, self.spread, self.family.memory)
+
+    def learned(self, chains: Chains) -> Drift:
+        """The most probable hyperparameters near the present ones."""
+        return learn_drift(self.family, self.stack, chains)
+
+    def place(self, past: State, future: State) -> Place:
+        """In the coordinates of the values."""
+        found = given(Place(*past), Information(*future))
+        return Place(found.mean + self.mean + np.asarray(self.family.origin), found.variance)
+
+    def sent(self, place: Place) -> Place:
+        """With noise, and what standard errors of a typical value add to it."""
+        errors = 0.0 if self.stack.variance is None else self.family.trust * np.median(self.stack.variance, axis=0)
+        return Place(place.mean, place.variance + self.noise + errors)
+
+    def interval(self, place: Place, level: float) -> tuple[Array, Array]:
+        """Of normal variables."""
+        from scipy.special import ndtri
+
+        reach = float(ndtri(0.5 + level / 2)) * np.sqrt(place.variance)
+        return place.mean - reach, place.mean + reach
+
+
+STEPS = (2.0, 1.25, 1.05)
+"""Factors by which hyperparameters are tried up and down in turn, coarse ones first: 5 % is well below what a matching
+can tell of any of them."""
+
+TRIED_MEMORY = 0.3, 1e3
+"""Memory to try where atoms stood still, in units of the whole span, and that from which on they do."""
+
+
+class Fading(Motion):
+    """The motion of families that say how their sums fade (`Moving.faded`)."""
+
+    exact = False
+
+    def __init__(self, stack: Stack, family: Any) -> None:
+        super().__init__(stack, family)
+        self.rows = family.rows(stack.values, stack.variance, stack.weight)
+        self.alone = family.log_evidence(self.rows)
+
+    def nothing(self, number: int) -> State:
+        """Sums of nothing."""
+        return (np.zeros((number, self.rows.shape[1])),)
+
+    def silence(self, number: int) -> State:
+        """Sums of nothing, too."""
+        return self.nothing(number)
+
+    def later(self, past: State, elapsed: Array) -> State:
+        """Faded."""
+        return (self.family.faded(past[0], self.correlation(elapsed)[:, 0]),)
+
+    def earlier(self, future: State, elapsed: Array) -> State:
+        """The same in both directions."""
+        return self.later(future, elapsed)
+
+    def told(self) -> State:
+        """Rows."""
+        return (self.rows.copy(),)
+
+    def seeing(self, past: State, values: Index) -> State:
+        """Added."""
+        return (past[0] + self.rows[values],)
+
+    def scores(self, values: Index, past: State, future: State) -> Array:
+        """Log predictive densities given both."""
+        gain = self.family.gain(self.rows[values], past[0] + future[0])
+        return np.asarray(gain - self.alone[values, None])
+
+    def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
+        """Log density ratios of sums together and apart."""
+        told = future[0]
+        gains = self.family.gain(told, past[0]) - self.family.log_evidence(told)[:, None]
+        return np.asarray(gains.T - ends[:, None] - starts)
+
+    def log_evidence(self, chains: Chains) -> float:
+        """Of every value given those before it, faded."""
+        sums, value = self.nothing(0)[0], 0.0
+        for rank, index in enumerate(chains.ranks):
+            if rank == 0:
+                past = np.zeros((len(index), self.rows.shape[1]))
+            else:
+                past = self.family.faded(sums[: len(index)], self.correlation(chains.gap[index])[:, 0])
+            sums = past + self.rows[index]
+            value += float((self.family.log_evidence(sums) - self.family.log_evidence(past)).sum())
+        return value
+
+    def learned(self, chains: Chains) -> Any:
+        """As the family learns from atoms that are pairs of values in succession, then each number up and down."""
+        if self.family.learning == "nothing" or not len(self.rows):
+            return self.family
+        best, found = self.log_evidence(chains) + self.family.log_prior(), self.family
+
+        def better(family: Any) -> bool:
+            nonlocal best, found
+            value = Fading(self.stack, family).log_evidence(chains) + family.log_prior()
+            if value > best:
+                best, found = value, family
+                return True
+            return False
+
+        pairs = in_pairs(chains)
+        sums = np.zeros((int(pairs.max()) + 1, self.rows.shape[1]))
+        np.add.at(sums, pairs, self.rows)
+        better(self.family.learn(self.stack, pairs, sums))
+        if len(chains.ranks) == 1:
+            return found
+        if np.isinf(found.memory):
+            better(with_fields(found, memory=TRIED_MEMORY[0] * (chains.span or 1.0)))
+        elif not better(with_fields(found, memory=np.inf)) and found.memory > TRIED_MEMORY[1] * chains.span:
+            found = with_fields(found, memory=np.inf)
+        for factor in STEPS:
+            for name in (*found.walked, "memory"):
+                if name == "memory" and np.isinf(found.memory):
+                    continue
+                for step in (factor, 1 / factor):
+                    if better(scaled(found, name, step)):
+                        while better(scaled(found, name, step)):
+                            pass
+                        break
+        return found
+
+    def place(self, past: State, future: State) -> Place:
+        """As if all values were of that moment."""
+        return Place(*self.family.posterior(past[0] + future[0]))
+
+    def sent(self, place: Place) -> Place:
+        """With what sites differ by."""
+        return Place(place.mean, place.variance + self.family.scatter(place.mean))
+
+    def interval(self, place: Place, level: float) -> tuple[Array, Array]:
+        """As the family has it."""
+        low, high = self.family.interval(*place, level)
+        return low, high
+
+
+def scaled(family: Any, name: str, factor: float) -> Any:
+    """The family with one hyperparameter so many times as large, within its bounds."""
+    low, high = family.limits.get(name, (0.0, np.inf))
+    value = np.clip(np.asarray(getattr(family, name)) * factor, low, high)
+    return with_fields(family, **{name: float(value) if value.ndim == 0 else value})
+
+
+def in_pairs(chains: Chains) -> Index:
+    """Labels (N,) by which the first and second value of a chain are one atom, the third and fourth another, ...
+
+    Examples
+    --------
+    >>> in_pairs(Chains(np.array([0, 0, 1, 0]), np.arange(4.0))).tolist()
+    [0, 0, 1, 2]
+    """
+    own = np.full(len(chains.before), -1)
+    for rank, index in enumerate(chains.ranks):
+        own[index] = index if rank % 2 == 0 else own[chains.before[index]]
+    return np.asarray(np.unique(own, return_inverse=True)[1])

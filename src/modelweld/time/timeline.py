@@ -20,9 +20,7 @@ from modelweld.priors.beta_bernoulli import Prior
 from modelweld.priors.lives import Lifespans, Lives
 from modelweld.progress import track
 from modelweld.time.chains import Chains
-from modelweld.time.fading import Fading
-from modelweld.time.kalman import Kalman
-from modelweld.time.motion import Motion, Place, State
+from modelweld.time.motion import Fading, Kalman, Motion, Place, State
 from modelweld.time.walk import Walk, Way
 
 
