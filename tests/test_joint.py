@@ -13,7 +13,7 @@ from modelweld.matching.pieces.prior import Pieces
 from modelweld.posterior import compiled_beliefs as hyper
 from modelweld.posterior import confidence, joint, walks
 from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
-from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, TRUST, place
+from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, place
 from modelweld.posterior.confidence import affordable_draws
 from modelweld.posterior.drawn_fusions import each_draw
 from modelweld.posterior.draws import DISAGREE, Posterior, effective_size
@@ -74,37 +74,30 @@ def test_geweke_of_the_moves_of_values(case):
     setting = _Setting(board_of(np.zeros((N, D)), sizes, variance, weight, shape).at(labels), np.arange(N), False)
     setting.beliefs = setting.beliefs._replace(total=np.ones(H), floor=np.zeros(H))
     state, _ = setting.start(0, 0)
-    state.rest[TRUST] = 1.0
     steps, at_p, at_s = setting.steps(), np.empty(N), np.empty(N)
-    steps.noise[:], steps.spread[:], steps.others[:] = 0.0, 0.0, [1.0, -0.5]
+    steps.noise[:], steps.spread[:], steps.together[:] = 0.0, 0.0, 1.0
     found, values = [], setting.values
     for _ in range(40_000):
-        scatter = state.noise * values.inverse + state.rest[TRUST] * values.variance
+        scatter = state.noise * values.inverse + values.variance
         atoms = state.mean + np.sqrt(state.spread) * rng.standard_normal((4, D))
         values.y[:] = atoms[labels] + np.sqrt(scatter) * rng.standard_normal((N, D))
         place(values, state, labels)
         move_values(values, state, setting.beliefs, steps, 0.0, at_p, at_s)
-        log = np.log([*state.noise, *state.spread, state.rest[TRUST]])
-        found.append([*log, *state.mean, state.rest[SHARE]])
+        found.append([*np.log([*state.noise, *state.spread]), *state.mean, state.rest[SHARE]])
     noise = (hyper.SHARE_MEAN, np.hypot(hyper.SHARE_DEVIATION, hyper.NOISE_DEVIATION))
-    trust = (0.0, hyper.TRUST_SCALE * np.sqrt(3.0)) if errors else (0.0, 0.0)
-    expected = [noise] * H + [(0.0, hyper.SPREAD_DEVIATION)] * H + [trust] + [(0.0, 1.0)] * D
+    expected = [noise] * H + [(0.0, hyper.SPREAD_DEVIATION)] * H + [(0.0, 1.0)] * D
     expected.append((hyper.SHARE_MEAN, hyper.SHARE_DEVIATION))
-    compare(np.array(found), np.array(expected), heavy=2 * H)
+    compare(np.array(found), np.array(expected))
 
 
-def compare(found, expected, heavy=None):
-    """Means and variances within their Monte Carlo errors; of column `heavy`, which has no fourth moment, quartiles."""
+def compare(found, expected):
+    """Means and variances within their Monte Carlo errors."""
     for c, (mean, deviation) in enumerate(expected):
         if deviation == 0:
             assert (found[:, c] == mean).all()
             continue
         standard = (found[:, c] - mean) / deviation
-        if c == heavy:  # half of Student's t with 3 degrees of freedom is within .765 scales
-            squares, expected_square = (np.abs(standard * np.sqrt(3.0)) < 0.7649).astype(float), 0.5
-        else:
-            squares, expected_square = standard**2, 1.0
-        for x, value in ((standard, 0.0), (squares, expected_square)):
+        for x, value in ((standard, 0.0), (standard**2, 1.0)):
             worth = effective_size(x[None])
             assert worth > 200
             assert abs(x.mean() - value) < 4 * x.std() / np.sqrt(worth)
@@ -157,10 +150,9 @@ def noisy_sites(errors=False, J=6, seed=0):
 def test_hyperparameters_are_drawn_too():
     posterior = modelweld.fuse(noisy_sites(errors=True)).sample(draws=50, chains=2)
     drawn = posterior.hyperparameters
-    assert {"noise", "spread", "mean", "trust", "a", "b", "expected_atoms", "junk"} <= set(drawn)
+    assert {"noise", "spread", "mean", "a", "b", "expected_atoms", "junk"} <= set(drawn)
     assert drawn["noise"].shape == (2, 50, 2)
-    assert drawn["trust"].shape == (2, 50)
-    for what in ("noise", "spread", "trust", "a", "b"):
+    for what in ("noise", "spread", "a", "b"):
         assert drawn[what].std() > 0
     assert modelweld.fuse(noisy_sites()).sample(draws=8, chains=1, fixed=True).hyperparameters is None
 
@@ -269,10 +261,9 @@ def test_a_site_s_answer_is_between_what_it_sent_and_its_atoms():
 def test_what_is_true_at_a_site_is_gauss_s_formula():
     """One draw, two values of an atom: the posterior of the first one's true value by matrices."""
     stack = Stack(np.array([[1.0], [2.5]]), offsets_of([1, 1]), variance=np.array([[0.3], [0.2]]))
-    family = Gaussian(mean=0.0, noise=0.5, spread=2.0)
+    family = Gaussian(mean=0.0, noise=0.5, spread=2.0, trust=2.0)
     board = Board([stack], [family], BetaBernoulli(), labels=np.array([0, 0]))
     drawn = {what: np.full((1, 4, 1), value) for what, value in (("noise", 0.5), ("spread", 2.0), ("mean", 0.0))}
-    drawn["trust"] = np.full((1, 4), 2.0)
     labels = np.zeros((1, 4, 2), dtype=np.int64)
     posterior = Posterior(labels, np.ones((1, 4), dtype=np.int64), np.zeros((1, 4)), {}, drawn)
     draw = next(each_draw(board, posterior))

@@ -37,8 +37,8 @@ class Questions(Matched):
 
         The probability that a local parameter is right at the atom it was given: the share of draws from the posterior
         in which it is, atoms of fusion and draw being paired one to one by the parameters they have in common. Draws
-        differ in all that may be wrong: the other matches (two atoms that are one, one that is two), noise, spread,
-        trust in standard errors, and the prior. How well that holds is measured in
+        differ in all that may be wrong: the other matches (two atoms that are one, one that is two), noise, spread
+        and the prior. How well that holds is measured in
         `experiments/verdicts/calibration.md`.
 
         Parameters
@@ -192,7 +192,7 @@ class Questions(Matched):
         *,
         progress: Progress = None,
     ) -> Posterior:
-        """Draw matchings from their posterior, with noise, spread, trust and prior where values are `Gaussian`.
+        """Draw matchings from their posterior, with noise, spread and prior where values are `Gaussian`.
 
         Answers how many atoms there are and which local parameters belong together, with probabilities that do not
         take the rest of the matching for granted.
@@ -285,7 +285,7 @@ class Questions(Matched):
         """A site's own answer: what is true *there*, from what it sent, what others sent, and how well each is known.
 
         Partial pooling: a value with a large standard error moves towards its atom as the others have it, by as much
-        as sites are seen to agree. Intervals integrate over noise, trust and matching.
+        as sites are seen to agree. Intervals integrate over noise and matching.
 
         Parameters
         ----------

@@ -4,7 +4,6 @@ With total the variance of all values in a dimension,
 
     log(noise / total) ~ N(share, .5^2) in each dimension, share ~ N(log .05, 1)        dimensions learn from each other
     log(spread / total) ~ N(0, .7^2),   mean ~ N(mean of all values, total)
-    log trust ~ .5 t_3                                                                near one, unless values insist
     log(a / b) ~ N(0, 1),   log(a + b) ~ N(log 30, 1.5^2)                             shape of `priors.spectrum`
     log(number of atoms the prior expects) ~ N(log(mean size of groups), 2^2)
     share of pieces ~ Beta(.2, 49.8), where the fit may have pieces
@@ -35,10 +34,6 @@ NOISE_DEVIATION = 0.5
 SPREAD_DEVIATION = 0.7
 """Of log(spread / total): most of the variance is that of the atoms."""
 
-TRUST_SCALE, TRUST_FREEDOM = 0.5, 3.0
-"""Of log trust, Student's t: standard errors are about right, or else anything. A normal law as wide as the fit's takes
-them for noise where few values tell the two apart."""
-
 PIECES = (0.2, 49.8)
 """Beta law of the share of pieces, where the fit has any: as good as none, most probably, or else anything. With a mean
 of a twentieth, one of twenty values of three sites was taken for a piece where none was, and K was too low by one."""
@@ -61,14 +56,13 @@ class Beliefs(NamedTuple):
     degrees: float
     log_size: float  # of the mean group
     junk_mean: float
-    errors: bool  # whether there are standard errors, and a trust to learn
-    draws_values: bool  # whether mean, noise, spread and trust move
+    draws_values: bool  # whether mean, noise and spread move
     draws_prior: bool  # whether the prior's parameters move
 
 
 @exact
-def log_likelihood(values, state, d, noise, trust, at_p, at_s):
-    """Log evidence of dimension d at this noise and trust, less log(2 pi) terms; at_p, at_s (N,) are overwritten."""
+def log_likelihood(values, state, d, noise, at_p, at_s):
+    """Log evidence of dimension d at this noise, less log(2 pi) terms; at_p, at_s (N,) are overwritten."""
     N, spread, mean = len(values.y), state.spread[d if len(state.spread) > 1 else 0], state.mean[d]
     for c in range(state.held[0]):
         at_p[state.slots[c]] = 0.0
@@ -76,7 +70,7 @@ def log_likelihood(values, state, d, noise, trust, at_p, at_s):
     total, product = 0.0, 1.0
     for i in range(N):
         if values.seen[i, d] > 0:
-            wide = values.inverse[i, d] + trust * values.variance[i, d] / noise
+            wide = values.inverse[i, d] + values.variance[i, d] / noise
             product *= wide
             if product > 1e200 or product < 1e-200:
                 total -= np.log(product)
@@ -122,25 +116,18 @@ def believed_spread(ratio):
 
 
 @exact
-def believed_trust(trust):
-    """Log prior density of log trust, up to a constant."""
-    x = np.log(trust) / TRUST_SCALE
-    return -0.5 * (TRUST_FREEDOM + 1) * np.log1p(x * x / TRUST_FREEDOM)
-
-
-@exact
 def span(state, h):
     """The dimensions that noise h is of."""
     return (h, h + 1) if len(state.noise) > 1 else (0, len(state.mean))
 
 
 @exact
-def likelihood_of(values, state, h, noise, trust, at_p, at_s):
+def likelihood_of(values, state, h, noise, at_p, at_s):
     """Log evidence of all dimensions that share noise h."""
     a, b = span(state, h)
     total = 0.0
     for d in range(a, b):
-        total += log_likelihood(values, state, d, noise, trust, at_p, at_s)
+        total += log_likelihood(values, state, d, noise, at_p, at_s)
     return total
 
 

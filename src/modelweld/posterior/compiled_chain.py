@@ -12,13 +12,12 @@ from modelweld.inputs.stack import Index
 from modelweld.posterior.compiled_beliefs import (
     believed_noise,
     believed_spread,
-    believed_trust,
     likelihood_of,
     log_prior,
 )
 from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
 from modelweld.posterior.compiled_matching import redraw_value, split_or_merge, swap
-from modelweld.posterior.compiled_state import DELTA, PER_PAIR, SHARE, SINGLE, TRUST, below, refresh
+from modelweld.posterior.compiled_state import DELTA, PER_PAIR, SHARE, SINGLE, below, refresh
 from modelweld.posterior.draws import MERGE, SPLIT, VALUE
 
 
@@ -29,7 +28,7 @@ class Kept(NamedTuple):
     noise: Array  # (n, H)
     spread: Array  # (n, H)
     mean: Array  # (n, D)
-    rest: Array  # (n, 7)
+    rest: Array  # (n, 6)
     objective: Array  # (n,)
 
 
@@ -50,13 +49,11 @@ def objective(values, state, beliefs, at_p, at_s):
     """Log density of matching and values; of hyperparameters as well, up to a constant, where they are drawn."""
     total = 0.0
     for h in range(len(state.noise)):
-        total += likelihood_of(values, state, h, state.noise[h], state.rest[TRUST], at_p, at_s)
+        total += likelihood_of(values, state, h, state.noise[h], at_p, at_s)
     if beliefs.draws_values:
         for h in range(len(state.noise)):
             total += believed_noise(state, beliefs, h, state.noise[h], state.rest[SHARE])
             total += believed_spread(state.spread[h] / beliefs.total[h])
-        if beliefs.errors:
-            total += believed_trust(state.rest[TRUST])
     if beliefs.draws_prior:
         return total + log_prior(state.counts, state.rest, beliefs.log_size, beliefs.junk_mean, state.R)
     for c in range(state.held[0]):

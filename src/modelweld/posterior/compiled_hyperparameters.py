@@ -19,7 +19,6 @@ from modelweld.posterior.compiled_beliefs import (
     atoms_part,
     believed_noise,
     believed_spread,
-    believed_trust,
     fill_rates,
     likelihood_of,
     log_prior,
@@ -32,7 +31,6 @@ from modelweld.posterior.compiled_state import (
     LOG_ATOMS,
     LOG_B,
     SHARE,
-    TRUST,
     P,
     S,
     accepts,
@@ -53,7 +51,7 @@ class Steps(NamedTuple):
 
     noise: Array  # (H,)
     spread: Array  # (H,)
-    others: Array  # (2,): all noise together, trust
+    together: Array  # (1,): all noise
 
 
 @exact
@@ -64,13 +62,13 @@ def tune(steps, at, accepted, rate):
 
 @exact
 def walk_noise(values, state, beliefs, steps, rate, at_p, at_s):
-    """Noise in each dimension, then in all of them together with its mean; then that mean, exactly; then trust."""
+    """Noise in each dimension, then in all of them together with its mean; then that mean, exactly."""
     H, rest = len(state.noise), state.rest
     here = np.empty(H)
     for h in range(H):
-        here[h] = likelihood_of(values, state, h, state.noise[h], rest[TRUST], at_p, at_s)
+        here[h] = likelihood_of(values, state, h, state.noise[h], at_p, at_s)
         new = state.noise[h] * np.exp(np.exp(steps.noise[h]) * normal(state.random))
-        there = likelihood_of(values, state, h, new, rest[TRUST], at_p, at_s) if new >= beliefs.floor[h] else -np.inf
+        there = likelihood_of(values, state, h, new, at_p, at_s) if new >= beliefs.floor[h] else -np.inf
         rise = (there - here[h]) + believed_noise(state, beliefs, h, new, rest[SHARE])
         done = accepts(state.random, rise - believed_noise(state, beliefs, h, state.noise[h], rest[SHARE]))
         if done:
@@ -82,23 +80,13 @@ def walk_noise(values, state, beliefs, steps, rate, at_p, at_s):
         weight += 1 / NOISE_DEVIATION**2
         pull += np.log(state.noise[h] / beliefs.total[h]) / NOISE_DEVIATION**2
     rest[SHARE] = pull / weight + normal(state.random) / np.sqrt(weight)
-    if beliefs.errors:
-        new = rest[TRUST] * np.exp(np.exp(steps.others[1]) * normal(state.random))
-        rise = believed_trust(new) - believed_trust(rest[TRUST])
-        for h in range(H):
-            rise += likelihood_of(values, state, h, state.noise[h], new, at_p, at_s) - here[h]
-        done = accepts(state.random, rise)
-        if done:
-            rest[TRUST] = new
-        tune(steps.others, 1, done, rate)
 
 
 @exact
 def walk_all_noise(values, state, beliefs, steps, rate, at_p, at_s, here):
-    """All noise and its mean by one factor; `here` holds the log evidences, before and after."""
+    """All noise and its mean by one factor; `here` holds the log evidences."""
     H, rest = len(state.noise), state.rest
-    by = np.exp(steps.others[0]) * normal(state.random)
-    there = np.empty(H)
+    by = np.exp(steps.together[0]) * normal(state.random)
     off, on = (rest[SHARE] - SHARE_MEAN) / SHARE_DEVIATION, (rest[SHARE] + by - SHARE_MEAN) / SHARE_DEVIATION
     rise = 0.5 * (off * off - on * on)
     for h in range(H):
@@ -106,16 +94,15 @@ def walk_all_noise(values, state, beliefs, steps, rate, at_p, at_s, here):
         if new < beliefs.floor[h]:
             rise = -np.inf
             break
-        there[h] = likelihood_of(values, state, h, new, rest[TRUST], at_p, at_s)
-        rise += (there[h] - here[h]) + believed_noise(state, beliefs, h, new, rest[SHARE] + by)
+        there = likelihood_of(values, state, h, new, at_p, at_s)
+        rise += (there - here[h]) + believed_noise(state, beliefs, h, new, rest[SHARE] + by)
         rise -= believed_noise(state, beliefs, h, state.noise[h], rest[SHARE])
     done = accepts(state.random, rise)
     if done:
         for h in range(H):
             state.noise[h] *= np.exp(by)
-            here[h] = there[h]
         rest[SHARE] += by
-    tune(steps.others, 0, done, rate)
+    tune(steps.together, 0, done, rate)
 
 
 @exact
@@ -147,7 +134,7 @@ def walk_spread(state, beliefs, steps, rate, at_p, at_s):
 
 @exact
 def move_values(values, state, beliefs, steps, rate, at_p, at_s):
-    """Noise, trust, spread and mean, and all that follows from them."""
+    """Noise, spread and mean, and all that follows from them."""
     walk_noise(values, state, beliefs, steps, rate, at_p, at_s)
     refresh(values, state)
     walk_spread(state, beliefs, steps, rate, at_p, at_s)

@@ -1,6 +1,6 @@
 """What a compiled chain moves: a matching of Gaussian values and all hyperparameters, and the sums that follow.
 
-Value i is known in dimension d with precision p = seen / (noise / weight + trust variance). An atom with precisions P
+Value i is known in dimension d with precision p = seen / (noise / weight + variance). An atom with precisions P
 and sums S = sum p y has the posterior N(M, U), U = 1 / (1 / spread + P), M = U (mean / spread + S), and a value scores
 
     log N(y; M, 1/p + U) = const(i) - 1/2 log(1 + U p) - 1/2 (y - M)^2 p / (1 + U p)
@@ -29,8 +29,8 @@ PER_PAIR = 4
 P, S, U, M = range(4)
 """Where an atom's sums stand."""
 
-TRUST, SHARE, LOG_A, LOG_B, LOG_ATOMS, JUNK, DELTA = range(SINGLE := 7)
-"""Where single numbers stand: trust, mean of log(noise / total), the prior's log a, log b, log of the number of atoms
+SHARE, LOG_A, LOG_B, LOG_ATOMS, JUNK, DELTA = range(SINGLE := 6)
+"""Where single numbers stand: mean of log(noise / total), the prior's log a, log b, log of the number of atoms
 it expects and rate of junk, and the share of pieces."""
 
 
@@ -40,7 +40,7 @@ class Values(NamedTuple):
     y: Array  # (N, D): measured from the origin
     seen: Array  # (N, D): one or zero
     inverse: Array  # (N, D): one over the weight
-    variance: Array  # (N, D): squared standard errors
+    variance: Array  # (N, D): squared standard errors, times the family's `trust`
     group: Index  # (N,)
     offsets: Index  # (J + 1,)
     near: Index  # (N, M): values of other groups that are near, to split and merge atoms by
@@ -64,7 +64,7 @@ class State(NamedTuple):
     noise: Array  # (H,)
     spread: Array  # (H,)
     mean: Array  # (D,)
-    rest: Array  # (7,): single numbers
+    rest: Array  # (6,): single numbers
     R: Array  # (J + 2,): log prior of an atom by its count; steps are differences
     random: NDArray[np.uint64]  # (1,): state of the generator
 
@@ -230,7 +230,7 @@ def refresh(values, state):
         k = state.labels[i]
         for d in range(D):
             noise = state.noise[0 if scalar else d]
-            p = values.seen[i, d] / (noise * values.inverse[i, d] + state.rest[TRUST] * values.variance[i, d])
+            p = values.seen[i, d] / (noise * values.inverse[i, d] + values.variance[i, d])
             state.precision[i, d] = p
             state.sums[P, k, d] += p
             state.sums[S, k, d] += p * values.y[i, d]

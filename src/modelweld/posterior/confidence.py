@@ -25,7 +25,7 @@ How = Literal["drawn", "fixed", "conditional"]
 
 MEANING: dict[str, str] = {
     "drawn": "the probability that the match is right, with everything that may be wrong drawn from its posterior: "
-    "all other matches, noise, spread, trust and prior",
+    "all other matches, noise, spread and prior",
     "fixed": "the probability that the match is right, with all other matches drawn from their posterior, at the "
     "learned hyperparameters: somewhat too sure",
     "conditional": "the probability of the match if all other sites’ matches are right: use it to rank, not as a "

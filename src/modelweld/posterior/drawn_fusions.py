@@ -178,13 +178,12 @@ def each_draw(board: Board, posterior: Posterior) -> Iterator[DrawSums]:
     drawn = posterior.hyperparameters
     seen = stack.seen.astype(np.float64)
     inverse = np.ones_like(seen) if stack.weight is None else 1.0 / np.where(seen > 0, stack.weight, 1.0)
-    variance = np.zeros_like(seen) if stack.variance is None else stack.variance
+    error = np.zeros_like(seen) if stack.variance is None else family.trust * stack.variance
     for c, t in np.ndindex(posterior.K.shape):
         names, labels = np.unique(posterior.labels[c, t], return_inverse=True)
         labels = labels.ravel()
         typical = drawn["noise"][c, t]
         noise = typical * inverse
-        error = variance * (drawn["trust"][c, t] if "trust" in drawn else 1.0)
         own = seen / (noise + error)
         sums = np.zeros((2, len(names), stack.values.shape[1]))
         np.add.at(sums[0], labels, own)

@@ -64,7 +64,7 @@ class Posterior:
     acceptance : dict of str to float
         Share of proposed splits and merges that were accepted, and share of values that the groups' moves moved.
     hyperparameters : dict of str to array (chains, draws, ...), or None
-        Draws of what was drawn with the matching: "noise", "spread", "mean", "trust", ...; None where it was fixed.
+        Draws of what was drawn with the matching: "noise", "spread", "mean", ...; None where it was fixed.
     fusion : Fusion or None
         Whose matchings these are.
 

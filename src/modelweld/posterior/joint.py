@@ -149,7 +149,6 @@ class _Setting:
             degrees=float(family.degrees),
             log_size=float(np.log(mean_size)),
             junk_mean=JUNK_SHARE * mean_size,
-            errors=stack.variance is not None,
             draws_values=not fixed and family.learning != "nothing",
             draws_prior=not fixed and is_drawn(board.prior, len(sizes)),
         )
@@ -176,7 +175,7 @@ class _Setting:
                 noise = np.maximum(np.exp(SHARE_MEAN) * self.beliefs.total, self.beliefs.floor)
         share = float(np.log(noise / self.beliefs.total).mean())
         prior = first_prior(self.board.prior, int(labels.max()) + 1)
-        rest = np.array([self.family.trust, share, *prior, self.board.delta])
+        rest = np.array([share, *prior, self.board.delta])
         random = int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
         state = vacant(self.values, noise, at.spread, at.mean, rest, random)
         if self.beliefs.draws_prior:
@@ -190,15 +189,13 @@ class _Setting:
         from modelweld.posterior.compiled_hyperparameters import Steps
 
         H = len(self.beliefs.total)
-        return Steps(np.full(H, np.log(0.3)), np.full(H, np.log(0.5)), np.full(2, np.log(0.2)))
+        return Steps(np.full(H, np.log(0.3)), np.full(H, np.log(0.5)), np.full(1, np.log(0.2)))
 
     def named(self, noise: Array, spread: Array, mean: Array, rest: Array) -> dict[str, Array]:
         """Draws of hyperparameters by name, each (chains, draws, ...)."""
-        from modelweld.posterior.compiled_state import DELTA, TRUST
+        from modelweld.posterior.compiled_state import DELTA
 
         found = {"noise": noise, "spread": spread, "mean": mean + np.asarray(self.family.origin)}
-        if self.beliefs.errors:
-            found["trust"] = rest[..., TRUST]
         if self.beliefs.draws_prior:
             found |= named_prior(rest)
         if self.board.delta > 0:
@@ -222,7 +219,7 @@ def first_prior(prior: Prior, K: int) -> tuple[float, float, float, float]:
 
 
 def named_prior(rest: Array) -> dict[str, Array]:
-    """Draws of the prior's parameters by name, from single numbers (..., 7)."""
+    """Draws of the prior's parameters by name, from single numbers (..., 6)."""
     from modelweld.posterior import compiled_state as at
 
     logs = {"a": at.LOG_A, "b": at.LOG_B, "expected_atoms": at.LOG_ATOMS}
@@ -242,7 +239,7 @@ def _values(stack: Stack, family: Gaussian, unit: Array) -> Values:
         y=y,
         seen=(weight > 0).astype(np.float64),
         inverse=1.0 / np.where(weight > 0, weight, 1.0),
-        variance=np.zeros_like(y) if stack.variance is None else np.ascontiguousarray(stack.variance),
+        variance=np.zeros_like(y) if stack.variance is None else family.trust * stack.variance,
         group=group,
         offsets=stack.offsets,
         near=nearest(distance, group, max(FEWEST_NEAR, round(PAIRS_PER_SITE * len(stack.sizes))), own=False),
