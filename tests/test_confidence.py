@@ -1,4 +1,4 @@
-"""Confidence of a match: marginals of assignments against enumeration, tables of a fusion, calibration."""
+"""Confidence of a match: marginals of assignments against enumeration, tables of a fusion."""
 
 from dataclasses import replace
 from itertools import product
@@ -9,7 +9,6 @@ import pytest
 import modelweld
 from modelweld import Gaussian, InputError, LocalModel
 from modelweld.posterior.assignment_marginals import assignment_marginals, propagate
-from modelweld.posterior.conditional import calibration
 from shared import baselines
 
 
@@ -199,28 +198,3 @@ def test_sites_without_values_have_empty_answers():
     fusion = modelweld.fuse([np.zeros((0, 2)), *drawn(2)])
     assert fusion.confidence()[0].shape == (0,)
     assert fusion.conditional(0).shape == (0, len(fusion.counts) + 1)
-
-
-def test_calibration_of_honest_and_of_boastful_statements():
-    rng = np.random.default_rng(0)
-    p = rng.random(20_000)
-    honest = calibration(p, rng.random(20_000) < p)
-    assert sum(b.number for b in honest) == 20_000
-    assert all(abs(b.stated - b.true) < 0.04 for b in honest)
-    boastful = calibration(p, rng.random(20_000) < p**2, bins=4)
-    assert len(boastful) == 4
-    assert all(b.true < b.stated for b in boastful)
-    assert calibration([1.0, 0.0], [True, False]) == [(0.0, 0.1, 0.0, 0.0, 1), (0.9, 1.0, 1.0, 1.0, 1)]
-
-
-@pytest.mark.parametrize(
-    ("stated", "correct", "bins", "message"),
-    [
-        ([0.5], [True, False], 10, "one verdict"),
-        ([1.5], [True], 10, "between 0 and 1"),
-        ([0.5], [True], 0, "at least 1"),
-    ],
-)
-def test_calibration_says_what_is_wrong(stated, correct, bins, message):
-    with pytest.raises(InputError, match=message):
-        calibration(stated, correct, bins)

@@ -12,7 +12,7 @@ from modelweld import InputError, LocalModel
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import sum_by_atom
 from modelweld.families.directions import Directions
-from modelweld.families.math.bessel import log_normaliser, slope
+from modelweld.families.math.bessel import log_uniform, slope, tilt
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS
 from modelweld.inputs.stack import stack_arrays
 
@@ -50,7 +50,7 @@ REFERENCE = [
 
 @pytest.mark.parametrize(("D", "kappa", "log_c", "cosine"), REFERENCE)
 def test_normaliser_and_mean_cosine_are_exact(D, kappa, log_c, cosine):
-    assert float(log_normaliser(D, np.array(kappa**2))) == pytest.approx(log_c, rel=1e-12)
+    assert float(log_uniform(D) - tilt(D, np.array(kappa**2))) == pytest.approx(log_c, rel=1e-12)
     assert float(slope(D, np.array(kappa**2))) * kappa == pytest.approx(cosine, rel=1e-12)
 
 
@@ -211,9 +211,9 @@ def test_evidence_is_an_integral_over_concentrations(diversity, D, members, weig
     pull = (
         family.base_concentration**2 + 2 * family.base_concentration * kappas * (S @ family.mean) + kappas**2 * (S @ S)
     )
-    logs = log_normaliser(D, np.asarray(family.base_concentration**2)) - log_normaliser(D, pull) - 0.5 * z**2
+    logs = tilt(D, pull) - tilt(D, np.asarray(family.base_concentration**2)) - 0.5 * z**2
     for w, number in zip(*np.unique(weight, return_counts=True), strict=True):
-        logs += number * log_normaliser(D, (kappas * w) ** 2)
+        logs += number * (log_uniform(D) - tilt(D, (kappas * w) ** 2))
     dense = logsumexp(logs) + np.log((z[1] - z[0]) / np.sqrt(2 * np.pi))
     found = family.log_evidence(family.rows(values, None, np.repeat(weight[:, None], D, axis=1)).sum(0))
     coarse = weighted and diversity > 1  # columns of c are then far apart

@@ -47,12 +47,18 @@ def log_rate_by_hand(prior: Lives, held: np.ndarray, times: np.ndarray) -> float
     return float(np.log(sum(rate_of_life(prior, held, times, b, d) for b in range(T) for d in range(b, T))))
 
 
+def log_rates(prior: Lives, presence: np.ndarray) -> np.ndarray:
+    """Of atoms that these groups hold (K, J), as the class's equation has them."""
+    ends, spans = prior.ends(), lifespans(presence, prior.times)
+    return ends.opening[spans.first] + ends.closing[spans.last] + spans.counts * prior.log_odds
+
+
 @pytest.mark.parametrize("hazard", [0.0, 0.3, 4.0])
 def test_rates_of_lives_are_sums_over_births_and_deaths(hazard: float) -> None:
     prior = Lives(3.0, 0.6, hazard).seeing(MOMENTS)
     every = patterns(len(MOMENTS))
     expected = [log_rate_by_hand(prior, held, MOMENTS) for held in every]
-    assert np.allclose(prior.log_rates(every), expected)
+    assert np.allclose(log_rates(prior, every), expected)
     assert np.isclose(prior.ends().seen, np.exp(expected).sum())
 
 
@@ -60,7 +66,7 @@ def test_probability_of_being_alive_is_that_of_all_lives() -> None:
     prior = Lives(3.0, 0.6, 0.3)
     held = np.array([[False, True, False, False, False]])
     spans = lifespans(held, MOMENTS)
-    whole = np.exp(prior.seeing(MOMENTS).log_rates(held))[0]
+    whole = np.exp(log_rates(prior.seeing(MOMENTS), held))[0]
     for time, slot in ((0.0, 0), (0.7, 1), (2.0, 2), (5.0, 3)):
         # those that live then: as if one more group, which always sees, had come at that time
         lives = product(range(slot + 1), range(slot, 4))
@@ -80,10 +86,11 @@ def test_lives_are_learned_and_never_made_less_probable() -> None:
         presence[labels, j] = True
     presence, sizes = presence[presence.any(1)], presence.sum(0)
     first = Lives(5.0, 0.5, 0.01).seeing(drawn.times)
-    learned = first.learned_of(presence, sizes)
-    assert learned.log_prob_of(presence, sizes) > first.log_prob_of(presence, sizes)
-    again = learned.learned_of(presence, sizes)
-    assert again.log_prob_of(presence, sizes) >= learned.log_prob_of(presence, sizes)
+    spans = lifespans(presence, drawn.times)
+    learned = first.learned_in_time(spans)
+    assert learned.log_prob_in_time(spans, sizes) > first.log_prob_in_time(spans, sizes)
+    again = learned.learned_in_time(spans)
+    assert again.log_prob_in_time(spans, sizes) >= learned.log_prob_in_time(spans, sizes)
     for name, truth in (("alive", 20.0), ("held", 0.7), ("hazard", 1 / 12)):
         assert 0.8 < getattr(learned, name) / truth < 1.25
 
@@ -179,13 +186,14 @@ def test_probabilities_of_all_matchings_of_all_sizes_add_up_to_one() -> None:
     prior, times = Lives(0.4, 0.5, 0.5), np.array([0.0, 1.0])
     prior = prior.seeing(times)
     total = 0.0
-    learned = prior.log_prob_of(np.zeros((0, 2), dtype=bool), np.zeros(2, dtype=np.int64)) + prior.ends().seen
+    nothing = lifespans(np.zeros((0, 2), dtype=bool), times)
+    learned = prior.log_prob_in_time(nothing, np.zeros(2, dtype=np.int64)) + prior.ends().seen
     for sizes in product(range(5), repeat=2):
         for labels in matchings(list(sizes)):
             group = np.repeat([0, 1], sizes)
             presence = np.zeros((labels.max(initial=-1) + 1, 2), dtype=bool)
             presence[labels, group] = True
-            total += np.exp(prior.log_prob_of(presence, np.array(sizes)) - learned)
+            total += np.exp(prior.log_prob_in_time(lifespans(presence, times), np.array(sizes)) - learned)
     assert np.isclose(total, 1.0, atol=1e-3)
 
 

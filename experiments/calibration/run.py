@@ -17,13 +17,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where provenance.py is
 
 import argparse
+from typing import NamedTuple
 
 import numpy as np
 
 from modelweld import fuse, simulate
 from modelweld.demo.simulate import Simulated
 from modelweld.inputs.stack import group_of_values, offsets_of
-from modelweld.posterior.conditional import calibration
 from provenance import keep
 
 HERE = Path(__file__).parent
@@ -46,6 +46,25 @@ def judged(drawn: Simulated, draws: int) -> dict[str, tuple[np.ndarray, np.ndarr
         "confidence of a match, given the others": (sure[shared], (majority[labels] == truth)[shared]),
         "two values belong together (sampler)": (pairs, (truth[a] == truth[b])[apart]),
     }
+
+
+class Bin(NamedTuple):
+    """Statements of about the same probability, and how many of them were right."""
+
+    low: float
+    high: float
+    stated: float
+    true: float
+    number: int
+
+
+def calibration(stated: np.ndarray, correct: np.ndarray, bins: int = 10) -> list[Bin]:
+    """Stated probabilities against true frequencies, in bins of equal width; bins without statements are left out."""
+    of = np.minimum((stated * bins).astype(np.int64), bins - 1)
+    return [
+        Bin(b / bins, (b + 1) / bins, stated[of == b].mean(), correct[of == b].mean(), int((of == b).sum()))
+        for b in np.unique(of).tolist()
+    ]
 
 
 def table(title: str, stated: np.ndarray, correct: np.ndarray) -> list[str]:

@@ -6,12 +6,11 @@ its scale, e_t the densities of frame t over their largest and b_t the backward 
     f_t = e_t (f_{t-1} A) / c_t          arriving_t = e_t b_t / c_t          b_{t-1} = A arriving_t
     P(z_t = k) = f_tk b_tk               E moves = A * sum_t f_{t-1} arriving_t'        ln Z = sum_t ln c_t + max
 
-The compiled functions are the plain ones below, handed to numba; `reference` is the same in numpy, for tests.
+The compiled functions are the plain ones below, handed to numba.
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -71,31 +70,6 @@ def most_probable(log_start: Array, log_move: Array, log_density: Array, offsets
     path = np.empty(len(log_density), dtype=np.int64)
     _viterbi(log_start, np.ascontiguousarray(log_move.T), np.ascontiguousarray(log_density), offsets, path)
     return path
-
-
-def reference(log_start: Array, log_move: Array, log_density: Array, offsets: Index) -> Paths:
-    """What `forward_backward` does, readably."""
-    start, move = (np.exp(np.maximum(x, LEAST_LOG)) for x in (log_start, log_move))
-    highest = log_density.max(axis=1, keepdims=True)
-    density = np.exp(np.maximum(log_density - highest, LEAST_LOG))
-    states, moves, log_sum = np.empty(density.shape), np.zeros(move.shape), float(highest.sum())
-    for first, end in pairwise(offsets):
-        forward, scale = np.empty((end - first, len(start))), np.empty(end - first)
-        before = start
-        for t in range(end - first):
-            here = before * density[first + t]
-            scale[t] = here.sum()
-            forward[t] = here / scale[t]
-            before = forward[t] @ move
-        backward = np.ones(len(start))
-        states[end - 1] = forward[-1]
-        for t in range(end - first - 1, 0, -1):
-            arriving = density[first + t] * backward / scale[t]
-            moves += move * np.outer(forward[t - 1], arriving)
-            backward = move @ arriving
-            states[first + t - 1] = forward[t - 1] * backward
-        log_sum += float(np.log(scale).sum())
-    return Paths(states, moves, states[offsets[:-1]].sum(axis=0), log_sum)
 
 
 def _forward_pass(

@@ -1,4 +1,4 @@
-"""How sure is a match if all other sites' matches are right: full conditionals of its assignment, their calibration.
+"""How sure is a match if all other sites' matches are right: full conditionals of its assignment.
 
 And how well a fit predicts a site that it has not seen (`log_density`).
 
@@ -16,12 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 from modelweld.matching.board import Board
@@ -147,51 +144,3 @@ def log_sum_of_assignments(scores: Array) -> float:
         total += (0.0 if is_new else float(left[0, choice])) - float(np.log(table[choice]))
         left = left[1:] if is_new else np.delete(left[1:], choice, axis=1)
     return total
-
-
-class Bin(NamedTuple):
-    """Statements of about the same probability, and how many of them were right."""
-
-    low: float
-    high: float
-    stated: float
-    true: float
-    number: int
-
-
-def calibration(stated: ArrayLike, correct: ArrayLike, bins: int = 10) -> list[Bin]:
-    """Stated probabilities against true frequencies, in bins of equal width; bins without statements are left out.
-
-    Parameters
-    ----------
-    stated : array of float
-        Probabilities that were stated.
-    correct : array of bool, same shape
-        Whether what was stated turned out right.
-    bins : int
-        Number of bins between 0 and 1.
-
-    Returns
-    -------
-    list of Bin
-        Each with its limits, the mean probability stated, the share that was right, and the number of statements.
-
-    Examples
-    --------
-    >>> for row in calibration([0.1, 0.1, 0.9, 0.95], [False, False, True, False], bins=2):
-    ...     print(f"{row.low:.1f}-{row.high:.1f}  stated {row.stated:.2f}  true {row.true:.2f}  {row.number}")
-    0.0-0.5  stated 0.10  true 0.00  2
-    0.5-1.0  stated 0.93  true 0.50  2
-    """
-    p, right = np.asarray(stated, dtype=np.float64).ravel(), np.asarray(correct, dtype=bool).ravel()
-    if p.shape != right.shape:
-        raise InputError(f"calibration: one verdict per statement; found {len(p)} statements, {len(right)} verdicts.")
-    if not ((p >= 0) & (p <= 1)).all():
-        raise InputError("calibration: statements are probabilities, between 0 and 1.")
-    if bins < 1:
-        raise InputError(f"calibration: bins must be at least 1; found {bins}.")
-    of = np.minimum((p * bins).astype(np.int64), bins - 1)
-    return [
-        Bin(b / bins, (b + 1) / bins, float(p[of == b].mean()), float(right[of == b].mean()), int((of == b).sum()))
-        for b in np.unique(of).tolist()
-    ]

@@ -28,8 +28,7 @@ class Prior(ABC):
     """How probable a matching is before the values are seen.
 
     Exchangeable priors, which do not care which groups hold an atom, write `steps` and `log_prob` and see how many
-    groups do. A prior that cares (`modelweld.priors.lives`) is told when groups come (`seeing`) and writes the three
-    methods that see `presence` (K, J), which groups hold which atoms.
+    groups do. A prior that cares (`modelweld.priors.lives`) is told when groups come (`seeing`).
 
     Examples
     --------
@@ -56,19 +55,6 @@ class Prior(ABC):
     def seeing(self, times: Array) -> Prior:
         """The same prior of groups that come at these times (J,); exchangeable ones do not care."""
         return self
-
-    def log_rates(self, presence: NDArray[np.bool_]) -> Array:
-        """What each atom adds to the log probability of a matching, by which groups hold it."""
-        rates = np.concatenate([[0.0], np.cumsum(self.steps(presence.shape[1]))])
-        return np.asarray(rates[presence.sum(1)])
-
-    def log_prob_of(self, presence: NDArray[np.bool_], sizes: Index) -> float:
-        """As `log_prob`, seeing which groups hold which atoms."""
-        return self.log_prob(presence.sum(1), sizes)
-
-    def learned_of(self, presence: NDArray[np.bool_], sizes: Index) -> Prior:
-        """As `learned`, seeing which groups hold which atoms."""
-        return self.learned(presence.sum(1), sizes)
 
     def surcharge(self, size: int) -> Array:
         """What the first, second, ... new atom of a group of `size` pays beyond `steps[0]`."""

@@ -86,8 +86,8 @@ class Lives(Prior):
     Examples
     --------
     >>> prior = Lives(alive=2.0, held=0.5, hazard=0.1).seeing([0.0, 1.0, 9.0])
-    >>> rates = prior.log_rates(np.array([[True, True, False], [True, False, True]]))
-    >>> bool(rates[0] > rates[1])      # who is seen again after so long must have lived all the while
+    >>> ends = prior.ends()
+    >>> bool(ends.closing[1] > ends.closing[2])      # who is seen again after so long must have lived all the while
     True
     """
 
@@ -130,15 +130,6 @@ class Lives(Prior):
         """What one more group at an atom is worth, all else equal."""
         return float(np.log(self.held) - np.log1p(-self.held))
 
-    def log_rates(self, presence: NDArray[np.bool_]) -> Array:
-        """Log rates (K,) of atoms that these groups hold, (K, J)."""
-        ends, spans = self.ends(), lifespans(presence, self._moments(presence.shape[1]))
-        return np.asarray(ends.opening[spans.first] + ends.closing[spans.last] + spans.counts * self.log_odds)
-
-    def log_prob_of(self, presence: NDArray[np.bool_], sizes: Index) -> float:
-        """Log probability of a matching, with the log priors of what is learned."""
-        return self.log_prob_in_time(lifespans(presence, self._moments(presence.shape[1])), sizes)
-
     def log_prob(self, counts: Index, sizes: Index) -> float:
         """Of groups that all come at one moment."""
         J = len(sizes)
@@ -146,17 +137,16 @@ class Lives(Prior):
         return self.seeing(np.zeros(J)).log_prob_in_time(Lifespans(zero, zero, counts), sizes)
 
     def log_prob_in_time(self, spans: Lifespans, sizes: Index) -> float:
-        """The same from first and last slots alone."""
+        """Log probability of a matching, with the log priors of what is learned."""
         from scipy.special import gammaln
 
         return self._log_posterior(spans) - float(gammaln(sizes + 1.0).sum())
 
-    def learned_of(self, presence: NDArray[np.bool_], sizes: Index) -> Lives:
-        """The most probable rates given a matching; never less probable than these."""
-        return self.learned_in_time(lifespans(presence, self._moments(presence.shape[1])))
-
     def learned_in_time(self, spans: Lifespans) -> Lives:
-        """The same from first and last slots alone: a search in two dimensions; `alive` is K / seen per alive."""
+        """The most probable rates given a matching; never less probable than these.
+
+        A search in two dimensions; `alive` is K / seen per alive.
+        """
         if len(spans.counts) == 0 or not len(self.times):
             return self
         from scipy.optimize import minimize
@@ -178,7 +168,7 @@ class Lives(Prior):
         """Probability (K,) that atoms live at a time, given when they are seen and when not; also of times to come."""
         slots, _ = self.slots
         first, last = slots[spans.first], slots[spans.last]
-        mirrored = self.seeing(-self._moments(1))  # the process is the same in both directions
+        mirrored = self.seeing(-(self.times if len(self.times) else np.zeros(1)))  # the process is the same in both directions
         before = mirrored._living_after(len(slots) - 1 - spans.first, -time)
         return np.where(time < first, before, np.where(time > last, self._living_after(spans.last, time), 1.0))
 
@@ -229,9 +219,6 @@ class Lives(Prior):
     @property
     def _span(self) -> float:
         return float(np.ptp(self.times)) if len(self.times) and np.ptp(self.times) > 0 else 1.0
-
-    def _moments(self, J: int) -> Array:
-        return self.times if len(self.times) else np.zeros(J)
 
 
 def _recursion(first: float, added: Array, factor: Array) -> Array:

@@ -47,18 +47,6 @@ PRECISION = 1e-13
 """Terms of the expansion that are smaller than this everywhere are left out."""
 
 
-def log_normaliser(D: int, squared: Array) -> Array:
-    """Logarithm of C_D(kappa) given kappa^2.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> log_normaliser(3, np.array([0.0, 4.0])).round(6)      # -log 4 pi, and log(2 / (4 pi sinh 2))
-    array([-2.531024, -3.126244])
-    """
-    return np.asarray(log_uniform(D) - tilt(D, squared))
-
-
 def log_uniform(D: int) -> float:
     """Logarithm of C_D(0): minus that of the area of the sphere."""
     from scipy.special import gammaln
