@@ -168,7 +168,9 @@ class Lives(Prior):
         """Probability (K,) that atoms live at a time, given when they are seen and when not; also of times to come."""
         slots, _ = self.slots
         first, last = slots[spans.first], slots[spans.last]
-        mirrored = self.seeing(-(self.times if len(self.times) else np.zeros(1)))  # the process is the same in both directions
+        mirrored = self.seeing(
+            -(self.times if len(self.times) else np.zeros(1))
+        )  # the process is the same in both directions
         before = mirrored._living_after(len(slots) - 1 - spans.first, -time)
         return np.where(time < first, before, np.where(time > last, self._living_after(spans.last, time), 1.0))
 

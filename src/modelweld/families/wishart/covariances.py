@@ -11,7 +11,7 @@ import numpy as np
 
 from modelweld.families.base import first_row
 from modelweld.families.math.start import usable_variance
-from modelweld.families.wishart.evidence import SPARE, Points, log_det
+from modelweld.families.wishart.evidence import SPARE
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Stack
 
@@ -35,14 +35,6 @@ def counts(weight: Array | None, values: Array) -> Array:
 def believed(weight: Array | None, values: Array, D: int) -> Array:
     """1 where a covariance of size D has enough points to count (L,)."""
     return (counts(weight, values) >= D + SPARE).astype(np.float64)
-
-
-def covariance_points(mean: Array, flat: Array, known: Array, count: Array, located: bool) -> Points:
-    """Means (L, D) and flattened covariances, of which those count that are `known`."""
-    D = mean.shape[1]
-    matrices = flat.reshape(-1, D, D)
-    matrices = np.where(known[:, None, None] > 0, (matrices + np.swapaxes(matrices, 1, 2)) / 2, np.eye(D))
-    return Points(mean, matrices, log_det(matrices), known, count, located)
 
 
 def log_covariances(flat: Array) -> Array:

@@ -1,14 +1,14 @@
 """Covariances of atoms integrated out: sums of statistics, their log evidence, and its slopes.
 
 An atom has Sigma ~ inverse Wishart(freedom, scale) and, where means are sent, theta ~ N(mean, Sigma / strength). What
-is known of it comes as means y ~ N(theta, Sigma / n) and covariances S ~ Wishart(f, Sigma / f), f = n - 1 beside a mean
-and n without. Their likelihood depends on sums only:
+is known of it comes as covariances S ~ Wishart(n, Sigma / n), or as points (`Moments`). The likelihood depends on
+sums only:
 
     exp(C) |Sigma|^(-N/2) exp(-tr Sigma^-1 [M - s theta' - theta s' + W theta theta'] / 2)
 
-    power N    1 for a mean, f for a covariance          weight W   n for a mean
-    first s    n y                                       second M   n y y' + f S
-    carrier C  D/2 log(n / 2 pi) + (f - D - 1)/2 log|S| - h(f)
+    power N    n                                         weight W   0
+    first s    0                                         second M   n S
+    carrier C  (n - D - 1)/2 log|S| - h(n)
 
 with h(x) = log Gamma_D(x/2) - x D/2 log(x/2). Integrated over theta and Sigma,
 
@@ -21,7 +21,6 @@ paper: what is left to rounding is below 1e-7 nats for an x of a million.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -58,61 +57,41 @@ class Sums(NamedTuple):
     second: Array
 
 
-@dataclass(frozen=True, eq=False)
-class Points:
-    """What sites sent: means (L, D), covariances (L, D, D) or None, and numbers of points (L,), zero if not seen.
+class Points(NamedTuple):
+    """What sites sent: covariances (L, D, D), and numbers of points (L,), zero if not seen.
 
-    `known` (L,) says which covariances count; log_det (L,) is zero where they do not. `located` is False where there
-    are no means.
+    `known` (L,) says which covariances count; log_det (L,) is zero where they do not.
     """
 
-    mean: Array
-    scatter: Array | None
+    scatter: Array
     log_det: Array
     known: Array
-    count: Array
-    located: bool
+    number: Array
 
     @property
     def D(self) -> int:
         """Number of dimensions."""
-        return int(self.mean.shape[1])
-
-    @property
-    def seen(self) -> Array:
-        """1 where anything counts (L,)."""
-        return np.asarray((self.count > 0) & (self.located | (self.known > 0)), dtype=np.float64)
+        return int(self.scatter.shape[1])
 
     def worth(self, between: float) -> tuple[Array, Array]:
-        """Effective counts (L,), at least D + SPARE where the covariance counts, and their slopes in log(between)."""
-        n = effective_count(self.count, between)
+        """Effective counts (L,), at least D + SPARE, and their slopes in log(between)."""
+        n = effective_count(self.number, between)
         floored = (self.known > 0) & (n < self.D + SPARE)
         return np.where(floored, self.D + SPARE, n), np.where(floored, 0.0, n * n / between)
 
     def statistics(self, n: Array) -> Sums:
         """Of every value, when it is worth n points."""
-        D, seen, mean = self.D, self.seen, float(self.located)
-        safe = np.where(seen > 0, n, 1.0)
-        n = np.where(seen > 0, n, 0.0)
-        second = (mean * n)[:, None, None] * self.mean[:, :, None] * self.mean[:, None, :]
-        power, carrier = mean * seen, mean * seen * D / 2 * np.log(safe / (2 * np.pi))
-        if self.scatter is not None:
-            f = np.where(self.known > 0, n - mean, D + SPARE)
-            power = power + self.known * f
-            carrier = carrier + self.known * ((f - D - 1) / 2 * self.log_det - log_normaliser(f, D))
-            second = second + (self.known * f)[:, None, None] * self.scatter
-        return Sums(power, mean * n, carrier, (mean * n)[:, None] * self.mean, second)
+        D = self.D
+        f = np.where(self.known > 0, n, D + SPARE)
+        carrier = self.known * ((f - D - 1) / 2 * self.log_det - log_normaliser(f, D))
+        power = self.known * f
+        return Sums(power, np.zeros(len(n)), carrier, np.zeros((len(n), D)), power[:, None, None] * self.scatter)
 
     def slopes(self, n: Array, at: Slopes, atom: Index) -> Array:
         """Slopes of the log evidence in each value's worth n, given those in the sums of its atom."""
-        seen, mean = self.seen, float(self.located)
-        off = self.mean[:, :, None] * self.mean[:, None, :] * mean
-        result = mean * (self.D / 2 / np.where(seen > 0, n, 1.0) + at.weight[atom] + _dot(self.mean, at.first[atom]))
-        if self.scatter is not None:
-            f = np.where(self.known > 0, n - mean, self.D + SPARE)
-            off = off + self.known[:, None, None] * self.scatter
-            result = result + self.known * (self.log_det / 2 - normaliser_slope(f, self.D) + at.power[atom])
-        return np.asarray(seen * (result + np.einsum("lij,lij->l", off, at.second[atom])))
+        f = np.where(self.known > 0, n, self.D + SPARE)
+        by_power = self.log_det / 2 - normaliser_slope(f, self.D) + at.power[atom]
+        return np.asarray(self.known * (by_power + np.einsum("lij,lij->l", self.scatter, at.second[atom])))
 
 
 def log_normaliser(x: Array, D: int) -> Array:
@@ -186,8 +165,6 @@ class Slopes(NamedTuple):
     """Of the log evidence: by atom in its sums; over all atoms in the hyperparameters."""
 
     power: Array
-    weight: Array
-    first: Array
     second: Array
     belief: Belief
 
@@ -197,23 +174,17 @@ def slopes(sums: Sums, prior: Belief) -> Slopes:
     D, K, now = len(prior.mean), len(sums.power), posterior(sums, prior)
     precision = now.freedom[:, None, None] * np.linalg.inv(now.scale)
     pull = np.einsum("kij,kj->ki", precision, now.shift)
-    centre = now.shift + prior.mean
-    first = np.einsum("kij,kj->ki", precision, centre)
     by_power = integral_slope(now.freedom, log_det(now.scale), D)
     of_prior = integral_slope(np.asarray(prior.freedom), log_det(prior.scale), D)
     belief = Belief(
         mean=prior.strength * pull.sum(0),
-        strength=float((D / prior.strength - D / now.strength - _dot(now.shift, pull)).sum() / 2),
+        strength=float((D / prior.strength - D / now.strength - (now.shift * pull).sum(-1)).sum() / 2),
         freedom=float(by_power.sum() - K * of_prior),
         scale=(K * prior.freedom * np.linalg.inv(prior.scale) - precision.sum(0)) / 2,
     )
-    return Slopes(by_power, -(D / now.strength + _dot(centre, first)) / 2, first, -precision / 2, belief)
+    return Slopes(by_power, -precision / 2, belief)
 
 
 def log_det(matrices: Array) -> Array:
     """Of positive definite matrices (..., D, D)."""
     return np.asarray(np.linalg.slogdet(matrices)[1])
-
-
-def _dot(a: Array, b: Array) -> Array:
-    return np.asarray((a * b).sum(-1))

@@ -8,11 +8,10 @@ First effective sample sizes of covariances, read off values that most likely be
 
 Two covariances of one atom, each worth n points, have by Bartlett's test
 
-    n (2 log|(S + S')/2| - log|S| - log|S'|) ~ chi^2 with D (D + 1) / 2 degrees of freedom, about,
+    n (2 log|(S + S')/2| - log|S| - log|S'|) ~ chi^2 with D (D + 1) / 2 degrees of freedom, about.
 
-and their means n (y - y')' ((S + S')/2)^-1 (y - y') / 2 ~ chi^2 with D more. Like `modelweld.families.math.start` for
-real values, this looks at the closest pairs in optimal matchings between the largest groups; no units, scales or
-rotations come in.
+Like `modelweld.families.math.start` for real values, this looks at the closest pairs in optimal matchings between the
+largest groups; no units, scales or rotations come in.
 """
 
 from __future__ import annotations
@@ -54,20 +53,12 @@ class Matched:
     def of(cls, points: Points, labels: Index) -> Matched:
         """From values in any order and the atom of each."""
         order = np.argsort(labels, kind="stable")
-        sorted_points = replace(
-            points,
-            mean=points.mean[order],
-            scatter=None if points.scatter is None else points.scatter[order],
-            log_det=points.log_det[order],
-            known=points.known[order],
-            count=points.count[order],
-        )
-        return cls(sorted_points, np.unique(labels[order], return_inverse=True)[1])
+        return cls(Points(*(x[order] for x in points)), np.unique(labels[order], return_inverse=True)[1])
 
     @property
     def any_matched(self) -> bool:
         """Whether some atom has two values: otherwise nothing tells noise from spread."""
-        return bool((np.bincount(self.atom, self.points.seen) > 1).any())
+        return bool((np.bincount(self.atom, self.points.known) > 1).any())
 
     def sums(self, between: float) -> Sums:
         """By atom."""
@@ -85,8 +76,7 @@ class Matched:
 class Free:
     """Which hyperparameters are learned beside the scale."""
 
-    mean: bool = True
-    strength: bool = True
+    mean: bool = True  # with its strength
     freedom: bool = True
     between: bool = True
 
@@ -152,7 +142,7 @@ class Coordinates:
         lowest = np.sqrt(np.maximum(floor, NOISE_FLOOR * np.diag(old.typical))) / np.diag(self.factor)
         logs = np.array(
             [
-                log_bounds(free.strength, old.strength, *STRENGTHS),
+                log_bounds(free.mean, old.strength, *STRENGTHS),
                 log_bounds(free.freedom, old.freedom - D + 1, *FREEDOMS),
                 log_bounds(free.between, self.between, D, LARGEST_BETWEEN),
             ]
@@ -216,10 +206,10 @@ def first_between(points: Points, stack: Stack) -> list[float]:
     if not distances:
         return [float(UNKNOWN_BETWEEN * (D + SPARE))]
     ranked = np.sort(np.concatenate(distances))
-    freedom = D * (D + 1) / 2 + D * points.located
+    freedom = D * (D + 1) / 2
     quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
     expected = 2 * gammaincinv(freedom / 2, CLOSEST)
-    own = float(np.mean(1 / points.count[points.known > 0]))  # what the numbers of points explain of it
+    own = float(np.mean(1 / points.number[points.known > 0]))  # what the numbers of points explain of it
     noise = np.array([quarter / expected, tenth / freedom])
     excess = np.maximum(noise - own, SMALLEST_SHARE * noise)
     return [float(1 / x) for x in np.clip(excess, 1 / LARGEST_BETWEEN, 1 / (D + SPARE))]
@@ -227,34 +217,18 @@ def first_between(points: Points, stack: Stack) -> list[float]:
 
 def discrepancies(points: Points, a: Index, b: Index) -> Array:
     """Chi squares of one point each of equal atoms, for rows a against rows b."""
-    assert points.scatter is not None
     result = np.empty((len(a), len(b)))
     for i, row in enumerate(a):
         middle = (points.scatter[row] + points.scatter[b]) / 2
         result[i] = 2 * log_det(middle) - points.log_det[row] - points.log_det[b]
-        if points.located:
-            off = points.mean[b] - points.mean[row]
-            result[i] += np.einsum("li,li->l", off, np.linalg.solve(middle, off[..., None])[..., 0]) / 2
     return np.maximum(result, 0.0)
 
 
-def first_hyperparameters(
-    points: Points, stack: Stack, belief: Belief, between: float | None, free: Free, scale_given: bool
-) -> list[tuple[Belief, float]]:
-    """Starts: `between` from the closest pairs; the rest the most likely if all values are of different atoms."""
-    apart = Matched.of(points, np.arange(len(points.mean)))
-    guesses = [between] if between is not None else first_between(points, stack)
-    return [(belief if scale_given else maximise(apart, belief, guess, free)[0], guess) for guess in guesses]
-
-
 def first_belief(points: Points, freedom: float | None, scale: ArrayLike | None) -> Belief:
-    """Mean and average covariance of all values, from which to look for the most likely ones."""
-    D, seen, known = points.D, points.seen, points.known
-    assert points.scatter is not None
+    """Average covariance of all values, from which to look for the most likely one."""
+    D, known = points.D, points.known
     freedom = float(D + SPARE) if freedom is None else freedom
     average = np.eye(D) if not known.any() else (known[:, None, None] * points.scatter).sum(0) / known.sum()
-    mean = (seen[:, None] * points.mean).sum(0) / max(1.0, seen.sum())
-    off = seen[:, None] * (points.mean - mean)
-    distance = float(np.einsum("li,ij,lj->", off, np.linalg.inv(average), off)) / (D * max(1.0, seen.sum()))
-    strength = 1 / distance if distance > 0 else 1.0
-    return Belief(mean, strength, freedom, freedom * average if scale is None else np.asarray(scale, dtype=np.float64))
+    return Belief(
+        np.zeros(D), 1.0, freedom, freedom * average if scale is None else np.asarray(scale, dtype=np.float64)
+    )

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families.base import Family
-from modelweld.families.checks import check_choice, freeze_number, freeze_vectors, known
+from modelweld.families.checks import check_choice
 from modelweld.families.wishart.covariances import misfit_covariances
 from modelweld.families.wishart.evidence import Belief, Sums, log_evidence
 from modelweld.inputs.local_model import Array
@@ -71,32 +71,3 @@ class InverseWishart(Family):
                 f"{type(self).__name__}: freedom must exceed D - 1 = {D - 1} for matrices of size {D}; "
                 f"found {self.freedom!r}."
             )
-
-
-class NormalInverseWishart(InverseWishart):
-    """Atoms also have theta ~ N(mean, Sigma / strength)."""
-
-    mean: ArrayLike | None
-    strength: float | None
-    origin: ArrayLike
-    floor: ArrayLike
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        freeze_number(self, "strength")
-        freeze_vectors(self, "mean", "origin", "floor")
-
-    def misfit_sizes(self, D: int) -> tuple[int, str] | None:
-        """Values of other dimensions than what was given."""
-        for name, fitting in (("mean", (1, D)), ("scale", (D,))):
-            given = getattr(self, name)
-            if given is not None and len(given) not in fitting:
-                return 0, f"have as many dimensions as the {name} that was given, {len(given)}; found {D}"
-        return None
-
-    @property
-    def belief(self) -> Belief:
-        """The hyperparameters, the mean measured from the origin."""
-        scale = np.asarray(self.scale, dtype=np.float64)
-        mean = np.zeros(len(scale)) + np.asarray(self.mean) - np.asarray(self.origin)
-        return Belief(mean, known(self.strength), known(self.freedom), scale)

@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.families.base import with_fields
-from modelweld.families.checks import freeze_number, known
+from modelweld.families.checks import freeze_number, freeze_vectors, known
 from modelweld.families.math.start import NOISE_FLOOR, chosen
 from modelweld.families.registry import register
 from modelweld.families.wishart.covariances import (
     all_points,
     believed,
     counts,
-    covariance_points,
     dimensions,
     log_covariances,
     misfit_beside,
@@ -37,9 +36,9 @@ from modelweld.families.wishart.covariances import (
     number_of_points,
     parts,
 )
-from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, posterior
-from modelweld.families.wishart.learning import Free, Matched, first_belief, first_hyperparameters, maximise
-from modelweld.families.wishart.prior import InverseWishart, NormalInverseWishart
+from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, posterior
+from modelweld.families.wishart.learning import Free, Matched, first_belief, first_between, maximise
+from modelweld.families.wishart.prior import InverseWishart
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack
 
@@ -110,15 +109,21 @@ class Scatter(InverseWishart):
         points = self.points(stack.values, stack.weight)
         self.check_freedom(points.D)
         belief = first_belief(points, self.freedom, self.scale)
-        free = Free(mean=False, strength=False, freedom=self.freedom is None, between=False)
-        found = first_hyperparameters(points, stack, belief, self.between, free, self.scale is not None)
-        return [with_fields(self, freedom=at.freedom, scale=at.scale, between=between) for at, between in found]
+        free = Free(mean=False, freedom=self.freedom is None, between=False)
+        apart = Matched.of(points, np.arange(len(stack.values)))
+        found = []
+        for between in first_between(points, stack) if self.between is None else [self.between]:
+            at = belief if self.scale is not None else maximise(apart, belief, between, free)[0]
+            found.append(with_fields(self, freedom=at.freedom, scale=at.scale, between=between))
+        return found
 
     def points(self, values: Array, weight: Array | None) -> Points:
         """Values as what sites sent."""
         D = isqrt(values.shape[1])
         known = believed(weight, values, D)
-        return covariance_points(np.zeros((len(values), D)), values, known, counts(weight, values), located=False)
+        matrices = values.reshape(-1, D, D)
+        matrices = np.where(known[:, None, None] > 0, (matrices + np.swapaxes(matrices, 1, 2)) / 2, np.eye(D))
+        return Points(matrices, log_det(matrices), known, counts(weight, values))
 
     def embedded(self, values: Array) -> Array:
         """Logarithms of the matrices."""
@@ -163,7 +168,7 @@ class Scatter(InverseWishart):
         return Sums(rows[..., 0], np.zeros(rows.shape[:-1]), rows[..., 1], np.zeros((*rows.shape[:-1], D)), second)
 
     def _learned(self, given: Matched | Sums, between: bool) -> Self:
-        free = Free(mean=False, strength=False, between=between)
+        free = Free(mean=False, between=between)
         at, width = maximise(given, self.belief, known(self.between), free)
         return with_fields(self, freedom=at.freedom, scale=at.scale, between=width)
 
@@ -174,7 +179,7 @@ FIRST_SHARES = (0.01, 0.1)
 
 @register
 @dataclass(frozen=True, eq=False)
-class Moments(NormalInverseWishart):
+class Moments(InverseWishart):
     """Means and covariances under one key, such as ``("means", "covariances")``, worth as many points as they weigh.
 
     A value is a mean (D,) and a covariance (D, D) flattened, D + D D columns; its `weight`, the same in both arrays, is
@@ -232,13 +237,29 @@ class Moments(NormalInverseWishart):
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        freeze_number(self, "strength")
+        freeze_vectors(self, "mean", "origin", "floor")
+
+    @property
+    def belief(self) -> Belief:
+        """The hyperparameters, the mean measured from the origin."""
+        scale = np.asarray(self.scale, dtype=np.float64)
+        mean = np.zeros(len(scale)) + np.asarray(self.mean) - np.asarray(self.origin)
+        return Belief(mean, known(self.strength), known(self.freedom), scale)
+
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """A covariance, possibly singular, of the mean's size beside the mean, with one number of points for both."""
         width = stack.values.shape[1]
         D = dimensions(width)
         if width != D + D * D:
             return 0, f"are D means and a covariance of D x D entries, side by side; found {width} columns"
-        return self.misfit_sizes(D) or misfit_beside(stack) or misfit_singular(stack)
+        for name, fitting in (("mean", (1, D)), ("scale", (D,))):
+            given = getattr(self, name)
+            if given is not None and len(given) not in fitting:
+                return 0, f"have as many dimensions as the {name} that was given, {len(given)}; found {D}"
+        return misfit_beside(stack) or misfit_singular(stack)
 
     def starts(self, stack: Stack) -> list[Self]:
         """Mean and variances of all points, shares of which are within atoms."""
@@ -246,7 +267,7 @@ class Moments(NormalInverseWishart):
         D = len(origin)
         self.check_freedom(D)
         freedom = float(D + SPARE) if self.freedom is None else self.freedom
-        known = self.strength is not None and self.scale is not None
+        given = self.strength is not None and self.scale is not None
         return [
             with_fields(
                 self,
@@ -257,7 +278,7 @@ class Moments(NormalInverseWishart):
                 origin=origin,
                 floor=NOISE_FLOOR * total,
             )
-            for share in FIRST_SHARES[: 1 if known else None]
+            for share in FIRST_SHARES[: 1 if given else None]
         ]
 
     def embedded(self, values: Array) -> Array:
