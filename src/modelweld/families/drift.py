@@ -31,16 +31,15 @@ class Drift(Moving, Gaussian):
 
     Notes
     -----
-    What a family does with rows, it does here for values of one moment: then a path is a place. `log_density` has the
-    definition for values at several times, a Gaussian process; `modelweld.time` computes the same by Kalman filters.
+    What a family does with rows, it does here for values of one moment: then a path is a place. Values at several times
+    are those of a Gaussian process, which `modelweld.time` follows by Kalman filters.
 
     Examples
     --------
     >>> import numpy as np
     >>> family = Drift(mean=0.0, noise=1.0, spread=4.0, memory=10.0)
-    >>> values, times = np.array([[1.0], [2.0], [1.5]]), np.array([0.0, 3.0, 4.0])
-    >>> round(family.log_density(values, times), 3)
-    -4.971
+    >>> family.value_variances(np.array([[1.0], [2.0]]), weight=np.array([[1.0], [4.0]])).ravel()
+    array([1.  , 0.25])
     """
 
     learns = ("mean", "noise", "spread", "memory")
@@ -67,19 +66,3 @@ class Drift(Moving, Gaussian):
             with np.errstate(divide="ignore"):
                 noise = noise / weight
         return noise if variance is None else np.asarray(noise + self.trust * variance)
-
-    def log_density(
-        self, values: Array, times: Array, variance: Array | None = None, weight: Array | None = None
-    ) -> float:
-        """Log marginal density of the values (L, D) of one atom at these times (L,): the definition, in L^3 steps."""
-        own = self.value_variances(values, variance, weight)
-        y = values - np.asarray(self.mean)
-        spread = np.zeros(values.shape[1]) + np.asarray(self.spread)
-        together = np.exp(-np.abs(np.subtract.outer(times, times)) / self.memory)
-        value = 0.0
-        for d in range(values.shape[1]):
-            seen = np.isfinite(own[:, d])
-            covariance = spread[d] * together[np.ix_(seen, seen)] + np.diag(own[seen, d])
-            _, log_det = np.linalg.slogdet(2 * np.pi * covariance)
-            value -= 0.5 * float(log_det + y[seen, d] @ np.linalg.solve(covariance, y[seen, d]))
-        return value
