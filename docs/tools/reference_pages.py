@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from modelweld import MODULES
 from tools.records import write
 
 LINE = re.compile(r"^\| `(modelweld[.\w]*)` \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
@@ -16,6 +17,12 @@ def public(docs: Path) -> dict[str, tuple[str, list[str]]]:
     return {module: (purpose.strip(), re.findall(r"`(\w+)`", names)) for module, purpose, names in found}
 
 
+def home(module: str) -> str:
+    """Where a module stands that the package knows by a shorter name."""
+    name = module.removeprefix("modelweld.")
+    return f"modelweld.{MODULES[name]}" if name in MODULES else module
+
+
 def page(module: str, purpose: str, names: list[str], shown: set[str]) -> str:
     """The page of a module; names that the package shows too are described there."""
     lines = [
@@ -24,7 +31,7 @@ def page(module: str, purpose: str, names: list[str], shown: set[str]) -> str:
         "",
         f"{purpose[0].upper()}{purpose[1:]}.",
         "",
-        f".. currentmodule:: {module}",
+        f".. currentmodule:: {home(module)}",
         "",
     ]
     own = [name for name in names if name not in shown]

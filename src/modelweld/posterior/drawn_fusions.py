@@ -24,7 +24,6 @@ from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.stack import Index, Key, Stack, arrays_of, group_of_values
 from modelweld.matching.board import Board
 from modelweld.matching.result import by_count, ranks
-from modelweld.posterior.draws import Posterior
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
