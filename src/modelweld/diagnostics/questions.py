@@ -77,13 +77,11 @@ class Questions(Matched):
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
         few, once = self.uncrowded(), self.once()
-        if few is not self:
-            stated = few.confidence(name, how, progress=progress)
-            shares = with_crowds(np.concatenate(stated), self)
-            return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
-        if once is not self:
-            stated = once.confidence(name, how, progress=progress)
-            shares = np.concatenate(stated)[sources_of(self, once, name).values]
+        if few is not self or once is not self:
+            crowded = few is not self
+            stated = (few if crowded else once).confidence(name, how, progress=progress)
+            shares = np.concatenate(stated)
+            shares = with_crowds(shares, self) if crowded else shares[sources_of(self, once, name).values]
             return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
         parts = self.parts(name)
         with listen(progress, "computing confidences"):

@@ -148,24 +148,17 @@ class SparseProcess(Kind):
     def layout(self, model: LocalModel) -> Layout:
         """What a process must look like, or a committee of them, which has a kernel per member."""
         one: tuple[str, ...] = ("member",) if "members" in model.facts else ()
+        arrays = {
+            "inputs": ("point", "feature"),
+            "values": ("point",),
+            "lengthscales": (*one, "feature"),
+            **dict.fromkeys(("outputscale", "noise", "mean"), one),
+        }
+        covariance = {"covariance": ("point", "point")}
         return Layout(
             sets=("point",),
-            arrays={
-                "inputs": ("point", "feature"),
-                "values": ("point",),
-                "covariance": ("point", "point"),
-                "lengthscales": (*one, "feature"),
-                **dict.fromkeys(("outputscale", "noise", "mean"), one),
-            },
-            needed=(
-                "inputs",
-                "values",
-                "lengthscales",
-                "outputscale",
-                "noise",
-                "mean",
-                *(["covariance"] if one else []),
-            ),
+            arrays={**arrays, **covariance},
+            needed=(*arrays, *(covariance if one else ())),
             positive=("lengthscales", "outputscale"),
             not_negative=("noise",),
             divisors=("lengthscales", "outputscale"),
