@@ -10,7 +10,7 @@ from typing import Any
 
 from modelweld.errors import InputError
 from modelweld.federate.culprits import fuse_others
-from modelweld.files import READ, is_fusion, read_sites
+from modelweld.files import READ, is_fusion, load, read_sites
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import site_names
@@ -61,8 +61,6 @@ def _own(path: Path) -> str:
 
 def sites_of(paths: Sequence[Path], *, centres: bool = False) -> list[LocalModel]:
     """The sites' models in these files."""
-    from modelweld.files import read_sites
-
     files = track(paths, "reading files", len(paths))
     return [model for path in files for model in read_sites(path, centres=centres)]
 
@@ -80,8 +78,6 @@ def fusion_of(path: Path) -> Fusion:
 
 def fusion_or_slim(path: Path) -> Fusion | SlimFusion:
     """The fusion in a file, with its sites or without."""
-    from modelweld.files import load
-
     found = load(path)
     if isinstance(found, LocalModel):
         raise InputError(f"{path}: this is a site's model, not a fusion; `modelweld fuse` makes one of several.")

@@ -176,11 +176,10 @@ def digest(tensor: Tensor) -> str:
     return hashlib.sha256(tensor.data if tensor.size else b"").hexdigest()
 
 
-def storable(array: ArrayLike, dtype: str | None = None) -> Tensor:
+def storable(array: ArrayLike) -> Tensor:
     """The same numbers, little-endian and one after the other; not copied if they already are."""
     found = np.asarray(array)
-    little = found.dtype.newbyteorder("<") if dtype is None else np.dtype(dtype)
-    return np.asarray(found, dtype=little, order="C")
+    return np.asarray(found, dtype=found.dtype.newbyteorder("<"), order="C")
 
 
 def as_bytes(tensors: Mapping[str, Tensor], manifest: str) -> bytes:
