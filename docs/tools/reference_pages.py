@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from modelweld import MODULES
+import modelweld
 from tools.records import write
 
 LINE = re.compile(r"^\| `(modelweld[.\w]*)` \| ([^|]*) \| ([^|]*) \|$", re.MULTILINE)
@@ -20,7 +20,7 @@ def public(docs: Path) -> dict[str, tuple[str, list[str]]]:
 def home(module: str) -> str:
     """Where a module stands that the package knows by a shorter name."""
     name = module.removeprefix("modelweld.")
-    return f"modelweld.{MODULES[name]}" if name in MODULES else module
+    return f"modelweld.{modelweld.MODULES[name]}" if name in modelweld.MODULES else module
 
 
 def page(module: str, purpose: str, names: list[str], shown: set[str]) -> str:
