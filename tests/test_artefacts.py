@@ -1,7 +1,11 @@
 """Artefacts: scores follow their equations, true atoms are never set aside on clean sets, made ones are."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.special import betaln, logsumexp
+from scipy.stats import multivariate_normal
 
 from modelweld import Gaussian, LocalModel, fuse
 from modelweld.diagnostics import notes
@@ -9,7 +13,7 @@ from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.match import finish
 from modelweld.matching.algorithm1 import Run
 from modelweld.matching.board import Board
-from modelweld.matching.pieces.artefacts import artefacts, join_shadows
+from modelweld.matching.pieces.artefacts import _as_shadows, _between, _pieces_apart, artefacts, join_shadows
 from modelweld.matching.pieces.prior import Pieces
 from modelweld.matching.pieces.rules import falls_together
 from modelweld.matching.result import Artefact
@@ -159,3 +163,49 @@ def test_pieces_are_not_joined_where_everything_would_fall_together(monkeypatch)
     matching = finish(board, progress, ["x"], np.arange(len(board.labels)), board.stacks[0].offsets)
     assert len(matching.counts) == 8
     assert matching.objective == board.objective()
+
+
+def located(board):
+    """Where atoms and values lie."""
+    return board.families[0].located(board.rows[0], board.sums[0])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_between_is_the_integral(seed):
+    _, _, values, labels = drawn(seed)
+    board = board_of(values, labels)
+    density = _between([located(board)], 3, np.arange(4))
+    place, u = board.estimates()[0], np.linspace(0, 1, 20001)[:, None]
+    for p, q in zip(*np.triu_indices(4, 1), strict=True):
+        line = u * place[p] + (1 - u) * place[q]
+        log_pdf = multivariate_normal.logpdf(line - board.stacks[0].values[3], np.zeros(D), 0.2 * np.eye(D))
+        if density[p, q] > -300:
+            exact = logsumexp(log_pdf) - np.log(len(u))
+            assert density[p, q] == pytest.approx(exact, rel=1e-3)
+    assert np.isinf(density[np.tril_indices(4)]).all()
+
+
+def test_shadows_score_by_the_equation():
+    _, _, values, labels = drawn(0)
+    board = board_of(values, labels)
+    held = np.zeros((len(board.counts), len(board.sizes)), dtype=bool)
+    held[board.labels, board.group] = True
+    scores = _as_shadows(board, [located(board)], held)
+    family, J = board.families[0], len(values)
+    tau = _pieces_apart(board, located(board))
+    for s, p in ((0, 1), (5, 2)):
+        n, n_p = (held[s] & held[p]).sum(), held[p].sum()
+        o = held[s].sum() - n
+        uncertain = 16 / (1 + 80 * (board.labels == p).sum())
+        near = replace(family, mean=family.estimate(board.sums[0][p]), spread=tau + uncertain)
+        expected = np.log(0.1) + betaln(1 + n, 3 + n_p - n) - betaln(1, 3)
+        expected += betaln(1 + o, 19 + J - n_p - o) - betaln(1, 19) + near.log_evidence(board.sums[0][s])
+        assert scores[s, p] == pytest.approx(expected)
+
+
+def test_pieces_apart_is_the_mean_square_difference():
+    _, _, values, labels = drawn(1)
+    board = board_of(values, labels)
+    first, second = values[0][0], values[0][-1]
+    expected = (np.square(first - second) + 2 * 4 * 0.2) / (1 + 2)
+    np.testing.assert_allclose(_pieces_apart(board, located(board)), expected)

@@ -7,11 +7,11 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse, simulate
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.matching.algorithm1 import alternate
+from modelweld.matching.algorithm1 import NEW, alternate
 from modelweld.matching.board import Board
 from modelweld.matching.moves import Pairs, merge, merge_and_split, partings, split
 from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.pieces.rules import believable
+from modelweld.matching.pieces.rules import believable, certainty
 from modelweld.priors.spectrum import Spectrum
 
 
@@ -219,3 +219,36 @@ def test_what_is_best_with_pieces_allowed_and_none_held_is_best_without(seed):
     assert whole.objective() == pytest.approx(board.objective() - board.pieces.log_prob(board.pieces_held()))
     assert whole.sweep(np.arange(8)) == 0
     assert merge(whole) + split(whole) == 0
+
+
+@pytest.mark.parametrize("copies", [None, Pieces(0.1)])
+@pytest.mark.parametrize("seed", range(6))
+def test_worth_is_the_difference_of_objectives(seed, copies):
+    board, _ = doubled_board(seed, copies=copies, share=0.3 if copies else 0.0)
+    rng = np.random.default_rng(seed)
+    board.sweep(rng.permutation(8))
+    j = int(rng.integers(8))
+    group = slice(board.offsets[j], board.offsets[j + 1])
+    old = board.labels[group].copy()
+    before = board.objective()
+    board.take(group)
+    fresh = np.full(len(old), NEW)
+    difference = board.worth(group, fresh) - board.worth(group, old)
+    board.put(group, board.open(fresh))
+    board.recount()
+    assert board.objective() - before == pytest.approx(difference)
+
+
+def test_certainty_is_that_of_the_most_doubtful_tenth():
+    board, truth = doubled_board(1, copies=Pieces(), noise=1.0)
+    board.restore((truth.copy(), *board.state()[1:]))
+    family, rows, sure = board.families[0], board.rows[0], []
+    for i, (atom, group) in enumerate(zip(board.labels, board.group, strict=True)):
+        if ((board.labels == atom) & (board.group == group)).sum() > 1:
+            others = [rows[(board.labels == k) & (np.arange(len(rows)) != i)].sum(0) for k in range(len(board.counts))]
+            gain = np.array([family.log_evidence(rest + rows[i]) - family.log_evidence(rest) for rest in others])
+            sure.append(np.exp(gain[atom] - gain.max()) / np.exp(gain - gain.max()).sum())
+    assert len(sure) > 5
+    assert certainty(board) == pytest.approx(np.quantile(sure, 0.1))
+    board.restore((np.arange(len(truth)), *board.state()[1:]))
+    assert certainty(board) == 1.0

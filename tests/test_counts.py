@@ -13,7 +13,7 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.base import Family, sum_by_atom
 from modelweld.families.counts import Counts
 from modelweld.families.math import log_rising as rising
-from modelweld.families.math.event_densities import freedom
+from modelweld.families.math.event_densities import freedom, log_freedom
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
 from programs import printed_by
 
@@ -219,3 +219,9 @@ def test_experiment(tmp_path):
     _, methods = json.loads((tmp_path / "results.json").read_text()).values()  # the first says where it comes from
     assert all(np.isfinite(row["perplexity"]) for row in methods.values())
     assert methods["Counts of probabilities, counts added"]["perplexity"] < methods["one silo, mean"]["perplexity"]
+
+
+def test_log_freedom_has_freedom_as_its_slope():
+    x = np.geomspace(1e-6, 1e6, 50)
+    slope = (log_freedom(x * 1.0001) - log_freedom(x / 1.0001)) / (2 * np.log(1.0001))
+    assert np.allclose(slope, freedom(x), atol=1e-6)

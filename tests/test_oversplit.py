@@ -14,7 +14,8 @@ from modelweld.kinds.network import network
 from modelweld.matching import search
 from modelweld.matching.board import Board
 from modelweld.matching.pieces import rules
-from modelweld.matching.pieces.rules import join_pieces, name_oversplit
+from modelweld.matching.pieces.prior import Pieces
+from modelweld.matching.pieces.rules import join_pieces, name_oversplit, share_elsewhere
 from modelweld.matching.result import matching_by_labels
 from modelweld.priors.beta_bernoulli import BetaBernoulli
 from shared import simulate
@@ -222,3 +223,10 @@ def test_few_pieces_among_neighbours_that_overlap_are_joined_at_a_twentieth(monk
     held = [np.repeat(h, 1 + (rng.random(len(h)) < 0.1)) for h in held]
     fusion = fuse([atoms[h] + rng.normal(0, 1, (len(h), 3)) for h in held])
     assert (adjusted_rand(fusion.matching.stacked_labels, np.concatenate(held)) > 0.9) is better
+
+
+def test_the_share_elsewhere_leaves_out_the_worst_group():
+    sites = [np.zeros((6, 1)), np.zeros((3, 1)), np.zeros((2, 1))]
+    board = Board([stack_arrays(sites)], [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])], BetaBernoulli(), Pieces())
+    board.restore((np.array([0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1]), *board.state()[1:]))
+    assert share_elsewhere(board) == pytest.approx(1 / 5)

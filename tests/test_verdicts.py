@@ -14,7 +14,7 @@ from modelweld import (
     Scatter,
     fuse,
 )
-from modelweld.diagnostics import sharing
+from modelweld.diagnostics import pair_scan, sharing
 from modelweld.diagnostics.places import place
 
 
@@ -233,3 +233,30 @@ def test_values_whose_squares_are_beyond_all_numbers_lie_where_they_lie(unit):
     values = np.random.default_rng(0).normal(size=(40, 3))
     found, expected = place(values * unit), place(values)
     assert np.array_equal(found.points, expected.points)
+
+
+@pytest.mark.parametrize("D", [1, 3])
+def test_pairs_are_counted_one_by_one(D):
+    given = related(4, J=3, L=6, D=D)
+    places, offsets = place(np.concatenate(given)), np.array([0, 6, 12, 18])
+    count = pair_scan._counter(places, offsets)
+    found = count(places.points, places.points, slice(None))
+    for r, radius in enumerate(pair_scan.RADII):
+        for j in range(3):
+            near = 0
+            for a in range(6 * j, 6 * j + 6):
+                for b in set(range(18)) - set(range(6 * j, 6 * j + 6)):
+                    if D == 1:
+                        gap = abs(places.points[a] - places.points[b])
+                        near += min(gap, 1 - gap) <= radius / np.sqrt(6)
+                    else:
+                        near += np.linalg.norm(places.points[a] - places.points[b]) <= radius * np.sqrt(2 * D)
+            assert found[j, r] == near
+
+
+def test_the_statistic_is_that_of_the_equation():
+    n = np.array([[3.0, 9.0], [0.0, 4.0], [0.0, 2.0]])
+    expected = n.mean(0) + 0.05
+    for row, found in zip(n, pair_scan._statistic(n), strict=True):
+        terms = [a * np.log(a / e) - a + e for a, e in zip(row, expected, strict=True) if a > e]
+        assert found == pytest.approx(sum(terms))
