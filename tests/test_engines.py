@@ -15,8 +15,7 @@ from modelweld.matching import search
 from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment, is_same_partition
 from modelweld.matching.board import Board
 from modelweld.matching.compiled import CompiledBoard, pack
-from modelweld.matching.compiled.assignment import distinct_best, is_certain, shortest_augmenting_paths
-from modelweld.matching.compiled.pairs import paths_of_pairs
+from modelweld.matching.compiled.assignment import distinct_best, is_certain, paths_of_pairs, shortest_augmenting_paths
 from modelweld.matching.compiled.scores import exact_scores, features_of, rounding, weigh
 from modelweld.matching.compiled.settle import find_bounds
 from modelweld.matching.compiled.settle import settled as is_settled

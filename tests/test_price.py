@@ -11,7 +11,7 @@ from modelweld.errors import DensityWarning
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import merge_components
 from modelweld.kinds.mixture_lacking import stack_components
-from modelweld.kinds.mixture_price import HIGH_PRICE, cheap_size, gauge
+from modelweld.kinds.mixture_reduction import HIGH_PRICE, cheap_size, gauge
 
 
 def sites(widths, J=8, D=3, points=2000.0, seed=0, counted=True):

@@ -8,7 +8,7 @@ import pytest
 
 from modelweld import BetaBernoulli, Gaussian, fuse
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.diagnostics.places import place
+from modelweld.diagnostics.pair_scan import place
 from modelweld.diagnostics.site_warnings import about_shifts, scatter_of_others
 from modelweld.families.math.start import noise_shares
 from modelweld.inputs.stack import Stack, offsets_of, stack_arrays

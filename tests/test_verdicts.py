@@ -15,7 +15,7 @@ from modelweld import (
     fuse,
 )
 from modelweld.diagnostics import pair_scan, sharing
-from modelweld.diagnostics.places import place
+from modelweld.diagnostics.pair_scan import place
 
 
 def unrelated(seed=0, J=4, L=10, D=3, draw=None):

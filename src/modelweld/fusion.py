@@ -153,7 +153,7 @@ class Fusion(TimeQuestions):
         >>> [round(fusion.price(K=K), 1) for K in (1, 2, 3, 4)]
         [0.5, 0.2, 0.0, 0.0]
         """
-        from modelweld.kinds.mixture_price import price
+        from modelweld.kinds.mixture_reduction import price
 
         return price(self, how, K)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.diagnostics.pair_scan import scan_pairs
-from modelweld.diagnostics.places import Places, embed, place
+from modelweld.diagnostics.pair_scan import Places, embed, place, scan_pairs
 from modelweld.families.base import Family
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack, blocks, canonical_order, group_of_values, offsets_of

@@ -17,11 +17,16 @@ from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, w
 from modelweld.hmm.ascent import Course, Point, Posterior, Problem
 from modelweld.hmm.emissions import Prior, learned_prior
 from modelweld.hmm.forward_backward import forward_backward, most_probable
-from modelweld.hmm.frame_power import autocorrelation_time, power
-from modelweld.hmm.sequences import Sequences, checked_sequences
-from modelweld.hmm.statistics import Summary, features
+from modelweld.hmm.statistics import Sequences, Summary, checked_sequences, features
 from modelweld.hmm.sticks import Concentrations, Sticks, seen
-from modelweld.hmm.windows import FIRST_SHARE, MEAN_PRECISION, drawn_statistics, pooled_statistics
+from modelweld.hmm.windows import (
+    FIRST_SHARE,
+    MEAN_PRECISION,
+    autocorrelation_time,
+    drawn_statistics,
+    pooled_statistics,
+    power,
+)
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index
 
@@ -82,7 +87,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         Power of the densities: how much a frame counts beside the frames around it. 1 takes frames for independent
         given their states; where they are not (movement, sensors), that makes too many states, nearly one per bout.
         ``"auto"`` goes by the autocorrelation time within the states of a first fit with 1; it gives about 1
-        where frames are independent: see `modelweld.hmm.frame_power`. A small zeta can cost a rare state.
+        where frames are independent: see `modelweld.hmm.windows`. A small zeta can cost a rare state.
     kappa, eta, gamma, eta0 : float
         Concentrations: of staying, of moves, of the stick of states, of starts.
     prior_scale : "learned" or float

@@ -34,8 +34,7 @@ from modelweld.kinds.mixture_components import (
 from modelweld.kinds.mixture_density import nearest
 from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.mixture_numbering import number_by_groups, order_like, warn_of_moved
-from modelweld.kinds.mixture_price import warn_of_price
-from modelweld.kinds.mixture_reduction import reduce_to
+from modelweld.kinds.mixture_reduction import reduce_to, warn_of_price
 from modelweld.screening.units import Totals, totals_of
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from modelweld.families import Family, Gaussian
 from modelweld.gp.model import NAMES, Committee, Kernel, SparseGP
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.base import Facts, Kind, Points, keep_arrays, shared_facts
-from modelweld.kinds.gp_kernel_learning import LEAST_HEARD, learned
 from modelweld.kinds.gp_natural import (
+    LEAST_HEARD,
     agreed,
     averages,
     committee,
@@ -28,6 +28,7 @@ from modelweld.kinds.gp_natural import (
     common,
     complete,
     factor_of,
+    learned,
     members,
     observations,
     project,

@@ -97,7 +97,7 @@ class ChainCounts(NamedTuple):
         """Frames that are worth one, as the fact `correlation_time`, given the states; nothing without sequences."""
         if X is None or not self.path:
             return {}
-        from modelweld.hmm.frame_power import correlation_time
+        from modelweld.hmm.windows import correlation_time
 
         deviations = np.sqrt(np.maximum(diagonals(spreads), np.finfo(float).tiny))
         path = np.concatenate(self.path)

@@ -182,27 +182,6 @@ def _hash(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '{css_hash}'">
-<meta name="color-scheme" content="light dark">
-<title>{title}</title>
-<style>{css}</style>
-</head>
-<body>
-<header><p class="brand">modelweld <span>fusion report</span></p><h1>{headline}</h1><p class="lead">{lead}</p></header>
-<main><section><div class="scroll"><table><thead><tr>{heads}</tr></thead><tbody>
-{rows}
-</tbody></table></div>
-<p class="hint">{note}</p></section></main>
-</body>
-</html>
-"""
-
-
 def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
     """One row per class: its rows at each site and in all, and the mean of each feature over all of them."""
     fused = fusion.fused()
@@ -219,7 +198,7 @@ def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
         rows.append([name, f"{total:,.0f}", *held, *(spell(x, n) for x, n in zip(means, decimals, strict=False))])
     left = [(len(fusion.sites) - len(sites), "sites"), (len(features) - len(columns), "features")]
     note = "".join(f"{number:,} more {what} are not listed. " for number, what in left if number)
-    return PAGE.format(
+    return Template(_part("classes.html")).substitute(
         title=escape(title),
         css=css,
         css_hash=css_hash,

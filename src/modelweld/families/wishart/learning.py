@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from modelweld.families.math.event_densities import SMALLEST_SHARE
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
-from modelweld.families.math.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 from modelweld.families.math.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED, NOISE_FLOOR
+from modelweld.families.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Slopes, Sums, log_det, log_evidence, slopes
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.stack import Index, Stack

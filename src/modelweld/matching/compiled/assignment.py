@@ -4,15 +4,24 @@ These leave a price of every row and column: no pair costs less than its two pri
 just that. In any other assignment some rows move: each to a column that is free, or whose holder moves, too. What it
 costs beyond prices is what it loses, so that pairs that cost hardly more are all that matters. So prices prove where
 the best assignment by rounded scores is the best one by exact scores (`assign_rounded`).
+
+Groups of thousands of values: only pairs that may beat a new atom are scored in float64, and only they are assigned.
+
+The reference assigns over a table of all values and atoms, which takes the product of their numbers for every path.
+Where new atoms are free of charge, a pair whose score is not above zero is in no best assignment; of thousands of atoms
+a value has a few at which its score is. They are found by the same certified float32 products (`scores`).
 """
 
 from __future__ import annotations
+
+from heapq import heappop, heappush
 
 import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.matching.algorithm1 import NEW
-from modelweld.matching.compiled.layout import LANES
+from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES
+from modelweld.matching.compiled.scores import above, exact_score, features_of, rounding
 
 
 @exact
@@ -183,3 +192,134 @@ def is_certain(scores, row_price, column_price, holder, place, doubt):
             still[rows[t]] |= moving[holders[t]]
         moving = still
     return before == 0
+
+
+@exact
+def assign_pairs(Y, used, atoms, tables, work, choice, claimed, done):
+    """Choose the best assignment where new atoms are free of charge."""
+    first, columns, scores = worthwhile_pairs(Y, used, atoms, tables, work)
+    apart = True
+    for i in range(len(Y)):  # if the best atoms of values differ, they are the optimum
+        best, choice[i] = 0.0, NEW
+        for t in range(first[i], first[i + 1]):
+            if scores[t] > best:
+                best, choice[i] = scores[t], columns[t]
+        if choice[i] != NEW:
+            apart = apart and not claimed[choice[i]]
+            claimed[choice[i]] = True
+    for i in range(len(Y)):
+        if choice[i] != NEW:
+            claimed[choice[i]] = False
+    if not apart:
+        done[3] += 1
+        paths_of_pairs(first, columns, scores, used, choice)
+
+
+@exact
+def worthwhile_pairs(Y, used, atoms, tables, work):
+    """Pairs (value, atom) that score above zero: where each value's begin (L + 1,), atoms (ascending), scores."""
+    L, P = len(Y), atoms.weights.shape[1]
+    first, columns, scores = np.zeros(L + 1, np.int64), np.empty(4 * L + 1, np.int64), np.empty(4 * L + 1)
+    found, new = np.empty(used * min(L, BLOCK_ROWS) + 1, np.int64), np.empty(min(L, BLOCK_ROWS))
+    total = 0
+    for b in range(0, L, BLOCK_ROWS):
+        rows = min(BLOCK_ROWS, L - b)
+        padded = (rows + LANES - 1) // LANES * LANES
+        features = work.features[: padded * P].reshape(padded, P)
+        products = work.products[: used * padded].reshape(used, padded)
+        longest, most_bent = features_of(Y[b : b + rows], tables, features, new[:rows], work.length)
+        np.dot(atoms.weights[:used], features.T, products)
+        lowest = -rounding(longest, most_bent, atoms)
+        number = above(products, atoms.constants[:used], atoms.curvature[:used], work.length, new[:rows], lowest, found)
+        if total + number > len(columns):
+            columns = np.concatenate((columns[:total], np.empty(total + number, np.int64)))
+            scores = np.concatenate((scores[:total], np.empty(total + number)))
+        begin = np.zeros(rows + 1, np.int64)
+        for t in range(number):
+            begin[found[t] % rows + 1] += 1
+        at = np.cumsum(begin)
+        order = np.empty(number, np.int64)
+        for t in range(number):  # by value, and of each by atom
+            i = found[t] % rows
+            order[at[i]] = found[t] // rows
+            at[i] += 1
+        t = 0
+        for i in range(rows):
+            for _ in range(begin[i + 1]):
+                score = exact_score(Y[b + i], order[t], atoms, tables, new[i])
+                if score > 0.0:
+                    columns[total], scores[total] = order[t], score
+                    total += 1
+                t += 1
+            first[b + i + 1] = total
+    return first, columns[:total], scores[:total]
+
+
+@exact
+def paths_of_pairs(first, columns, scores, K, choice):
+    """The best of all assignments of rows to K columns, or NEW, which scores zero and may be chosen by any number.
+
+    What `assignment.shortest_augmenting_paths` finds: every row that did not get its best column is placed by one
+    shortest augmenting path in the reduced costs, which here runs along the pairs alone, nearest first.
+    """
+    L = len(first) - 1
+    row_price, column_price, holder = np.zeros(L), np.zeros(K), np.full(K, -1, dtype=np.int64)
+    unplaced, left = np.empty(L, dtype=np.int64), 0
+    for i in range(L):
+        choice[i] = NEW
+        at = -1
+        for t in range(first[i], first[i + 1]):
+            if -scores[t] < row_price[i]:
+                row_price[i], at = -scores[t], columns[t]
+        if at >= 0 and holder[at] == -1:
+            holder[at], choice[i] = i, at
+        elif at >= 0:
+            unplaced[left] = i
+            left += 1
+    distance, parent, seen = np.empty(K), np.empty(K, dtype=np.int64), np.full(K, -1, dtype=np.int64)
+    done = np.zeros(K, dtype=np.bool_)
+    visited = np.empty(K, dtype=np.int64)
+    for u in range(left):
+        start = unplaced[u]
+        i, reached, visits = start, 0.0, 0
+        new_distance, new_parent, end = np.inf, -1, NEW
+        heap = [(np.inf, -1)]
+        while True:
+            if reached - row_price[i] < new_distance:
+                new_distance, new_parent = reached - row_price[i], i
+            for t in range(first[i], first[i + 1]):
+                k = columns[t]
+                if seen[k] != u:
+                    seen[k], distance[k], done[k] = u, np.inf, False
+                through = reached - scores[t] - row_price[i] - column_price[k]
+                if not done[k] and through < distance[k]:
+                    distance[k], parent[k] = through, i
+                    heappush(heap, (through, k))
+            nearest, at = heappop(heap)
+            while at >= 0 and (done[at] or nearest > distance[at]):
+                nearest, at = heappop(heap)
+            if at < 0 or new_distance <= nearest:
+                reached = new_distance
+                break
+            reached, done[at] = nearest, True
+            visited[visits] = at
+            visits += 1
+            if holder[at] == -1:
+                end = at
+                break
+            i = holder[at]
+        row_price[start] += reached
+        for t in range(visits):
+            k = visited[t]
+            if holder[k] != -1:
+                row_price[holder[k]] += reached - distance[k]
+            column_price[k] -= reached - distance[k]
+        at, i = end, new_parent
+        while True:
+            if at != NEW:
+                i = parent[at]
+                holder[at] = i
+            before, choice[i] = choice[i], at
+            at = before
+            if i == start:
+                break

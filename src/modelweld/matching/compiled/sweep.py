@@ -6,10 +6,14 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.matching.algorithm1 import CLEAR, NEW, SMALLEST_RISE
-from modelweld.matching.compiled.assignment import assign_rounded, distinct_best, shortest_augmenting_paths
+from modelweld.matching.compiled.assignment import (
+    assign_pairs,
+    assign_rounded,
+    distinct_best,
+    shortest_augmenting_paths,
+)
 from modelweld.matching.compiled.layout import BLOCK_ROWS, LANES, VACANT, workspace
 from modelweld.matching.compiled.leave_out import leave_out, leave_out_sums, put_back, put_back_sums, room_for
-from modelweld.matching.compiled.pairs import assign_pairs
 from modelweld.matching.compiled.scores import best_atoms, exact_score, exact_scores, weigh
 from modelweld.matching.compiled.settle import find_bounds, settled
 
