@@ -225,3 +225,10 @@ def test_log_freedom_has_freedom_as_its_slope():
     x = np.geomspace(1e-6, 1e6, 50)
     slope = (log_freedom(x * 1.0001) - log_freedom(x / 1.0001)) / (2 * np.log(1.0001))
     assert np.allclose(slope, freedom(x), atol=1e-6)
+
+
+def test_counts_too_small_for_an_inverse_were_not_seen():
+    rows = np.array([[5e-324] * 4, [28.0, 20.0, 49.0, 10.0], [40.0, 1.0, 2.0, 2.0]])
+    fusion = fuse([rows, rows[1:], rows[1:]], Counts(), twins="independent")
+    assert np.isfinite(fusion.objective)
+    assert fusion.K >= 2

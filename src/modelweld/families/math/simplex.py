@@ -49,6 +49,8 @@ class Compositions:
         """Counts are values x weight; which values are probabilities of unknown count, see `are_counted`."""
         x = values if weight is None else values * weight
         n = x.sum(1)
+        n[n < np.finfo(float).tiny] = 0.0  # of which one has no inverse: nothing was seen
+        x = x * (n > 0)[:, None] if (n == 0).any() else x
         counted = are_counted(values, weight) if counted is None else counted
         whole = (x == np.rint(x)).all(1)
         unknown = _sum_to_one(n, weight) & ~(whole & counted)
