@@ -193,7 +193,7 @@ def test_planned_topics(tmp_path):
 
 def test_families():
     printed = printed_by(EXPERIMENTS / "families/run.py", "--smoke")
-    assert printed.count("±") == 12 * 4
+    assert printed.count("±") == 10 * 4
     assert "left out" not in printed
 
 

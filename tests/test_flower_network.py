@@ -65,7 +65,7 @@ from modelweld.kinds.mixture import mixture
 import time
 from pathlib import Path
 import numpy as np
-from modelweld.federate import flower, packed
+from modelweld.federate import flower, packed, round as rounds
 from modelweld.files import save
 from round.sites import model_of
 
@@ -80,12 +80,12 @@ def train(context):
     if site in ("broken", context.run_config["broken"]):
         raise RuntimeError("/data/secret.csv of patient Smith")
     if site == "nan":
-        flower.exported = poisoned
+        rounds.export = poisoned
     return model_of(site)
 
-def poisoned(model, site, options):
+def poisoned(model, file, site, **options):
     model.arrays["means"][0, 0] = np.nan
-    return packed(model), ""
+    file.write_bytes(packed(model))
 
 def receive(model, context):
     save(model, Path(context.run_config["folder"], context.node_config["site"] + ".safetensors"))

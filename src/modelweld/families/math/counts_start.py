@@ -47,7 +47,10 @@ HALVINGS = 30
 
 
 def first_worths(stack: Stack, compositions: Compositions) -> list[float]:
-    """Values of `between` worth trying; two where few dimensions leave it open which pairs are copies."""
+    """Values of `between` worth trying: two where few dimensions leave it open which pairs are copies, and a lower one.
+
+    That is halfway down to the least that may be learned: values that most likely belong to one atom are very alike.
+    """
     shares = (CLOSER, CLOSEST) if stack.values.shape[1] < FEW_DIMENSIONS else (CLOSEST,)
     matched = _match_groups(stack, compositions)
     if not matched:
@@ -56,7 +59,8 @@ def first_worths(stack: Stack, compositions: Compositions) -> list[float]:
     for q in shares:
         voters = [pairs[int(q * (len(pairs) - 1))] for pairs in matched]
         found.append(float(np.clip(np.median([_worth_of_pair(compositions, *pair) for pair in voters]), *WORTH)))
-    return found
+    lowest = least_worth(found[-1], stack.values.shape[1])
+    return [*found, float(np.sqrt(lowest * found[-1]))] if lowest < found[-1] else found
 
 
 def least_worth(first: float, D: int) -> float:
