@@ -30,8 +30,8 @@ from modelweld.inputs.stack import Index
 
 RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
 
-
 TINY = float(np.finfo(float).tiny)
+"""Below the squared length of any sum, so that it has a logarithm."""
 
 
 class Evidence(NamedTuple):
@@ -59,13 +59,17 @@ def _side_by_side(D: int, *vectors: ArrayLike) -> Array:
 def _of_directions(family: Directions, k: int) -> Array:
     law = family.law
     D = len(law.mean)
-    if law.diversity:
-        first, coefficients = tilt_table(D)
-        head = [D, law.base, law.base_tilt(D)[0], np.log(law.kappa), law.diversity, log_uniform(D), first]
-        return np.concatenate([head, law.mean, coefficients.T.ravel()])
     order, steps, series = series_of(D)
     base, own = (_tilt(x * x, order, steps, np.array(series)) for x in (law.base, law.kappa))
     return np.concatenate([[D, law.base, base, law.kappa, log_uniform(D) - own, order, steps], law.mean, series])
+
+
+def _of_own_directions(family: Directions, k: int) -> Array:
+    law = family.law
+    D = len(law.mean)
+    first, coefficients = tilt_table(D)
+    head = [D, law.base, law.base_tilt(D)[0], np.log(law.kappa), law.diversity, log_uniform(D), first]
+    return np.concatenate([head, law.mean, coefficients.T.ravel()])
 
 
 def _of_wishart(family: InverseWishart, k: int) -> Array:
@@ -92,12 +96,21 @@ COMPILED: dict[type[Family], _Compiled] = {
 }
 
 
+def _how(family: Family) -> _Compiled:
+    """How a family goes over; atoms of several concentrations have an integral each."""
+    if isinstance(family, Directions) and family.diversity:
+        return _Compiled(OWN_DIRECTIONS, _of_own_directions)
+    return COMPILED[type(family)]
+
+
 def is_compiled(family: Family, rows: Array) -> bool:
     """Whether the evidence of rows like these is here."""
     if isinstance(family, Gaussian) and family.shape == "full":
         return False
-    if isinstance(family, Directions):  # signs, and uneven weights, are of each atom
-        return not family.axial and not (family.diversity and rows[:, 1 : 1 + family.law.columns].any())
+    if isinstance(family, Directions) and family.axial:  # values have no sign until they are at an atom
+        return False
+    if isinstance(family, Directions) and family.diversity and rows[:, 1 : 1 + family.law.columns].any():
+        return False  # integrals of uneven weights
     if isinstance(family, Counts) and rows.shape[1] > np.asarray(family.base).size + 2:  # vocabularies differ
         return False
     return type(family) in COMPILED
@@ -107,11 +120,11 @@ def compiled_evidence(families: Sequence[Family], rows: Sequence[Array]) -> tupl
     """Evidence and rows (N, k) of a set, side by side; None where some family's evidence is not here."""
     if not all(is_compiled(family, own) for family, own in zip(families, rows, strict=True)):
         return None
-    hows = [COMPILED[type(family)] for family in families]
+    hows = [_how(family) for family in families]
     thetas = [how.theta(family, own.shape[1]) for how, family, own in zip(hows, families, rows, strict=True)]
     sides = [how.rows(family, own) for how, family, own in zip(hows, families, rows, strict=True)]
     evidence = Evidence(
-        kinds=np.array([how.kind + bool(getattr(f, "diversity", 0.0)) for how, f in zip(hows, families, strict=True)]),
+        kinds=np.array([how.kind for how in hows]),
         cuts=np.cumsum([0, *(side.shape[1] for side in sides)]),
         theta=np.concatenate(thetas),
         at=np.cumsum([0, *map(len, thetas)]),
