@@ -24,18 +24,18 @@ import numpy as np
 import modelweld
 from families import Sites
 from modelweld import Gaussian, LocalModel, simulate
+from modelweld.core.board import Board
+from modelweld.core.match import values_of
+from modelweld.core.plan import default_prior
+from modelweld.core.values import Stack, offsets_of, stack_arrays
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
+from modelweld.fit.screening.screens import find_shifted
+from modelweld.fit.search.artefacts import artefacts
+from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.starts import agglomerate
 from modelweld.kinds.mixture import mixture
-from modelweld.match import values_of
-from modelweld.matching.board import Board
-from modelweld.matching.moves import LARGEST_TABLE, merge, split
-from modelweld.matching.pieces.artefacts import artefacts
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.plan import default_prior
-from modelweld.matching.search import agglomerate
-from modelweld.screening.screens import find_shifted
 from recorded import commit, least_seconds, record
 
 RECORD = Path(__file__).parent / "growth.json"

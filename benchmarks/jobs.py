@@ -124,7 +124,7 @@ def command_line(repeats: int) -> Row:
     """Five small files, beyond what importing the same modules takes."""
     rng = np.random.default_rng(0)
     atoms = rng.normal(0, 10, (6, 3))
-    imports = "import modelweld.cli.centre, modelweld.files, modelweld.fuse, scipy.optimize, scipy.sparse.csgraph"
+    imports = "import modelweld.cli.central, modelweld.files, modelweld.fuse, scipy.optimize, scipy.sparse.csgraph"
     with tempfile.TemporaryDirectory() as folder:
         files = [str(Path(folder) / f"{name}.npy") for name in "abcde"]
         for file in files:

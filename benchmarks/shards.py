@@ -27,7 +27,7 @@ from families import Sites
 from modelweld import Counts, Directions, Family, Gaussian, LocalModel, simulate
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.shards.dask import OnDask, fuse_on_dask
-from modelweld.shards.fuse import fuse_shards, grouped, run
+from modelweld.shards.default_call import fuse_shards, grouped, run
 from recorded import record
 
 RECORD = Path(__file__).with_suffix(".json")

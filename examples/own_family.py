@@ -1,4 +1,4 @@
-# ruff: noqa: D102 (what each method gives is said in modelweld.families.base.Family)
+# ruff: noqa: D102 (what each method gives is said in modelweld.core.family.Family)
 """A family of your own: how long states last. Run me: ``python examples/own_family.py``.
 
 Sites watched the same kinds of behaviour, each under its own numbering, and send for every behaviour how many steps it

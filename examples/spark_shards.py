@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
+from modelweld.core.algorithm1 import alternate
+from modelweld.core.family import with_fields
+from modelweld.core.plan import MOST_SWEEPS, Plan
+from modelweld.core.prior import Prior
+from modelweld.core.values import Index
 from modelweld.families import Gaussian
-from modelweld.families.base import with_fields
 from modelweld.families.math.start import NOISE_FLOOR, usable_variance
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import alternate
-from modelweld.matching.plan import MOST_SWEEPS, Plan
-from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.centre import Centre
 from modelweld.shards.fit import fuse_shard, survey
 from modelweld.shards.shard import Shard, Summary, load, summary_of
@@ -68,7 +68,7 @@ def fused_atoms(frames: Iterable[Any], *, origin: Array, prior: Prior, seed: int
 
 
 def merge(sums: Any, *, origin: Array, prior: Prior, seed: int = 0) -> Merged:
-    """The atoms of all partitions merged, as in `modelweld.shards.fuse`."""
+    """The atoms of all partitions merged, as in `modelweld.shards.default_call`."""
     shards = dict(list(sums.sort_values(["shard", "number"]).groupby("shard")))
     rows = [np.stack(frame["sums"].tolist()) for frame in shards.values()]
     sizes = np.concatenate([np.asarray(x, dtype=np.int64) for frame in shards.values() for x in frame["sizes"]])

@@ -262,7 +262,7 @@ def slim():
 
 @answer
 def shards():
-    from modelweld.shards.fuse import fuse_shards, grouped
+    from modelweld.shards.default_call import fuse_shards, grouped
 
     found = fuse_shards(grouped(noisy()))
     return {"K": found.K, "counts": found.counts, "trace": np.array([v for _, v in found.trace]), "atoms": found.atoms}

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from modelweld.matching.algorithm1 import NEW
-from modelweld.matching.board import Board
+from modelweld.core.algorithm1 import NEW
+from modelweld.core.board import Board
 
 
 def assignment_score(scores, choice, surcharge):

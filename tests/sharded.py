@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from modelweld import Counts, Directions, Gaussian, LocalModel, NormalGamma, Proportions, Rates
-from modelweld.families.base import Family
+from modelweld.core.family import Family
 
 SITES, ATOMS = 70, 6
 

@@ -9,13 +9,13 @@ import pytest
 import modelweld
 from modelweld.cli.messages import spoken
 from modelweld.errors import Finding
+from modelweld.fit.screening import duplicates
+from modelweld.fit.screening.unit_fit import OtherUnit, describe
+from modelweld.fit.screening.units import describe_swapped
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
 from modelweld.report.text import NOTED
 from modelweld.report.verdicts import sites_named
-from modelweld.screening import duplicates
-from modelweld.screening.unit_fit import OtherUnit, describe
-from modelweld.screening.units import describe_swapped
 
 NAMES = ("north", "O'Hara", 'the "old" one', "a\\b", "x' and site 'north", "age", "Zürich", "3")
 FACTOR = [OtherUnit(0, 0, 100.0, 0.0)]

@@ -8,17 +8,17 @@ from scipy.special import betaln, logsumexp
 from scipy.stats import multivariate_normal
 
 from modelweld import Gaussian, LocalModel, fuse
-from modelweld.diagnostics import notes
-from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.match import finish
-from modelweld.matching.algorithm1 import Run
-from modelweld.matching.board import Board
-from modelweld.matching.pieces.artefacts import _as_shadows, _between, _pieces_apart, artefacts, join_shadows
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.pieces.rules import falls_together
-from modelweld.matching.result import Artefact
-from modelweld.posterior.draws import number_of_atoms
-from modelweld.priors.spectrum import Spectrum
+from modelweld.core.algorithm1 import Run
+from modelweld.core.board import Board
+from modelweld.core.match import finish
+from modelweld.core.matching import Artefact
+from modelweld.core.values import Stack, offsets_of
+from modelweld.fit.priors.spectrum import Spectrum
+from modelweld.fit.search.artefacts import _as_shadows, _between, _pieces_apart, artefacts, join_shadows
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_rules import falls_together
+from modelweld.results.diagnostics import notes
+from modelweld.results.posterior.draws import number_of_atoms
 from shared import simulate
 
 D = 4
@@ -158,7 +158,7 @@ def test_pieces_are_not_joined_where_everything_would_fall_together(monkeypatch)
     assert len(joined.counts) == 1
     assert falls_together(joined)
     assert not falls_together(board)
-    monkeypatch.setattr("modelweld.matching.pieces.artefacts.artefacts", lambda board: found)
+    monkeypatch.setattr("modelweld.fit.search.artefacts.artefacts", lambda board: found)
     progress = Run([board.objective()], [], True)
     matching = finish(board, progress, ["x"], np.arange(len(board.labels)), board.stacks[0].offsets)
     assert len(matching.counts) == 8

@@ -7,8 +7,8 @@ import pytest
 
 import modelweld
 from modelweld import LocalModel
+from modelweld.fit.screening.claims import FAR_MORE, MOST_COUNTED, bound_claims, bound_spreads
 from modelweld.kinds.mixture import mixture
-from modelweld.screening.claims import FAR_MORE, MOST_COUNTED, bound_claims, bound_spreads
 
 
 def _site(values, weight):

@@ -16,16 +16,16 @@ from modelweld import (
     Rates,
     Scatter,
 )
+from modelweld.core.board import Board
+from modelweld.core.values import Stack, offsets_of
 from modelweld.families import FadingCounts, FadingDirections
 from modelweld.families.drift import Drift
 from modelweld.families.factors import Factors
 from modelweld.families.registry import FAMILIES
-from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.board import Board
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.posterior.compiled_evidences import COMPILED, compiled_evidence, evidence_of, log_evidence
-from modelweld.posterior.compiled_sweep import Given, at_start, sweeps
-from modelweld.posterior.draws import MERGE, SPLIT
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.results.posterior.compiled_evidences import COMPILED, compiled_evidence, evidence_of, log_evidence
+from modelweld.results.posterior.compiled_sweep import Given, at_start, sweeps
+from modelweld.results.posterior.draws import MERGE, SPLIT
 from test_sampler import all_matchings, name
 
 SIZES = (2, 1, 2)

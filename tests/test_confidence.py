@@ -8,7 +8,7 @@ import pytest
 
 import modelweld
 from modelweld import Gaussian, InputError, LocalModel
-from modelweld.posterior.assignment_marginals import assignment_marginals, propagate
+from modelweld.results.posterior.assignment_marginals import assignment_marginals, propagate
 from shared import baselines
 
 

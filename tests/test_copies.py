@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse, simulate
-from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.matching.algorithm1 import NEW, alternate
-from modelweld.matching.board import Board
-from modelweld.matching.moves import Pairs, merge, merge_and_split, partings, split
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.pieces.rules import believable, certainty
-from modelweld.priors.spectrum import Spectrum
+from modelweld.core.algorithm1 import NEW, alternate
+from modelweld.core.board import Board
+from modelweld.core.values import Stack, offsets_of, stack_arrays
+from modelweld.fit.priors.spectrum import Spectrum
+from modelweld.fit.search.moves import Pairs, merge, merge_and_split, partings, split
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_rules import believable, certainty
 
 
 def doubled_board(seed, share=0.3, J=8, copies=None, prior=None, noise=0.3):

@@ -5,7 +5,7 @@ import pytest
 
 import modelweld
 from modelweld import Counts, Directions, Gaussian
-from modelweld.posterior import walks
+from modelweld.results.posterior import walks
 
 pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarning")
 

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, simulate
-from modelweld.inputs.stack import stack_arrays
-from modelweld.matching.board import Board
+from modelweld.core.board import Board
+from modelweld.core.values import stack_arrays
 from modelweld.shards.dask import OnDask, fuse_on_dask
+from modelweld.shards.default_call import fuse_shards, grouped, run
 from modelweld.shards.fit import propose
-from modelweld.shards.fuse import fuse_shards, grouped, run
 from modelweld.shards.shard import load
 
 pytestmark = [

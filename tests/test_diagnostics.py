@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from modelweld import Gaussian, InputError, LocalModel, fuse
-from modelweld.diagnostics.sites import diagnose, worth_merging
-from modelweld.screening import shift_estimate
-from modelweld.screening.shift_estimate import explaining_shift
+from modelweld.fit.screening import shift_estimate
+from modelweld.fit.screening.shift_estimate import explaining_shift
+from modelweld.results.diagnostics.sites import diagnose, worth_merging
 from shared import simulate
 from shared.baselines import kmeans_matching
 

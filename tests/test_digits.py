@@ -8,9 +8,9 @@ import pytest
 import modelweld
 from modelweld.inputs.notebook import ALIKE, DIGITS, HELD, MOST_DECIMALS, decimals_of, digits_of, spell, spelt_columns
 from modelweld.kinds.mixture import mixture
-from modelweld.posterior.answers import Intervals
 from modelweld.report import numbers_of
 from modelweld.report.text import short
+from modelweld.results.posterior.intervals import Intervals
 
 SCALES = 10.0 ** np.arange(-12, 13)
 

@@ -127,9 +127,9 @@ def test_names_in_docstrings_exist():
     assert {file: names for file, names in unknown.items() if names} == {}
 
 
-GONE = ["matching.gone", "modelweld.gone", "matching.board.Gone", "families.Gone", "modelweld.hmm.model.x.y"]
+GONE = ["matching.gone", "modelweld.gone", "matching.board.Gone", "families.Gone", "modelweld.hmm.sticky.x.y"]
 
 
 @pytest.mark.parametrize("name", GONE)
 def test_names_that_are_gone_are_noticed(name):
-    assert unknown_names(f'"""See `{name}`."""\n# and `matching.board.Board`\n') == [name]
+    assert unknown_names(f'"""See `{name}`."""\n# and `core.board.Board`\n') == [name]

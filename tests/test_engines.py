@@ -7,19 +7,24 @@ from hypothesis import strategies as st
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, Spectrum, simulate
+from modelweld.core.algorithm1 import CLEAR, NEW, alternate, best_assignment, is_same_partition
+from modelweld.core.board import Board
+from modelweld.core.random_effects import Hyperparameters
+from modelweld.core.values import Stack, group_of_values, offsets_of
 from modelweld.families.math import predictive
-from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.families.math.standard_errors import VaryingNoise
-from modelweld.inputs.stack import Stack, group_of_values, offsets_of
-from modelweld.matching import search
-from modelweld.matching.algorithm1 import CLEAR, NEW, alternate, best_assignment, is_same_partition
-from modelweld.matching.board import Board
-from modelweld.matching.compiled import CompiledBoard, pack
-from modelweld.matching.compiled.assignment import distinct_best, is_certain, paths_of_pairs, shortest_augmenting_paths
-from modelweld.matching.compiled.scores import exact_scores, features_of, rounding, weigh
-from modelweld.matching.compiled.settle import find_bounds
-from modelweld.matching.compiled.settle import settled as is_settled
-from modelweld.matching.moves import Pairs, dissolve, merge, merge_and_split
+from modelweld.fit.engines.compiled import CompiledBoard, pack
+from modelweld.fit.engines.compiled.assignment import (
+    distinct_best,
+    is_certain,
+    paths_of_pairs,
+    shortest_augmenting_paths,
+)
+from modelweld.fit.engines.compiled.scores import exact_scores, features_of, rounding, weigh
+from modelweld.fit.engines.compiled.settle import find_bounds
+from modelweld.fit.engines.compiled.settle import settled as is_settled
+from modelweld.fit.search import starts as search
+from modelweld.fit.search.moves import Pairs, dissolve, merge, merge_and_split
 from oracles import assignment_score
 
 DRAWS = {

@@ -14,9 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from modelweld import SPAHM, BetaBernoulli, Gaussian, NamesWarning, Spectrum, fuse
+from modelweld.core.board import Board
+from modelweld.core.values import stack_arrays
 from modelweld.demo.simulate import sparse
-from modelweld.inputs.stack import stack_arrays
-from modelweld.matching.board import Board
 
 
 @pytest.mark.filterwarnings("ignore")

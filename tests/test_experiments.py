@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from modelweld.matching.pieces.rules import COLLAPSE
+from modelweld.fit.search.split_rules import COLLAPSE
 from programs import printed_apart, printed_by
 
 pytestmark = pytest.mark.slow

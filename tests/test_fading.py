@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import beta, betabinom, binom
 
 import modelweld
+from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Counts, Directions, FadingCounts, FadingDirections
-from modelweld.inputs.stack import Stack, offsets_of
 from modelweld.kinds.topics import topics
-from modelweld.priors.lives import Lives
 from modelweld.time.chains import Chains
+from modelweld.time.lives import Lives
 from modelweld.time.motion import Fading
 from modelweld.time.timeline import Timeline
 
@@ -61,7 +61,7 @@ def test_a_mean_cosine_falls_as_that_of_a_random_step():
 
 @pytest.mark.parametrize("family", [COUNTS, SPHERE], ids=lambda f: type(f).__name__)
 def test_evidence_is_that_of_the_family_where_nothing_fades(family):
-    from modelweld.families.base import with_fields
+    from modelweld.core.family import with_fields
 
     values = np.random.default_rng(0).integers(1, 30, (6, 2)) * 1.0 if family is COUNTS else unit_vectors(3, 6)
     labels = np.array([0, 1, 0, 0, 1, 0])

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 from cases import Drawn, collected
-from modelweld.families.base import Family
+from modelweld.core.family import Family
 from modelweld.families.math.signs import upright
 
 CASES = collected()
@@ -59,7 +59,7 @@ def test_gain_is_the_same_in_blocks(case, rng, monkeypatch):
     drawn = case.draw([3, 1, 4, 2], rng)
     family, rows, sums = drawn.seen_by(case.family), drawn.rows(case.family), drawn.sums(case.family)
     whole = family.gain(rows, sums)
-    monkeypatch.setattr("modelweld.inputs.stack.BLOCK", 1)
+    monkeypatch.setattr("modelweld.core.values.BLOCK", 1)
     assert np.allclose(family.gain(rows, sums), whole, rtol=1e-12)
 
 

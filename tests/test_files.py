@@ -1051,8 +1051,8 @@ def test_a_loaded_fusion_goes_on(path):
 
 
 def test_artefacts_and_copies_come_back(path):
+    from modelweld.fit.search.artefacts import Artefact
     from modelweld.fusion import Fusion
-    from modelweld.matching.pieces.artefacts import Artefact
 
     fusion = fusions()["mixtures"]()
     ((name, matching),) = fusion.matchings.items()

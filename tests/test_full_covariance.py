@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from modelweld import Gaussian, InputError, LocalModel, fuse
+from modelweld.core.family import sum_by_atom
+from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.families.base import sum_by_atom
 from modelweld.families.math.joint_diagonal import frame_of
-from modelweld.inputs.stack import Stack, offsets_of
 from shared import simulate
 
 

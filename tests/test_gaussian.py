@@ -8,11 +8,11 @@ import pytest
 
 from cases.gaussian import GaussianCase
 from modelweld import Gaussian, InputError
-from modelweld.families.base import sum_by_atom
-from modelweld.families.math import random_effects
+from modelweld.core import random_effects
+from modelweld.core.family import sum_by_atom
+from modelweld.core.random_effects import Effects
+from modelweld.core.values import Stack, offsets_of
 from modelweld.families.math.noise_prior import NoisePrior
-from modelweld.families.math.random_effects import Effects
-from modelweld.inputs.stack import Stack, offsets_of
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_coinciding_values_meet_the_floor(rng):
 @pytest.mark.parametrize("scalar", [False, True])
 @pytest.mark.parametrize("counts", [[2, 1, 1], [1, 1, 1], [1, 50], [3, 3, 3], "many"])
 def test_compiled_likelihood_is_the_plain_one(rng, scalar, counts):
-    from modelweld.matching.compiled import likelihood
+    from modelweld.fit.engines.compiled import likelihood
 
     counts = rng.integers(1, 9, 30) if counts == "many" else np.asarray(counts)
     labels = np.repeat(np.arange(len(counts)), counts)

@@ -7,17 +7,17 @@ from scipy.stats import beta
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
-from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.board import Board
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.posterior import compiled_beliefs as hyper
-from modelweld.posterior import confidence, joint, walks
-from modelweld.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
-from modelweld.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, place
-from modelweld.posterior.confidence import affordable_draws
-from modelweld.posterior.drawn_fusions import each_draw
-from modelweld.posterior.draws import DISAGREE, Posterior, effective_size
-from modelweld.posterior.joint import _Setting, sample_jointly
+from modelweld.core.board import Board
+from modelweld.core.values import Stack, offsets_of
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.results.posterior import compiled_beliefs as hyper
+from modelweld.results.posterior import confidence, joint, walks
+from modelweld.results.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
+from modelweld.results.posterior.compiled_state import DELTA, JUNK, LOG_A, LOG_ATOMS, LOG_B, SHARE, place
+from modelweld.results.posterior.confidence import affordable_draws
+from modelweld.results.posterior.drawn_fusions import each_draw
+from modelweld.results.posterior.draws import DISAGREE, Posterior, effective_size
+from modelweld.results.posterior.joint import _Setting, sample_jointly
 from test_sampler import PROBLEMS, all_matchings, name, tiny_board
 
 

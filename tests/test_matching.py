@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian
-from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.algorithm1 import NEW, alternate
-from modelweld.matching.board import Board
-from modelweld.matching.moves import dissolve
+from modelweld.core.algorithm1 import NEW, alternate
+from modelweld.core.board import Board
+from modelweld.core.values import Stack, offsets_of
+from modelweld.fit.search.moves import dissolve
 
 
 def injective_assignments(L, K):

@@ -6,10 +6,10 @@ import pytest
 import modelweld
 from cases.moments import CASES
 from modelweld import LocalModel
+from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError
 from modelweld.families import Moments
-from modelweld.inputs.stack import Stack, offsets_of
 
 KEY = ("means", "covariances")
 

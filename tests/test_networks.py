@@ -13,12 +13,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from modelweld import InputError, fuse, read
+from modelweld.core.prior import BetaBernoulli
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.kinds.network import HOWS, network, shares
 from modelweld.kinds.network_refit import DRAWS, draw_inputs, outputs
 from modelweld.libraries import write
-from modelweld.priors.beta_bernoulli import BetaBernoulli
 from programs import printed_by
 
 APART = {

@@ -5,8 +5,8 @@ import pytest
 
 import modelweld
 from cases.normal_gamma import CASES
+from modelweld.core.values import Stack, offsets_of
 from modelweld.families.normal_gamma import NormalGamma
-from modelweld.inputs.stack import Stack, offsets_of
 
 
 @pytest.fixture

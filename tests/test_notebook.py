@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import modelweld
 from modelweld import LocalModel
-from modelweld.posterior.answers import Intervals
+from modelweld.results.posterior.intervals import Intervals
 
 EVIL = '<script>alert(1)</script>&"'
 MOST_OF_A_REPR = 250

@@ -3,7 +3,7 @@
 import numpy as np
 
 from modelweld import NormalGamma, fuse
-from modelweld.diagnostics import notes
+from modelweld.results.diagnostics import notes
 
 
 def test_pieces_are_named():

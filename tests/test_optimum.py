@@ -9,14 +9,14 @@ import pytest
 import modelweld
 from cases import collected
 from modelweld import BetaBernoulli, InputError, LocalModel
+from modelweld.core.board import Board
+from modelweld.core.values import offsets_of, stack_arrays
 from modelweld.families.directions import Directions
 from modelweld.families.own.user_density import UserDensity
-from modelweld.inputs.stack import offsets_of, stack_arrays
-from modelweld.matching.board import Board
-from modelweld.matching.sets import stack_of
-from modelweld.priors.spectrum import Spectrum
+from modelweld.fit.priors.spectrum import Spectrum
+from modelweld.inputs.sets import stack_of
 from modelweld.shards import fuse_shards, grouped
-from modelweld.time.match import timeline_of
+from modelweld.time.matcher import timeline_of
 from sharded import TABLE
 from shared.simulate_time import moving_groups
 

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from modelweld import Gaussian, LocalModel, fuse
+from modelweld.core.board import Board
+from modelweld.core.matching import matching_by_labels
+from modelweld.core.prior import BetaBernoulli
+from modelweld.core.values import stack_arrays
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import OversplitWarning
-from modelweld.inputs.stack import stack_arrays
+from modelweld.fit.search import split_rules as rules
+from modelweld.fit.search import starts as search
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_rules import join_pieces, name_oversplit, share_elsewhere
 from modelweld.kinds.network import network
-from modelweld.matching import search
-from modelweld.matching.board import Board
-from modelweld.matching.pieces import rules
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.pieces.rules import join_pieces, name_oversplit, share_elsewhere
-from modelweld.matching.result import matching_by_labels
-from modelweld.priors.beta_bernoulli import BetaBernoulli
 from shared import simulate
 
 

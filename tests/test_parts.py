@@ -5,8 +5,8 @@ import pytest
 
 from modelweld import LocalModel, fuse, simulate
 from modelweld.families.directions import Directions
-from modelweld.matching.parts import Parts
-from modelweld.posterior.conditional import conditional, confidences
+from modelweld.fit.search.parts import Parts
+from modelweld.results.posterior.conditional import conditional, confidences
 
 
 def plain():

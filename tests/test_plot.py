@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.posterior.confidence import SURE
 from modelweld.report.plot import Plot
+from modelweld.results.posterior.confidence import SURE
 from shared.simulate import over_segmented, poisoned
 
 matplotlib = pytest.importorskip("matplotlib")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from modelweld import fuse, simulate
-from modelweld.posterior.draws import number_of_atoms
+from modelweld.results.posterior.draws import number_of_atoms
 
 DATA = simulate.sparse(12, 10, 4, 0.3, 8.0, 1, 1, seed=1)
 

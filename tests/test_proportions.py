@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from modelweld import InputError, LocalModel, fuse, metrics
-from modelweld.families.base import sum_by_atom
+from modelweld.core.family import sum_by_atom
+from modelweld.core.values import Stack, offsets_of
 from modelweld.families.proportions import Proportions
-from modelweld.inputs.stack import Stack, offsets_of
 
 
 def test_a_large_between_is_almost_exact():

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from modelweld import OutlierWarning, fuse
-from modelweld.diagnostics import notes
-from modelweld.match import values_of
-from modelweld.screening.screens import find_shifted
+from modelweld.core.match import values_of
+from modelweld.fit.screening.screens import find_shifted
+from modelweld.results.diagnostics import notes
 from shared import simulate
 
 

@@ -18,9 +18,9 @@ from modelweld.kinds.mixture_components import merge_components
 from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
-from modelweld.posterior import confidence, walks
 from modelweld.report import numbers_of, page_of, write_report
 from modelweld.report.coordinates import deviations, gather_values, order_by_likeness, plane
+from modelweld.results.posterior import confidence, walks
 from shared.baselines import kmeans_matching
 from shared.simulate import over_segmented, poisoned, sparse
 from shared.simulate_time import moving_groups

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from modelweld.core.match import values_of
+from modelweld.core.values import Stack, offsets_of, stack_arrays
 from modelweld.families import Gaussian
-from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.match import values_of
-from modelweld.screening import duplicates, outliers, site_medians
-from modelweld.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
-from modelweld.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find_oversized
+from modelweld.fit.screening import duplicates, outliers, site_medians
+from modelweld.fit.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
+from modelweld.fit.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find_oversized
 from shared.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}

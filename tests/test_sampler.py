@@ -5,12 +5,12 @@ import pytest
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError
-from modelweld.inputs.stack import Stack, offsets_of
-from modelweld.matching.board import Board
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.posterior import sampler
-from modelweld.posterior.draws import Posterior, effective_size, split_r_hat
-from modelweld.posterior.sampler import Chain, sample
+from modelweld.core.board import Board
+from modelweld.core.values import Stack, offsets_of
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.results.posterior import sampler
+from modelweld.results.posterior.draws import Posterior, effective_size, split_r_hat
+from modelweld.results.posterior.sampler import Chain, sample
 
 PROBLEMS = {"two and two": (2, 2), "two, one, two": (2, 1, 2), "three of two": (2, 2, 2), "four of one": (1, 1, 1, 1)}
 
@@ -178,7 +178,7 @@ def test_posterior_speaks(monkeypatch):
     np.testing.assert_array_equal(fusion.sample(draws=30, seed=1).labels, posterior.labels)
     with pytest.raises(InputError, match="at least 1 chain of 4"):
         fusion.sample(draws=2)
-    monkeypatch.setattr("modelweld.posterior.draws.LARGEST_TABLE", 3)
+    monkeypatch.setattr("modelweld.results.posterior.draws.LARGEST_TABLE", 3)
     with pytest.raises(InputError, match="together"):
         fusion.sample(draws=4).co_assignment  # noqa: B018
 

@@ -6,12 +6,12 @@ from scipy.special import multigammaln
 
 import modelweld
 from cases.scatter import inverse_wishart, scattered
+from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError
+from modelweld.families.wishart.dispersion import LARGEST_BETWEEN
 from modelweld.families.wishart.evidence import integral, log_normaliser
-from modelweld.families.wishart.learning import LARGEST_BETWEEN
 from modelweld.families.wishart.scatter import Scatter
-from modelweld.inputs.stack import Stack, offsets_of
 
 
 @pytest.fixture

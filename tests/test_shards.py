@@ -8,18 +8,18 @@ import pytest
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, LocalModel, simulate
+from modelweld.core.board import Board
+from modelweld.core.family import sum_by_atom
+from modelweld.core.values import stack_arrays
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, SmallShardWarning
-from modelweld.families.base import sum_by_atom
 from modelweld.files import save
-from modelweld.inputs.stack import stack_arrays
-from modelweld.matching import search
-from modelweld.matching.board import Board
-from modelweld.matching.sets import stack_of
+from modelweld.fit.search import starts as search
+from modelweld.inputs.sets import stack_of
 from modelweld.shards.centre import Centre
+from modelweld.shards.default_call import fuse_shards, grouped, polish
 from modelweld.shards.engine import Here
 from modelweld.shards.fit import propose
-from modelweld.shards.fuse import fuse_shards, grouped, polish
 from modelweld.shards.shard import Summary, is_compiled, load, restate, summarise
 
 
@@ -193,7 +193,7 @@ class Listening(Here):
 
 
 def test_only_sums_travel():
-    from modelweld.shards.fuse import run
+    from modelweld.shards.default_call import run
 
     sites = sites_of(1.0, 15, J=256, L=6, D=4)
     engine = Listening(grouped(sites, 128))

@@ -7,20 +7,20 @@ import pytest
 
 import modelweld
 from modelweld import BetaBernoulli, Directions, Gaussian, LocalModel, Scatter, simulate
+from modelweld.core.algorithm1 import NEW
+from modelweld.core.board import Board
+from modelweld.core.family import with_fields
+from modelweld.core.values import stack_arrays
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, OutlierWarning, SmallShardWarning, TwinWarning
-from modelweld.families.base import with_fields
-from modelweld.inputs.stack import stack_arrays
-from modelweld.matching.algorithm1 import NEW
-from modelweld.matching.board import Board
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.sets import stack_of
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.inputs.sets import stack_of
 from modelweld.shards import fuse_shards, grouped
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here
-from modelweld.shards.learning import learn, stated, summed
-from modelweld.shards.moves import join
+from modelweld.shards.rounds import learn, stated, summed
 from modelweld.shards.shard import relabel, summary_of
+from modelweld.shards.shard_moves import join
 from sharded import TABLE
 
 TOLERANCE = 0.05

@@ -8,8 +8,8 @@ from sklearn.datasets import load_wine
 from sklearn.mixture import GaussianMixture
 
 from modelweld import LocalModel, TwinWarning, fuse, read
-from modelweld.inputs.stack import Stack
-from modelweld.screening.duplicates import SAME_ERRORS, sharing
+from modelweld.core.values import Stack
+from modelweld.fit.screening.duplicates import SAME_ERRORS, sharing
 
 K, D, ROWS = 4, 6, 200
 
@@ -124,7 +124,7 @@ def test_models_without_numbers_of_points_are_not_judged():
 
 
 def test_nothing_is_looked_for_where_nothing_is_held():
-    from modelweld.inputs.stack import Stack
+    from modelweld.core.values import Stack
 
     stack = Stack(np.zeros((0, 2)), np.zeros(4, dtype=np.int64), variance=np.zeros((0, 2)))
     assert sharing([stack], np.zeros(0, dtype=np.int64), {}) == {}

@@ -17,7 +17,7 @@ from modelweld import (
     load,
     simulate,
 )
-from modelweld.revision.slim import SlimFusion
+from modelweld.results.revision.slim import SlimFusion
 from modelweld.shards import fuse_shards, grouped
 from oracles import believing
 from shared import baselines

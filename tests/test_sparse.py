@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 import modelweld
 from cases.directions import about, unit
+from modelweld.core.algorithm1 import NEW, best_assignment
+from modelweld.core.board import Board
+from modelweld.core.prior import BetaBernoulli
+from modelweld.core.values import stack_arrays
 from modelweld.families.directions import Directions
-from modelweld.inputs.stack import stack_arrays
-from modelweld.matching import sparse_board
-from modelweld.matching.algorithm1 import NEW, best_assignment
-from modelweld.matching.board import Board
-from modelweld.matching.moves import merge
-from modelweld.matching.sparse_board import Scored, SparseBoard, assign
-from modelweld.priors.beta_bernoulli import BetaBernoulli
+from modelweld.fit.engines import sparse_board
+from modelweld.fit.engines.sparse_board import Scored, SparseBoard, assign
+from modelweld.fit.search.moves import merge
 
 FORMS = {
     "shared": Directions(own=False),

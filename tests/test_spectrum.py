@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Spectrum, fuse, simulate
-from modelweld.priors import spectrum
-from modelweld.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _supports, climb
+from modelweld.fit.priors import spectrum
+from modelweld.fit.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _supports, climb
 
 
 @pytest.mark.parametrize("J", [1, 2, 5, 12])

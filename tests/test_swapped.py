@@ -9,8 +9,8 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld import NamesWarning
-from modelweld.screening.unit_fit import Sites
-from modelweld.screening.units import find_swapped
+from modelweld.fit.screening.unit_fit import Sites
+from modelweld.fit.screening.units import find_swapped
 from test_units import ALIKE
 
 X = load_wine().data[:, [0, 3, 4, 9]]

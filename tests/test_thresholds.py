@@ -7,24 +7,25 @@ import numpy as np
 import pytest
 
 from modelweld import BetaBernoulli, Gaussian, fuse
+from modelweld.core.algorithm1 import Run, State
+from modelweld.core.board import Board
+from modelweld.core.match import limits_met
+from modelweld.core.matching import matching_by_labels
+from modelweld.core.plan import Plan
+from modelweld.core.values import Stack, offsets_of, stack_arrays
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.diagnostics.pair_scan import place
-from modelweld.diagnostics.site_warnings import about_shifts, scatter_of_others
 from modelweld.families.math.start import noise_shares
-from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.match import limits_met
-from modelweld.matching import moves, search
-from modelweld.matching.algorithm1 import Run, State
-from modelweld.matching.board import Board
-from modelweld.matching.leave_one_out import leave_out
-from modelweld.matching.moves import dissolve
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.pieces.rules import believable, certainty
-from modelweld.matching.plan import Plan
-from modelweld.matching.result import matching_by_labels
-from modelweld.screening.duplicates import find_duplicates, number_values
-from modelweld.screening.outliers import find_outliers
-from modelweld.screening.shift_estimate import Shift, explaining_shift, shiftable_arrays
+from modelweld.fit.screening.duplicates import find_duplicates, number_values
+from modelweld.fit.screening.outliers import find_outliers
+from modelweld.fit.screening.shift_estimate import Shift, explaining_shift, shiftable_arrays
+from modelweld.fit.search import moves
+from modelweld.fit.search import starts as search
+from modelweld.fit.search.leave_one_out import leave_out
+from modelweld.fit.search.moves import dissolve
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_rules import believable, certainty
+from modelweld.results.diagnostics.pair_scan import place
+from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
 
 # --- copies (pieces.rules.CERTAIN, .75; COLLAPSE, .42) --------------------------------------------------------------
 

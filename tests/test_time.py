@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
+from modelweld.core.board import Board
+from modelweld.core.random_effects import Hyperparameters
+from modelweld.core.values import Stack, offsets_of, stack_arrays
 from modelweld.families import Drift, Gaussian
-from modelweld.families.math.random_effects import Hyperparameters
-from modelweld.inputs.stack import Stack, offsets_of, stack_arrays
-from modelweld.matching.board import Board
-from modelweld.priors.lives import Lives, lifespans
-from modelweld.priors.spectrum import Spectrum
+from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.time.chains import Chains
-from modelweld.time.learning import effects_of, log_evidence
-from modelweld.time.match import arrange_in_time, run
+from modelweld.time.lives import Lives, lifespans
+from modelweld.time.matcher import arrange_in_time, run
+from modelweld.time.motion_learning import effects_of, log_evidence
 from modelweld.time.timeline import Timeline, smooth
 from modelweld.time.walk import Walk, link
 from shared.simulate_time import moving_groups

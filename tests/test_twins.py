@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 import modelweld
 from modelweld import Counts, Family, Fusion, Gaussian, InputError, LocalModel, TwinWarning, fuse
+from modelweld.core.values import Stack, stack_arrays
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.inputs.stack import Stack, stack_arrays
+from modelweld.fit.screening.duplicates import find_duplicates, number_values
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network, outputs
-from modelweld.screening.duplicates import find_duplicates, number_values
 
 Sites = list[NDArray[np.float64]]
 

@@ -12,11 +12,10 @@ from sklearn.preprocessing import StandardScaler
 
 import modelweld
 from modelweld import UnitsWarning, simulate
-from modelweld.inputs.stack import stack_arrays
-from modelweld.kinds.hmm import hmm
-from modelweld.screening import unit_fit, units
-from modelweld.screening.unit_fit import EACH_MORE, Sites, explain
-from modelweld.screening.units import (
+from modelweld.core.values import stack_arrays
+from modelweld.fit.screening import unit_fit, units
+from modelweld.fit.screening.unit_fit import EACH_MORE, Sites, explain
+from modelweld.fit.screening.units import (
     Totals,
     find_other_units,
     find_swapped,
@@ -24,6 +23,7 @@ from modelweld.screening.units import (
     totals_of_stack,
     totals_of_values,
 )
+from modelweld.kinds.hmm import hmm
 
 WINE = load_wine()
 

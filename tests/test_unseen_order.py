@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from modelweld import LocalModel, TwinWarning, fuse
+from modelweld.core.algorithm1 import is_same_partition
 from modelweld.families.wishart.scatter import Scatter
 from modelweld.kinds.topics import topics
-from modelweld.matching.algorithm1 import is_same_partition
 
 
 def sites(seed, shift=0.0, factor=1.0):

@@ -14,8 +14,8 @@ from modelweld import (
     Scatter,
     fuse,
 )
-from modelweld.diagnostics import pair_scan, sharing
-from modelweld.diagnostics.pair_scan import place
+from modelweld.results.diagnostics import pair_scan, sharing
+from modelweld.results.diagnostics.pair_scan import place
 
 
 def unrelated(seed=0, J=4, L=10, D=3, draw=None):

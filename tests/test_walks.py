@@ -5,12 +5,12 @@ import pytest
 
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, NormalGamma, Proportions, Rates
-from modelweld.families.base import with_fields
-from modelweld.inputs.stack import stack_arrays
-from modelweld.matching.board import Board
-from modelweld.posterior import walks
-from modelweld.posterior.drawn_fusions import drawn_families
-from modelweld.posterior.walks import WalkingChain, affordable_walks, walked
+from modelweld.core.board import Board
+from modelweld.core.family import with_fields
+from modelweld.core.values import stack_arrays
+from modelweld.results.posterior import walks
+from modelweld.results.posterior.drawn_fusions import drawn_families
+from modelweld.results.posterior.walks import WalkingChain, affordable_walks, walked
 from test_sampler import all_matchings, name
 
 SITES = [np.array([[0.2, 0.9], [0.5, 0.4]]), np.array([[0.3, 0.8]]), np.array([[0.35, 0.6]])]

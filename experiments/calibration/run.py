@@ -22,8 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld import fuse, simulate
+from modelweld.core.values import group_of_values, offsets_of
 from modelweld.demo.simulate import Simulated
-from modelweld.inputs.stack import group_of_values, offsets_of
 from provenance import keep
 
 HERE = Path(__file__).parent

@@ -36,7 +36,7 @@ from modelweld import InputError
 from modelweld.federate import unpacked
 from modelweld.files import load, read_sites
 from modelweld.files.limits import FAULT
-from modelweld.revision.slim import SlimFusion
+from modelweld.results.revision.slim import SlimFusion
 
 ROOT = Path(__file__).parents[2]
 """Of the repository: records name files within it."""

@@ -15,13 +15,13 @@ from others import averaged, matched_weights, posterior_means, probabilities, un
 from sites import Setting, drawn, trained
 
 from modelweld import fuse, read
+from modelweld.core.prior import BetaBernoulli
 from modelweld.errors import ModelweldWarning
 from modelweld.families import Gaussian
 from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import align
 from modelweld.kinds.network import like_sites, shares
 from modelweld.kinds.network_refit import layers, outputs
-from modelweld.priors.beta_bernoulli import BetaBernoulli
 from paired import paired
 from provenance import keep, kept
 

@@ -29,7 +29,7 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import LatentDirichletAllocation
 
 from modelweld import Fusion, Gaussian, fuse
-from modelweld.families.base import Family
+from modelweld.core.family import Family
 from modelweld.families.counts import Counts
 from provenance import keep, kept
 from shared.baselines import kmeans_matching

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.matching import matching_by_labels
+from modelweld.core.prior import BetaBernoulli
+from modelweld.core.values import Index, Key, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, check_values
-from modelweld.inputs.stack import Index, Key, offsets_of
-from modelweld.matching.result import matching_by_labels
-from modelweld.priors.beta_bernoulli import BetaBernoulli
 from shared.local_fits import KMEANS_STARTS
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modelweld.core.values import Index
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
 
 
 class Moving(NamedTuple):

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.family import sum_by_atom
+from modelweld.core.prior import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
+from modelweld.core.values import Index, Key
 from modelweld.families import Family, Gaussian
-from modelweld.families.base import sum_by_atom
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Key
-from modelweld.priors.beta_bernoulli import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
 from shared.baselines import check_groups, fusion_of
 
 FLOOR = 1e-10

@@ -28,11 +28,11 @@ from unittest.mock import patch
 import numpy as np
 
 from modelweld import Fusion, ModelweldWarning, fuse
+from modelweld.core.board import Board
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.matching import search
-from modelweld.matching.board import Board
-from modelweld.matching.pieces import rules
-from modelweld.matching.pieces.prior import LARGEST_SHARE
+from modelweld.fit.search import split_rules as rules
+from modelweld.fit.search import starts as search
+from modelweld.fit.search.split_prior import LARGEST_SHARE
 from provenance import keep
 
 FIRST_SEED = 300

@@ -34,11 +34,11 @@ import numpy as np
 
 from mixtures import Mixture, log_likelihood, merged, union
 from modelweld import Fusion, LocalModel, ModelweldWarning, fuse
+from modelweld.core.board import Board
+from modelweld.fit.priors import spectrum
+from modelweld.fit.search import split_rules as rules
+from modelweld.fit.search import starts as search
 from modelweld.kinds.mixture_reduction import reduce_to
-from modelweld.matching import search
-from modelweld.matching.board import Board
-from modelweld.matching.pieces import rules
-from modelweld.priors import spectrum
 from provenance import keep
 from shared.baselines import kmeans_matching
 

@@ -11,7 +11,7 @@ from trainer import centres, trained
 
 from data import Array, Split, split, stations
 from modelweld import BetaBernoulli, fuse, read
-from modelweld.gp.model import SparseGP
+from modelweld.gp.variational import SparseGP
 from modelweld.kinds.gp_natural import Factor, complete, factor_of, project
 
 GAMMA0 = 50.0  # the paper's

@@ -30,8 +30,8 @@ from sklearn.preprocessing import StandardScaler
 
 import modelweld
 from modelweld.demo.hospitals import HOSPITALS, load_hospital
+from modelweld.fit.screening.units import Swapped, Totals, find_other_units, find_swapped, side_by_side
 from modelweld.kinds import kind_of
-from modelweld.screening.units import Swapped, Totals, find_other_units, find_swapped, side_by_side
 
 Table = NDArray[np.float64]
 FACTORS = (7.0, 10.0, 12.0, 25.4, 30.4, 1000.0)

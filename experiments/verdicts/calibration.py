@@ -34,9 +34,9 @@ import numpy as np
 
 import modelweld
 from modelweld import Fusion, Gaussian, LocalModel, Spectrum, fuse
-from modelweld.matching.board import Board
-from modelweld.posterior.confidence import CHAINS, DRAWS, NOBODY, is_right, partners, shares_right
-from modelweld.posterior.joint import sample_jointly
+from modelweld.core.board import Board
+from modelweld.results.posterior.confidence import CHAINS, DRAWS, NOBODY, is_right, partners, shares_right
+from modelweld.results.posterior.joint import sample_jointly
 from provenance import keep
 from study import Result, versions
 

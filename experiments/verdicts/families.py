@@ -33,7 +33,7 @@ from modelweld import (
     Scatter,
     fuse,
 )
-from modelweld.posterior.confidence import is_right
+from modelweld.results.posterior.confidence import is_right
 from provenance import keep
 from study import versions
 

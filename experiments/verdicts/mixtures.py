@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import modelweld
 from calibration import bins, uneven
 from modelweld import fuse, read
-from modelweld.posterior.confidence import is_right
+from modelweld.results.posterior.confidence import is_right
 from provenance import keep
 from study import Result, versions
 

@@ -39,7 +39,7 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld import LocalModel
-from modelweld.posterior.confidence import is_right
+from modelweld.results.posterior.confidence import is_right
 from study import Claim, Result, Table, Task, versions
 
 Array = NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter, and a test compares the two
     from modelweld.demo import metrics as metrics, simulate as simulate
-    from modelweld.diagnostics import notes as notes
+    from modelweld.results.diagnostics import notes as notes
     from modelweld.errors import (
         ConvergenceWarning as ConvergenceWarning,
         InputError as InputError,
@@ -30,10 +30,10 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.fusion import Fusion as Fusion
     from modelweld.inputs.local_model import LocalModel as LocalModel
     from modelweld.libraries import adapters as adapters, read as read
-    from modelweld.matching.result import Matching as Matching
-    from modelweld.priors.beta_bernoulli import BetaBernoulli as BetaBernoulli, Prior as Prior
-    from modelweld.priors.lives import Lives as Lives
-    from modelweld.priors.spectrum import Spectrum as Spectrum
+    from modelweld.core.matching import Matching as Matching
+    from modelweld.core.prior import BetaBernoulli as BetaBernoulli, Prior as Prior
+    from modelweld.time.lives import Lives as Lives
+    from modelweld.fit.priors.spectrum import Spectrum as Spectrum
     from modelweld.site.export import export as export
     from modelweld.site.train import FailureWarning as FailureWarning
     from modelweld.site.train import train_and_fuse as train_and_fuse

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from modelweld.core.prior import Prior
+from modelweld.core.values import Index, offsets_of
 from modelweld.errors import NamesWarning, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, offsets_of
-from modelweld.priors.beta_bernoulli import Prior
 
 LARGEST_SEED = 2**31 - 1
 
@@ -180,7 +180,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         """Log predictive density of sites that were not fitted, per row (as that of scikit-learn's mixtures).
 
         Each site is judged by itself: which clusters it holds, how many others, and where its rows lie, given the
-        matching and the hyperparameters of the fit; `modelweld.posterior.conditional` has the equation.
+        matching and the hyperparameters of the fit; `modelweld.results.posterior.conditional` has the equation.
 
         Parameters
         ----------
@@ -191,7 +191,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         groups : array (n_rows,), optional
             The site of each row; default: every row is a site of its own.
         """
-        from modelweld.posterior.conditional import log_density
+        from modelweld.results.posterior.conditional import log_density
 
         check_is_fitted(self)
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)

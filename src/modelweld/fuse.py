@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
+from modelweld.core.plan import Auto, Engine, Preset, Request, Search, TwinRule
+from modelweld.core.prior import Prior
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import first_repeated
 from modelweld.inputs.plain_tables import are_arrays, is_plain, site_names, take_names
+from modelweld.inputs.sets import Families
 from modelweld.libraries import read
 from modelweld.libraries.unknown import is_state, remedy
-from modelweld.matching.plan import Auto, Engine, Preset, Request, Search, TwinRule
-from modelweld.matching.sets import Families
-from modelweld.priors.beta_bernoulli import Prior
 from modelweld.progress import Progress, listen
-from modelweld.revision.add_remove import Recipe
+from modelweld.results.revision.add_remove import Recipe
 from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
-from modelweld.time.match import put_times
+from modelweld.time.matcher import put_times
 
 
 def fuse(

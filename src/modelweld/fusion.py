@@ -7,18 +7,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from modelweld.diagnostics.time_questions import TimeQuestions
+from modelweld.core.matching import Matching
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.matching.result import Matching
+from modelweld.results.diagnostics.time_questions import TimeQuestions
 from modelweld.threads import on_one_thread
 
 if TYPE_CHECKING:
     from modelweld.kinds.mixture_reduction import Reduction
     from modelweld.report.group_table import GroupTable
     from modelweld.report.plot import Plot
-    from modelweld.revision.add_remove import Recipe
-    from modelweld.revision.slim import SlimFusion
-    from modelweld.revision.stream import Stream
+    from modelweld.results.revision.add_remove import Recipe
+    from modelweld.results.revision.slim import SlimFusion
+    from modelweld.results.revision.stream import Stream
 
 
 class Fusion(TimeQuestions):
@@ -168,13 +168,13 @@ class Fusion(TimeQuestions):
 
         Atoms that probably live then, where they are then; counts and covariances of the sites nearest in time.
         """
-        from modelweld.revision.add_remove import at_time
+        from modelweld.results.revision.add_remove import at_time
 
         return at_time(self, self.number_of_time(time))
 
     def stream(self, set_name: str | None = None) -> Stream:
         """Groups that come from now on, where sites have times: matched one by one, at a cost that does not grow."""
-        from modelweld.revision.stream import Stream
+        from modelweld.results.revision.stream import Stream
 
         return Stream(self, set_name)
 
@@ -192,7 +192,7 @@ class Fusion(TimeQuestions):
         >>> larger.K, bool(larger.labels[-1][0] == larger.labels[2][1])
         (3, True)
         """
-        from modelweld.revision.add_remove import with_site
+        from modelweld.results.revision.add_remove import with_site
 
         return with_site(self, model, site=site, time=time, refit=refit, seed=seed)
 
@@ -222,7 +222,7 @@ class Fusion(TimeQuestions):
         >>> modelweld.fuse(sites).remove(2, anew=True).objective == modelweld.fuse(sites[:2]).objective
         True
         """
-        from modelweld.revision.add_remove import without_site
+        from modelweld.results.revision.add_remove import without_site
 
         return without_site(self, site, anew=anew, refit=refit, seed=seed)
 
@@ -240,7 +240,7 @@ class Fusion(TimeQuestions):
         >>> fusion.slim().add([[5.1, -4.9]])
         <SlimFusion of 4 sites: 3 atoms>
         """
-        from modelweld.revision.slim import slim
+        from modelweld.results.revision.slim import slim
 
         return slim(self)
 

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from modelweld.core.match import match
+from modelweld.core.matching import Matching
+from modelweld.core.plan import Plan
+from modelweld.core.values import arrays_of, stack_arrays
 from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
+from modelweld.fit.screening.claims import bound_claims, bound_spreads
+from modelweld.fit.screening.duplicates import name_shared_rows
+from modelweld.fit.screening.units import name_other_units, name_units_of_stack
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.stack import arrays_of, stack_arrays
+from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.kinds import kind_of, name_doubts
-from modelweld.kinds.base import Kind
-from modelweld.match import match
-from modelweld.matching.plan import Plan
-from modelweld.matching.result import Matching
-from modelweld.matching.sets import Families, columns_of, families_by_set, stack_of
-from modelweld.screening.claims import bound_claims, bound_spreads
-from modelweld.screening.duplicates import name_shared_rows
-from modelweld.screening.units import name_other_units, name_units_of_stack
-from modelweld.time.match import match_in_time, times_of
+from modelweld.kinds.kind import Kind
+from modelweld.time.matcher import match_in_time, times_of
 
 
 @dataclass(frozen=True, eq=False)

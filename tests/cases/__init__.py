@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from modelweld.families.base import Family, gather
-from modelweld.inputs.stack import Stack, offsets_of
+from modelweld.core.family import Family, gather
+from modelweld.core.values import Stack, offsets_of
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The command line: ``modelweld --help``.
 
-One file per place where commands are run: `site` (export, inspect, validate), `centre` (fuse, verdict, report, add,
+One file per place where commands are run: `site` (export, inspect, validate), `central` (fuse, verdict, report, add,
 remove, compare), `use` (model, apply) and `trials` (simulate, demo, adapters). Everything they
 do is the library's; here are arguments, messages (`messages`, `words`) and exit codes: 0 done, 1 bad input (one line
 that says what, where and what to do), 2 wrong usage, 3 done but for what was left out (`keep_going`).
@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from modelweld.cli import centre, site, use
+from modelweld.cli import central, site, use
 from modelweld.cli import trials as bench
 from modelweld.cli.messages import problems_in_words
 
@@ -27,7 +27,7 @@ app = typer.Typer(
     epilog="At a site: export. At the centre: validate, fuse, verdict, report. To use it: model, apply. Later: add, "
     "remove, compare.",
 )
-for part in (site, centre, use, bench):
+for part in (site, central, use, bench):
     part.register(app)
 
 

@@ -18,8 +18,8 @@ import typer
 from modelweld.errors import InputError
 
 if TYPE_CHECKING:
+    from modelweld.core.prior import Prior
     from modelweld.families import Family
-    from modelweld.priors.beta_bernoulli import Prior
 
 
 FAMILIES = "Gaussian, Factors, Directions, Counts, Proportions, Rates, Moments, NormalGamma, Scatter"
@@ -98,8 +98,8 @@ def family_in(text: str) -> Family | None:
 
 def prior_in(text: str) -> Prior | Literal["auto"]:
     """The prior of that name."""
-    from modelweld.priors.beta_bernoulli import BetaBernoulli
-    from modelweld.priors.spectrum import Spectrum
+    from modelweld.core.prior import BetaBernoulli
+    from modelweld.fit.priors.spectrum import Spectrum
 
     name = _one_of(text, PRIORS, "--prior")
     return {"BetaBernoulli": BetaBernoulli, "Spectrum": Spectrum}[name]() if name != "auto" else "auto"

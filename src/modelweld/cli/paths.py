@@ -15,7 +15,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import site_names
 from modelweld.progress import track
-from modelweld.revision.slim import SlimFusion
+from modelweld.results.revision.slim import SlimFusion
 
 
 def expand_patterns(given: Sequence[str]) -> list[Path]:

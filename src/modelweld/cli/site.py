@@ -95,7 +95,7 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Show what is in a file: arrays, shapes, names, counts; or what a fusion has found."""
-    from modelweld.cli.tables import describe, spell_content
+    from modelweld.cli.table_output import describe, spell_content
     from modelweld.files import load
     from modelweld.fusion import Fusion
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Index
 from modelweld.errors import InputError
-from modelweld.inputs.stack import Index
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

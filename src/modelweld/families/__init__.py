@@ -3,7 +3,7 @@
 A family is one file and one line here; saving, loading and proposing follow from its `register`.
 """
 
-from modelweld.families.base import Family as Family
+from modelweld.core.family import Family as Family
 from modelweld.families.counts import Counts as Counts
 from modelweld.families.directions import Directions as Directions
 from modelweld.families.drift import Drift as Drift

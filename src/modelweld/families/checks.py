@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import numpy as np
 
+from modelweld.core.family import Family
+from modelweld.core.values import Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
-from modelweld.families.base import Family
 from modelweld.families.registry import FAMILIES
-from modelweld.inputs.stack import Key, Stack, arrays_of, group_of_values
 
 Known = TypeVar("Known")
 

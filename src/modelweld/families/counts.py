@@ -9,8 +9,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.family import with_fields
+from modelweld.core.values import Index, Stack, blocks
 from modelweld.errors import InputError
-from modelweld.families.base import with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
 from modelweld.families.math.counts_start import WORTH, first_values, first_worths, least_worth
@@ -22,7 +23,6 @@ from modelweld.families.math.vocabulary import Sums, misfit_vocabulary
 from modelweld.families.observed import Observed, Search, freeze_between
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, blocks
 
 PSEUDO_COUNTS = (1e-6, 1e4)
 """Bounds of the atoms' pseudo-counts: a word that no atom has, or one of which all have the same share to a percent."""

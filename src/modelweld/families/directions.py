@@ -9,8 +9,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.family import Family, with_fields
+from modelweld.core.values import Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.base import Family, with_fields
 from modelweld.families.checks import check_choice, freeze_number, known
 from modelweld.families.math.concentration_integral import COLUMNS, OwnTilts, even_tilts, weighted_tilts
 from modelweld.families.math.cosine_bound import contending
@@ -29,7 +30,6 @@ from modelweld.families.math.unit_vectors import (
 from modelweld.families.math.von_mises_fisher import At, direction_of, first_concentrations
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
 
 
 @register

@@ -8,15 +8,15 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.family import Location, Variances, first_row
+from modelweld.core.random_effects import Effects
+from modelweld.core.values import Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.base import Location, Variances, first_row
 from modelweld.families.gaussian import Gaussian
-from modelweld.families.math.random_effects import Effects
 from modelweld.families.math.signs import LOG_2, mirrored, upright
 from modelweld.families.math.start import Look
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
 
 
 @register

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from modelweld.core.family import Family, Learned
 from modelweld.errors import InputError
-from modelweld.families.base import Family, Learned
 from modelweld.families.checks import known
 from modelweld.families.counts import PSEUDO_COUNTS, Counts
 from modelweld.families.directions import Directions

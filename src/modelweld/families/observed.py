@@ -13,12 +13,12 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.family import Family, with_fields
+from modelweld.core.values import Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.base import Family, with_fields
 from modelweld.families.checks import known
 from modelweld.families.math.maximise import LogLikelihood, climb
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
 
 
 class Search(NamedTuple):

@@ -9,8 +9,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.family import with_fields
+from modelweld.core.values import Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.base import with_fields
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import beta_binomial
 from modelweld.families.math.event_densities import effective_count
@@ -19,7 +20,6 @@ from modelweld.families.math.start import chosen
 from modelweld.families.observed import Observed, freeze_between, parts
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
 
 
 @register

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TypeVar
 
+from modelweld.core.family import Family
 from modelweld.errors import InputError
-from modelweld.families.base import Family
 
 FAMILIES: dict[str, type[Family]] = {}
 """Name of a family -> its class."""

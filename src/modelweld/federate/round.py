@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from modelweld.core.values import arrays_of
 from modelweld.errors import InputError, printable, shorten
 from modelweld.federate.culprits import fuse_others
 from modelweld.files import save
@@ -24,7 +25,6 @@ from modelweld.files.site_file import load_site, site_bytes
 from modelweld.files.tensors import open_tensors
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel, is_count
-from modelweld.inputs.stack import arrays_of
 from modelweld.report.page import text_of
 from modelweld.site.export import Report, export
 

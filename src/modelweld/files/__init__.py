@@ -21,7 +21,7 @@ from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-    from modelweld.revision.slim import SlimFusion
+    from modelweld.results.revision.slim import SlimFusion
 
 __all__ = ["load", "read_any", "read_sites", "save"]
 
@@ -59,7 +59,7 @@ def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], 
     if isinstance(thing, LocalModel):
         return save_site(thing, path, force=force)
     from modelweld.fusion import Fusion
-    from modelweld.revision.slim import SlimFusion
+    from modelweld.results.revision.slim import SlimFusion
 
     if isinstance(thing, (Fusion, SlimFusion)):
         return thing.save(path, force=force)
@@ -98,7 +98,7 @@ def load(path: str | os.PathLike[str], *, centres: bool = False) -> LocalModel |
                 return load_site(file, manifest)
             if manifest is not None and manifest["format"] == SLIM:
                 from modelweld.files.slim_file import load_slim
-                from modelweld.revision.slim import SlimFusion
+                from modelweld.results.revision.slim import SlimFusion
 
                 return load_slim(file, manifest, SlimFusion)
             if manifest is not None:

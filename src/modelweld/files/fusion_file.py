@@ -20,19 +20,19 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.core.family import Family, sum_by_atom
+from modelweld.core.matching import Artefact, Matching
+from modelweld.core.prior import BetaBernoulli, Prior
+from modelweld.core.values import Index, Key, Stack, arrays_of, stack_arrays
 from modelweld.errors import InputError
 from modelweld.families import FAMILIES as FAMILIES
-from modelweld.families.base import Family, sum_by_atom
 from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import FUSION, Ledger, as_text, describe, rebuild
 from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_as, storable
+from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import Array, LocalModel, check_finite
-from modelweld.inputs.stack import Index, Key, Stack, arrays_of, stack_arrays
-from modelweld.matching.result import Artefact, Matching
-from modelweld.matching.sets import stack_of
-from modelweld.priors.beta_bernoulli import BetaBernoulli, Prior
-from modelweld.priors.lives import Lives
-from modelweld.priors.spectrum import Spectrum
+from modelweld.inputs.sets import stack_of
+from modelweld.time.lives import Lives
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.core.family import Family
+from modelweld.core.values import Key, arrays_of
 from modelweld.errors import InputError
-from modelweld.families.base import Family
 from modelweld.files.fusion_file import FAMILIES, PRIORS, describe_families, from_fields, has_odds, in_fields, key_of
 from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import SLIM, Ledger, as_text, describe, rebuild
 from modelweld.files.tensors import Entry, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import Array, check_finite
-from modelweld.inputs.stack import Key, arrays_of
-from modelweld.matching.sets import stack_of
+from modelweld.inputs.sets import stack_of
 
 if TYPE_CHECKING:
-    from modelweld.revision.slim import SlimFusion
+    from modelweld.results.revision.slim import SlimFusion
 
 
 def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) -> Path:

@@ -18,7 +18,7 @@ Dirichlet(eta0 beta); frames of state k are Gaussian, with a mean and covariance
 Importing this package loads numba and scikit-learn; ``import modelweld`` does not import it.
 """
 
-from modelweld.hmm.model import StickyHDPHMM
+from modelweld.hmm.sticky import StickyHDPHMM
 from modelweld.hmm.windows import WindowStart, window_start
 
 __all__ = ["StickyHDPHMM", "WindowStart", "window_start"]

@@ -22,12 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modelweld.core.values import Index
 from modelweld.hmm.emissions import Emissions, Prior, fitting_scale, pooling_gains
 from modelweld.hmm.forward_backward import Paths, forward_backward
 from modelweld.hmm.statistics import Statistics
 from modelweld.hmm.sticks import Concentrations, Rows, Sticks, seen, theta
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
 
 
 @dataclass(frozen=True, eq=False)

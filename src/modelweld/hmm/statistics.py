@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Index, offsets_of
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import LARGEST_VALUE, Array
-from modelweld.inputs.stack import Index, offsets_of
 
 
 def features(x: Array) -> Array:

@@ -29,12 +29,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from modelweld.core.values import Index
 from modelweld.errors import InputError
 from modelweld.hmm.ascent import Problem
 from modelweld.hmm.emissions import Emissions, Prior, log_evidence, pooling_gains
 from modelweld.hmm.statistics import Statistics, checked_sequences, features
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
 
 MOST_PIECES = 400
 """Windows compared all with all; where there are more, neighbours in time are pooled first. Time and memory grow with

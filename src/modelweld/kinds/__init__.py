@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import InputError, NamesWarning, warn_user
 from modelweld.inputs.alignment import check_measured, choose_names
-from modelweld.kinds.base import Kind
+from modelweld.kinds.kind import Kind
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -13,12 +13,12 @@ import numpy as np
 
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, shared_facts
+from modelweld.kinds.kind import Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, mapping
 
 if TYPE_CHECKING:
+    from modelweld.core.values import Key
     from modelweld.fusion import Fusion
-    from modelweld.inputs.stack import Key
 
 HOWS = {
     "counts": "the mean and variance of all sites' rows of a class together",

@@ -24,12 +24,12 @@ from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.families.math.signs import upright
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, keep_arrays, shared_facts
+from modelweld.kinds.kind import Facts, Kind, keep_arrays, shared_facts
 from modelweld.kinds.layout import Layout, mapping, truth, whole
 
 if TYPE_CHECKING:
+    from modelweld.core.values import Key
     from modelweld.fusion import Fusion
-    from modelweld.inputs.stack import Key
 
 HOWS = {
     "atoms": "one component per atom, with the root mean square of its members' lengths",

@@ -25,10 +25,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.gp.model import NAMES, Kernel, SparseGP, whiten
+from modelweld.core.values import Index, offsets_of
+from modelweld.gp.variational import NAMES, Kernel, SparseGP, whiten
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index, offsets_of
-from modelweld.kinds.base import Facts
+from modelweld.kinds.kind import Facts
 from modelweld.kinds.layout import whole
 
 SMALLEST_SHARE = 1e-8
@@ -297,7 +297,7 @@ def evidence(factors: Sequence[Factor], kernel: Kernel, mean: float) -> tuple[fl
     """
     from scipy.linalg import cho_factor, cho_solve
 
-    from modelweld.inputs.stack import offsets_of
+    from modelweld.core.values import offsets_of
 
     points, heard = (offsets_of([len(f[k]) for f in factors]) for k in (0, 2))
     own = [(f.R, slice(*points[j : j + 2]), slice(*heard[j : j + 2])) for j, f in enumerate(factors)]

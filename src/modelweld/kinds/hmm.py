@@ -30,11 +30,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.core.plan import FEWEST_FOR_SPECTRUM
+from modelweld.core.values import Index
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
+from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index
-from modelweld.kinds.base import Facts, Kind, Transitions, check_counted, shared_facts
+from modelweld.kinds.kind import Facts, Kind, Transitions, check_counted, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_components import (
     count_bare,
@@ -47,12 +49,10 @@ from modelweld.kinds.mixture_components import (
     weight_pairs,
 )
 from modelweld.kinds.mixture_lacking import complete
-from modelweld.matching.plan import FEWEST_FOR_SPECTRUM
-from modelweld.screening.units import Totals, totals_of
 
 if TYPE_CHECKING:
+    from modelweld.core.values import Key
     from modelweld.fusion import Fusion
-    from modelweld.inputs.stack import Key
 
 
 HOWS = {

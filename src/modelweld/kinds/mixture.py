@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Index
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
+from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index
-from modelweld.kinds.base import Ellipses, Facts, Kind, shared_facts
+from modelweld.kinds.kind import Ellipses, Facts, Kind, shared_facts
 from modelweld.kinds.layout import Layout, truth
 from modelweld.kinds.mixture_components import (
     Components,
@@ -35,11 +36,10 @@ from modelweld.kinds.mixture_density import nearest
 from modelweld.kinds.mixture_lacking import stack_components
 from modelweld.kinds.mixture_numbering import number_by_groups, order_like, warn_of_moved
 from modelweld.kinds.mixture_reduction import reduce_to, warn_of_price
-from modelweld.screening.units import Totals, totals_of
 
 if TYPE_CHECKING:
+    from modelweld.core.values import Key
     from modelweld.fusion import Fusion
-    from modelweld.inputs.stack import Key
 
 HOWS = {
     "density": (

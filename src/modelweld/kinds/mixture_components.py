@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from modelweld.core.values import Index
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index
 
 Flags = NDArray[np.bool_]
 

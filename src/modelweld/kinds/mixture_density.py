@@ -18,8 +18,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from modelweld.core.values import block_size
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import block_size
 from modelweld.kinds.mixture_components import Components, squares
 
 STEADY, ROUNDS = 20, 40

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.core.values import Index
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index
-from modelweld.kinds.base import check_counted
+from modelweld.kinds.kind import check_counted
 from modelweld.kinds.mixture_components import (
     Components,
     Flags,

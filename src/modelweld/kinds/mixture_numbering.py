@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.core.values import Index
 from modelweld.errors import DensityWarning, warn_user
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.names import SHOWN
-from modelweld.inputs.stack import Index
 from modelweld.kinds.mixture_components import Components, merge_components
 from modelweld.kinds.mixture_density import draw_points, responsibilities
 

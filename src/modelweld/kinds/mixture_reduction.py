@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.core.matching import matching_by_labels
+from modelweld.core.values import Index
 from modelweld.errors import DensityWarning, InputError, warn_user
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
 from modelweld.kinds.mixture_components import NOMINAL_POINTS, Components, merge_components, parameters
 from modelweld.kinds.mixture_density import draw_points, log_likelihood, points_per_component
 from modelweld.kinds.mixture_lacking import complete_models, stack_components
-from modelweld.matching.result import matching_by_labels
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

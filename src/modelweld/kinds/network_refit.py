@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.core.values import Index
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

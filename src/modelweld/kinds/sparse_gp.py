@@ -16,9 +16,8 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.gp.model import NAMES, Committee, Kernel, SparseGP
+from modelweld.gp.variational import NAMES, Committee, Kernel, SparseGP
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, Points, keep_arrays, shared_facts
 from modelweld.kinds.gp_natural import (
     LEAST_HEARD,
     agreed,
@@ -33,11 +32,12 @@ from modelweld.kinds.gp_natural import (
     observations,
     project,
 )
+from modelweld.kinds.kind import Facts, Kind, Points, keep_arrays, shared_facts
 from modelweld.kinds.layout import Layout
 
 if TYPE_CHECKING:
+    from modelweld.core.values import Key
     from modelweld.fusion import Fusion
-    from modelweld.inputs.stack import Key
 
 HOWS = {
     "natural": (

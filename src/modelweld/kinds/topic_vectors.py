@@ -19,13 +19,13 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.base import Facts, Kind, named_axes, shared_facts
+from modelweld.kinds.kind import Facts, Kind, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, whole
 from modelweld.kinds.topics import check_named
 
 if TYPE_CHECKING:
+    from modelweld.core.values import Key
     from modelweld.fusion import Fusion
-    from modelweld.inputs.stack import Key
 
 HOWS = {
     "counts": "the mean embedding of all documents of a topic, wherever they are",

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import arrays_of
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import arrays_of
-from modelweld.kinds.base import Facts, Kind, check_counted, named_axes, shared_facts
 from modelweld.kinds.hmm import shares
+from modelweld.kinds.kind import Facts, Kind, check_counted, named_axes, shared_facts
 from modelweld.kinds.layout import Layout, truth, whole
 from modelweld.kinds.mixture import mixture
 
 if TYPE_CHECKING:
+    from modelweld.core.values import Key
     from modelweld.fusion import Fusion
-    from modelweld.inputs.stack import Key
 
 
 HOWS = {

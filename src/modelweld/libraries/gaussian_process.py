@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.gp.model import Committee, SparseGP
+from modelweld.gp.variational import Committee, SparseGP
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.sparse_gp import predictor, record, sparse_gp
 from modelweld.libraries.inducing import inducing_inputs

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.families.base import sum_by_atom
+from modelweld.core.family import sum_by_atom
+from modelweld.core.values import Index, Key, blocks
 from modelweld.files.numpy_files import SHARES_SUM
 from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Key, blocks
-from modelweld.matching.sets import columns_of
+from modelweld.inputs.sets import columns_of
 from modelweld.report.text import DRAWN, LEVEL, Content, exact, group_word, rounded, several, short
-from modelweld.time.answers import interval
+from modelweld.time.paths import interval
 from modelweld.time.timeline import smooth
 
 if TYPE_CHECKING:

@@ -10,14 +10,14 @@ from html import escape
 
 import numpy as np
 
+from modelweld.core.matching import Matching
+from modelweld.core.prior import BetaBernoulli
+from modelweld.core.values import Key, arrays_of
 from modelweld.families import Family, Gaussian
+from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Key, arrays_of
-from modelweld.matching.result import Matching
-from modelweld.priors.beta_bernoulli import BetaBernoulli
-from modelweld.priors.lives import Lives
-from modelweld.priors.spectrum import Spectrum
 from modelweld.report.text import Content, Number, exact, rounded
+from modelweld.time.lives import Lives
 
 MEANINGS = {
     "fused": (

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.core.values import Index
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.notebook import decimals_of, spell
-from modelweld.inputs.stack import Index
 from modelweld.report.text import LISTED, NAMED
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from modelweld.posterior.holders import Sharing
+    from modelweld.results.posterior.holders import Sharing
 
 
 @dataclass(frozen=True, eq=False)

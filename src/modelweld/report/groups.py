@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.core.family import Family, sum_by_atom
+from modelweld.core.matching import Matching
+from modelweld.core.values import Index, Key, Stack, arrays_of, blocks, group_of_values
 from modelweld.errors import InputError
-from modelweld.families.base import Family, sum_by_atom
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Key, Stack, arrays_of, blocks, group_of_values
 from modelweld.kinds import kind_named
-from modelweld.matching.result import Matching
-from modelweld.posterior.confidence import Confidence
 from modelweld.report.coordinates import Values, gather_values, is_timed, places_last_seen
 from modelweld.report.group_table import GroupTable
 from modelweld.report.text import (
@@ -33,6 +32,7 @@ from modelweld.report.text import (
     short,
 )
 from modelweld.report.verdicts import stated_confidence
+from modelweld.results.posterior.confidence import Confidence
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import modelweld
+from modelweld.core.values import Index, group_of_values
 from modelweld.errors import InputError
 from modelweld.inputs.notebook import decimals_of
-from modelweld.inputs.stack import Index, group_of_values
-from modelweld.posterior.confidence import SURE
 from modelweld.report.coordinates import (
     Values,
     deviations,
@@ -36,6 +35,7 @@ from modelweld.report.verdicts import (
     rank_alerts,
     stated_confidence,
 )
+from modelweld.results.posterior.confidence import SURE
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from modelweld.core.values import Index
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.inputs.stack import Index
 from modelweld.kinds import kind_named
-from modelweld.kinds.base import Ellipses, Points, Transitions
 from modelweld.kinds.hmm import shares
+from modelweld.kinds.kind import Ellipses, Points, Transitions
 from modelweld.kinds.mixture_components import Components, diagonals
 from modelweld.report.groups import rank_features
 from modelweld.report.text import DRAWN, NAMED, short

@@ -10,9 +10,9 @@ import numpy as np
 from modelweld.errors import InputError
 from modelweld.inputs.clock import Time, number_of, spell
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.posterior.confidence import SURE
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
 from modelweld.report.text import DRAWN, NAMED, several
+from modelweld.results.posterior.confidence import SURE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

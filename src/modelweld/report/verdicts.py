@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.diagnostics.notes import pieces, set_aside
-from modelweld.diagnostics.sites import TOO_FEW
+from modelweld.core.matching import Matching
+from modelweld.core.values import Index, group_of_values
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.names import SHOWN
-from modelweld.inputs.stack import Index, group_of_values
-from modelweld.matching.result import Matching
-from modelweld.posterior.conditional import conditional
-from modelweld.posterior.confidence import SURE, Confidence, shares_at
 from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, rounded, several
+from modelweld.results.diagnostics.notes import pieces, set_aside
+from modelweld.results.diagnostics.sites import TOO_FEW
+from modelweld.results.posterior.conditional import conditional
+from modelweld.results.posterior.confidence import SURE, Confidence, shares_at
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

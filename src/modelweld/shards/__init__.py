@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from modelweld.shards.fuse import fuse_shards, grouped
-from modelweld.shards.result import ShardFusion
+from modelweld.shards.default_call import fuse_shards, grouped
+from modelweld.shards.shard_fusion import ShardFusion
 
 if TYPE_CHECKING:
     from modelweld.shards.dask import OnDask, fuse_on_dask

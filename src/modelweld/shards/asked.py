@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from modelweld.core.family import Family
+from modelweld.core.plan import Request
+from modelweld.core.prior import BetaBernoulli
+from modelweld.core.values import Index
 from modelweld.errors import Finding, InputError, SmallShardWarning, TwinWarning, warn_user
 from modelweld.families import Gaussian
-from modelweld.families.base import Family
-from modelweld.inputs.stack import Index
-from modelweld.matching.plan import Request
-from modelweld.priors.beta_bernoulli import BetaBernoulli
-from modelweld.priors.lives import Lives
-from modelweld.screening.screens import describe_oversized
+from modelweld.fit.screening.screens import describe_oversized
 from modelweld.shards.engine import Engine
 from modelweld.shards.fit import Survey
 from modelweld.shards.shard import Shard
+from modelweld.time.lives import Lives
 
 FEWEST_SITES_OF_A_SHARD = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""

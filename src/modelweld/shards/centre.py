@@ -4,7 +4,7 @@ An atom of a shard is like a local parameter that n sites hold already: joining 
 
     R(m + n) - R(m) - R(n) + log evidence(both) - log evidence(one) - log evidence(other),
 
-with R the prior's score of an atom by the number of its sites (`modelweld.priors.beta_bernoulli`). Atoms of one shard
+with R the prior's score of an atom by the number of its sites (`modelweld.core.prior`). Atoms of one shard
 stay apart, so a shard given the rest is a linear assignment, as a site is, and Algorithm 1 merges shards as it matches
 sites. In how many pieces sites hold atoms is each shard's to know; the centre adds up numbers of them.
 """
@@ -15,13 +15,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.families.base import Family
+from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
+from modelweld.core.family import Family
+from modelweld.core.prior import Prior
+from modelweld.core.tally import Tally
+from modelweld.core.values import Index, block_size, group_of_values, offsets_of
+from modelweld.fit.search.split_prior import Pieces
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, block_size, group_of_values, offsets_of
-from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.tally import Tally
-from modelweld.priors.beta_bernoulli import Prior
 from modelweld.shards.fit import Atoms
 from modelweld.shards.shard import Summary
 

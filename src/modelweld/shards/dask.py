@@ -11,15 +11,15 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Any
 
-from modelweld.families.base import Family
-from modelweld.inputs.stack import Index
-from modelweld.matching.plan import Auto, Request, Search, TwinRule
-from modelweld.priors.beta_bernoulli import Prior
+from modelweld.core.family import Family
+from modelweld.core.plan import Auto, Request, Search, TwinRule
+from modelweld.core.prior import Prior
+from modelweld.core.values import Index
 from modelweld.progress import Progress, listen
+from modelweld.shards.default_call import MOST_POLISH, run
 from modelweld.shards.engine import Arguments, Engine, Function
-from modelweld.shards.fuse import MOST_POLISH, run
-from modelweld.shards.result import ShardFusion
 from modelweld.shards.shard import Shard, load
+from modelweld.shards.shard_fusion import ShardFusion
 
 RETRIES = 2
 """How often a task that failed is tried again: file systems have their moments."""
@@ -52,7 +52,7 @@ def fuse_on_dask(
         without arguments that brings the sites, a ``dask.delayed`` list of sites, or a list of sites (which then
         travels there, once).
     family, prior, seed, copies, filter_outliers, search, twins, sweeps, progress
-        As in `modelweld.shards.fuse.fuse_shards`.
+        As in `modelweld.shards.default_call.fuse_shards`.
     keep : bool
         Whether workers hold their shards in memory between steps. False: shards are read anew at each step, so that
         more can be fused than the cluster's memory holds, and values never move between workers either (with True,

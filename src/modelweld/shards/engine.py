@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from modelweld.families.base import Family
+from modelweld.core.family import Family
 from modelweld.shards.shard import Source, load
 
 Function = Callable[..., Any]

@@ -18,21 +18,21 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.families.base import Family
+from modelweld.core.algorithm1 import AnyBoard
+from modelweld.core.board import Board
+from modelweld.core.family import Family
+from modelweld.core.matching import Matching, make_matching
+from modelweld.core.plan import Plan
+from modelweld.core.prior import Prior
+from modelweld.core.values import Index, Stack, group_of_values
 from modelweld.families.checks import misfit_error
+from modelweld.fit.engines.sparse_board import SparseBoard, suits
+from modelweld.fit.screening.duplicates import FEWEST_OWN
+from modelweld.fit.screening.pipeline import SetValues, through
+from modelweld.fit.screening.screens import find_idle, find_oversized, numbered, oversized, screens_of
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.starts import run
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, group_of_values
-from modelweld.matching.algorithm1 import AnyBoard
-from modelweld.matching.board import Board
-from modelweld.matching.pieces.prior import Pieces
-from modelweld.matching.plan import Plan
-from modelweld.matching.result import Matching, make_matching
-from modelweld.matching.search import run
-from modelweld.matching.sparse_board import SparseBoard, suits
-from modelweld.priors.beta_bernoulli import Prior
-from modelweld.screening.duplicates import FEWEST_OWN
-from modelweld.screening.pipeline import SetValues, through
-from modelweld.screening.screens import find_idle, find_oversized, numbered, oversized, screens_of
 from modelweld.shards.shard import ASIDE, TWIN, Shard, Summary, is_compiled, summarise
 from modelweld.threads import blas_threads
 
@@ -159,8 +159,8 @@ def _sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[In
 def _compiled_sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[Index, int]:
     """The same for large shards."""
     from modelweld.families import Gaussian
-    from modelweld.matching.compiled.layout import tabulate, vacant_atoms
-    from modelweld.matching.compiled.sweep import sweep
+    from modelweld.fit.engines.compiled.packing import tabulate, vacant_atoms
+    from modelweld.fit.engines.compiled.sweep import sweep
 
     family, (N, D), K = atoms.family, stack.values.shape, len(atoms.counts)
     assert isinstance(family, Gaussian)

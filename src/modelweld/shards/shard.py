@@ -17,18 +17,18 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.core.family import Family, sum_by_atom
+from modelweld.core.values import Index, Stack, block_size, canonical_order, group_of_values, offsets_of, stack_arrays
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
-from modelweld.families.base import Family, sum_by_atom
+from modelweld.fit.screening.claims import bound_claims
+from modelweld.fit.screening.pipeline import SetValues
+from modelweld.fit.search.starts import is_large
 from modelweld.fuse import receive
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import Array, LocalModel, check_finite, check_squares
-from modelweld.inputs.stack import Index, Stack, block_size, canonical_order, group_of_values, offsets_of, stack_arrays
+from modelweld.inputs.sets import families_by_set, stack_of
 from modelweld.kinds import kind_of
-from modelweld.matching.search import is_large
-from modelweld.matching.sets import families_by_set, stack_of
-from modelweld.screening.claims import bound_claims
-from modelweld.screening.pipeline import SetValues
 
 Source = str | os.PathLike[str] | Sequence[Any] | Callable[[], Any]
 """Where a shard comes from: sites, a file or files of sites, or a function that brings them."""
@@ -188,7 +188,7 @@ class Summary:
     values : int
         How many values there are: more than sites at atoms where sites hold atoms in pieces.
     ways : float
-        In how many ways pieces could stand, as a logarithm: the lgamma of `modelweld.matching.pieces.prior`, summed.
+        In how many ways pieces could stand, as a logarithm: the lgamma of `modelweld.fit.search.split_prior`, summed.
     """
 
     place: Index

@@ -318,9 +318,9 @@ def _scales(noise: float | Mapping[str, ArrayLike] | None, local: LocalModel) ->
 
 def _deciding(local: LocalModel) -> list[str]:
     """Arrays of real values that decide the matching, by families that use a variance."""
+    from modelweld.core.values import arrays_of
     from modelweld.families import Gaussian
-    from modelweld.inputs.stack import arrays_of
-    from modelweld.matching.sets import families_by_set
+    from modelweld.inputs.sets import families_by_set
 
     kind = kind_of([local])
     alike = kind.harmonise([local])

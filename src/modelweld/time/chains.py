@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modelweld.core.values import Index
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
 
 COMPILED_FROM = 1_000
 """Values x dimensions from which the filter is compiled: chains are worked on value by value, and some hundred passes
@@ -90,7 +90,7 @@ class Chains:
         self, y: Array, variance: Array, spread: Array, memory: float, *, sloped: bool
     ) -> tuple[float, Slopes]:
         """The same, compiled."""
-        from modelweld.time.compiled import evidence_and_slopes
+        from modelweld.time.motion_kernels import evidence_and_slopes
 
         own = np.ascontiguousarray(variance)
         value, *slopes = evidence_and_slopes(self.order, self.ends, self.gap, y, own, spread, memory, sloped)

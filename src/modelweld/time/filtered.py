@@ -3,16 +3,16 @@
 Of an atom: its past (`modelweld.time.motion`) and the probability p that it lives. Of those that nobody has seen: how
 many live, F, on average. In a gap dt, p falls by e^(-hazard dt) and F goes to `alive` by as much; a group that does not
 hold an atom leaves p (1 - held) / (1 - p held) of it, and (1 - held) F. The log odds of an atom against a new one are
-log p - log(1 - p held) - log F: those of `modelweld.priors.lives`, where nothing comes after.
+log p - log(1 - p held) - log F: those of `modelweld.time.lives`, where nothing comes after.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from modelweld.inputs.stack import Index, Stack
-from modelweld.matching.algorithm1 import NEW, best_assignment
-from modelweld.priors.lives import Lives
+from modelweld.core.algorithm1 import NEW, best_assignment
+from modelweld.core.values import Index, Stack
+from modelweld.time.lives import Lives
 from modelweld.time.motion import Place, State
 from modelweld.time.timeline import Timeline, motion_of, pasts
 

@@ -27,14 +27,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from modelweld.families.base import with_fields
+from modelweld.core.family import with_fields
+from modelweld.core.random_effects import Hyperparameters
+from modelweld.core.values import Index, Stack, blocks
 from modelweld.families.drift import Drift
 from modelweld.families.math.predictive import log_predictive
-from modelweld.families.math.random_effects import Hyperparameters
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, blocks
 from modelweld.time.chains import Chains
-from modelweld.time.learning import effects_of, learn_drift, log_evidence
+from modelweld.time.motion_learning import effects_of, learn_drift, log_evidence
 
 State = tuple[Array, ...]
 """Arrays with one row per atom, or per value."""
@@ -257,7 +257,7 @@ class Kalman(Motion):
         place, told, D = Place(*past), Information(*future), len(self.spread)
         alone = log_factor(Place(np.zeros(D), self.spread), told)
         if len(ends) * len(starts) * D >= COMPILED_FROM:
-            from modelweld.time import compiled
+            from modelweld.time import motion_kernels as compiled
 
             future_of = np.full(len(ends), -1)
             future_of[own[0]] = own[1]

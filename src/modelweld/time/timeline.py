@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.core import algorithm1
+from modelweld.core.algorithm1 import NEW, SMALLEST_RISE
+from modelweld.core.prior import Prior
+from modelweld.core.values import Index, Stack, group_of_values
 from modelweld.families.drift import Drift
 from modelweld.families.fading import Moving
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack, group_of_values
-from modelweld.matching import algorithm1
-from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE
-from modelweld.priors.beta_bernoulli import Prior
-from modelweld.priors.lives import Lifespans, Lives
 from modelweld.progress import track
 from modelweld.time.chains import Chains
+from modelweld.time.lives import Lifespans, Lives
 from modelweld.time.motion import Fading, Kalman, Motion, Place, State
 from modelweld.time.walk import Walk, Way
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
+from modelweld.core.values import Index
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
-from modelweld.matching.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.time.motion import State
 
 if TYPE_CHECKING:

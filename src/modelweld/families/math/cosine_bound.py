@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.core.values import Index, blocks
 from modelweld.families.math.own_concentration import Mixed
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, blocks
 
 HALVINGS = 14
 """Of the interval of possible products; what is left of it is scored needlessly."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.core.values import Index
 from modelweld.families.math.start import NOISE_FLOOR
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index
 
 
 def pooled_covariances(y: Array, labels: Index) -> tuple[Array, Array]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.core.values import blocks
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import blocks
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.family import first_row
+from modelweld.core.values import Stack
 from modelweld.errors import InputError
-from modelweld.families.base import first_row
 from modelweld.families.math.start import total_variance
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Stack
 
 UNIT_TOLERANCE = 1e-6
 """How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from modelweld.core.family import sum_by_atom
+from modelweld.core.values import Index, Stack
 from modelweld.errors import AccuracyWarning, InputError, warn_user
-from modelweld.families.base import sum_by_atom
 from modelweld.families.own.grid import (
     NODES,
     block_size,
@@ -45,7 +46,6 @@ from modelweld.families.own.jax_functions import (
 )
 from modelweld.families.own.user_density import UserDensity
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
 
 if TYPE_CHECKING:
     from jax import Array as Traced

@@ -10,8 +10,9 @@ from typing import Literal, Self
 
 import numpy as np
 
+from modelweld.core.family import Family, Learned, first_row, sum_by_atom
+from modelweld.core.values import Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.base import Family, Learned, first_row, sum_by_atom
 from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.families.own.jax_functions import (
     Compiled,
@@ -25,7 +26,6 @@ from modelweld.families.own.jax_functions import (
     load_jax,
 )
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
 
 LARGEST_FACTOR = 2.0
 """By how much a positive hyperparameter may change (others: by a standard deviation of the global values) before the

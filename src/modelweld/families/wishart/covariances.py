@@ -9,11 +9,11 @@ from math import isqrt
 
 import numpy as np
 
-from modelweld.families.base import first_row
+from modelweld.core.family import first_row
+from modelweld.core.values import Stack
 from modelweld.families.math.start import usable_variance
 from modelweld.families.wishart.evidence import SPARE
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Stack
 
 ASYMMETRY = 1e-8
 """Largest difference of S from its transpose, in units of the deviations: above it, it is no rounding."""

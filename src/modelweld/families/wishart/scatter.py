@@ -19,7 +19,8 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.families.base import with_fields
+from modelweld.core.family import with_fields
+from modelweld.core.values import Index, Stack
 from modelweld.families.checks import freeze_number, freeze_vectors, known
 from modelweld.families.math.start import NOISE_FLOOR, chosen
 from modelweld.families.registry import register
@@ -36,11 +37,10 @@ from modelweld.families.wishart.covariances import (
     number_of_points,
     parts,
 )
+from modelweld.families.wishart.dispersion import Free, Matched, first_belief, first_between, maximise
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, posterior
-from modelweld.families.wishart.learning import Free, Matched, first_belief, first_between, maximise
-from modelweld.families.wishart.prior import InverseWishart
+from modelweld.families.wishart.scale_prior import InverseWishart
 from modelweld.inputs.local_model import Array
-from modelweld.inputs.stack import Index, Stack
 
 
 @register

@@ -1,0 +1,301 @@
+"""Which local parameters of a set belong to the same atom: what a finished run leaves, and how atoms are numbered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.core.algorithm1 import AnyBoard, Run
+from modelweld.core.family import Family
+from modelweld.core.prior import Prior
+from modelweld.core.values import Index, Key, group_of_values, offsets_of
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.inputs.local_model import Array
+
+
+class Artefact(NamedTuple):
+    """An atom that is none: the atoms it is made of (one: its shadow; two: a blend), and the log odds of that."""
+
+    atom: int
+    made_of: tuple[int, ...]
+    log_odds: float
+
+    @property
+    def probability(self) -> float:
+        """That it is no atom."""
+        return float(1 / (1 + np.exp(-self.log_odds)))
+
+    @property
+    def is_piece(self) -> bool:
+        """Whether it is a piece of one atom, and no mixture."""
+        return len(self.made_of) == 1
+
+    @property
+    def sentence(self) -> str:
+        """In plain words."""
+        if self.is_piece:
+            return f"looks like a piece of atom {self.made_of[0]}, far from its middle"
+        return f"looks like a mixture of atoms {self.made_of[0]} and {self.made_of[1]}"
+
+    def renumbered(self, rank: Index) -> Artefact:
+        """The same, atom k being called ``rank[k]``."""
+        return Artefact(int(rank[self.atom]), tuple(sorted(int(rank[k]) for k in self.made_of)), self.log_odds)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Matching:
+    """Which members of one set are copies of the same atom.
+
+    Atoms are numbered by decreasing count, those that are set aside after the K others.
+
+    Attributes
+    ----------
+    stacked_labels : int array (N,)
+        Atom of each local parameter, sites one after the other.
+    offsets : int array (J + 1,)
+        Where the sites begin.
+    counts : int array (K,)
+        Number of sites that hold each atom.
+    families : dict of str, or tuple of str, to Family
+        Each array's family, or that of several arrays together, with learned hyperparameters.
+    values : dict of str, or tuple of str, to array (K, D)
+        Global values, one row per atom, flattened, several arrays side by side: ``fusion.array(name)`` has the shape.
+    objective : float
+        Log probability of the matching plus log evidence.
+    history : tuple of float
+        The objective after every sweep and every update of hyperparameters, and after matches were taken back.
+    changes : tuple of int
+        How many groups changed in each sweep.
+    converged : bool
+        Whether the last sweep changed nothing.
+    prior : Prior or None
+        The prior of the matching (None for baselines that have none).
+    engine : str
+        What did the sweeps: "numpy", "sparse", "compiled", or the name of a baseline.
+    delta : float
+        Learned share of pieces beyond the first; zero where every site holds an atom once.
+    artefacts : tuple of Artefact
+        Atoms that are pieces or mixtures of others: the last ones that were fitted, and set aside.
+    kept : bool array (N,) or None
+        Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of shifted
+        sites, or say nothing. None if nothing was set aside and nobody looked for outliers.
+    reasons : tuple of str
+        Why the others were not, and why matches were taken back, in plain words.
+    screened : bool
+        Whether gross outliers and shifted sites were looked for.
+    twins : dict of int to int, or None
+        Sites that repeat another, and that other: they are labelled like it and were not fitted. None if nobody looked.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> matching = modelweld.fuse([[[0.0], [5.0]], [[5.1]], [[0.1], [4.9]]]).matching
+    >>> matching.stacked_labels.tolist(), matching.counts.tolist(), matching.converged
+    ([1, 0, 0, 1, 0], [3, 2], True)
+    """
+
+    stacked_labels: Index
+    offsets: Index
+    counts: Index
+    families: Mapping[Key, Family]
+    values: Mapping[Key, Array]
+    prior: Prior | None
+    objective: float
+    history: tuple[float, ...]
+    changes: tuple[int, ...]
+    converged: bool
+    engine: str
+    delta: float = 0.0
+    artefacts: tuple[Artefact, ...] = ()
+    kept: NDArray[np.bool_] | None = None
+    reasons: tuple[str, ...] = ()
+    screened: bool = False
+    twins: Mapping[int, int] | None = None
+
+    def __repr__(self) -> str:
+        aside = f", {len(self.set_aside)} set aside" if len(self.set_aside) else ""
+        J, N = len(self.offsets) - 1, len(self.stacked_labels)
+        return f"<Matching: {self.K} atoms from {N} values of {J} sites{aside}, objective {self.objective:.1f}>"
+
+    def _repr_html_(self) -> str:
+        from modelweld.inputs.notebook import html_table, spelt_columns
+
+        values = {f"{key}": array for key, array in self.values.items()}
+        header = ["atom", "sites", *(f"{key} {d}" for key, array in values.items() for d in range(array.shape[1]))]
+        beside = spelt_columns(np.hstack(list(values.values()))[: self.K])
+        rows = [[k, int(self.counts[k]), *row] for k, row in enumerate(beside)]
+        return html_table(repr(self), header, rows)
+
+    def say(self, *findings: str) -> Matching:
+        """The matching with something more that users are told."""
+        return replace(self, reasons=(*self.reasons, *findings)) if findings else self
+
+    @property
+    def copies(self) -> Pieces | None:
+        """How probable pieces were taken to be; None where every site holds an atom once."""
+        return Pieces(self.delta) if self.delta > 0 else None
+
+    @property
+    def sites_fitted(self) -> int:
+        """Number of sites that were not set aside whole; twins count once."""
+        fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
+        gone = (np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)
+        gone[list(self.twins or ())] = True
+        return int(len(gone) - gone.sum())
+
+    @property
+    def atoms_fitted(self) -> int:
+        """Number of atoms that hold a value that was not set aside before the fit: they come first."""
+        return len(self.counts) if self.kept is None else int(self.stacked_labels[self.kept].max(initial=-1)) + 1
+
+    @cached_property
+    def fitted_counts(self) -> Index:
+        """Number of sites that were fitted and hold each atom: `counts` without twins."""
+        if not self.twins:
+            return self.counts
+        site = group_of_values(self.offsets)
+        held = np.unique(np.stack([self.stacked_labels, site])[:, ~np.isin(site, list(self.twins))], axis=1)[0]
+        return np.bincount(held, minlength=len(self.counts))
+
+    @property
+    def junk_probability(self) -> float:
+        """Probability that a value which no other site shares belongs to no atom at all."""
+        return 0.0 if self.prior is None else self.prior.junk_probability(self.sites_fitted)
+
+    @property
+    def K(self) -> int:
+        """Number of atoms that are not set aside."""
+        fitted = self.fitted_counts[: self.atoms_fitted - len(self.artefacts)]
+        return len(fitted) if self.prior is None else int(self.prior.is_atom(fitted, self.sites_fitted).sum())
+
+    @cached_property
+    def set_aside(self) -> Index:
+        """Rows whose atom is set aside: alone and more probably junk than an atom, an artefact, or a gross outlier.
+
+        It stays among `values` and `counts`, after the K others.
+        """
+        return np.flatnonzero(self.stacked_labels >= self.K)
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps, the idle last one included."""
+        return len(self.changes)
+
+    @cached_property
+    def labels(self) -> list[Index]:
+        """Atom of each local parameter, one array per site."""
+        bounds = self.offsets.tolist()
+        return [self.stacked_labels[a:b] for a, b in pairwise(bounds)]
+
+    @cached_property
+    def presence(self) -> NDArray[np.bool_]:
+        """Which sites hold which atoms: (J, K)."""
+        held = np.zeros((len(self.offsets) - 1, len(self.counts)), dtype=bool)
+        held[np.repeat(np.arange(len(held)), np.diff(self.offsets)), self.stacked_labels] = True
+        return held
+
+    def of_sites(self, stay: Sequence[int]) -> Matching:
+        """The same for some of the sites; atoms that none of them holds are gone."""
+        at = {j: i for i, j in enumerate(stay)}
+        rows = np.isin(group_of_values(self.offsets), stay)
+        atoms, labels = np.unique(self.stacked_labels[rows], return_inverse=True)
+        rank = np.full(len(self.counts), -1)
+        rank[atoms] = np.arange(len(atoms))
+        return replace(
+            self,
+            stacked_labels=labels,
+            offsets=offsets_of(np.diff(self.offsets)[list(stay)]),
+            counts=self.presence[list(stay)][:, atoms].sum(0),
+            values={name: values[atoms] for name, values in self.values.items()},
+            artefacts=tuple(one.renumbered(rank) for one in self.artefacts),
+            kept=None if self.kept is None else self.kept[rows],
+            twins=self.twins and {at[j]: at[first] for j, first in self.twins.items() if j in at},
+        )
+
+
+def make_matching(
+    board: AnyBoard,
+    progress: Run,
+    names: Sequence[Key],
+    order: Index,
+    offsets: Index,
+    objective: float,
+    found: Sequence[Artefact] = (),
+) -> Matching:
+    """The board's matching; value i of the board is value ``order[i]`` as it was given."""
+    values = board.estimates()
+    number = by_count(board.counts, values[0])
+    if found:
+        last = np.isin(number, [artefact.atom for artefact in found])
+        number = np.concatenate([number[~last], number[last]])
+    rank = ranks(number)
+    labels = np.empty(len(order), dtype=np.int64)
+    labels[order] = rank[board.labels]
+    return Matching(
+        stacked_labels=labels,
+        offsets=offsets,
+        counts=board.counts[number],
+        families=dict(zip(names, board.families, strict=True)),
+        values={name: v[number] for name, v in zip(names, values, strict=True)},
+        prior=board.prior,
+        objective=float(objective),
+        history=tuple(map(float, progress.history)),
+        changes=tuple(progress.changes),
+        converged=progress.converged,
+        engine=board.engine,
+        delta=board.delta,
+        artefacts=tuple(artefact.renumbered(rank) for artefact in found),
+    )
+
+
+def matching_by_labels(
+    labels: Index,
+    offsets: Index,
+    name: str,
+    values: Array,
+    engine: str,
+    *,
+    prior: Prior | None = None,
+    families: Mapping[Key, Family] | None = None,
+    objective: float = float("nan"),
+) -> Matching:
+    """The matching of a method that is not `fuse`, from labels and the atoms' values, numbered as `fuse` numbers them.
+
+    An atom counts once per site, also where a site holds it more than once.
+    """
+    held = np.unique(np.stack([labels, group_of_values(offsets)]), axis=1)[0]
+    counts = np.bincount(held, minlength=len(values))
+    number = by_count(counts, values)
+    return Matching(
+        stacked_labels=ranks(number)[labels],
+        offsets=offsets,
+        counts=counts[number],
+        families=families or {},
+        values={name: values[number]},
+        prior=prior,
+        objective=objective,
+        history=() if np.isnan(objective) else (objective,),
+        changes=(),
+        converged=True,
+        engine=engine,
+    )
+
+
+def ranks(number: Index) -> Index:
+    """Where each atom stands in an order of all of them."""
+    rank = np.empty(len(number), dtype=np.int64)
+    rank[number] = np.arange(len(number))
+    return rank
+
+
+def by_count(counts: Index, values: Array) -> Index:
+    """Atoms by decreasing count, then by content, so that their numbers do not depend on the order of arrival."""
+    order = np.lexsort((values[:, 0], -counts))
+    tied = (np.diff(counts[order]) == 0) & (np.diff(values[order, 0]) == 0)
+    return np.lexsort((*values.T[::-1], -counts)) if tied.any() else order

@@ -1,0 +1,1 @@
+"""Boards that do the sweeps of large jobs: compiled and sparse."""

@@ -1,0 +1,169 @@
+"""The compiled sweep: one group after the other gets its best assignment given the rest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.compilers import exact
+from modelweld.core.algorithm1 import CLEAR, NEW, SMALLEST_RISE
+from modelweld.fit.engines.compiled.assignment import (
+    assign_pairs,
+    assign_rounded,
+    distinct_best,
+    shortest_augmenting_paths,
+)
+from modelweld.fit.engines.compiled.leave_out import leave_out, leave_out_sums, put_back, put_back_sums, room_for
+from modelweld.fit.engines.compiled.packing import BLOCK_ROWS, LANES, VACANT, workspace
+from modelweld.fit.engines.compiled.scores import best_atoms, exact_score, exact_scores, weigh
+from modelweld.fit.engines.compiled.settle import find_bounds, settled
+
+TRIALS = 8
+"""Groups that may fail to be settled, beyond those that succeed, before a sweep gives up trying."""
+
+
+@exact
+def _rise(Y, atoms, tables, old, choice, new):
+    """By how much a choice beats the old one, exactly zero if they are the same."""
+    rise, before, after = 0.0, 0, 0
+    for i in range(len(Y)):
+        was_alone = atoms.counts[old[i]] == 0
+        before += was_alone
+        after += choice[i] == NEW
+        if choice[i] == old[i] or (choice[i] == NEW and was_alone):
+            continue
+        rise -= exact_score(Y[i], old[i], atoms, tables, new[i])
+        if choice[i] != NEW:
+            rise += exact_score(Y[i], choice[i], atoms, tables, new[i])
+    return rise + tables.surcharge[:before].sum() - tables.surcharge[:after].sum()
+
+
+@exact
+def _stays(old, choice, atoms):
+    """Whether a choice is the old one: a value that was alone and is to be new again stays where it is."""
+    for i in range(len(old)):
+        if choice[i] != old[i] and not (choice[i] == NEW and atoms.counts[old[i]] == 0):
+            return False
+    return True
+
+
+@exact
+def _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed, done):
+    """Choose the best assignment by scores in float64."""
+    L = len(Y)
+    free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
+    if free and L > BLOCK_ROWS:
+        assign_pairs(Y, used, atoms, tables, work, choice, claimed, done)
+        return
+    scores = exact_scores(Y, used, atoms, tables, new)
+    best, column = np.full(L, VACANT), np.zeros(L, np.int64)
+    for i in range(L):
+        for k in range(used):
+            if scores[i, k] > best[i]:
+                best[i], column[i] = scores[i, k], k
+    if not distinct_best(best, column, tables.surcharge, most_new, choice, claimed):
+        done[3] += 1
+        shortest_augmenting_paths(scores, tables.surcharge, most_new, choice)
+
+
+@exact
+def sweep(X, rows, offsets, order, labels, atoms, used, tables, done):
+    """Give each group in `order` its best assignment given the others; returns how many slots are in use.
+
+    And by how many nats, CLEAR at most, every value was where it is; zero if anything changed.
+
+    `done` receives the number of groups that changed, were settled without products, were scored again in
+    float64, needed augmenting paths, and were tried in vain to be settled.
+    """
+    sums, counts, origin = atoms.sums, atoms.counts, tables.origin
+    D, P = X.shape[1], atoms.weights.shape[1]
+    largest = 1
+    for j in range(len(offsets) - 1):
+        largest = max(largest, offsets[j + 1] - offsets[j])
+    best, own, away, new = np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest)
+    column, choice = np.empty(largest, np.int64), np.empty(largest, np.int64)
+    was, values, kept = np.empty(largest, np.int64), np.empty((largest, D)), room_for(largest, D, P)
+    claimed = np.zeros(len(counts), np.bool_)
+    padded = (min(largest, BLOCK_ROWS) + LANES - 1) // LANES * LANES
+    work = workspace(P, padded, 2 * used + 64)
+    vacant, vacancies = np.empty(used + 1, np.int64), 0
+    for k in range(used):
+        if counts[k] == 0:
+            vacant[vacancies] = k
+            vacancies += 1
+    margin = CLEAR
+    weigh(np.arange(used), atoms, tables)
+    bounds = find_bounds(atoms, used, tables, len(X))
+    for j in order:
+        a, L = offsets[j], offsets[j + 1] - offsets[j]
+        if L == 0:
+            continue
+        first_time = labels[a] == NEW
+        if not first_time and done[0] == 0 and len(bounds.nearest) > 0 and done[4] < TRIALS + done[1]:
+            if settled(X, rows, a, L, labels, atoms, tables, bounds, own, new, away):
+                done[1] += 1
+                continue
+            done[4] += 1
+        Y, old = values[:L], was[:L]
+        for i in range(L):
+            row, old[i] = rows[a + i], labels[a + i]
+            for d in range(D):
+                Y[i, d] = X[row, d] - origin[d]
+        if not first_time:
+            leave_out(Y, old, atoms, tables, kept)
+        if len(work.products) < padded * used:
+            work = workspace(P, padded, 2 * used)
+        most_new = L
+        if tables.most_atoms > 0:
+            most_new = min(L, max(tables.most_atoms - (used - vacancies), 1))
+        clear, doubt, by = best_atoms(Y, used, atoms, tables, work, best, column, new)
+        sums_left_out = False
+        if not (clear and distinct_best(best[:L], column, tables.surcharge, most_new, choice, claimed)):
+            by = 0.0
+            free = used > 0 and most_new >= L and tables.surcharge[L - 1] == 0.0
+            if free and L <= BLOCK_ROWS and assign_rounded(used, atoms, tables, work, doubt, new[:L], choice):
+                done[3] += 1
+            else:
+                done[2] += 1
+                if not first_time:
+                    leave_out_sums(Y, old, sums, kept.sums)
+                    sums_left_out = True
+                _assign_exactly(Y, used, atoms, tables, new, work, most_new, choice, claimed, done)
+
+        if not first_time:
+            stays = _stays(old, choice, atoms)
+            if not stays and not sums_left_out:
+                leave_out_sums(Y, old, sums, kept.sums)
+                sums_left_out = True
+            if stays or _rise(Y, atoms, tables, old, choice, new) <= SMALLEST_RISE:
+                put_back(old, atoms, kept)
+                if sums_left_out:
+                    put_back_sums(old, sums, kept.sums)
+                margin = min(margin, by)
+                continue
+        done[0] += 1
+        margin = 0.0
+        for i in range(L):
+            k = choice[i]
+            if k == NEW:
+                if not first_time and counts[old[i]] == 0:
+                    k = old[i]  # alone before and new again keeps its slot
+                elif vacancies > 0:
+                    vacancies -= 1
+                    k = vacant[vacancies]
+                else:
+                    k = used
+                    used += 1
+                sums[k] = 0.0
+            labels[a + i] = k
+            counts[k] += 1
+            for d in range(D):
+                sums[k, d] += Y[i, d]
+        weigh(labels[a : a + L], atoms, tables)
+        if not first_time:
+            for i in range(L):
+                if counts[old[i]] == 0:
+                    if vacancies == len(vacant):
+                        vacant = np.concatenate((vacant, np.empty(len(vacant), np.int64)))
+                    vacant[vacancies] = old[i]
+                    vacancies += 1
+    return used, margin

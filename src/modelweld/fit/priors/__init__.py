@@ -1,0 +1,1 @@
+"""Priors over matchings beside the Beta-Bernoulli process."""

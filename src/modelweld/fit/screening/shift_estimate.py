@@ -1,0 +1,233 @@
+"""A site that is off by a constant: its values' offset from the atoms as the others see them.
+
+Only for families that know the `variances` of values about their atom and of atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.core.board import Board
+from modelweld.core.family import Family, sum_by_atom
+from modelweld.core.values import Index, Stack, blocks
+from modelweld.fit.screening.outliers import Flags
+from modelweld.fit.search.leave_one_out import Without
+from modelweld.fit.search.parts import Parts
+from modelweld.inputs.local_model import Array
+
+FEWEST_SHIFTED = 3
+"""Values that must agree on a shift before it explains a site: two always agree about something."""
+
+SHIFT_ROUNDS = 20
+"""Rounds of matching and shifting in turn; they settle in a few."""
+
+WEIGHT_ROUNDING = 1e-9
+"""Share of an atom's weight below which what is left after a subtraction is rounding."""
+
+
+class Shiftable(NamedTuple):
+    """One array: its number, family, atoms' weights in units of 1 / noise, variances, and factor on standard errors.
+
+    `deviation` is that of a typical value about its atom: of the noise, and of standard errors where they are sent.
+    """
+
+    number: int
+    family: Family
+    total: Array
+    noise: Array
+    spread: Array
+    trust: float
+    deviation: Array
+
+    def weight(self, board: Board, values: Index) -> Array:
+        """Of values on a board, as in the fit; zero where not seen."""
+        stack = board.stacks[self.number]
+        return _weight(stack.take(values, stack.offsets), self.noise, self.trust)
+
+
+class Shift(NamedTuple):
+    """Offset (D,) in deviations and over its standard error, NaN if unknown; number of values `matched` by shifting."""
+
+    mean: Array
+    z: Array
+    matched: int = 0
+
+
+def shiftable_arrays(fit: Board | Parts) -> list[Shiftable]:
+    """The arrays in which an offset has a meaning."""
+    result = []
+    for i, (family, stack) in enumerate(zip(fit.families, fit.stacks, strict=True)):
+        variances = family.variances()
+        if variances is None:
+            continue
+        K, D = len(fit.counts), stack.values.shape[1]
+        noise, spread = np.zeros(D) + variances.noise, np.zeros(D) + variances.spread
+        total = np.zeros((K, D))
+        if stack.plain:
+            total += np.bincount(fit.labels[fit.labels >= 0], minlength=K)[:, None]
+        else:
+            for part in blocks(len(fit.labels), D):
+                total += sum_by_atom(
+                    _weight(stack.take(part, stack.offsets), noise, variances.trust), fit.labels[part], K
+                )
+        deviation = np.sqrt(noise * _typical_inverse(stack, noise, variances.trust))
+        result.append(Shiftable(i, family, total, noise, spread, variances.trust, deviation))
+    return result
+
+
+def shifts_of(
+    board: Board, places: list[Shiftable], out: Without, left: Sequence[Array], fitted: Flags | None = None
+) -> list[Shift]:
+    """The shift of every site of a board: one that explains it if it shares little, else the offset of what it shares.
+
+    `out` is what is left without each of them, and `left` where their atoms are then, one array per family; `fitted`
+    are the atoms to shift to, by default all.
+    """
+    J = len(board.sizes)
+    means, zs = [np.zeros((J, 0))], [np.zeros((J, 0))]
+    for x in places:
+        own = x.weight(board, out.values)
+        mine = sum_by_atom(own, out.where, len(out.atoms)) if out.in_pieces else own[np.argsort(out.where)]
+        total = x.total[out.atoms]
+        others = np.where(total - mine > WEIGHT_ROUNDING * total, total - mine, 0.0)
+        about = (x.spread / (1 + x.spread / x.noise * others))[out.where]
+        known = (own > 0) & ((others > 0) & (out.holders > 0)[:, None])[out.where]
+        variance = x.noise / np.where(own > 0, own, 1.0) + about
+        off = board.stacks[x.number].values[out.values] - left[x.number][out.where]
+        mean, z = _weighted_offset(off, np.where(known, 1 / variance, 0.0), x.deviation, out.site, J)
+        means.append(mean)
+        zs.append(z)
+    found = [Shift(mean, z) for mean, z in zip(np.hstack(means), np.hstack(zs), strict=True)]
+    if len(places) == len(board.families):
+        n, held = np.bincount(out.site, minlength=J), np.bincount(out.site[out.shared], minlength=J)
+        for j in np.flatnonzero(shares_little(n, held)).tolist():
+            found[j] = explaining_shift(board, places, out.of(j), fitted) or found[j]
+    return found
+
+
+def shares_little(values: Index, shared: Index) -> Flags:
+    """Which sites may be off as a whole, by the number of their values and of those that others hold too."""
+    return np.asarray((values >= FEWEST_SHIFTED) & (2 * shared < values))
+
+
+def explaining_shift(board: Board, places: list[Shiftable], out: Without, fitted: Flags | None = None) -> Shift | None:
+    """A shift of all values that would match most of a site that now shares little, if there is one.
+
+    Values are assigned to the others' atoms, the median difference is taken off, and so on in turn (this finds shifts
+    that are small against the distances between atoms). The shift is believed if after it most values fit an atom
+    better than being new, and all together so much better than unshifted that it pays for a shift of unknown size up to
+    the spread: 1/2 log(1 + L spread / deviation^2) for each dimension. Of atoms those count that are `fitted`, by
+    default all; fewer than half as many as the site has values cannot match most of these.
+    """
+    L = len(out.values)
+    left = np.ones(len(board.counts), dtype=bool) if fitted is None else fitted.copy()
+    left[out.atoms[out.holders == 0]] = False
+    if not shares_little(np.array(L), out.shared.sum()) or 2 * left.sum() <= L:
+        return None
+    site = _Site.of(board, places, out, left)
+    unshifted = site.fit(np.zeros(site.y.shape[1]))
+    shift, pairs = np.zeros(site.y.shape[1]), unshifted.pairs
+    for _ in range(SHIFT_ROUNDS):
+        shift = np.median(site.y[pairs[0]] - site.atoms[pairs[1]], axis=0)
+        fit = site.fit(shift)
+        if np.array_equal(fit.pairs, pairs):
+            break
+        pairs = fit.pairs
+    fits = fit.gain > 0
+    price = 0.5 * np.log1p(L * site.spread / np.square(site.deviation)).sum()
+    rise = fit.gain[fits].sum() - np.maximum(unshifted.gain, 0.0).sum()
+    if 2 * fits.sum() <= L or fits.sum() < FEWEST_SHIFTED or rise <= price:
+        return None
+    off = site.y[fit.pairs[0]] - site.atoms[fit.pairs[1]]
+    inverse = np.where(fits[:, None], 1 / site.matched[fit.pairs[0]], 0.0)
+    [mean], [z] = _weighted_offset(off, inverse, site.deviation, np.zeros(len(off), dtype=np.int64), 1)
+    return Shift(mean, z, int(fits.sum()))
+
+
+class _Fit(NamedTuple):
+    """An assignment of shifted values to atoms, and what each gains over being new."""
+
+    pairs: tuple[Index, Index]
+    gain: Array
+
+
+class _Site(NamedTuple):
+    """A site's values with all arrays side by side; variances if matched and if new, infinite where not seen."""
+
+    y: Array
+    atoms: Array
+    home: Array
+    matched: Array
+    new: Array
+    spread: Array
+    deviation: Array
+
+    @classmethod
+    def of(cls, board: Board, places: list[Shiftable], out: Without, left: Flags) -> _Site:
+        """Against the atoms that are `left` without it."""
+        atoms, home = [], []
+        for x in places:
+            sums = board.sums[x.number].copy()
+            sums[out.atoms] = out.rest[x.number]
+            atoms.append(x.family.estimate(sums[left]))
+            home.append(x.family.estimate(np.zeros((1, sums.shape[1]))))
+        weights = [x.weight(board, out.values) for x in places]
+        own = [np.where(w > 0, x.noise / np.where(w > 0, w, 1.0), np.inf) for x, w in zip(places, weights, strict=True)]
+        spread = np.concatenate([x.spread for x in places])
+        deviation = np.concatenate([x.deviation for x in places])
+        return cls(
+            y=np.hstack([board.stacks[x.number].values[out.values] for x in places]),
+            atoms=np.hstack(atoms),
+            home=np.hstack(home),
+            matched=np.hstack(own) + np.square(deviation),  # an atom is known at worst from one other value
+            new=np.hstack(own) + spread,
+            spread=spread,
+            deviation=deviation,
+        )
+
+    def fit(self, shift: Array) -> _Fit:
+        """Assign the values, moved back by `shift`, to the atoms nearest."""
+        from scipy.optimize import linear_sum_assignment
+
+        y, inverse, centre = self.y - shift, 1 / self.matched, self.atoms.mean(0)
+        a, b = y - centre, self.atoms - centre
+        squares = (inverse * a * a).sum(1)[:, None] - 2 * (inverse * a) @ b.T + inverse @ (b * b).T
+        rows, columns = linear_sum_assignment(squares)
+        seen = np.isfinite(self.new[rows])
+        matched, new = np.where(seen, self.matched[rows], 1.0), np.where(seen, self.new[rows], 1.0)
+        terms = np.log(new / matched)
+        terms += np.square(y[rows] - self.home) / new - np.square(y[rows] - self.atoms[columns]) / matched
+        return _Fit((rows, columns), 0.5 * np.where(seen, terms, 0.0).sum(1))
+
+
+def _weight(stack: Stack, noise: Array | float, trust: float) -> Array:
+    """1 / (1 / weight + trust variance / noise), as in the fit; zero where not seen."""
+    seen = np.ones(stack.values.shape) if stack.weight is None else stack.weight
+    inverse = 1 / np.where(seen > 0, seen, 1.0)
+    if stack.variance is not None:
+        inverse = inverse + trust * stack.variance / noise
+    return np.asarray(np.where(seen > 0, 1 / inverse, 0.0))
+
+
+def _typical_inverse(stack: Stack, noise: Array, trust: float) -> Array:
+    """Median over seen values of 1 / weight, per dimension; one where nothing is seen."""
+    typical = np.ones(len(noise))
+    for d in range(0 if stack.plain else len(noise)):
+        variance, weight = (None if x is None else x[:, d : d + 1] for x in (stack.variance, stack.weight))
+        column = _weight(Stack(stack.values[:, d : d + 1], stack.offsets, variance, weight), noise[d], trust).ravel()
+        seen = column[column > 0]
+        typical[d] = 1 / float(np.median(seen)) if len(seen) else 1.0
+    return typical
+
+
+def _weighted_offset(off: Array, inverse: Array, deviation: Array, site: Index, J: int) -> tuple[Array, Array]:
+    """Means (J, D) over each site's values of offsets with these inverse variances, in deviations, and over their
+    standard errors.
+    """
+    total = sum_by_atom(inverse, site, J)
+    total = np.where(total > 0, total, np.nan)
+    mean = sum_by_atom(off * inverse, site, J) / total
+    return mean / deviation, mean * np.sqrt(total)

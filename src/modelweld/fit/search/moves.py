@@ -1,0 +1,346 @@
+"""Moves of whole atoms, each kept only if the objective rises: unions, splits, and atoms that are dissolved.
+
+Sweeps stop where no single group can do better. Ways out:
+
+- `merge` joins the two atoms whose union raises the objective most, again and again; with pieces (over-segmentation)
+  also atoms that share groups: their values become pieces of one atom;
+- `split` parts an atom in two, where its members are at hand: a compiled board has only their sums;
+- `dissolve` frees all groups that hold a small atom at once, so that they meet the other atoms without it: an atom too
+  many is held by few groups, none of which leaves it alone.
+
+Parting atoms in two where that raises the objective: all atoms at once, in time linear in their values.
+
+Two ways of parting an atom are tried, and the first that raises the objective is kept: its farthest member alone, or
+two halves about two ends. The farthest member is the one that the others predict worst; it is one end, and the member
+that is least likely to share its place is the other. (The farthest of all pairs would take the square of the time.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.core.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alternate, is_at
+from modelweld.core.board import Board
+from modelweld.core.family import Family
+from modelweld.core.plan import MOST_SWEEPS
+from modelweld.core.values import Index, blocks
+from modelweld.fit.engines.sparse_board import SparseBoard, join_sparsely
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.inputs.local_model import Array
+from modelweld.progress import tell
+
+PATIENCE = 12
+"""Atoms dissolved in vain after which that ends. Of 48 simulated sets of much noise, none ended higher by more than 16
+nats with all of them; with six, one ended 16 nats lower."""
+
+WORTH_A_RUN = 20.0
+"""Nats by which a matching without an atom may be behind, when the groups that held it have found new places and the
+others have not answered yet. At 10 and at 40 fewer and more runs of sweeps follow, and answers are the same."""
+
+LARGEST_TABLE = 4_000_000
+"""Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined, and of values up to which
+pieces start from an agglomeration: 32 MB. A reference board with as many atoms is sparse, and has its own way
+(`fit.engines.sparse_board`)."""
+
+SINGLES_BLOCK = 256
+"""Values that are compared with all that come after them at a time."""
+
+HOPELESS = 100.0
+"""Nats: what lowers the objective by more with either of two atoms is not scored again with their union, which is
+more certain of its place than they were. (Where that is wrong, a later round of moves will see it.)"""
+
+
+def merge_and_split(board: Movable, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int) -> Run:
+    """Merge, split (if members are at hand) and sweep in turn until none of them raises the objective."""
+    history, changes = list(progress.history), list(progress.changes)
+    converged, cut_short = progress.converged, progress.cut_short
+    for round in range(MOST_SWEEPS + 1):
+        if merge(board) + (split(board) if isinstance(board, Board) else 0) == 0:
+            break
+        cut_short |= round == MOST_SWEEPS
+        board.learn()
+        history.append(board.objective())
+        after = alternate(board, J, rng, max_sweeps)
+        history += after.history
+        changes += after.changes
+        converged = after.converged
+    return Run(history, changes, converged, cut_short=cut_short)
+
+
+def dissolve(
+    board: Movable, J: int, rng: np.random.Generator, progress: Run, max_sweeps: int, patience: float = PATIENCE
+) -> Run:
+    """Free the groups that hold an atom and match them again, from the smallest atom on; the best matching is left.
+
+    After each rise the smallest atom is the first again; it ends at `patience` atoms in vain, or at all of them.
+    """
+    history, changes = list(progress.history), list(progress.changes)
+    converged, in_vain, rises = progress.converged, 0, 0
+    while rises < MOST_SWEEPS:
+        atoms = smallest_first(board)
+        if in_vain >= min(patience, len(atoms)):
+            break
+        before = board.state()
+        is_home = partial(is_at, board, before.labels)
+        board.release(board.holders(int(atoms[in_vain])))
+        board.place_new()
+        in_vain += 1
+        if is_home():
+            continue
+        if board.objective() > history[-1] - WORTH_A_RUN:
+            attempt = alternate(board, J, rng, max_sweeps, is_home, history[-1])
+            changes += attempt.changes
+            if not attempt.came_home and attempt.history[-1] > history[-1] + SMALLEST_RISE:
+                history.append(attempt.history[-1])
+                converged, in_vain, rises = attempt.converged, 0, rises + 1
+                continue
+        board.restore(before)
+    return Run(history, changes, converged, cut_short=progress.cut_short or rises == MOST_SWEEPS)
+
+
+def smallest_first(board: Movable) -> Index:
+    """Atoms that several groups hold, by their number; among equals by the first of their values by content."""
+    atoms, first = np.unique(board.labels_by_content(), return_index=True)
+    counts = board.counts[atoms]
+    order = np.lexsort((first, counts))
+    return np.asarray(atoms[order][counts[order] > 1])
+
+
+def merge(board: Movable) -> int:
+    """Join pairs of atoms, the best first, as long as the objective rises; returns how many were joined."""
+    K = len(board.counts)
+    if K < 2 or (board.engine == COMPILED and K * max(K, len(board.sizes)) > LARGEST_TABLE):
+        return 0
+    if isinstance(board, SparseBoard):
+        return join_sparsely(board)
+    pairs = Pairs(board, board.pieces)
+    joined = pairs.join_all()
+    if joined:
+        board.labels = pairs.tally.labels
+        board.recount()
+    return joined
+
+
+class Pairs:
+    """By how much joining each two atoms of a board would raise the objective, were they held in `pieces` like these.
+
+    The union has the evidence of both atoms' values and the prior's score for the groups that hold either; where both
+    hold a group, r + s pieces stand in place of r and s, which is one factor delta more and one (1 - delta) less
+    (without pieces such atoms cannot be joined).
+
+    Attributes
+    ----------
+    rises : array (K, K)
+        Minus infinity where two atoms may not be joined, and on the diagonal.
+    """
+
+    def __init__(self, board: Movable, pieces: Pieces | None) -> None:
+        self.tally, self.pieces = board.tally(), pieces
+        K, J = len(self.tally.counts), len(board.sizes)
+        self.families, self.sums, self.counts = self.tally.families, self.tally.sums, self.tally.counts
+        self.evidence = sum((f.log_evidence(s) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(K))
+        self.held_pieces = np.zeros((K, J), dtype=np.int64)
+        np.add.at(self.held_pieces, (self.tally.labels, self.tally.group), 1)
+        self.log_ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, 2 * board.sizes.max(initial=0) + 1)))])
+        self.held = (self.held_pieces > 0).astype(np.float64)
+        self.log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
+        self.rises = self._all_rises(single=len(board.labels) == K)
+        self.best = self.rises.argmax(1)
+        self.highest = self.rises[np.arange(K), self.best]
+
+    def _all_rises(self, single: bool) -> Array:
+        """The rises of all pairs; where every atom is a `single` value, the family's `gain` is the quicker way."""
+        rises = self._prior_of_singles() if single else self._prior_of_all()
+        np.fill_diagonal(rises, -np.inf)
+        if single:
+            return self._with_singles(rises)
+        a, b = np.nonzero(np.triu(rises > -np.inf))  # where two may be joined at all
+        for part in blocks(len(a), sum(s.shape[1] for s in self.sums)):
+            tell("comparing atoms", part.start, len(a))
+            one, other = a[part], b[part]
+            rises[one, other] += self._evidence_with(one, other)
+            rises[other, one] = rises[one, other]
+        return rises
+
+    def _with_singles(self, rises: Array) -> Array:
+        """These rises, with what the evidence gains from any two values: half of the table, then its mirror image."""
+        for start in range(0, len(rises), SINGLES_BLOCK):
+            part, rest = slice(start, start + SINGLES_BLOCK), slice(start, None)
+            gain = sum((f.gain(s[part], s[rest]) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(()))
+            rises[part, rest] += gain - self.evidence[part, None]
+            rises[rest, part] = rises[part, rest].T
+        return rises
+
+    def _prior_of_singles(self) -> Array:
+        """`_prior_of_all` where every atom is one value: two of one group, or of two."""
+        one, two = -self.log_rate[1], self.log_rate[2:3].sum() - 2 * self.log_rate[1]  # a single group has no two
+        together = -np.inf if self.pieces is None else np.log(self.pieces.delta / (1 - self.pieces.delta))
+        group = self.held.argmax(1)
+        return np.asarray(np.where(group[:, None] == group, one + together + self.log_ways[2], two))
+
+    def _prior_of_all(self) -> Array:
+        """`_prior_with` of all pairs."""
+        shared = self.held @ self.held.T
+        union = (self.counts[:, None] + self.counts - shared).astype(np.int64)
+        gain = self.log_rate[union] - self.log_rate[self.counts][:, None] - self.log_rate[self.counts]
+        if self.pieces is None:
+            return np.asarray(np.where(shared > 0, -np.inf, gain))
+        gain += shared * np.log(self.pieces.delta / (1 - self.pieces.delta))
+        if self.held_pieces.max() == 1:
+            return np.asarray(gain + shared * self.log_ways[2])
+        for r in self.held_pieces.T:
+            here = np.flatnonzero(r)
+            r = r[here]
+            gain[np.ix_(here, here)] += self.log_ways[r[:, None] + r] - self.log_ways[r][:, None] - self.log_ways[r]
+        return np.asarray(gain)
+
+    def _evidence_with(self, a: Index, b: Index) -> Array:
+        """What the evidence gains when each of some atoms is joined with another."""
+        gain = -self.evidence[a] - self.evidence[b]
+        for family, sums in zip(self.families, self.sums, strict=True):
+            gain += family.log_evidence_of_unions(sums, a, b)
+        return np.asarray(gain)
+
+    def _evidence_of(self, k: int, others: Index) -> tuple[float, Array]:
+        """The evidence of an atom that is new, and what is gained when it is joined with `others`."""
+        found = np.zeros(len(others) + 1)
+        for family, sums in zip(self.families, self.sums, strict=True):
+            found += family.log_evidence(np.concatenate([sums[k : k + 1], family.unions(sums, k, others)]))
+        return float(found[0]), found[1:] - found[0] - self.evidence[others]
+
+    def _prior_with(self, k: int, others: Index) -> Array:
+        """What the log probability of the matching gains when atom k is joined with `others`."""
+        shared = self.held[others] @ self.held[k]
+        union = (self.counts[k] + self.counts[others] - shared).astype(np.int64)
+        gain = self.log_rate[union] - self.log_rate[self.counts[k]] - self.log_rate[self.counts[others]]
+        both = shared.nonzero()[0]
+        if self.pieces is None:
+            gain[both] = -np.inf
+        elif len(both):
+            gain[both] += shared[both] * np.log(self.pieces.delta / (1 - self.pieces.delta))
+            groups = self.held[k].nonzero()[0]
+            r, s = self.held_pieces[k, groups], self.held_pieces[np.ix_(others[both], groups)]
+            ways = self.log_ways[r + s] - self.log_ways[r] - self.log_ways[s]  # zero where s is zero
+            gain[both] += ways.sum(1)
+        return np.asarray(gain)
+
+    def join_all(self) -> int:
+        """Join the best pairs until none raises the objective; returns how many were joined."""
+        joined = 0
+        while self.join_best():
+            joined += 1
+            tell("merging atoms", joined)
+        return joined
+
+    def join_best(self) -> bool:
+        """Join the best pair, if that raises the objective."""
+        a = int(self.highest.argmax())
+        b = int(self.best[a])
+        if self.highest[a] <= SMALLEST_RISE:
+            return False
+        a, b = min(a, b), max(a, b)
+        self.held_pieces[a] += self.held_pieces[b]
+        self.held[a] = self.held_pieces[a] > 0
+        self.tally.join(a, b, int(self.held[a].sum()))
+        row = np.maximum(self.rises[a], self.rises[b])
+        row[[a, b]] = self.rises[b] = self.rises[:, b] = -np.inf
+        near = (row > -HOPELESS).nonzero()[0]
+        self.evidence[a], row[near] = self._evidence_of(a, near)
+        row[near] += self._prior_with(a, near)
+        self.rises[a] = self.rises[:, a] = row
+        self._look_again(a, b)
+        return True
+
+    def _look_again(self, a: int, b: int) -> None:
+        """Every atom's best partner, after only those with a and b have changed."""
+        better = self.rises[a] > self.highest
+        lost = ((self.best == a) | (self.best == b)) & ~better
+        self.best[better], self.highest[better] = a, self.rises[a, better]
+        lost[[a, b]] = True
+        again = lost.nonzero()[0]
+        self.best[again] = self.rises[again].argmax(1)
+        self.highest[again] = self.rises[again, self.best[again]]
+
+
+Rows = Callable[[Array, Array, slice], Array]
+"""Rows of which the evidence is asked for, from those of all values and the atoms' sums, for some values."""
+
+
+class Members(Protocol):
+    """Atoms' members as rows, and what atoms are worth: what parting an atom asks for."""
+
+    families: list[Family]
+    rows: list[Array]
+    sums: list[Array]
+    alone: Array
+    labels: Index
+    counts: Index
+
+    def worth_at(self, labels: Index, slots: int) -> Array:
+        """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
+
+    def recount(self) -> None:
+        """Number the atoms without gaps and add everything anew."""
+
+
+def split(board: Members) -> int:
+    """Part atoms in two where that raises the objective; returns how many were parted."""
+    K, size = len(board.counts), np.bincount(board.labels, minlength=len(board.counts))
+    if not (size > 1).any():
+        return 0
+    farthest, half = partings(board)
+    whole, parted = board.worth_at(board.labels, K), np.zeros(K, dtype=bool)
+    labels = board.labels.copy()
+    for part in (farthest, half):
+        both = board.worth_at(np.where(part, K + board.labels, board.labels), 2 * K)
+        better = (both[:K] + both[K:] > whole + SMALLEST_RISE) & (size > 1) & ~parted
+        moving = part & better[board.labels]
+        labels[moving] = K + board.labels[moving]
+        parted |= better
+    if parted.any():
+        board.labels = labels
+        board.recount()
+    return int(parted.sum())
+
+
+def partings(board: Members) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which values to part from the rest of their atom: the farthest alone; those nearer to the second end."""
+    own = board.labels
+
+    def without(rows: Array, sums: Array, part: slice) -> Array:
+        return np.asarray(sums[own[part]] - rows[part])
+
+    def beside(ends: Index) -> Rows:
+        return lambda rows, _, part: np.asarray(rows[part] + rows[ends[own[part]]])
+
+    first = _least(-_evidence(board, without) - board.alone, own)  # the atom's own evidence is the same for all
+    near_first = _evidence(board, beside(first)) - board.alone
+    farther = near_first.copy()
+    farther[first] = np.inf  # an end is not beside itself
+    second = _least(farther, own)
+    alone, half = np.zeros((2, len(own)), dtype=bool)
+    alone[first] = True
+    shared = board.alone[first] - board.alone[second]
+    half[:] = near_first - shared[own] < _evidence(board, beside(second)) - board.alone
+    half[first], half[second] = False, True
+    return alone, half
+
+
+def _least(x: Array, labels: Index) -> Index:
+    """The value of every atom at which x is least."""
+    order = np.lexsort((x, labels))
+    return np.asarray(order[np.flatnonzero(np.diff(labels[order], prepend=-1))])
+
+
+def _evidence(board: Members, rows_of: Rows) -> Array:
+    """Log evidence (N,) of rows made of those of each value and of its atom's sums."""
+    result = np.zeros(len(board.labels))
+    for family, rows, sums in zip(board.families, board.rows, board.sums, strict=True):
+        for part in blocks(len(rows), rows.shape[1]):
+            result[part] += family.log_evidence(rows_of(rows, sums, part))
+    return result

@@ -1,0 +1,119 @@
+"""A fit too large for one board: boards of a few groups each, on which the atoms are those of all groups.
+
+A board holds the rows (sufficient statistics) of its values, five times as many numbers as Gaussian values are. What is
+asked of every group in turn needs the rows of one group, and the atoms' sums of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.core.board import Board
+from modelweld.core.family import Family, sum_by_atom
+from modelweld.core.prior import Prior
+from modelweld.core.values import BLOCK, Index, Stack, group_of_values
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.inputs.local_model import Array
+
+
+class Part(NamedTuple):
+    """Groups from `first` to before `last`, on a board that must not be moved: its atoms are everybody's."""
+
+    first: int
+    last: int
+    board: Board
+
+
+class Parts:
+    """A matching of all groups, looked at a few groups at a time.
+
+    Parameters are those of `core.board.Board`, the labels without gaps. Families that keep something of the
+    values they see, or whose values have no sign but in their atom, are shown all at once: there is one part then.
+
+    Examples
+    --------
+    >>> from modelweld.families import Gaussian
+    >>> from modelweld.core.prior import BetaBernoulli
+    >>> stack = Stack(np.array([[1.0], [5.0], [1.5]]), np.array([0, 2, 3]))
+    >>> family = Gaussian(mean=0.0, noise=1.0, spread=9.0)
+    >>> parts = Parts([stack], [family], BetaBernoulli(), None, np.array([0, 1, 0]), largest=1)
+    >>> [(part.first, part.last, part.board.labels.tolist(), part.board.counts.tolist()) for part in parts]
+    [(0, 1, [0, 1], [2, 1]), (1, 2, [0], [2, 1])]
+    """
+
+    def __init__(
+        self,
+        stacks: Sequence[Stack],
+        families: Sequence[Family],
+        prior: Prior,
+        pieces: Pieces | None,
+        labels: Index,
+        largest: int = BLOCK,
+    ) -> None:
+        self.stacks, self.families, self.prior, self.pieces = list(stacks), list(families), prior, pieces
+        self.labels, self.offsets, self.sizes = labels, stacks[0].offsets, stacks[0].sizes
+        J = len(self.sizes)
+        self._held, self._pieces = np.unique(labels * J + group_of_values(self.offsets), return_counts=True)
+        self.counts = np.bincount(self._held // J, minlength=int(labels.max(initial=-1)) + 1)
+        self._signless = any(family.signless for family in families)
+        sees = self._signless or any(type(family).seeing is not Family.seeing for family in families)
+        width = max(len(self.counts), sum(stack.values.shape[1] for stack in stacks))
+        self.most_values = len(labels) if sees else largest // max(width, 1)
+
+    def pieces_held(self) -> Index:
+        """In how many pieces each (atom, group) is held, one number per pair."""
+        return np.asarray(self._pieces)
+
+    @cached_property
+    def sums(self) -> list[Array]:
+        """Sums (K, k) of the rows of each atom's values, one array per family."""
+        if self._signless:
+            return self._whole.sums
+        total: list[Array] = []
+        for first, last in self._spans():
+            span = slice(self.offsets[first], self.offsets[last])
+            seen = [(f.seeing(s), s.take(span, s.offsets)) for f, s in zip(self.families, self.stacks, strict=True)]
+            rows = [family.rows(stack.values, stack.variance, stack.weight) for family, stack in seen]
+            own = [sum_by_atom(r, self.labels[span], len(self.counts)) for r in rows]
+            total = [a + b for a, b in zip(total, own, strict=True)] if total else own
+        return total
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._spans())
+
+    def __iter__(self) -> Iterator[Part]:
+        if self._signless:
+            yield Part(0, len(self.sizes), self._whole)
+            return
+        sums = self.sums
+        for first, last in self._spans():
+            board = self._part(first, last)
+            board.counts, board.sums = self.counts, sums
+            board.labels = self.labels[self.offsets[first] : self.offsets[last]]
+            yield Part(first, last, board)
+
+    @cached_property
+    def _whole(self) -> Board:
+        """All groups, their values turned to agree with their atoms."""
+        return Board(self.stacks, self.families, self.prior, self.pieces, self.labels)
+
+    def _spans(self) -> Iterator[tuple[int, int]]:
+        """Groups, as many together as fit on a board."""
+        first, J = 0, len(self.sizes)
+        while first < J:
+            most = self.offsets[first] + self.most_values
+            last = max(first + 1, int(np.searchsorted(self.offsets, most, side="right")) - 1)
+            yield first, last
+            first = last
+
+    def _part(self, first: int, last: int) -> Board:
+        """These groups, in no atom yet, as some of all."""
+        rows, offsets = slice(self.offsets[first], self.offsets[last]), self.offsets[first : last + 1]
+        stacks = [stack.take(rows, offsets - offsets[0]) for stack in self.stacks]
+        board = Board(stacks, self.families, self.prior, self.pieces)
+        board.set_prior(self.prior, len(self.sizes))
+        return board

@@ -1,0 +1,239 @@
+"""Which arrays of local models decide which set's matching, the values they give to it, and names of their columns.
+
+Arrays of all sites as one: put where the matching says, added up or averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.core.matching import Matching
+from modelweld.core.values import Index, Key, Stack, arrays_of, offsets_of
+from modelweld.errors import InputError
+from modelweld.families import Family, Gaussian
+from modelweld.inputs.local_model import Array, LocalModel
+
+Families = Family | Mapping[Any, Any] | None
+
+
+def families_by_set(sites: Sequence[LocalModel], families: Families) -> dict[str, dict[Key, Family]]:
+    """Which arrays decide which set's matching, with their families; sets in the order of the arrays' axes."""
+    first = sites[0]
+    sets = list(dict.fromkeys(axis for axes in first.axes.values() for axis in axes if axis is not None))
+    result: dict[str, dict[Key, Family]] = {}
+    for position, set_name in enumerate(sets):
+        known = set(sets[:position])
+        usable = [
+            name
+            for name, axes in first.axes.items()
+            if axes.count(set_name) == 1 and all(a is None or a == set_name or a in known for a in axes)
+        ]
+        result[set_name] = _choose(families, set_name, usable, first)
+    if not result and families != {}:
+        raise InputError("there is nothing to match: no array has a set among its axes.")
+    return result
+
+
+def _choose(families: Families, set_name: str, usable: list[str], first: LocalModel) -> dict[Key, Family]:
+    """The families of one set."""
+    chosen: dict[Key, Family]
+    if families is None or isinstance(families, Family):
+        chosen = {name: families or Gaussian() for name in usable if name not in first.riding}
+    else:
+        own = families.get(set_name, families)
+        if not isinstance(own, Mapping):
+            raise InputError(f"families[{set_name!r}] must map array names to families; found {own!r}.")
+        sets = {axis for axes in first.axes.values() for axis in axes}
+        unknown = [key for key in own if not set(arrays_of(key)) <= set(first.axes) and key not in sets]
+        if unknown:
+            raise InputError(f"families name {unknown}, but the sites send {sorted(first.axes)}.")
+        wrong = [key for key, f in own.items() if key not in sets and not isinstance(f, Family)]
+        if wrong:
+            raise InputError(f"families must be Family objects, such as Gaussian(); {wrong} are not.")
+        chosen = {key: f for key, f in own.items() if isinstance(f, Family) and set(arrays_of(key)) <= set(usable)}
+        named = [name for key in chosen for name in arrays_of(key)]
+        if len(set(named)) < len(named):
+            twice = sorted({name for name in named if named.count(name) > 1})
+            raise InputError(f"families name {twice} twice: every array has one family, alone or with others.")
+    if not chosen:
+        raise InputError(
+            f"no array decides the matching of set {set_name!r}: arrays that could are {usable or 'none'}; "
+            "they must not all ride, and must have a family."
+        )
+    return chosen
+
+
+def stack_of(sites: Sequence[LocalModel], key: Key, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
+    """The values of one family, all sites one below the other; several arrays of a family stand side by side."""
+    stacks = [_array_stack(sites, name, set_name, matchings) for name in arrays_of(key)]
+    return stacks[0] if len(stacks) == 1 else side_by_side(stacks)
+
+
+def side_by_side(stacks: Sequence[Stack]) -> Stack:
+    """Stacks of the same rows as one: their columns follow each other."""
+
+    def joined(name: str, absent: float) -> Array | None:
+        parts = [getattr(s, name) for s in stacks]
+        if all(part is None for part in parts):
+            return None
+        full = [np.full(s.values.shape, absent) if p is None else p for s, p in zip(stacks, parts, strict=True)]
+        return np.concatenate(full, axis=1)
+
+    values = np.concatenate([s.values for s in stacks], axis=1)
+    return Stack(values, stacks[0].offsets, joined("variance", 0.0), joined("weight", 1.0))
+
+
+def _array_stack(sites: Sequence[LocalModel], name: str, set_name: str, matchings: Mapping[str, Matching]) -> Stack:
+    """One array of all sites as rows of `set_name`, its other sets in global order (absent members: weight 0)."""
+    _check_weights(sites, name)
+    axes = sites[0].axes[name]
+    reordered = any(axis is not None and axis != set_name for axis in axes)
+
+    def members(parts: Sequence[ArrayLike]) -> list[Array]:
+        return [_as_members(np.asarray(x), j, axes, set_name, matchings) for j, x in enumerate(parts)]
+
+    values = members([m.arrays[name] for m in sites])
+    variance = weight = None
+    if any(name in m.variance for m in sites):
+        variance = members([m.variance.get(name, np.zeros(np.shape(m.arrays[name]))) for m in sites])
+    if reordered or any(name in m.weight for m in sites):
+        weight = members([m.weight.get(name, np.ones(np.shape(m.arrays[name]))) for m in sites])
+    stack = Stack(
+        np.concatenate(values),
+        offsets_of([len(v) for v in values]),
+        None if variance is None else np.concatenate(variance),
+        None if weight is None else np.concatenate(weight),
+    )
+    return stack.blind()
+
+
+def _check_weights(sites: Sequence[LocalModel], name: str) -> None:
+    """Refuse weights from some sites and not from others, unless they only say what was seen."""
+    without = [m.site or str(j) for j, m in enumerate(sites) if name not in m.weight]
+    sent = [np.asarray(m.weight[name]) for m in sites if name in m.weight]
+    if without and any(((w != 0) & (w != 1)).any() for w in sent):
+        raise InputError(
+            f"array {name!r}: some sites send a weight, but not {', '.join(map(repr, without[:3]))}"
+            f"{f' and {len(without) - 3} others' if len(without) > 3 else ''}. What their values are worth is not "
+            "known then: send weights from all sites, or from none."
+        )
+
+
+def _as_members(
+    x: Array, j: int, axes: Sequence[str | None], set_name: str, matchings: Mapping[str, Matching]
+) -> Array:
+    """An array of site j with one row per member of a set, other sets in global order, zero what the site lacks."""
+    for position, axis in enumerate(axes):
+        if axis is not None and axis != set_name:
+            matching = matchings[axis]
+            wide = np.zeros((*x.shape[:position], len(matching.counts), *x.shape[position + 1 :]))
+            wide[(slice(None),) * position + (matching.labels[j],)] = x
+            x = wide
+    x = np.moveaxis(x, axes.index(set_name), 0)
+    return x.reshape(len(x), int(np.prod(x.shape[1:])))
+
+
+def columns_of(
+    model: LocalModel, key: Key, set_name: str, matchings: Mapping[str, Matching], *, in_words: bool = False
+) -> list[str]:
+    """Names of the columns of `modelweld.inputs.sets.stack_of`: short ones for tables, or `in_words` for sentences.
+
+    Examples
+    --------
+    >>> site = LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["age", "weight"]})
+    >>> columns_of(site, "v", "atom", {}), columns_of(site, "v", "atom", {}, in_words=True)
+    (['age', 'weight'], ["feature 'age'", "feature 'weight'"])
+    >>> columns_of(LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}), "v", "atom", {}, in_words=True)
+    ['dimension 0']
+    """
+    several = len(arrays_of(key)) > 1
+    return [
+        (f"array {name!r}, {column}" if in_words else f"{name} {column}".strip()) if several else column
+        for name in arrays_of(key)
+        for column in _of_array(model, name, set_name, matchings, in_words)
+    ]
+
+
+def _of_array(
+    model: LocalModel, name: str, set_name: str, matchings: Mapping[str, Matching], in_words: bool
+) -> list[str]:
+    parts: list[list[str]] = []
+    set_itself = model.axes[name].index(set_name)
+    for i, (axis, spelt) in enumerate(zip(model.axes[name], model.along[name], strict=True)):
+        if i == set_itself:
+            continue
+        if spelt is not None:
+            names = model.coordinates[spelt]
+            parts.append([f"{spelt} {entry!r}" for entry in names] if in_words else list(names))
+        else:
+            n = np.shape(model.arrays[name])[i] if axis is None else len(matchings[axis].counts)
+            parts.append([f"{axis or ('dimension' if in_words else 'dim')} {d}" for d in range(n)])
+    return [", ".join(entry) for entry in product(*parts)]
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalArrays:
+    """The sites' arrays with their set axes in global order."""
+
+    models: Sequence[LocalModel]
+    matchings: Mapping[str, Matching]
+
+    def array(self, name: str) -> Array:
+        """What was matched by its atoms' values, what rode along by its average."""
+        if name not in self.models[0].axes:
+            raise InputError(f"no array {name!r} was fused; there are {sorted(self.models[0].axes)}.")
+        axes = self.models[0].axes[name]
+        for set_name in reversed([axis for axis in axes if axis is not None]):
+            matching = self.matchings[set_name]
+            for key, values in matching.values.items():
+                if name in arrays_of(key):
+                    before = arrays_of(key)[: arrays_of(key).index(name)]
+                    first = sum(math.prod(self._member_shape(other, set_name)) for other in before)
+                    shape = self._member_shape(name, set_name)
+                    columns = values[:, first : first + math.prod(shape)]
+                    return np.moveaxis(columns.reshape(len(matching.counts), *shape), 0, axes.index(set_name))
+        return self.average(name)
+
+    def total(self, name: str) -> Array:
+        """Sum over sites."""
+        result = np.zeros(self._shape(name))
+        for j, model in enumerate(self.models):
+            np.add.at(result, self._places(j, name), np.asarray(model.arrays[name]))
+        return result
+
+    def average(self, name: str) -> Array:
+        """Mean over the sites that have seen each entry; NaN where none has."""
+        number, total = np.zeros((2, *self._shape(name)))
+        for j, model in enumerate(self.models):
+            values = np.asarray(model.arrays[name])
+            seen = np.asarray(model.weight.get(name, np.ones(values.shape))) > 0
+            np.add.at(number, self._places(j, name), seen)
+            np.add.at(total, self._places(j, name), np.where(seen, values, 0.0))
+        return np.where(number > 0, total / np.maximum(number, 1.0), np.nan)
+
+    def _member_shape(self, name: str, set_name: str) -> tuple[int, ...]:
+        """Shape of one member of a set in a global array."""
+        position = self.models[0].axes[name].index(set_name)
+        return tuple(n for i, n in enumerate(self._shape(name)) if i != position)
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        shape, axes = np.shape(self.models[0].arrays[name]), self.models[0].axes[name]
+        return tuple(
+            n if axis is None else len(self.matchings[axis].counts) for n, axis in zip(shape, axes, strict=True)
+        )
+
+    def _places(self, j: int, name: str) -> tuple[Index, ...]:
+        """Where site j's entries of an array belong in the global one."""
+        model = self.models[j]
+        places = [
+            np.arange(n) if axis is None else self.matchings[axis].labels[j]
+            for n, axis in zip(np.shape(model.arrays[name]), model.axes[name], strict=True)
+        ]
+        return np.ix_(*places)

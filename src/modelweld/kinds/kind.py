@@ -1,0 +1,197 @@
+"""What a kind of model is asked, with the answers that suit most: a kind overrides those that do not suit it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from modelweld.errors import InputError
+from modelweld.inputs.alignment import check_models, spell_lacking
+from modelweld.kinds.layout import Layout
+
+if TYPE_CHECKING:
+    from modelweld.core.family import Family
+    from modelweld.core.values import Key
+    from modelweld.fit.screening.units import Totals
+    from modelweld.fusion import Fusion
+    from modelweld.inputs.local_model import Array, LocalModel
+    from modelweld.kinds.mixture_components import Components
+
+Facts = Mapping[str, object]
+"""What a site states beside its arrays, as in `LocalModel.facts`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ellipses:
+    """Components of a density: one per atom, and all sites' own, one site below the other."""
+
+    atoms: Components
+    members: Components
+
+
+@dataclass(frozen=True, eq=False)
+class Transitions:
+    """Of a chain, one state per atom: expected numbers of transitions (K, K), of starts (K,) and of frames (K,)."""
+
+    moves: Array
+    starts: Array
+    visits: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Places (n, D) and values (n,) of a function there: one per atom, and all sites' own."""
+
+    atoms: tuple[Array, Array]
+    members: tuple[Array, Array]
+
+
+Picture: TypeAlias = Ellipses | Transitions | Points
+"""What a fused model looks like, as plain arrays: a report draws it, whatever kind it is of."""
+
+
+class Kind:
+    """A kind of model; this one is that of named arrays which do not say what they are the parameters of.
+
+    Attributes
+    ----------
+    name, plural : str
+        As in `LocalModel.kind`, and what a report calls several.
+    hows : mapping of str to str
+        Ways to make fused parameters and what they do; the first is the default unless `default_how` says otherwise.
+    has_outliers : bool
+        Whether values far from all others are likely mistakes, and are looked for before the fit.
+    marginal : bool
+        Whether such a model of some of its features is one again: its marginal distribution.
+    stands_for_points : bool
+        Whether every member of a set describes some of the site's points, so that their number should be known before
+        the model leaves the site.
+    counted : str
+        What the array `counts`, where there is one, has numbers of.
+    shown : tuple of str or None
+        Arrays by whose columns people know a member of a set; None: those by which it is matched.
+    """
+
+    name: ClassVar[str] = ""
+    plural: ClassVar[str] = "models"
+    hows: ClassVar[Mapping[str, str]] = {}
+    has_outliers: ClassVar[bool] = True
+    marginal: ClassVar[bool] = True
+    stands_for_points: ClassVar[bool] = True
+    counted: ClassVar[str] = "points"
+    shown: ClassVar[tuple[str, ...] | None] = None
+
+    def layout(self, model: LocalModel) -> Layout:
+        """What such a model must look like, by which files are checked; by default anything will do."""
+        return Layout(sets=tuple(model.sizes), arrays={}, needed=())
+
+    def harmonise(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """The same models with the same arrays, where a kind has variants; refused if they cannot be."""
+        return list(models)
+
+    def may_lack(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
+        """Coordinates of which a site may lack what others have, and have no say there: features of plain values."""
+        return () if self.name else ("feature",)
+
+    def arrange(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """The same models with the same arrays, aligned by name; refused if they do not describe the same things."""
+        return check_models(self.harmonise(models), self.may_lack(models))
+
+    def doubts(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
+        """What names leave open, to be warned of before models are arranged."""
+        found = (spell_lacking(models, coordinate) for coordinate in self.may_lack(models))
+        return tuple(sentence for sentence in found if sentence)
+
+    def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:
+        """The same models, with standard errors where a kind can say how well values are known that sent none."""
+        return list(models)
+
+    def families(self, models: Sequence[LocalModel]) -> Mapping[Key, Family] | None:
+        """Which arrays decide the matching, and how their values scatter; None: all that do not ride, as Gaussians."""
+        return None
+
+    def holds_atoms_once(self, models: Sequence[LocalModel]) -> bool:
+        """Whether two values of a site are different atoms, however alike they are: pieces are then not looked for."""
+        return False
+
+    def default_how(self, fusion: Fusion) -> str:
+        """The way to make fused parameters if none is asked for."""
+        return next(iter(self.hows), "")
+
+    def fused(self, fusion: Fusion, how: str, *args: Any, **options: Any) -> LocalModel:
+        """Fused parameters, arranged like a site's. A kind names its own options, and takes them by name."""
+        raise InputError(
+            "these sites sent arrays, not models: fusion.atoms and fusion.array(name) are what there is. To get a "
+            "model, fuse fitted models, or LocalModels with a kind."
+        )
+
+    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+        """The model with these arrays, matched ones that follow draws of their atoms; what rides with them follows."""
+        return model.with_(arrays={**model.arrays, **arrays})
+
+    def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
+        """The model of x = scale * y + offset, given that of y."""
+        raise InputError(f"scalers before a {self.name} cannot be undone; fit it without them.")
+
+    def totals(self, model: LocalModel) -> Totals | None:
+        """Mean and deviation of all points of a site, by which other units are found; None if they do not follow."""
+        from modelweld.fit.screening.units import totals_of_values
+
+        deciding = [name for name in model.arrays if name not in model.riding]
+        if self.name or len(deciding) != 1 or np.ndim(model.arrays[deciding[0]]) != 2:
+            return None
+        seen = model.weight.get(deciding[0])
+        return totals_of_values(np.asarray(model.arrays[deciding[0]]), None if seen is None else np.asarray(seen) > 0)
+
+    def picture(self, fusion: Fusion) -> Picture | None:
+        """What to draw of the fused model; None if there is nothing particular."""
+        return None
+
+    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+        """Numbers (atoms, words) by which atoms of a set are known, and the words; None if they are known by none."""
+        return None
+
+    def concerns(self, model: LocalModel, *, fewest: int, compared: bool) -> list[str]:
+        """What may give away too much of a site's data, but not for certain.
+
+        Parameters
+        ----------
+        model : LocalModel
+            What is to leave.
+        fewest : int
+            Points below which something describes persons.
+        compared : bool
+            Whether it was made sure that no array holds rows of the data.
+        """
+        return []
+
+
+def shared_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
+    """Facts that all sites state alike."""
+    first, *others = models
+    return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
+
+
+def named_axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
+    """Axes with the names of coordinates, as they were given."""
+    return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
+
+
+def keep_arrays(model: LocalModel, names: Collection[str]) -> LocalModel:
+    """The model with these of its arrays alone."""
+    axes, kept = named_axes(model), [name for name in model.arrays if name in names]
+    return model.with_(
+        arrays={name: model.arrays[name] for name in kept},
+        axes={name: axes[name] for name in kept},
+        riding=[name for name in model.riding if name in names],
+    )
+
+
+def check_counted(models: Sequence[LocalModel], message: str) -> None:
+    """Refuse sites of which some send numbers and others shares; `message` names the first of these as {site}."""
+    if len({bool(model.facts.get("counted")) for model in models}) > 1:
+        odd = next(model.site or str(j) for j, model in enumerate(models) if not model.facts.get("counted"))
+        raise InputError(message.format(site=odd))

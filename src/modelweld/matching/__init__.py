@@ -1,4 +1,0 @@
-"""Algorithm 1 and the search around it.
-
-Internal: docs/public.md says what is not.
-"""

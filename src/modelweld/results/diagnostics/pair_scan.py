@@ -1,0 +1,266 @@
+"""Do sites come closer to each other than chance? Pairs of values of different sites, against sites turned at random.
+
+Every site is turned about the middle of all values by its own random rotation. That keeps how many values it has, how
+far out they lie and how they keep clear of each other (components of one fit do), and breaks what sites have in common.
+Pairs n(r) closer than r are counted at many r. With lambda(r) their mean over the data and all draws, the statistic is
+
+    T = sum over r with n > lambda of  n log(n / lambda) - n + lambda,
+
+a Poisson log likelihood ratio, and the p-value is the share of draws (and the data) with a T as large. No fit is used:
+nothing is judged by what was learned from it.
+
+Local values as points that would lie about evenly in all directions if sites had nothing to do with each other.
+
+Whether sites come closer to each other than chance (`diagnostics.pair_scan`) is asked by turning them. Turned sites
+look like real ones only if all values together look the same from all sides, whatever their units, skewness, tails and
+correlations; so these are taken out first, by maps too smooth to pull apart values that lie close together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.core.family import Family
+from modelweld.core.values import Index, Stack, group_of_values
+from modelweld.inputs.local_model import Array
+from modelweld.progress import track
+
+RADII = np.geomspace(0.001, 0.6, 24)
+"""In units of the typical distance of two values, from copies up to where everything is near."""
+
+CHANCE_NEIGHBOURS, PILOT_DRAWS = 3.0, 3
+"""Pairs by chance, per value, up to which a radius counts, as some draws beforehand tell: where more lie within it, it
+tells of the shape of all values rather than of what is shared (at 20 x 20 skewed values without a limit: .07 yes)."""
+
+FIRST_DRAWS, UNDECIDED = 39, 0.25
+"""After so many draws a p-value above this is final (Besag and Clifford): a small one needs more draws, a large one
+does not. A p-value below it is that of all draws, so it errs no more often than it says."""
+
+PSEUDO_PAIRS = 0.05
+"""Added to lambda: a pair where there never was one is no wonder without end."""
+
+
+class Scan(NamedTuple):
+    """P-value of all sites together, and of each against the others as they are (NaN if it sent nothing)."""
+
+    p_value: float
+    sites: Array
+
+
+class _Counts(NamedTuple):
+    """Pairs (draws, R) of all sites, and (draws, J, R) of each turned site with the others unturned."""
+
+    all: Array
+    of_site: Array
+
+
+def scan_pairs(places: Places, reach: Sequence[Array | None], offsets: Index, draws: int, seed: int) -> Scan:
+    """Count close pairs in the data and in random draws.
+
+    Parameters
+    ----------
+    places : Places
+        The values, sites one after the other.
+    reach : sequence of arrays (q, k) or None
+        Directions each site's values can lie in, given what it has seen of them; None: all.
+    offsets : array (J + 1,)
+        Where sites begin.
+    draws : int
+        At most.
+    seed : int
+        Source of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    count = _counter(places, offsets)
+    pilot = []
+    for _ in range(PILOT_DRAWS):
+        turned = _turned(places, reach, offsets, rng)
+        pilot.append(count(turned, turned, slice(None)).sum(0) / 2)
+    used = slice(int((np.mean(pilot, axis=0) <= CHANCE_NEIGHBOURS * len(places.points)).sum()))
+    own = count(places.points, places.points, used)
+    counts = [(own.sum(0) / 2, own)]
+
+    def draw(number: int) -> _Counts:
+        for _ in track(range(number - len(counts) + 1), "turning sites", number):
+            turned = _turned(places, reach, offsets, rng)
+            counts.append((count(turned, turned, used).sum(0) / 2, count(turned, places.points, used)))
+        return _Counts(np.array([c[0] for c in counts]), np.array([c[1] for c in counts]))
+
+    first = _p_values(draw(min(FIRST_DRAWS, draws)))
+    if draws > FIRST_DRAWS and (first <= UNDECIDED).any():
+        first = np.where(first <= UNDECIDED, _p_values(draw(draws)), first)
+    return Scan(float(first[0]), np.where(np.diff(offsets) > 0, first[1:], np.nan))
+
+
+def _p_values(counts: _Counts) -> Array:
+    """Of all sites, then of each."""
+    T = np.concatenate([_statistic(counts.all)[:, None], _statistic(counts.of_site)], axis=1)
+    return np.asarray((T[0] * (1 - 1e-12) <= T).mean(0))
+
+
+def _statistic(n: Array) -> Array:
+    """T of every draw, from counts (draws, ..., R)."""
+    expected = n.mean(0) + PSEUDO_PAIRS
+    more = n > expected
+    terms = n * np.log(np.where(more, n, 1.0) / expected) - n + expected
+    return np.asarray(np.where(more, terms, 0.0).sum(-1))
+
+
+def _turned(places: Places, reach: Sequence[Array | None], offsets: Index, rng: np.random.Generator) -> Array:
+    """All sites, each turned at random within its reach."""
+    x, J = places.points, len(offsets) - 1
+    if places.on_circle:
+        return np.asarray((x + rng.uniform(size=J)[group_of_values(offsets)]) % 1.0)
+    rotations = _rotations(rng, J, x.shape[1])
+    result = np.empty_like(x)
+    for (a, b), rotation, directions in zip(pairwise(offsets.tolist()), rotations, reach, strict=True):
+        if directions is None:
+            result[a:b] = x[a:b] @ rotation
+        else:
+            k = directions.shape[1]
+            inside = x[a:b] @ directions
+            change = inside @ (_rotations(rng, 1, k)[0] - np.eye(k)) if k else np.zeros_like(inside)
+            result[a:b] = x[a:b] + change @ directions.T
+    return result
+
+
+def _rotations(rng: np.random.Generator, number: int, D: int) -> Array:
+    """Random orthogonal matrices (number, D, D), evenly distributed (reflections among them)."""
+    q, r = np.linalg.qr(rng.standard_normal((number, D, D)))
+    return np.asarray(q * np.where(np.einsum("jdd->jd", r) < 0, -1.0, 1.0)[:, None, :])
+
+
+def _counter(places: Places, offsets: Index) -> Callable[[Array, Array, slice], NDArray[np.int64]]:
+    """A function of points and others: pairs of different sites within every radius, by the first one's site."""
+    group, J, N = group_of_values(offsets), len(offsets) - 1, int(offsets[-1])
+    typical = 1 / 6 if places.on_circle else 2.0 * places.points.shape[1]
+    squares = np.square(RADII) * typical
+
+    def count(points: Array, others: Array, used: slice) -> NDArray[np.int64]:
+        edges = squares[used]
+        R = len(edges)
+        if R == 0:
+            return np.zeros((J, 0), dtype=np.int64)
+        squared = _squared_distances(points, others, places.on_circle).ravel()
+        near = np.flatnonzero(squared <= edges[-1])
+        rows, columns = np.divmod(near, N)
+        apart = group[rows] != group[columns]
+        rows, ring = rows[apart], np.searchsorted(edges, squared[near[apart]])
+        return np.bincount(group[rows] * R + ring, minlength=J * R).reshape(J, R).cumsum(1)
+
+    return count
+
+
+def _squared_distances(points: Array, others: Array, on_circle: bool) -> Array:
+    if on_circle:
+        apart = np.abs(points[:, None] - others)
+        return np.asarray(np.square(np.minimum(apart, 1 - apart)))
+    ones = np.ones((len(points), 1))  # all in one product: |x|^2 + |y|^2 - 2 x y
+    left = np.hstack([-2 * points, np.square(points).sum(1, keepdims=True), ones])
+    return np.asarray(left @ np.hstack([others, ones, np.square(others).sum(1, keepdims=True)]).T)
+
+
+VALUES_PER_AXIS = 4
+"""Values behind every principal axis that is kept: with fewer, axes fit the values (with as many axes as values all lie
+equally far apart, and nothing is left to see)."""
+
+BANDWIDTH = 1.5
+"""Of the smoothed distribution function, in units of N^(-1/5) robust deviations. 1 is Silverman's, best for densities;
+a shared value is a lump that should survive: power .81, .85, .88 at 1, 1.5, 2, at 2 uniform values begin to show."""
+
+GRID = 128
+"""Points at which the distribution function is computed; between them it is a straight line."""
+
+
+class Places(NamedTuple):
+    """Points (N, q) of mean zero and covariance one; `used` features (D,), and the point (q,) of a step along each.
+
+    With one feature there is nothing to turn but a circle: points (N,) are then on one of length one.
+    """
+
+    points: Array
+    used: NDArray[np.bool_]
+    axes: Array
+
+    @property
+    def on_circle(self) -> bool:
+        """Whether there is but one feature."""
+        return self.points.ndim == 1
+
+
+def embed(stacks: Sequence[Stack], families: Sequence[Family]) -> Array | None:
+    """Values of all arrays side by side, (N, D), NaN where not seen; None where a family has no points for them."""
+    parts = []
+    for stack, family in zip(stacks, families, strict=True):
+        points = family.embedded(stack.values)
+        if points is None:
+            return None
+        if stack.weight is not None:
+            same = points.shape == stack.values.shape
+            seen = stack.weight > 0 if same else (stack.weight > 0).all(1, keepdims=True)
+            points = np.where(seen, points, np.nan)
+        parts.append(points)
+    return np.concatenate(parts, axis=1)
+
+
+def place(values: Array) -> Places | None:
+    """Where values (N, D) with NaN for unseen entries lie; None if no feature differs between values."""
+    seen = np.isfinite(values)
+    low = values.min(0, initial=np.inf, where=seen)
+    high = values.max(0, initial=-np.inf, where=seen)
+    used = high - low > np.sqrt(np.finfo(float).eps) * np.maximum(np.abs(low), np.abs(high))
+    if not used.any():
+        return None
+    exponent = np.frexp(np.maximum(np.abs(low), np.abs(high))[used])[1]
+    x = _unskewed(_standard(np.ldexp(values[:, used], -exponent)))  # else squares may be beyond all numbers
+    shares = np.stack([_smoothed_shares(column) for column in x.T], axis=1)
+    if shares.shape[1] == 1:
+        return Places(_stretched(shares[:, 0]), used, np.ones((1, 1)))
+    points, axes = _whitened(shares)
+    return Places(points, used, axes)
+
+
+def _standard(x: Array) -> Array:
+    """Mean zero and deviation one in every column."""
+    return np.asarray((x - np.nanmean(x, axis=0)) / np.nanstd(x, axis=0))
+
+
+def _unskewed(x: Array) -> Array:
+    """Every column by Yeo and Johnson's power transform under which it is most likely normal, in standard units."""
+    from sklearn.preprocessing import PowerTransformer
+
+    with np.errstate(all="ignore"):
+        return np.asarray(PowerTransformer().fit_transform(x))
+
+
+def _smoothed_shares(x: Array) -> Array:
+    """Share of all values below each, by a distribution function too smooth to see single ones; NaN where not seen."""
+    from scipy.special import ndtr
+
+    known = x[np.isfinite(x)]
+    low, high = np.quantile(known, [0.25, 0.75])
+    width = BANDWIDTH * min(1.0, (high - low) / 1.34 or 1.0) * len(known) ** -0.2
+    grid = np.linspace(known.min(), known.max(), GRID)
+    return np.asarray(np.interp(x, grid, ndtr((grid[:, None] - known) / width).mean(1)))  # NaN stays NaN
+
+
+def _stretched(share: Array) -> Array:
+    """Shares over the whole circle: smoothing has drawn them in from its ends."""
+    n = np.isfinite(share).sum()
+    return np.asarray((share - np.nanmin(share)) / np.ptp(share[np.isfinite(share)]) * (n - 1) / n)
+
+
+def _whitened(shares: Array) -> tuple[Array, Array]:
+    """Normal scores on their first principal axes, of variance one; what was not seen is at the mean. And the axes."""
+    from scipy.special import ndtri
+
+    z = np.nan_to_num(_standard(ndtri(shares)))
+    N, D = z.shape
+    u, length, axes = np.linalg.svd(z, full_matrices=False)
+    q = min(D, max(2, N // VALUES_PER_AXIS), int((length > np.sqrt(np.finfo(float).eps) * length[0]).sum()))
+    return u[:, :q] * np.sqrt(N), axes[:q].T / length[:q] * np.sqrt(N)

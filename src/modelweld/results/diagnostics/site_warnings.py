@@ -1,0 +1,182 @@
+"""What is said of a site that stands out among the others, in the order of what is worst: one sentence, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.core.values import Index
+from modelweld.fit.screening.outliers import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION
+from modelweld.fit.screening.shift_estimate import Shift
+from modelweld.inputs.local_model import Array
+
+SMALLEST_SHIFT = 0.5
+"""Noise deviations from which a shift is worth a warning: with many values smaller ones are certain, but harmless."""
+
+LARGEST_SURPRISE, SMALLEST_SCORE = 6.0, 0.5
+"""A site fits badly if its score is six robust deviations below the others' median (a robust deviation of ten sites is
+uncertain by a third, so this is four true ones) and less than half of it (else it fits well, only less so)."""
+
+LARGEST_INFLUENCE = 5.0
+"""Times the median site's influence: a typical site at an atom of five or more has at most a fifth of the weight, so
+this one has nearly all. And as many robust deviations of the sites' log influence: sites that are unlike in size are
+unlike in influence."""
+
+FEWEST_TO_SCALE, LARGEST_SCATTER = 6, 1.3
+"""Honest sites may have shifts of their own (a cold station is cold everywhere): where that many others' z-scores have
+a robust deviation above this, a site's is divided by it. Six give it to a third, and one below 1.3 may be chance."""
+
+
+class Measured(NamedTuple):
+    """What each of J sites is without itself: see `diagnostics.sites.SiteDiagnostics`."""
+
+    parameters: Index
+    unshared: Index
+    score: Array
+    influence: Array
+    shifts: list[Shift]
+
+
+def warn_of_sites(
+    measured: Measured, surprise: Array, sites: Sequence[str], dimensions: Sequence[str], rate: float
+) -> list[str]:
+    """One sentence about each site, empty if there is nothing to say; any by chance with probability `rate`."""
+    said = [about_explaining_shift(shift, n) for shift, n in zip(measured.shifts, measured.parameters, strict=True)]
+    for about in (
+        about_unshared(measured.unshared, measured.parameters, rate / 2),
+        about_shifts(measured.shifts, dimensions, rate / 2),
+        about_scores(measured.score, surprise, measured.parameters > 0),
+        about_influence(measured.influence, sites),
+    ):
+        for j, sentence in about.items():
+            said[j] = said[j] or sentence
+    return said
+
+
+def about_explaining_shift(shift: Shift, parameters: int) -> str:
+    """A shift that explains why a site shares little."""
+    if shift.matched == 0:
+        return ""
+    size = np.sqrt(np.nanmean(np.square(shift.mean)))
+    return (
+        f"seems to be shifted as a whole: moved back by {size:.1f} noise deviations per dimension, {shift.matched} of "
+        f"its {parameters} values would match atoms of the others. Ask for its units and calibration, or leave it out."
+    )
+
+
+def about_unshared(unshared: Index, parameters: Index, rate: float) -> dict[int, str]:
+    """Sites more of whose atoms are unshared than chance gives at the other sites' share."""
+    from scipy.special import bdtrc
+
+    others, others_unshared = parameters.sum() - parameters, unshared.sum() - unshared
+    share = (others_unshared + 1) / (others + 2)
+    rare = bdtrc(np.maximum(unshared - 1.0, 0.0), parameters, share) < rate / len(parameters)
+    return {
+        j: f"holds {unshared[j]} of its {parameters[j]} atoms alone; at the other sites that is "
+        f"{100 * others_unshared[j] / others[j]:.0f} %. Ask whether it measures the same things of the same population."
+        for j in np.flatnonzero(rare & (unshared > 0)).tolist()
+    }
+
+
+def about_shifts(shifts: Sequence[Shift], dimensions: Sequence[str], rate: float) -> dict[int, str]:
+    """Sites whose values lie above or below the others' in one dimension, by more than sites do anyway."""
+    from scipy.special import chdtri
+
+    mean, z = (np.array([getattr(shift, name) for shift in shifts]) for name in ("mean", "z"))
+    size = np.where(np.abs(mean) >= SMALLEST_SHIFT, np.abs(z), 0.0)  # NaN counts as zero
+    least = chdtri(1, rate / max(z.size, 1))
+    if not (np.square(size) > least).any():  # how others scatter only makes it smaller
+        return {}
+    size = size / scatter_of_others(z)
+    found = {}
+    for j in np.flatnonzero(np.square(size.max(1)) > least).tolist():
+        d = int(size[j].argmax())
+        side = "above" if mean[j, d] > 0 else "below"
+        found[j] = (
+            f"sends values that lie {abs(mean[j, d]):.1f} noise deviations {side} the others' in {dimensions[d]} "
+            f"(z = {z[j, d]:.1f}). Ask how that is measured there."
+        )
+    return found
+
+
+def about_scores(score: Array, surprise: Array, counted: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> dict[int, str]:
+    """Sites that the others predict badly."""
+    typical = float(np.median(score[counted]))
+    return {
+        j: f"fits the others badly: sharing their atoms explains its values by {score[j]:.1f} nats each better than "
+        f"new ones would, against {typical:.1f} at the typical site. Look at what it sent before using the fused "
+        "model there."
+        for j in np.flatnonzero((surprise <= -LARGEST_SURPRISE) & (score < SMALLEST_SCORE * typical)).tolist()
+    }
+
+
+def about_influence(influence: Array, sites: Sequence[str]) -> dict[int, str]:
+    """Sites without which atoms would lie elsewhere."""
+    typical = float(np.median(influence))
+    if len(influence) < FEWEST_SITES_TO_COMPARE or typical == 0:
+        return {}
+    ratio = np.log(np.maximum(influence, np.finfo(float).tiny) / typical)
+    usual = MAD_TO_DEVIATION * float(np.median(np.abs(ratio)))  # sites that differ in size differ in influence
+    return {
+        j: f"moves the fused atoms {influence[j] / typical:.0f} times as much as a typical site: without it they would "
+        f"lie {influence[j]:.2f} noise deviations elsewhere. Compare with fusion.remove({sites[j]!r})."
+        for j in np.flatnonzero(ratio > max(np.log(LARGEST_INFLUENCE), LARGEST_INFLUENCE * usual)).tolist()
+    }
+
+
+def scatter_of_others(z: Array) -> Array:
+    """By how much the other sites' z-scores (J, D) scatter more than chance, for each site; one if it may be chance.
+
+    Examples
+    --------
+    >>> scatter_of_others(np.array([[9.0], [-2], [2], [-2], [2], [-2], [2]]))[0].round(3)
+    array([2.965])
+    """
+    z = np.where(np.isfinite(z), z, np.nan)
+    known = np.isfinite(z)
+    deviation = MAD_TO_DEVIATION * deviations_of_others(z)
+    others = known.sum(0) - known
+    some = known.any(1)
+    enough = (some.sum() - some)[:, None] >= FEWEST_TO_SCALE
+    return np.where(enough & (others >= FEWEST_TO_SCALE) & (deviation > LARGEST_SCATTER), deviation, 1.0)
+
+
+def medians_of_others(x: Array) -> Array:
+    """Median (J, D) of every column without each of its rows; NaN is not known, and zero the median of nothing.
+
+    Examples
+    --------
+    >>> medians_of_others(np.array([[1.0], [2.0], [4.0], [np.nan]])).ravel()
+    array([3. , 2.5, 1.5, 2. ])
+    """
+    known = np.isfinite(x)
+    order = np.argsort(x, axis=0, kind="stable")  # NaN comes last
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.broadcast_to(np.arange(len(x))[:, None], x.shape), axis=0)
+    ordered = np.take_along_axis(x, order, axis=0)
+    others = known.sum(0) - known
+    low, high = (
+        np.take_along_axis(ordered, np.clip(i + (known & (i >= rank)), 0, len(x) - 1), axis=0)
+        for i in ((others - 1) // 2, others // 2)
+    )
+    return np.where(others > 0, (low + high) / 2, 0.0)
+
+
+def deviations_of_others(x: Array) -> Array:
+    """Median absolute deviation (J, D) from the median, of every column without each of its rows.
+
+    Without one row a column has one of four medians at most: as a smaller, the middle, a larger or no value is left
+    out.
+    """
+    middle = medians_of_others(x)
+    result, done = np.zeros_like(middle), np.zeros(middle.shape, dtype=bool)
+    columns = np.arange(x.shape[1])
+    while not done.all():
+        next_row = np.argmin(done, axis=0)  # the first whose median was not seen before
+        median = middle[next_row, columns]
+        same = (middle == median) & ~done
+        result[same] = medians_of_others(np.abs(x - median))[same]
+        done |= same
+    return result

@@ -1,0 +1,364 @@
+"""Log evidences of families as compiled functions of one row of sums, for chains that ask for millions of them.
+
+Equations are those of the families. A set of several arrays has the sum of their evidences; its rows stand side by
+side. What is not here (vocabularies that differ, users' own families) is drawn in numpy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import lgamma
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from modelweld.compilers import exact
+from modelweld.core.family import Family
+from modelweld.core.values import Index
+from modelweld.families.counts import Counts
+from modelweld.families.directions import Directions
+from modelweld.families.gaussian import Gaussian
+from modelweld.families.math.bessel import KNOTS_APART, TABLE_FROM, log_uniform, series_of, tilt_table
+from modelweld.families.math.concentration_integral import LOG_SHARES, LONGEST_STEP, POINTS, STEPS, WIDEST
+from modelweld.families.normal_gamma import NormalGamma
+from modelweld.families.proportions import Proportions
+from modelweld.families.rates import Rates
+from modelweld.families.wishart.scale_prior import InverseWishart
+from modelweld.families.wishart.scatter import Moments, Scatter
+from modelweld.inputs.local_model import Array
+
+RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
+
+TINY = float(np.finfo(float).tiny)
+"""Below the squared length of any sum, so that it has a logarithm."""
+
+
+class Evidence(NamedTuple):
+    """Of a set: the kind of each array, its columns of a row, and its hyperparameters among all of them."""
+
+    kinds: Index  # (A,)
+    cuts: Index  # (A + 1,)
+    theta: Array  # (T,)
+    at: Index  # (A + 1,)
+
+
+class _Compiled(NamedTuple):
+    """How a family goes over: its kind, hyperparameters (T,) for rows of k columns, rows of other sums if need be."""
+
+    kind: int
+    theta: Callable[[Any, int], Array]
+    rows: Callable[[Any, Array], Array] = lambda family, rows: rows
+
+
+def _side_by_side(D: int, *vectors: ArrayLike) -> Array:
+    """Vectors or single numbers as vectors (D,), one after the other."""
+    return np.concatenate([np.zeros(D) + np.asarray(vector, dtype=np.float64) for vector in vectors])
+
+
+def _of_directions(family: Directions, k: int) -> Array:
+    law = family.law
+    D = len(law.mean)
+    order, steps, series = series_of(D)
+    base, own = (_tilt(x * x, order, steps, np.array(series)) for x in (law.base, law.kappa))
+    return np.concatenate([[D, law.base, base, law.kappa, log_uniform(D) - own, order, steps], law.mean, series])
+
+
+def _of_own_directions(family: Directions, k: int) -> Array:
+    law = family.law
+    D = len(law.mean)
+    first, coefficients = tilt_table(D)
+    head = [D, law.base, law.base_tilt(D)[0], np.log(law.kappa), law.diversity, log_uniform(D), first]
+    return np.concatenate([head, law.mean, coefficients.T.ravel()])
+
+
+def _of_wishart(family: InverseWishart, k: int) -> Array:
+    at = family.belief
+    D = len(at.mean)
+    before = _integral(at.freedom, float(np.linalg.slogdet(at.scale)[1]), D)
+    return np.array([D, at.strength, at.freedom, before, *at.mean, *at.scale.ravel()])
+
+
+def _rows_of_wishart(family: InverseWishart, rows: Array) -> Array:
+    of = family.sums(rows)
+    return np.column_stack([of.power, of.weight, of.carrier, of.first, of.second.reshape(len(rows), -1)])
+
+
+COMPILED: dict[type[Family], _Compiled] = {
+    Rates: _Compiled(RATES, lambda of, k: _side_by_side((k - 1) // 2, *of.gamma)),
+    Proportions: _Compiled(PROPORTIONS, lambda of, k: _side_by_side((k - 1) // 2, of.successes, of.failures)),
+    NormalGamma: _Compiled(NORMAL_GAMMA, lambda of, k: _side_by_side(k // 5, *of.belief)),
+    Gaussian: _Compiled(GAUSSIAN, lambda of, k: _side_by_side(k // 5, *of.hyperparameters)),
+    Counts: _Compiled(COUNTS, lambda of, k: _side_by_side(k - 2, of.base)),
+    Directions: _Compiled(DIRECTIONS, _of_directions),
+    Scatter: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
+    Moments: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
+}
+
+
+def _how(family: Family) -> _Compiled:
+    """How a family goes over; atoms of several concentrations have an integral each."""
+    if isinstance(family, Directions) and family.diversity:
+        return _Compiled(OWN_DIRECTIONS, _of_own_directions)
+    return COMPILED[type(family)]
+
+
+def is_compiled(family: Family, rows: Array) -> bool:
+    """Whether the evidence of rows like these is here."""
+    if isinstance(family, Gaussian) and family.shape == "full":
+        return False
+    if isinstance(family, Directions) and family.axial:  # values have no sign until they are at an atom
+        return False
+    if isinstance(family, Directions) and family.diversity and rows[:, 1 : 1 + family.law.columns].any():
+        return False  # integrals of uneven weights
+    if isinstance(family, Counts) and rows.shape[1] > np.asarray(family.base).size + 2:  # vocabularies differ
+        return False
+    return type(family) in COMPILED
+
+
+def compiled_evidence(families: Sequence[Family], rows: Sequence[Array]) -> tuple[Evidence, Array] | None:
+    """Evidence and rows (N, k) of a set, side by side; None where some family's evidence is not here."""
+    if not all(is_compiled(family, own) for family, own in zip(families, rows, strict=True)):
+        return None
+    hows = [_how(family) for family in families]
+    thetas = [how.theta(family, own.shape[1]) for how, family, own in zip(hows, families, rows, strict=True)]
+    sides = [how.rows(family, own) for how, family, own in zip(hows, families, rows, strict=True)]
+    evidence = Evidence(
+        kinds=np.array([how.kind for how in hows]),
+        cuts=np.cumsum([0, *(side.shape[1] for side in sides)]),
+        theta=np.concatenate(thetas),
+        at=np.cumsum([0, *map(len, thetas)]),
+    )
+    return evidence, np.ascontiguousarray(np.concatenate(sides, axis=1))
+
+
+def evidence_of(family: Family, sums: Array) -> float:
+    """Log evidence of all atoms with these sums (K, k): compiled where it can be."""
+    found = compiled_evidence([family], [sums])
+    return float(family.log_evidence(sums).sum() if found is None else total_evidence(*found))
+
+
+@exact
+def total_evidence(of, rows):
+    """Log evidence of atoms with these sums (K, k), added up."""
+    total = 0.0
+    for k in range(len(rows)):
+        total += log_evidence(of, rows[k])
+    return total
+
+
+@exact
+def log_evidence(of, row):
+    """Log evidence of the values behind a row of sums (k,)."""
+    total = 0.0
+    for a in range(len(of.kinds)):
+        kind, theta, own = of.kinds[a], of.theta[of.at[a] : of.at[a + 1]], row[of.cuts[a] : of.cuts[a + 1]]
+        if kind == RATES:
+            total += _rates(theta, own)
+        elif kind == PROPORTIONS:
+            total += _proportions(theta, own)
+        elif kind == NORMAL_GAMMA:
+            total += _normal_gamma(theta, own)
+        elif kind == GAUSSIAN:
+            total += _gaussian(theta, own)
+        elif kind == COUNTS:
+            total += _counts(theta, own)
+        elif kind == DIRECTIONS:
+            total += _directions(theta, own)
+        elif kind == OWN_DIRECTIONS:
+            total += _own_directions(theta, own)
+        else:
+            total += _wishart(theta, own)
+    return total
+
+
+@exact
+def _rates(theta, row):
+    D = len(theta) // 2
+    total = row[2 * D]
+    for d in range(D):
+        a, b, p, r = theta[d], theta[D + d], row[d], row[D + d]
+        total += lgamma(a + p) - lgamma(a) - a * np.log1p(r / b) - p * np.log(b + r)
+    return total
+
+
+@exact
+def _proportions(theta, row):
+    D = len(theta) // 2
+    total = row[2 * D]
+    for d in range(D):
+        a, b, s, f = theta[d], theta[D + d], row[d], row[D + d]
+        total += lgamma(a + s) - lgamma(a) + lgamma(b + f) - lgamma(b) - lgamma(a + b + s + f) + lgamma(a + b)
+    return total
+
+
+@exact
+def _normal_gamma(theta, row):
+    D = len(theta) // 4
+    total = 0.0
+    for d in range(D):
+        m, strength, shape, rate = theta[d], theta[D + d], theta[2 * D + d], theta[3 * D + d]
+        n, W, S, Q, G = row[d], row[D + d], row[2 * D + d], row[3 * D + d], row[4 * D + d]
+        off, now = S - m * W, shape + n / 2
+        squares = max(Q - m * (2 * S - m * W) - off * off / (strength + W), 0.0)
+        total += G / 2 - n / 2 * np.log(2 * np.pi * rate) + 0.5 * np.log(strength / (strength + W))
+        total += lgamma(now) - lgamma(shape) - now * np.log1p(squares / (2 * rate))
+    return total
+
+
+@exact
+def _gaussian(theta, row):
+    D = len(theta) // 3
+    total = 0.0
+    for d in range(D):
+        m, noise, rho = theta[d], theta[D + d], theta[2 * D + d] / theta[D + d]
+        n, W, S, Q, G = row[d], row[D + d], row[2 * D + d], row[3 * D + d], row[4 * D + d]
+        shrink, off = 1 + rho * W, S - m * W
+        squares = Q - 2 * m * S + m * m * W - rho * off * off / shrink
+        total += G - n * np.log(2 * np.pi * noise) - np.log(shrink) - squares / noise
+    return 0.5 * total
+
+
+@exact
+def _counts(theta, row):
+    D, A = len(theta), 0.0
+    total = row[D + 1]
+    for d in range(D):
+        A += theta[d]
+        if row[d] > 0:
+            total += lgamma(theta[d] + row[d]) - lgamma(theta[d])
+    return total + lgamma(A) - lgamma(A + row[D])
+
+
+@exact
+def _directions(theta, row):
+    D, base, of_base, kappa = int(theta[0]), theta[1], theta[2], theta[3]
+    alone, order, steps = theta[4], theta[5], int(theta[6])
+    if row[0] <= 0:
+        return 0.0
+    first, along, across = len(row) - D, 0.0, 0.0
+    for d in range(D):
+        along += theta[7 + d] * row[first + d]
+        across += row[first + d] * row[first + d]
+    squared = max(base * base + 2 * base * kappa * along + kappa * kappa * across, 0.0)
+    return row[0] * alone + row[1] + _tilt(squared, order, steps, theta[7 + D :]) - of_base
+
+
+@exact
+def _tilt(squared, order, steps, series):
+    """`families.math.bessel.tilt`; `series` holds the coefficients of the expansion, then those of its slope."""
+    n = (len(series) + 1) // 2
+    square = squared / (order * order)
+    r = np.sqrt(1.0 + square)
+    p, above = 1.0 / r, square / (1.0 + r)
+    polynomial, slope = 0.0, 0.0
+    for c in range(n - 1, -1, -1):
+        polynomial = polynomial * p + series[c]
+    for c in range(len(series) - 1, n - 1, -1):
+        slope = slope * p + series[c]
+    value = order * (above - np.log1p(0.5 * above)) - 0.5 * np.log(r) + polynomial
+    a = (order / (1.0 + r) - p * p * (0.5 + p * slope)) / (order * order)
+    factor = 1.0
+    for i in range(steps):
+        growth = squared * a
+        factor *= 1.0 + growth / (2 * (order - i))
+        a = 1.0 / (2 * (order - i) + growth)
+    return value + np.log(factor)
+
+
+@exact
+def _own_directions(theta, row):
+    """`families.math.concentration_integral.integrated`, of values of weight one."""
+    D, base, of_base, log_kappa, diversity = int(theta[0]), theta[1], theta[2], theta[3], theta[4]
+    n, nu, first, along, across = row[0], max((D - 1) / 2, 0.5), len(row) - D, 0.0, 0.0
+    if n <= 0:
+        return 0.0
+    for d in range(D):
+        along += theta[7 + d] * row[first + d]
+        across += row[first + d] * row[first + d]
+    alone = n * theta[5] - of_base
+    r = across / (n * n)
+    root = max((1 + r - 2 / n) / max(1 - r, 1e-12), 1 + 1e-12)
+    known = (n - 1) * nu * (1 - 1 / root) * diversity**2
+    z = known / (known + 1) * (np.log(nu * np.sqrt(root**2 - 1)) - log_kappa) / diversity
+    steep = 1.0
+    for _ in range(STEPS):
+        _, slope, bend = _likelihood(theta, log_kappa + diversity * z, n, base, along, across)
+        steep = max(1 - diversity**2 * bend, WIDEST**-2)
+        z += min(max((diversity * slope - z) / steep, -LONGEST_STEP), LONGEST_STEP)
+    width, total, highest = 1 / np.sqrt(steep), 0.0, -np.inf
+    for g in range(len(POINTS)):
+        at = z + width * POINTS[g]
+        here = _likelihood(theta, log_kappa + diversity * at, n, base, along, across)[0] + LOG_SHARES[g] - 0.5 * at**2
+        if here > highest:
+            total, highest = total * np.exp(highest - here) + 1.0, here
+        else:
+            total += np.exp(here - highest)
+    return highest + np.log(total * width) + alone
+
+
+@exact
+def _likelihood(theta, t, n, base, along, across):
+    """Log likelihood of an atom's values at a log concentration, and its first and second derivative."""
+    kappa = np.exp(t)
+    squares = max(kappa**2 * across + base**2 + 2 * base * kappa * along, TINY)
+    value, slope, bend = _tabled_tilt(theta, 0.5 * np.log(squares))
+    own, own_slope, own_bend = _tabled_tilt(theta, t)
+    pull = base * kappa * along
+    rise = (pull + kappa**2 * across) / squares
+    bend = bend * rise**2 + slope * ((pull + 2 * kappa**2 * across) / squares - 2 * rise**2)
+    return value - n * own, slope * rise - n * own_slope, bend - n * own_bend
+
+
+@exact
+def _tabled_tilt(theta, t):
+    """`families.math.bessel.tilts_at`, with derivatives."""
+    table = theta[7 + int(theta[0]) :]
+    cells = len(table) // 4
+    x = min(max((t - theta[6]) / KNOTS_APART, 0.0), cells - TABLE_FROM)
+    cell = int(x)
+    x -= cell
+    a, b, c, d = table[4 * cell : 4 * cell + 4]
+    value = a + x * (b + x * (c + x * d))
+    return value, (b + x * (2 * c + 3 * x * d)) / KNOTS_APART, (2 * c + 6 * x * d) / KNOTS_APART**2
+
+
+@exact
+def _wishart(theta, row):
+    power, weight = row[0], row[1]
+    if power <= 0:
+        return 0.0
+    D, strength, freedom = int(theta[0]), theta[1] + weight, theta[2] + power
+    scale = np.empty((D, D))
+    for i in range(D):
+        of_i = row[3 + i] - weight * theta[4 + i]
+        for j in range(i + 1):
+            of_j = row[3 + j] - weight * theta[4 + j]
+            about = row[3 + D + i * D + j] - of_i * theta[4 + j] - of_j * theta[4 + i]
+            about -= weight * theta[4 + i] * theta[4 + j]
+            scale[i, j] = theta[4 + D + i * D + j] + about - of_i * of_j / strength
+    after = _integral(freedom, _log_det(scale), D)
+    return row[2] + D / 2 * np.log(theta[1] / strength) + after - theta[3]
+
+
+@exact
+def _log_det(lower):
+    """Of a positive definite matrix, of which the lower half is given and overwritten."""
+    total = 0.0
+    for i in range(len(lower)):
+        for j in range(i + 1):
+            left = lower[i, j]
+            for k in range(j):
+                left -= lower[i, k] * lower[j, k]
+            lower[i, j] = left / lower[j, j] if j < i else np.sqrt(left)
+        total += 2 * np.log(lower[i, i])
+    return total
+
+
+@exact
+def _integral(x, log_det, D):
+    """F(x, B) of `families.wishart.evidence`, given log|B|."""
+    total = D * (D - 1) / 4 * np.log(np.pi)
+    for j in range(D):
+        total += lgamma((x - j) / 2) - x / 2 * np.log(x / 2)
+    return total - x / 2 * (log_det - D * np.log(x))

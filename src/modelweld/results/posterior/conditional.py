@@ -1,0 +1,146 @@
+"""How sure is a match if all other sites' matches are right: full conditionals of its assignment.
+
+And how well a fit predicts a site that it has not seen (`log_density`).
+
+Given the matching and the hyperparameters of J sites, one more site holds an atom that m of them hold with odds
+w_k = exp(steps[m]), apart from the others, and Poisson(r) new ones, r = exp(steps[0]). Summed over all assignments a of
+its L values, which come in any order,
+
+    p(values) = exp(-r) / L!  prod_k 1 / (1 + w_k)  sum_a [prod_{i at k} w_k g_ik  prod_{i new} r e_i],
+
+g being predictive densities at atoms and e evidences of values alone. The number of values is predicted too: over all
+of them and all values it integrates to one. A new site is taken to hold every atom once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from modelweld.core.board import Board
+from modelweld.core.values import Index
+from modelweld.fit.search.leave_one_out import Without, leave_out
+from modelweld.inputs.local_model import Array
+from modelweld.results.posterior.assignment_marginals import assignment_marginals, marginals_of
+
+
+def conditional(board: Board, j: int) -> Array:
+    """P(value of group j -> atom | the other groups' matching, hyperparameters): (L_j, K + 1), last column a new atom.
+
+    Without group j, the atoms that it alone holds do not exist: their columns are zero, and the probability of such an
+    atom is in the last column. A group that holds an atom in several pieces is judged one value at a time, given its
+    others. *Conditional*: see `modelweld.Fusion.confidence` for what that leaves out.
+    """
+    group = board.values_of(j)
+    judged = _judged_alone(board, group) if _in_pieces(board, group) else [group]
+    return np.concatenate([assignment_marginals(_scores_of(board, values, group)) for values in judged])
+
+
+def _in_pieces(board: Board, group: slice) -> bool:
+    held = board.labels[group]
+    return board.pieces is not None and len(np.unique(held)) < len(held)
+
+
+def _judged_alone(board: Board, group: slice) -> list[slice]:
+    return [slice(v, v + 1) for v in range(group.start, group.stop)]
+
+
+def _scores_of(board: Board, judged: slice, group: slice) -> Array:
+    """Of the `judged` values of a group, given its other values and all other groups."""
+    K = len(board.counts)
+    others = np.delete(board.labels[group], np.r_[judged] - group.start)
+    held = board.remember(group)
+    try:
+        board.take(judged, counted=False)
+        board.counts[np.unique(held.atoms)] -= 1  # of other groups
+        pieces = np.bincount(others, minlength=K)
+        there = board.counts + pieces > 0
+        if there.all():
+            scores = board.scores(judged, np.arange(K))
+        else:
+            scores = np.full((judged.stop - judged.start, K), -np.inf)
+            scores[:, there] = board.scores(judged, np.flatnonzero(there))
+        if board.pieces is not None and pieces.any():
+            # a further piece pays log delta + log(pieces) where a first one pays log(1 - delta) and the prior's step
+            delta = board.pieces.delta
+            further = np.log(delta) + np.log(pieces + 1.0) - np.log1p(-delta) - board.steps[board.counts]
+            scores = scores + np.where(pieces > 0, further, 0.0)
+    finally:
+        board.put_back(held)
+    return scores
+
+
+def confidences(board: Board) -> list[Array]:
+    """Conditional probabilities (L_j,) of the atoms that the values of each group were given."""
+    J, K = len(board.sizes), len(board.counts)
+    out = leave_out(board, 0, J)
+    alone = np.bincount(out.where, minlength=len(out.atoms))[out.where] == 1
+    alone &= out.holders[out.where] == 0  # then it is a new atom that it was given
+    scores, together = _all_scores(board, out)
+    marginals = marginals_of(scores, together, np.where(alone, K, board.labels))
+    return np.split(marginals, board.offsets[1:-1])
+
+
+def _all_scores(board: Board, out: Without) -> tuple[Array, Index]:
+    """Scores (N, K) of all values of a board without their own group, and numbers (N,): equal if judged together.
+
+    At an atom that its group does not hold a value scores as with all groups there; the others are corrected.
+    """
+    (N, K), base = (len(board.labels), len(board.counts)), -board.alone[:, None] - board.steps[0]
+    scores = board.gain(
+        slice(None), np.arange(K), onto=base + board.steps[np.minimum(board.counts, len(board.steps) - 1)]
+    )
+    together, bounds = board.group.copy(), np.searchsorted(out.sites, np.arange(len(board.sizes) + 1)).tolist()
+    for j, (first, last) in enumerate(pairwise(bounds)):
+        group, held = board.values_of(j), slice(first, last)
+        if last - first < group.stop - group.start:  # in pieces
+            together[group] = N + np.arange(group.start, group.stop)
+            scores[group] = np.concatenate([_scores_of(board, v, group) for v in _judged_alone(board, group)])
+            continue
+        own = base[group] + board.steps[out.holders[held]]
+        for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):
+            own += family.gain(rows[group], rest[held])
+        own[:, out.holders[held] == 0] = -np.inf
+        scores[group, out.atoms[held]] = own
+    return scores, together
+
+
+def log_density(board: Board, rows: Sequence[Array]) -> float:
+    """Of a new group's values, of which `rows` (L, k) has the statistics of each array of the board's set."""
+    from scipy.special import gammaln
+
+    held = np.flatnonzero(board.counts)
+    steps = board.prior.steps(len(board.sizes) + 1)
+    joining, new = steps[board.counts[held]], steps[0]
+    L = len(rows[0])
+    gain, alone = np.zeros((L, len(held))), np.zeros(L)
+    for family, own, sums in zip(board.families, rows, board.sums, strict=True):
+        gain += family.gain(own, sums[held])
+        alone += family.log_evidence(own)
+    odds = gain + joining - new - alone[:, None]
+    nowhere = -np.logaddexp(0.0, joining).sum() - np.exp(new) + (new + alone).sum() - gammaln(L + 1)
+    return float(nowhere + log_sum_of_assignments(odds))
+
+
+def log_sum_of_assignments(scores: Array) -> float:
+    """Log of the sum over assignments of exp(sum of their scores), a new atom scoring zero.
+
+    Any assignment's weight over its probability is that sum; the probability is the product of marginals, row after
+    row, given the rows before. As exact as they are.
+
+    Examples
+    --------
+    >>> tie = np.array([[2.0], [2.0]])               # two values, one atom: 1 + e^2 + e^2
+    >>> bool(np.isclose(log_sum_of_assignments(tie), np.log(1 + 2 * np.exp(2))))
+    True
+    """
+    total, left = 0.0, scores
+    while len(left):
+        table = assignment_marginals(left)[0]
+        choice = int(table.argmax())
+        is_new = choice == left.shape[1]
+        total += (0.0 if is_new else float(left[0, choice])) - float(np.log(table[choice]))
+        left = left[1:] if is_new else np.delete(left[1:], choice, axis=1)
+    return total

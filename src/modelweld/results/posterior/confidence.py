@@ -1,0 +1,158 @@
+"""How sure each match is: the share of draws in which it is right, or what a conditional probability says.
+
+Which atom of one matching is which atom of another is the one-to-one assignment of most values in common (`partners`).
+So a fusion's matches are judged with a draw, or the truth, as the answer: a value is right if the atom it was given is
+the partner of the atom it is at there. Ties are common, and broken at random: where an atom of two values is two atoms
+in a draw, either may be its partner. Always the same one would state too much of one value and too little of the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from modelweld.core.board import Board
+from modelweld.core.values import Index
+from modelweld.fit.search.parts import Parts
+from modelweld.inputs.local_model import Array
+from modelweld.results.posterior.draws import Posterior
+from modelweld.results.posterior.joint import EVERY, WARM_UP, drawable
+
+How = Literal["drawn", "fixed", "conditional"]
+
+MEANING: dict[str, str] = {
+    "drawn": "the probability that the match is right, with everything that may be wrong drawn from its posterior: "
+    "all other matches, noise, spread and prior",
+    "fixed": "the probability that the match is right, with all other matches drawn from their posterior, at the "
+    "learned hyperparameters: somewhat too sure",
+    "conditional": "the probability of the match if all other sites’ matches are right: use it to rank, not as a "
+    "promise",
+}
+"""What a confidence means, by how it was computed."""
+
+DRAWS, CHAINS = 200, 2
+"""Matchings that confidences, intervals and sites' answers rest on: the standard error of a probability of .9 is .02
+even where draws are worth half their number, and two chains suffice to see that they disagree."""
+
+SURE = 0.8
+"""Confidence below which a match is called doubtful, wherever that is said: it is wrong more often than once in five
+times."""
+
+FEWEST_DRAWS = 50
+"""Below, a stated .97 would rest on one draw or two."""
+
+MOST_WORK = 1_000_000_000
+"""Values x (atoms + 20) x (dimensions + 4) x sweeps that are spent: five to ten seconds. The constants stand for what a
+sweep costs beyond scores."""
+
+
+NOBODY = -1
+"""The partner of an atom that has none."""
+
+
+class Confidence(list[Array]):
+    """Confidences, one array (L_j,) per site.
+
+    Attributes
+    ----------
+    how : {"drawn", "fixed", "conditional"}
+        What they are: see `meaning`.
+    r_hat : dict of str to float, or None
+        Whether the chains agree, where there were any: below 1.05 they do.
+
+    Examples
+    --------
+    >>> stated = Confidence([np.array([0.9])], "conditional")
+    >>> stated[0], stated.meaning[:40]
+    (array([0.9]), 'the probability of the match if all othe')
+    """
+
+    def __init__(self, sites: Iterable[Array], how: How, r_hat: Mapping[str, float] | None = None) -> None:
+        super().__init__(sites)
+        self.how, self.r_hat = how, r_hat
+
+    @property
+    def meaning(self) -> str:
+        """In plain words."""
+        return MEANING[self.how]
+
+
+def affordable_draws(board: Board | Parts) -> int:
+    """Draws per chain that can be had within seconds; zero where too few can, or none at all."""
+    if not drawable(board):
+        return 0
+    N, D = board.stacks[0].values.shape
+    sweep = N * (np.count_nonzero(board.counts) + 20) * (D + 4)
+    draws = int(MOST_WORK / (sweep * CHAINS * (EVERY + WARM_UP)))
+    return 0 if draws < FEWEST_DRAWS else min(draws, DRAWS)
+
+
+def shares_right(posterior: Posterior, fitted: Index) -> Array:
+    """Share (N,) of draws in which the fitted atom of each value is the one it is at; both in the same order."""
+    draws = posterior.labels.reshape(-1, posterior.labels.shape[-1])
+    rng = np.random.default_rng(0)
+    return np.asarray(np.mean([is_right(fitted, draw, rng) for draw in draws], axis=0))
+
+
+def shares_at(posterior: Posterior, fitted: Index, rows: Index) -> Array:
+    """Share (n, K + 1) of draws in which each of these values is at each fitted atom, the last: at none of them."""
+    K = int(fitted.max(initial=-1)) + 1
+    table = np.zeros((len(rows), K + 1))
+    draws = posterior.labels.reshape(-1, posterior.labels.shape[-1])
+    rng = np.random.default_rng(0)  # as for `shares_right`
+    for draw in draws:
+        at = partners(fitted, draw, rng)
+        fitted_atom = {int(name): k for k, name in enumerate(at) if name != NOBODY}
+        for row, value in enumerate(rows):
+            table[row, fitted_atom.get(int(draw[value]), K)] += 1
+    return table / len(draws)
+
+
+def partners(fitted: Index, other: Index, rng: np.random.Generator) -> Index:
+    """For each atom of `fitted`, numbered without gaps, the atom of `other` that is the same; NOBODY where none is.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> partners(np.array([0, 0, 0, 1, 1, 2]), np.array([7, 7, 3, 3, 3, 7]), rng)      # two atoms of three
+    array([ 7,  3, -1])
+    >>> sorted({int(partners(np.array([0, 0]), np.array([3, 7]), rng)[0]) for _ in range(20)})
+    [3, 7]
+    """
+    names, at = np.unique(other, return_inverse=True)
+    at = at.ravel()
+    found = np.full(int(fitted.max(initial=-1)) + 1, NOBODY)
+    # what is one and the same value in both is partners: ten thousand such would be a table of a gigabyte
+    alone = (np.bincount(fitted)[fitted] == 1) & (np.bincount(at)[at] == 1)
+    found[fitted[alone]] = other[alone]
+    atoms, inner = np.unique(fitted[~alone], return_inverse=True)
+    others, outer = np.unique(at[~alone], return_inverse=True)
+    rows, columns = _assigned(inner.ravel(), outer.ravel(), rng)
+    found[atoms[rows]] = names[others[columns]]
+    return found
+
+
+def _assigned(fitted: Index, other: Index, rng: np.random.Generator) -> tuple[Index, Index]:
+    """Atoms of two matchings, both numbered without gaps, that are partners."""
+    from scipy.optimize import linear_sum_assignment
+
+    table = np.zeros((int(fitted.max(initial=-1)) + 1, int(other.max(initial=-1)) + 1))
+    np.add.at(table, (fitted, other), 1)
+    tie = rng.random(table.shape) / (len(table) + 1)  # less than one value in all
+    rows, columns = linear_sum_assignment(table + tie, maximize=True)
+    shared = table[rows, columns] > 0
+    return rows[shared], columns[shared]
+
+
+def is_right(fitted: Index, other: Index, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Which values (N,) of `fitted` are right with `other` as the answer.
+
+    Examples
+    --------
+    >>> is_right(np.array([0, 0, 0, 1, 1, 2]), np.array([7, 7, 3, 3, 3, 7]), np.random.default_rng(0))
+    array([ True,  True, False,  True,  True, False])
+    """
+    return np.asarray(partners(fitted, other, rng)[fitted] == other)

@@ -1,0 +1,191 @@
+"""A fusion as one draw has it: that draw's matching and hyperparameters, atoms drawn given these, values that follow.
+
+Most ways to make a fused model start from the sites' own values, not from atoms. So where an atom is drawn off its
+estimate, the values matched to it are moved by as much (`Family.follow`): whatever is made of them then varies as the
+atoms do.
+
+What one draw of matching and hyperparameters says of Gaussian atoms and of sites' own values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from modelweld.core.board import Board
+from modelweld.core.family import Family, with_fields
+from modelweld.core.matching import by_count, ranks
+from modelweld.core.values import Index, Key, Stack, arrays_of, group_of_values
+from modelweld.errors import InputError
+from modelweld.families.gaussian import Gaussian
+from modelweld.inputs.local_model import Array, LocalModel
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+    from modelweld.results.posterior.draws import Posterior
+
+
+DRAWN = "draw"
+"""The engine of a matching that was drawn, not found."""
+
+
+def drawn_name(name: str, array: int, arrays: int) -> str:
+    """How draws call a hyperparameter of one of several arrays of a set.
+
+    Examples
+    --------
+    >>> drawn_name("noise", 0, 1), drawn_name("noise", 1, 2)
+    ('noise', 'noise 1')
+    """
+    return name if arrays == 1 else f"{name} {array}"
+
+
+def drawn_families(families: Sequence[Family], posterior: Posterior, at: tuple[Index | int, ...]) -> list[Family]:
+    """Families as one draw has them; as they were learned where hyperparameters were not drawn."""
+    drawn, A = posterior.hyperparameters or {}, len(families)
+    found = []
+    for a, family in enumerate(families):
+        names = {name: drawn_name(name, a, A) for name in {*family.learned(), *family.walked}}
+        found.append(with_fields(family, **{name: drawn[key][at] for name, key in names.items() if key in drawn}))
+    return found
+
+
+def drawn_fusions(fusion: Fusion, posterior: Posterior, n: int, seed: int) -> Iterator[Fusion]:
+    """Of `n` draws, spread evenly over all that were kept; values of fusion and posterior stand in the same order."""
+    if len(fusion.matchings) != 1:
+        raise InputError(
+            f"models are drawn where one set was matched; this fusion matched {list(fusion.matchings)}, and draws of "
+            "one of them say nothing of how the others would be matched then."
+        )
+    kept = posterior.K.size
+    if not 1 <= n <= kept:
+        raise InputError(f"there are {kept} draws: ask for 1 to {kept} models, or sample more; found {n}.")
+    once = fusion.once()  # what was sent twice counts once in models, too
+    rows = np.isin(group_of_values(fusion.matching.offsets), [fusion.sites.index(site) for site in once.sites])
+    rng = np.random.default_rng(seed)
+    for number in ((np.arange(n) + 0.5) * kept / n).astype(np.int64).tolist():
+        at = np.unravel_index(number, posterior.K.shape)
+        yield _at_draw(
+            once, posterior.labels[at][rows], drawn_families(list(once.matching.families.values()), posterior, at), rng
+        )
+
+
+def _at_draw(fusion: Fusion, labels: Index, families: Sequence[Family], rng: np.random.Generator) -> Fusion:
+    name, matching = fusion.named_set()
+    fitted = fusion.board(name)
+    board = Board(fitted.stacks, families, fitted.prior, fitted.pieces, labels)
+    estimates = board.estimates()
+    atoms = [family.draw_atoms(sums, rng) for family, sums in zip(board.families, board.sums, strict=True)]
+    number = by_count(board.counts, estimates[0])
+    drawn = replace(
+        matching,
+        stacked_labels=ranks(number)[board.labels],
+        counts=board.counts[number],
+        families=dict(zip(matching.families, board.families, strict=True)),
+        values={key: values[number] for key, values in zip(matching.families, atoms, strict=True)},
+        objective=board.objective(),
+        engine=DRAWN,
+        artefacts=(),
+        kept=None,
+    )
+    moved: list[dict[str, Array]] = [{} for _ in fusion.sites]
+    for key, family, stack, before, after in zip(
+        matching.families, board.families, board.stacks, estimates, atoms, strict=True
+    ):
+        if not np.array_equal(before, after):
+            values = followed(family, stack, before[board.labels], after[board.labels])
+            for j, (begin, end) in enumerate(pairwise(stack.offsets.tolist())):
+                moved[j] |= _arrays(values[begin:end], fusion.models[j], key, name)
+    return fusion.at_draw(drawn, moved)
+
+
+def followed(family: Family, stack: Stack, before: Array, after: Array) -> Array:
+    """Values (N, D) moved as their atoms were; what was not seen stays."""
+    values = family.follow(stack.values, before, after)
+    return values if stack.weight is None else np.where(stack.weight > 0, values, stack.values)
+
+
+def _arrays(values: Array, model: LocalModel, key: Key, set_name: str) -> dict[str, Array]:
+    """Values (L, D) of one site as the arrays that they are of, side by side in `inputs.sets.stack_of`."""
+    found, first = {}, 0
+    for name in arrays_of(key):
+        position, shape = model.axes[name].index(set_name), np.shape(model.arrays[name])
+        member = shape[:position] + shape[position + 1 :]
+        columns = values[:, first : first + math.prod(member)].reshape(len(values), *member)
+        found[name] = np.moveaxis(columns, 0, position)
+        first += math.prod(member)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class DrawSums:
+    """One draw: its atoms' precisions and sums, from all values.
+
+    Attributes
+    ----------
+    labels : int array (N,)
+        Atom of each value, numbered without gaps in the order of `names`.
+    names : int array (A,)
+        What the draw calls them.
+    typical_noise : array (D,) or (1,)
+        Variance of a true local value of weight one about its atom.
+    noise, error : arrays (N, D)
+        Variance of each true local value about its atom, and of what was sent about that.
+    precision, weighted : arrays (A, D)
+        Sums over an atom's values of 1 / (noise + error) and of that times the value.
+    """
+
+    stack: Stack
+    labels: Index
+    names: Index
+    mean: Array
+    spread: Array
+    typical_noise: Array
+    noise: Array
+    error: Array
+    own: Array
+    precision: Array
+    weighted: Array
+
+    def atoms(self) -> tuple[Array, Array]:
+        """Posterior mean and variance (A, D) of the atoms."""
+        variance = 1.0 / (1.0 / self.spread + self.precision)
+        return variance * (self.mean / self.spread + self.weighted), variance
+
+    def true_values(self, rows: slice) -> tuple[Array, Array]:
+        """Mean and variance of the true local values of these rows: their atom by all *others*, and what was sent."""
+        y, own, at = self.stack.values[rows], self.own[rows], self.labels[rows]
+        q = 1.0 / self.spread + self.precision[at] - own
+        middle = (self.mean / self.spread + self.weighted[at] - own * y) / q
+        about = 1.0 / q + self.noise[rows]
+        trusted = np.where(own > 0, about / (about + self.error[rows]), 0.0)  # in what was sent, not in the atom
+        return middle + trusted * (y - middle), (1.0 - trusted) * about
+
+
+def each_draw(board: Board, posterior: Posterior) -> Iterator[DrawSums]:
+    """The draws of a posterior, chain after chain; board and posterior have their values in the same order."""
+    stack, family = board.stacks[0].blind(), board.families[0]
+    if not isinstance(family, Gaussian) or posterior.hyperparameters is None:
+        raise InputError(
+            "intervals of values take one array of Gaussian values; fusion.drawn() has what else there is."
+        )
+    drawn = posterior.hyperparameters
+    seen = stack.seen.astype(np.float64)
+    inverse = np.ones_like(seen) if stack.weight is None else 1.0 / np.where(seen > 0, stack.weight, 1.0)
+    error = np.zeros_like(seen) if stack.variance is None else family.trust * stack.variance
+    for c, t in np.ndindex(posterior.K.shape):
+        names, labels = np.unique(posterior.labels[c, t], return_inverse=True)
+        labels = labels.ravel()
+        typical = drawn["noise"][c, t]
+        noise = typical * inverse
+        own = seen / (noise + error)
+        sums = np.zeros((2, len(names), stack.values.shape[1]))
+        np.add.at(sums[0], labels, own)
+        np.add.at(sums[1], labels, own * stack.values)
+        mean, spread = drawn["mean"][c, t], drawn["spread"][c, t]
+        yield DrawSums(stack, labels, names, mean, spread, typical, noise, error, own, *sums)

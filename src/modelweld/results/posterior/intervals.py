@@ -1,0 +1,194 @@
+"""Answers with intervals, from draws: where atoms are, what is true at a site, what a site not seen yet would hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from modelweld.core.board import Board
+from modelweld.core.family import Family
+from modelweld.core.values import Index
+from modelweld.errors import InputError
+from modelweld.fit.priors.spectrum import Spectrum
+from modelweld.inputs.local_model import Array
+from modelweld.results.posterior.confidence import NOBODY, partners
+from modelweld.results.posterior.drawn_fusions import DrawSums, drawn_families, each_draw
+from modelweld.results.posterior.draws import Posterior
+from modelweld.results.posterior.joint import drawable
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Intervals:
+    """Values with intervals, one row per parameter, arrays flattened.
+
+    Attributes
+    ----------
+    values, low, high : arrays (n, D)
+        Posterior mean, and the ends of an interval that holds the truth with probability `level`.
+    level : float
+        That probability.
+    """
+
+    values: Array
+    low: Array
+    high: Array
+    level: float
+
+    def take(self, rows: Index) -> Self:
+        """The same of some rows, in this order."""
+        chosen = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(chosen, name, value[rows])
+        return chosen
+
+    def __repr__(self) -> str:
+        n, D = self.values.shape
+        return f"<{type(self).__name__}: {n} values of {D} dimensions, intervals of probability {self.level:g}>"
+
+    def _repr_html_(self) -> str:
+        from modelweld.inputs.notebook import decimals_of, html_table, spell
+
+        half = (self.high - self.low) / 2
+        decimals = [decimals_of(own, error) for own, error in zip(self.values.T, half.T, strict=True)]
+        ends = np.stack([self.values, self.low, self.high], axis=-1)
+        spelt = [
+            [k, *("{} ({} to {})".format(*(spell(x, n) for x in cell)) for cell, n in zip(row, decimals, strict=True))]
+            for k, row in enumerate(ends)
+        ]
+        return html_table(repr(self), ["", *(f"dimension {d}" for d in range(self.values.shape[1]))], spelt)
+
+    @staticmethod
+    def of(draws: Array, level: float) -> Intervals:
+        """Of draws (S, n, D); NaN where a draw has nothing to say, and everywhere if none has."""
+        with np.errstate(invalid="ignore"):
+            found = np.full((3, *draws.shape[1:]), np.nan)
+            for row in range(draws.shape[1]):
+                own = draws[~np.isnan(draws[:, row, 0]), row]
+                if len(own):
+                    found[:, row] = own.mean(0), *np.quantile(own, [(1 - level) / 2, (1 + level) / 2], axis=0)
+        values, low, high = found
+        return Intervals(values, low, high, level)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AtomIntervals(Intervals):
+    """Where the fusion's atoms are.
+
+    Attributes
+    ----------
+    exists : array (n,)
+        Share of draws that have the atom; intervals are of those draws.
+    """
+
+    exists: Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NewSite(Intervals):
+    """What a site not seen yet would hold: its values' intervals, one row per atom of the fusion.
+
+    Attributes
+    ----------
+    probability : array (n,)
+        That it holds the atom.
+    unknown : float
+        Expected number of its values that belong to no atom of the fusion.
+    """
+
+    probability: Array
+    unknown: float
+
+
+def check_level(level: float) -> None:
+    """Refuse what is no probability."""
+    if not 0 < level < 1:
+        raise InputError(f"level is the probability of an interval, between 0 and 1; found {level!r}.")
+
+
+def atom_intervals(board: Board, posterior: Posterior, fitted: Index, level: float) -> AtomIntervals:
+    """Of the fitted atoms, each judged by its partner in every draw that has one."""
+    rng = np.random.default_rng(0)
+    if drawable(board):
+        found = np.stack([_of_partners(draw, fitted, rng, 0.0) for draw in each_draw(board, posterior)])
+    else:
+        _check_atoms_are_drawn(board.families)
+        found = np.stack([_of_any(board, posterior, at, fitted, rng) for at in np.ndindex(posterior.K.shape)])
+    return AtomIntervals(**vars(Intervals.of(found, level)), exists=(~np.isnan(found[..., 0])).mean(0))
+
+
+def _check_atoms_are_drawn(families: Sequence[Family]) -> None:
+    """Refuse families whose atoms' own posterior is not known: their intervals would be too narrow."""
+    for family in families:
+        if type(family).draw_atoms is Family.draw_atoms:
+            raise InputError(
+                f"{type(family).__name__} does not say how an atom scatters given its values, so its intervals would "
+                "be too narrow: write its draw_atoms, or see fusion.drawn() for matchings and hyperparameters."
+            )
+
+
+def _of_any(board: Board, posterior: Posterior, at: tuple[int, ...], fitted: Index, rng: np.random.Generator) -> Array:
+    """As `_of_partners`, of families other than Gaussian."""
+    families = drawn_families(board.families, posterior, at)
+    drawn = Board(board.stacks, families, board.prior, board.pieces, posterior.labels[at])
+    partner = partners(fitted, drawn.labels, rng)
+    found = []
+    for family, sums, estimate in zip(drawn.families, drawn.sums, board.estimates(), strict=True):
+        atoms = family.draw_atoms(sums, rng)[partner]
+        if family.signless:  # the same way round in every draw
+            atoms = np.where((atoms * estimate).sum(1, keepdims=True) < 0, -atoms, atoms)
+        found.append(atoms)
+    return np.where((partner == NOBODY)[:, None], np.nan, np.concatenate(found, axis=1))
+
+
+def _of_partners(draw: DrawSums, fitted: Index, rng: np.random.Generator, noise: Array | float) -> Array:
+    """A draw (K, D) of each fitted atom's partner, scattered by further `noise`; NaN where there is none."""
+    at = partners(fitted, draw.labels, rng)
+    mean, variance = draw.atoms()
+    drawn = mean + np.sqrt(variance + noise) * rng.standard_normal(mean.shape)
+    return np.where((at == NOBODY)[:, None], np.nan, drawn[at])
+
+
+def site_intervals(board: Board, posterior: Posterior, j: int, level: float) -> Intervals:
+    """True local values of site j: its own, pooled with its atoms' as far as standard errors and noise say."""
+    if board.stacks[0].variance is None:
+        raise InputError(
+            "a site's own answer differs from what it sent only where sites send standard errors: give LocalModel a "
+            "variance, or fitted models their numbers of points."
+        )
+    rng, rows = np.random.default_rng(0), board.values_of(j)
+    draws = []
+    for draw in each_draw(board, posterior):
+        mean, variance = draw.true_values(rows)
+        draws.append(mean + np.sqrt(variance) * rng.standard_normal(mean.shape))
+    return Intervals.of(np.stack(draws), level)
+
+
+def new_site(board: Board, posterior: Posterior, fitted: Index, level: float) -> NewSite:
+    """What one more site would hold: the prior's odds of joining each atom, and its values there."""
+    J, rng = len(board.sizes), np.random.default_rng(0)
+    K = int(fitted.max()) + 1
+    draws, held, unknown = [], np.zeros(K), 0.0
+    for number, draw in enumerate(each_draw(board, posterior)):
+        steps = _steps(board, posterior, number, J + 1)
+        groups = np.unique(np.stack([draw.labels, board.group]), axis=1)[0]
+        joins = 1 / (1 + np.exp(-steps[np.bincount(groups)]))
+        at = partners(fitted, draw.labels, rng)
+        held += np.where(at == NOBODY, 0.0, joins[at])
+        unknown += np.exp(steps[0]) + np.delete(joins, at[at != NOBODY]).sum()
+        draws.append(_of_partners(draw, fitted, rng, draw.typical_noise))
+    n = posterior.K.size
+    return NewSite(**vars(Intervals.of(np.stack(draws), level)), probability=held / n, unknown=float(unknown / n))
+
+
+def _steps(board: Board, posterior: Posterior, number: int, J: int) -> Array:
+    """Log prior odds of joining an atom that m of J - 1 groups hold, in the draw of this number."""
+    drawn = posterior.hyperparameters or {}
+    if "a" not in drawn:
+        return board.prior.steps(J)
+    a, b, expected, junk = (float(drawn[name].ravel()[number]) for name in ("a", "b", "expected_atoms", "junk"))
+    return Spectrum.expecting(a, b, expected, J - 1, junk).steps(J)

@@ -1,0 +1,222 @@
+"""Draws from the posterior of the matching, hyperparameters fixed: P(matching | values) ∝ exp(objective).
+
+The moves are those of `compiled_sweep`, which makes them where all evidences are compiled: `redraw_value`, one value
+from its exact conditional given all else; `swap`, two values of a group that trade atoms, which one by one they cannot;
+`split_or_merge`, of the atoms of two values by the sequential proposal of Dahl (2005) and the Metropolis-Hastings rule.
+Without it, an atom of many groups could come apart only through improbable stages. Each leaves the posterior invariant.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from modelweld.core.algorithm1 import NEW
+from modelweld.core.board import Board
+from modelweld.core.family import gather
+from modelweld.core.tally import Tally
+from modelweld.core.values import Index, blocks
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import Array
+from modelweld.progress import track
+from modelweld.results.posterior.compiled_evidences import compiled_evidence
+from modelweld.results.posterior.compiled_state import PER_PAIR
+from modelweld.results.posterior.compiled_sweep import Given, at_start, sweeps
+from modelweld.results.posterior.draws import FEWEST_DRAWS, MERGE, MOVES, SPLIT, VALUE, Posterior
+from modelweld.results.posterior.joint import FEWEST_NEAR, PAIRS_PER_SITE
+
+SWEEPS = 2
+"""Compiled sweeps for each that is asked for: where hyperparameters are drawn as well, those take as long."""
+
+
+def sample(
+    board: Board, draws: int, chains: int, seed: int, warm_up: int | None = None, chain_of: type[Chain] | None = None
+) -> Posterior:
+    """Run chains from the board's matching and from dispersed starts; values in the board's order."""
+    check_lengths(draws, chains)
+    make = Chain if chain_of is None else chain_of
+    runs = [make(board, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
+    drawn: list[list[dict[str, Array]]] = [[] for _ in runs]
+    labels = np.empty((chains, draws, len(board.labels)), dtype=np.int64)
+    K, objective = np.empty((chains, draws), dtype=np.int64), np.empty((chains, draws))
+    for c, chain in enumerate(track(runs, "drawing matchings", chains)):
+        chain.start(c)
+        for _ in range(draws // 2 if warm_up is None else warm_up):
+            chain.sweep()
+        chain.forget()
+        for t in range(draws):
+            chain.sweep()
+            labels[c, t], K[c, t], objective[c, t] = chain.labels, np.count_nonzero(chain.counts), chain.objective()
+            drawn[c].append(chain.drawn())
+    tried, done = np.sum([chain.tried for chain in runs], axis=0), np.sum([chain.done for chain in runs], axis=0)
+    shares = done / np.maximum(tried, 1)
+    named = {name: np.stack([[draw[name] for draw in chain] for chain in drawn]) for name in drawn[0][0]}
+    return Posterior(labels, K, objective, dict(zip(MOVES, shares.tolist(), strict=True)), named or None)
+
+
+def check_lengths(draws: int, chains: int) -> None:
+    """Refuse what has no variance."""
+    if draws < FEWEST_DRAWS or chains < 1:
+        raise InputError(f"sample: at least 1 chain of {FEWEST_DRAWS} draws; found {chains} of {draws}.")
+
+
+class Chain(Tally):
+    """A matching that moves, with room for as many atoms as there are values.
+
+    Parameters
+    ----------
+    board : Board
+        Values, families, prior and the matching that was fitted; it is only read.
+    rng : Generator
+        Source of all that is random.
+    """
+
+    def __init__(self, board: Board, rng: np.random.Generator) -> None:
+        super().__init__(board.families, board.rows, board.group, board.labels, room=True)
+        self.rng, self.fitted = rng, board.labels
+        self.alone, self.steps, self.pieces, self.offsets = board.alone, board.steps, board.pieces, board.offsets
+        self.R = np.concatenate([[0.0], np.cumsum(board.steps)])  # log prior of an atom by its count
+        self.near = self._nearest()
+        self.constant = 0.0  # what does not depend on the matching
+        self.constant = board.objective() - self.objective()
+        self.forget()
+
+    def _nearest(self) -> Index:
+        """Values (N, M) of other groups that most likely share an atom with each, by the odds of the two alone."""
+        N, found = len(self.labels), []
+        number = min(N, max(FEWEST_NEAR, round(PAIRS_PER_SITE * (len(self.offsets) - 1))))
+        for part in blocks(N, N):
+            gains = [f.gain(r[part], r) for f, r in zip(self.families, self.rows, strict=True)]
+            odds = np.sum(gains, axis=0) - self.alone[part, None]
+            odds[self.group[part, None] == self.group] = -np.inf
+            best = np.argsort(-odds, axis=1, kind="stable")[:, :number]
+            far = np.isneginf(np.take_along_axis(odds, best, axis=1))
+            found.append(np.where(far, np.arange(N)[part, None], best))
+        return np.concatenate([np.zeros((0, number), dtype=np.int64), *found])
+
+    def start(self, number: int) -> None:
+        """Even chains start as fitted, odd ones with all values alone."""
+        self.place(np.arange(len(self.fitted)) if number % 2 else self.fitted)
+
+    def place(self, labels: Index) -> None:
+        """Put all values where these labels say."""
+        self.labels = labels
+        self.recount()
+
+    def forget(self) -> None:
+        """Count moves from here on."""
+        self.tried, self.done = np.zeros((2, len(MOVES)), dtype=np.int64)
+
+    def objective(self) -> float:
+        """Log probability of the matching plus the log evidences of its atoms."""
+        held = np.flatnonzero(self.counts)
+        value = self.constant + float(self.R[self.counts[held]].sum()) + self.evidence([s[held] for s in self.sums])
+        if self.pieces is None:
+            return value
+        return value + self.pieces.log_prob(self.pieces_held())
+
+    def drawn(self) -> dict[str, Array]:
+        """Hyperparameters that move, by name: none."""
+        return {}
+
+    def sweep(self) -> None:
+        """Every value, then pairs of atoms; compiled, where all evidences are."""
+        if not len(self.labels):
+            return None
+        found = compiled_evidence(self.families, self.rows)
+        delta = 0.0 if self.pieces is None else self.pieces.delta
+        if found is None:
+            return self.sweep_in_numpy(delta)
+        given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
+        state = at_start(given, self.labels, int(self.rng.integers(2**63)))
+        sweeps(given, state, SWEEPS, self.tried, self.done)
+        self.place(state.labels)
+
+    def sweep_in_numpy(self, delta: float) -> None:
+        """As `sweep`, for families whose evidence is not compiled."""
+        self.alone = np.sum([f.log_evidence(r) for f, r in zip(self.families, self.rows, strict=True)], axis=0)
+        N = len(self.labels)
+        for value in self.rng.permutation(N).tolist():
+            self.redraw_value(value, delta)
+            self.swap(value)
+        for _ in range(max(1, N // PER_PAIR)):
+            i = int(self.rng.integers(N))
+            j = int(self.rng.choice(self.near[i]))
+            members = np.flatnonzero((self.labels == self.labels[i]) | (self.labels == self.labels[j]))
+            if i != j and len(np.unique(self.group[members])) == len(members):  # pieces are neither made nor undone
+                self.split_or_merge(i, j, members)
+        self.recount()
+
+    def _group_of(self, value: int) -> slice:
+        """Where the values of its group stand."""
+        return slice(*self.offsets[self.group[value] + np.arange(2)].tolist())
+
+    def redraw_value(self, value: int, delta: float) -> None:
+        """One value from its conditional given all else; it may join one of its own group as a further piece."""
+        group, one, old = self._group_of(value), np.array([value]), int(self.labels[value])
+        others = np.delete(self.labels[group], value - group.start)
+        self.take(one, counted=old not in others)
+        atoms = np.flatnonzero(self.counts)
+        pieces = (atoms[:, None] == others).sum(1)
+        first = pieces == 0
+        prior = np.full(len(atoms), -np.inf)
+        prior[first] = np.log1p(-delta) + self.steps[self.counts[atoms[first]]]
+        if delta > 0:
+            prior[~first] = np.log(delta) + np.log(pieces[~first] + 1.0)
+        alone = np.log1p(-delta) + self.steps[0] + self.alone[value]
+        pick = draw_log(np.append(prior + self.gain(one, atoms)[0], alone), self.rng)
+        atom = self.open(np.append(atoms, NEW)[[pick]])
+        self.put(one, atom, counted=atom[0] not in others)
+        self.tried[VALUE] += 1
+        self.done[VALUE] += atom[0] != old
+
+    def swap(self, value: int) -> None:
+        """Trade the atoms of a value and another of its group, or not, by the exact odds; pieces stay."""
+        group = self._group_of(value)
+        both = np.array([value, self.rng.integers(group.start, group.stop)])
+        atoms = self.labels[both]
+        if np.isin(self.labels[group], atoms).sum() > 2 or atoms[0] == atoms[1]:
+            return
+        self.take(both)
+        gain = self.gain(both, atoms)
+        traded = draw_log(np.array([np.trace(gain), np.trace(gain[::-1])]), self.rng)
+        self.put(both, atoms[::-1] if traded else atoms)
+
+    def split_or_merge(self, i: int, j: int, members: Index) -> None:
+        """Propose one atom for i, j and all `members` if they are at two, two atoms if they are at one."""
+        split = self.labels[i] == self.labels[j]
+        order = self.rng.permutation(members[(members != i) & (members != j)])
+        sums = [rows[[i, j]] for rows in self.rows]
+        one = np.zeros(len(members), dtype=np.int64)
+        whole = [gather(f, rows[members], one, 1)[1] for f, rows in zip(self.families, self.rows, strict=True)]
+        counts = np.array([1, 1])
+        side = np.zeros(len(order), dtype=np.int64)
+        log_proposal = 0.0
+        for position, value in enumerate(order.tolist()):
+            scores = self.steps[counts].copy()
+            for family, rows, s in zip(self.families, self.rows, sums, strict=True):
+                scores += family.gain(rows[value : value + 1], s)[0]
+            pick = draw_log(scores, self.rng) if split else int(self.labels[value] == self.labels[j])
+            log_proposal += float(scores[pick] - np.logaddexp(*scores))
+            for family, rows, s in zip(self.families, self.rows, sums, strict=True):
+                s[pick] += family.facing(rows[value : value + 1], s[pick : pick + 1])[0]
+            counts[pick] += 1
+            side[position] = pick
+        rise = float(self.R[counts].sum() - self.R[len(members)]) + self.evidence(sums) - self.evidence(whole)
+        log_ratio = rise - log_proposal
+        move = SPLIT if split else MERGE
+        self.tried[move] += 1
+        if np.log(self.rng.random()) >= (log_ratio if split else -log_ratio):
+            return
+        self.done[move] += 1
+        moving = np.array([j, *order[side == 1]]) if split else members[self.labels[members] == self.labels[j]]
+        to = self.open(np.array([NEW])) if split else self.labels[[i]]
+        for value in moving:
+            self.take(np.array([value]))
+        for value in moving:
+            self.put(np.array([value]), to)
+
+
+def draw_log(log_weights: Array, rng: np.random.Generator) -> int:
+    """An index, with probability in proportion to the exponential of its weight."""
+    cumulative = np.exp(log_weights - log_weights.max()).cumsum()
+    return int(cumulative.searchsorted(rng.random() * cumulative[-1], side="right"))

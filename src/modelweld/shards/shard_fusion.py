@@ -1,0 +1,205 @@
+"""What comes back from fusing shards: global atoms here, labels where the shards lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from modelweld.core.matching import Matching
+from modelweld.core.values import Index, Stack, group_of_values, offsets_of
+from modelweld.errors import InputError
+from modelweld.fit.search.split_prior import Pieces
+from modelweld.fusion import Fusion
+from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.results.revision.slim import SlimFusion
+from modelweld.shards.engine import Engine, Moved
+from modelweld.shards.fit import Atoms, board_of
+from modelweld.shards.shard import ASIDE, TWIN, Shard
+
+CERTAIN = 1e9
+"""Nats by which a value that repeats another belongs to an atom that is there rather than to a new one."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ShardFusion(SlimFusion):
+    """What fusing shards gives: global atoms here, labels where the shards lie.
+
+    Attributes
+    ----------
+    pattern, families, sums, prior, counts, sizes, names, opened
+        As in `SlimFusion`, which it is: it is saved, and sites are added, where sums are all there is to know.
+    pieces : Pieces or None
+        How probable it is that a site holds an atom in several pieces; None where every site holds its atoms once.
+    changing : bool
+        Whether rows depend on hyperparameters.
+    trace : tuple of (str, float)
+        The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ..., "moves 3" where atoms were
+        joined; it never falls.
+    rounds : tuple of int
+        How often shards had to be asked in each polishing sweep: 1 where all proposals were taken at once.
+    changed : tuple of int
+        How many shards changed in each polishing sweep.
+    converged : bool
+        Whether the last sweep changed nothing, so that flat sweeps would change nothing either, and no move did.
+    moved : Moved
+        Bytes of messages to and from shards.
+    reasons : tuple of str
+        What was not fitted, and why.
+    aside, twins : tuples of int
+        For each shard, how many values were set aside, and how many sites repeat another and were not fitted.
+    places : tuple of int arrays
+        For each shard, the atom of each of its own labels.
+    engine : Engine
+        Where the shards lie.
+
+    Examples
+    --------
+    >>> from modelweld import simulate
+    >>> from modelweld.shards import fuse_shards, grouped
+    >>> drawn = simulate.paper_figure(64, 1.0, seed=0)
+    >>> fused = fuse_shards(grouped(drawn.values))
+    >>> fused.K == drawn.K, fused.converged, fused.trace[0][0]
+    (True, True, 'shards')
+    """
+
+    pieces: Pieces | None
+    changing: bool
+    trace: tuple[tuple[str, float], ...]
+    rounds: tuple[int, ...]
+    changed: tuple[int, ...]
+    converged: bool
+    moved: Moved
+    reasons: tuple[str, ...]
+    aside: tuple[int, ...]
+    twins: tuple[int, ...]
+    places: tuple[Index, ...]
+    engine: Engine
+
+    @property
+    def objective(self) -> float:
+        """Log probability of the matching plus log evidence: the number `fuse` maximises."""
+        return self.trace[-1][1]
+
+    def check_sufficient(self) -> None:
+        """Sums are not all there is to know where rows depend on what is learned, or sites hold atoms in pieces."""
+        if self.changing or self.pieces is not None:
+            raise InputError(
+                "sites have standard errors, rows that depend on what is learned, or atoms in pieces: sums alone can "
+                "neither be saved nor be added to. Keep the shards, or make a fusion of them with to_fusion()."
+            )
+
+    def labels(self, s: int) -> list[Index]:
+        """Atom of each local parameter of shard s, site by site, in the order given: fetched from where it lies.
+
+        Values that were set aside have numbers of their own after those of all atoms; sites that repeat another are
+        matched to the atoms as they are.
+        """
+        [labels] = self.engine.ask(own_labels, [s], [self._places(s)])
+        return list(labels)
+
+    def _places(self, s: int) -> tuple[Index, int, Atoms | None]:
+        """What a shard must be told to number its labels as they are numbered here."""
+        [(key, family)] = self.families.items()
+        atoms = Atoms(self.counts, self.sums[key], family, self.prior, self.pieces, len(self.sizes))
+        return self.places[s], len(self.counts) + sum(self.aside[:s]), atoms if self.twins[s] else None
+
+    def to_fusion(self) -> Fusion:
+        """Everything in this process, as `fuse` gives it: for results that fit in memory."""
+        brought = self.engine.ask(
+            _everything, range(len(self.places)), [self._places(s) for s in range(len(self.places))]
+        )
+        given, labels, again = ([x for part in several for x in part] for several in zip(*brought, strict=True))
+        names = [m.site if isinstance(m, LocalModel) else "" for m in given]
+        name, set_name = "values", "atom"
+        if isinstance(given[0], LocalModel):
+            [(name, axes)] = given[0].axes.items()
+            set_name = str(axes[0])
+        stacked, offsets = np.concatenate(labels), offsets_of([len(x) for x in labels])
+        alone = np.flatnonzero(stacked >= len(self.counts))
+        values = np.concatenate([_values_of(site) for site in given])[alone[np.argsort(stacked[alone])]]
+        held = np.unique(np.stack([stacked, group_of_values(offsets)]), axis=1)[0]
+        matching = Matching(
+            stacked_labels=stacked,
+            offsets=offsets,
+            counts=np.bincount(held, minlength=len(self.counts)),
+            families={name: self.family},
+            values={name: np.vstack([self.atoms, values])},
+            prior=self.prior,
+            objective=self.objective,
+            history=tuple(value for _, value in self.trace),
+            changes=self.changed,
+            converged=self.converged,
+            engine="shards",
+            delta=0.0 if self.pieces is None else self.pieces.delta,
+            kept=stacked < len(self.counts) if len(alone) else None,
+            reasons=self.reasons,
+            twins=repeated(given, labels, again) if any(self.twins) else None,
+        )
+        distinct = [site or str(j) for j, site in enumerate(names)]
+        if len(set(distinct)) < len(distinct):  # sites of different shards may have the same name
+            distinct = [str(j) for j in range(len(given))]
+        return Fusion(given, distinct, {set_name: matching})
+
+
+def _values_of(site: Any) -> Array:
+    """The values that one site sent, one row per local parameter."""
+    [values] = site.arrays.values() if isinstance(site, LocalModel) else [site]
+    return np.asarray(values)
+
+
+def repeated(given: Sequence[Any], labels: Sequence[Index], again: Sequence[bool]) -> dict[int, int]:
+    """Sites that were counted once `again`, and the earliest of those whose values they have, or nearly."""
+    values = [_values_of(site)[np.argsort(own, kind="stable")] for site, own in zip(given, labels, strict=True)]
+    alike: dict[bytes, list[int]] = {}
+    for j, own in enumerate(labels):
+        alike.setdefault(np.sort(own).tobytes(), []).append(j)
+    groups: dict[int, list[int]] = {}
+    for j in np.flatnonzero(again).tolist():
+        others = [i for i in alike[np.sort(labels[j]).tobytes()] if not again[i]]
+        if others:
+            first = min(others, key=lambda i: float(np.square(values[i] - values[j]).sum()))
+            groups.setdefault(first, [first]).append(j)
+    return {j: min(group) for group in groups.values() for j in sorted(group)[1:]}
+
+
+def own_labels(shard: Shard, labels: Index, place: Index, first_aside: int, atoms: Atoms | None) -> list[Index]:
+    """A shard's labels in the centre's numbers, site by site; those of sites that repeat another, given all atoms."""
+    numbers = labels.copy()
+    numbers[labels >= 0] = place[labels[labels >= 0]]
+    aside = labels == ASIDE
+    numbers[aside] = first_aside + np.arange(int(aside.sum()))
+    if atoms is not None:
+        again = np.where(labels == TWIN, 0, ASIDE)
+        stack, _ = shard.fitted(again)
+        numbers[again == 0] = matched(stack, atoms)
+    return shard.as_given(numbers)
+
+
+def matched(stack: Stack, atoms: Atoms) -> Index:
+    """The atom of every value of sites whose values are among those of the atoms already: none of them is new."""
+    board, there = board_of(stack, atoms._replace(J=atoms.J + 1)), np.arange(len(atoms.counts))
+    spans = [board.values_of(j) for j in range(len(stack.sizes))]
+    found = [board.best_atoms(board.scores(span, there) + CERTAIN, there) for span in spans]
+    return np.concatenate(found).astype(np.int64)
+
+
+def _everything(shard: Shard, labels: Index, *places: Any) -> tuple[list[Any], list[Index], list[bool]]:
+    """A shard's sites, their labels in the centre's numbers, and which of them repeat another."""
+    values, numbers = shard.as_given(shard.stack.values), own_labels(shard, labels, *places)
+    again = [bool((own == TWIN).any()) for own in shard.as_given(labels)]
+    if shard.stack.plain and not shard.array:
+        return values, numbers, again
+    set_name, array = shard.array.split("/", 1)
+
+    def beside(x: Array | None) -> list[dict[str, Array]]:
+        return [{} for _ in values] if x is None else [{array: part} for part in shard.as_given(x)]
+
+    variances, weights = beside(shard.stack.variance), beside(shard.stack.weight)
+    sites = [
+        LocalModel({array: v}, {array: (set_name, None)}, variance=variance, weight=weight, site=site)
+        for v, variance, weight, site in zip(values, variances, weights, shard.sites, strict=True)
+    ]
+    return sites, numbers, again
