@@ -33,7 +33,7 @@ from modelweld.families.directions import Directions
 from modelweld.fit.screening.screens import find_shifted
 from modelweld.fit.search.artefacts import artefacts
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.starts import agglomerate
 from modelweld.kinds.mixture import mixture
 from recorded import commit, least_seconds, record
@@ -73,7 +73,7 @@ def board(J: int) -> Board:
     stacked = np.concatenate(values)
     stack = Stack(stacked, offsets_of([len(v) for v in values]), np.full(stacked.shape, 0.5))
     family = Gaussian().starts(stack)[0]
-    made = Board([stack], [family], default_prior("auto", J), Pieces(), np.concatenate(labels))
+    made = Board([stack], [family], default_prior("auto", J), Fragments(), np.concatenate(labels))
     made.learn()
     return made
 

@@ -1,7 +1,7 @@
 """Shards on Spark: two functions for `mapInPandas`, and the merge between them on the driver.
 
 A partition is a shard, so all rows of a site must lie in one: ``values.repartition(n, "site")``. Frames have a column
-`site`, a column `values` with one local parameter (a list of D numbers) per row, and any others, which ride along::
+`site`, a column `values` with one local parameter (a list of D numbers) per row, and any others, which are auxiliary::
 
     ask = dict(origin=column_means, prior=BetaBernoulli(), seed=0)      # the same for both jobs
     sums = values.mapInPandas(partial(fused_atoms, **ask), ATOMS).toPandas()
@@ -110,7 +110,7 @@ def _partition(frames: Iterable[Any]) -> Iterator[tuple[Any, Shard]]:
 def _fused(shard: Shard, origin: Array, prior: Prior, seed: int) -> tuple[Index, Summary]:
     """The same labels whenever it is asked."""
     everything, nobody = np.zeros(len(shard.stack.values), dtype=np.int64), np.arange(0)
-    plan = Plan(prior, pieces=False, search="plain")
+    plan = Plan(prior, fragments=False, search="plain")
     labels, learned = fuse_shard(shard, everything, plan, prior, seed, nobody, nobody)
     return labels, summary_of(shard, labels, with_fields(learned.family, origin=np.asarray(origin)))
 

@@ -2,8 +2,8 @@
 
     python examples/topics_over_decades.py
 
-In each decade a topic model of its own (scikit-learn's LatentDirichletAllocation) is fitted to pieces of that decade's
-addresses (experiments/data/sotu). What is fused are thirteen fitted models and their decades, and no text.
+In each decade a topic model of its own (scikit-learn's LatentDirichletAllocation) is fitted to fragments of that
+decade's addresses (experiments/data/sotu). What is fused are thirteen fitted models and their decades, and no text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOPICS = 8
 
 
 def decades() -> tuple[dict[int, csr_array], list[str]]:
-    """Numbers of words in pieces of addresses, by decade, and the words."""
+    """Numbers of words in fragments of addresses, by decade, and the words."""
     data = np.load(DATA)
     words = [str(word) for word in data["vocabulary"]]
     shape = len(data["year"]), len(words)

@@ -221,7 +221,7 @@ def outliers_and_a_shifted_site():
 
     sites = [*noisy(9, seed=3), noisy(10, seed=3)[9] + 3.0, np.full((2, 50), 1e4)]
     fusion = modelweld.fuse(sites)
-    return told(fusion) | {"set aside": fusion.matching.set_aside, "reasons": len(fusion.matching.reasons)}
+    return told(fusion) | {"excluded": fusion.matching.excluded, "reasons": len(fusion.matching.reasons)}
 
 
 @answer
@@ -402,14 +402,14 @@ def odd(seed=12):
 
 
 def screened(models, **asked):
-    """What a fusion says, and what it says of sites: who was set aside, who counts once, how many reasons."""
+    """What a fusion says, and what it says of sites: who was excluded, who counts once, how many reasons."""
     import modelweld
 
     fusion = modelweld.fuse(models, **asked)
     found = told(fusion)
     for name, m in fusion.matchings.items():
-        found[f"{name} set aside"] = m.set_aside
-        found[f"{name} duplicates"] = np.array(sorted((m.twins or {}).items()), dtype=np.int64)
+        found[f"{name} excluded"] = m.excluded
+        found[f"{name} duplicates"] = np.array(sorted((m.duplicates or {}).items()), dtype=np.int64)
         found[f"{name} reasons"] = len(m.reasons)
     return found
 
@@ -431,8 +431,8 @@ def duplicate_site():
 @answer
 def near_duplicate_site():
     rng = np.random.default_rng(14)
-    copies = [odd()[j] + rng.normal(0, 0.003, (6, 4)) for j in (1, 1, 4)]
-    return screened([*odd(), *copies])
+    splits = [odd()[j] + rng.normal(0, 0.003, (6, 4)) for j in (1, 1, 4)]
+    return screened([*odd(), *splits])
 
 
 @answer
@@ -469,8 +469,8 @@ def oversplit_site():
     def model(values):
         return modelweld.LocalModel({"v": values}, {"v": ("atom", None)}, variance={"v": np.full(values.shape, 0.04)})
 
-    pieces = np.repeat(odd()[0], 3, axis=0)
-    return screened([*map(model, odd()), model(pieces + rng.normal(0, 0.3, pieces.shape))])
+    fragments = np.repeat(odd()[0], 3, axis=0)
+    return screened([*map(model, odd()), model(fragments + rng.normal(0, 0.3, fragments.shape))])
 
 
 def bits(numbers):

@@ -44,7 +44,7 @@ def read(model, *, features=None):
     return LocalModel(
         {"prices": model.prices, "visits": model.visits},
         {"prices": ("shop", "good"), "visits": ("shop",)},
-        riding=["visits"],
+        auxiliary=["visits"],
         coordinates={"good": model.goods},
         kind="tariffs",
     )

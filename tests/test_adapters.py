@@ -59,13 +59,13 @@ def test_written_models_answer_like_those_read(case, rng):
     assert np.allclose(case.answers(again, X), case.answers(model, X), rtol=case.exactly, atol=case.exactly)
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")  # copies are what the law is about
+@pytest.mark.filterwarnings("ignore::modelweld.DuplicateWarning")  # copies are what the law is about
 @pytest.mark.parametrize("case", cases(lambda case: case.itself is not None))
 def test_a_model_and_its_shuffled_copies_fuse_into_itself(case, rng):
     X = case.data(rng)
     model = fitted(case, X)
-    copies = [local(case, case.shuffled(model, rng), X) for _ in range(3)]
-    fused = fuse([local(case, model, X), *copies]).model(how=case.how)
+    splits = [local(case, case.shuffled(model, rng), X) for _ in range(3)]
+    fused = fuse([local(case, model, X), *splits]).model(how=case.how)
     assert np.allclose(case.answers(fused, X), case.answers(model, X), rtol=case.itself, atol=case.itself)
 
 
@@ -193,7 +193,7 @@ UNDRAWN = {
 
 
 def drawn(models):
-    fusion = fuse(models, twins="independent")
+    fusion = fuse(models, duplicates="independent")
     return fusion.sample(draws=6, chains=2, warm_up=6, set_name=next(iter(fusion.matchings), None))
 
 
@@ -224,13 +224,13 @@ def test_models_of_draws_are_refused_with_a_reason(name, rng):
         drawn([local(case, m, X) for m, X in zip(models, data, strict=True)]).models(4)
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")
+@pytest.mark.filterwarnings("ignore::modelweld.DuplicateWarning")
 def test_what_was_sent_twice_counts_once_in_models_of_draws(rng):
     case = ADAPTED[DRAWN[0]]
     data, models = sites(case, rng)
     once = [local(case, m, X, site=str(j)) for j, (m, X) in enumerate(zip(models, data, strict=True))]
     twice = fuse([*once, once[0].with_(site="again")])
-    assert twice.matching.twins == {4: 0}
+    assert twice.matching.duplicates == {4: 0}
     found, expected = (f.sample(draws=4, chains=1, warm_up=4).models(3) for f in (twice, fuse(once)))
     for one, other in zip(found, expected, strict=True):  # what is told apart depends on all sites' widths, a little
         assert np.allclose(one.cluster_centers_, other.cluster_centers_, atol=0.05)

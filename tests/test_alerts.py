@@ -23,7 +23,7 @@ SENTENCES = {
     "columns": (1, lambda a: describe_swapped(["'age'", "'pressure'"], a)),
     "units": (1, lambda a: describe(FACTOR, ["'age'"], a)),
     "units of two": (2, lambda a, b: describe(FACTOR, ["'age'"], a, b)),
-    "twins": (3, lambda *names: Finding(duplicates.COINCIDED, None, names)),
+    "duplicates": (3, lambda *names: Finding(duplicates.COINCIDED, None, names)),
     "rows": (2, lambda *names: Finding(duplicates.SHARED, None, names)),
     "shard": (1, lambda a: f"shard 4: site {a!r}: 1 of 5 values lies far from the others."),
     "nobody": (0, lambda: duplicates.ALL_ALIKE),
@@ -100,8 +100,8 @@ def test_the_line_in_a_warning_fuses_without_the_site(mixed, others):
     sites = mixtures(mixed, others)
     fusion = modelweld.fuse(sites)
     (reason,) = [text for text in fusion.matching.reasons if "Nothing is" in text]
-    line = re.search(r"fusion\.remove\('(.+)', anew=True\)", reason)
-    found = fusion.remove(line[1], anew=True)
+    line = re.search(r"fusion\.remove\('(.+)', from_scratch=True\)", reason)
+    found = fusion.remove(line[1], from_scratch=True)
     assert line[1] == f"clinic {(*mixed, *others)[0]}"
     assert found.objective == modelweld.fuse({name: site for name, site in sites.items() if name != line[1]}).objective
     assert not any("Nothing is" in text for text in found.matching.reasons)

@@ -1,4 +1,4 @@
-"""Artefacts: scores follow their equations, true atoms are never set aside on clean sets, made ones are."""
+"""Artefacts: scores follow their equations, true atoms are never excluded on clean sets, made ones are."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from modelweld.core.match import finish
 from modelweld.core.matching import Artefact
 from modelweld.core.values import Stack, offsets_of
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.fit.search.artefacts import _as_shadows, _between, _pieces_apart, artefacts, join_shadows
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.artefacts import _as_shadows, _between, _fragments_apart, artefacts, join_shadows
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.split_rules import falls_together
 from modelweld.results.diagnostics import notes
 from modelweld.results.posterior.draws import number_of_atoms
@@ -28,13 +28,13 @@ def board_of(values, labels, delta=0.1, family=Gaussian):
     """A board at given labels."""
     stack = Stack(np.concatenate(values), offsets_of([len(v) for v in values]))
     start = family(mean=np.zeros(D), noise=np.full(D, 0.2), spread=np.full(D, 16.0))
-    board = Board([stack], [start], Spectrum(0.5, 1.0, 2.0), Pieces(delta))
+    board = Board([stack], [start], Spectrum(0.5, 1.0, 2.0), Fragments(delta))
     board.restore((np.concatenate(labels), *board.state()[1:]))
     return board
 
 
 def drawn(seed, J=12, K=8):
-    """Sites that hold 5 of 8 atoms; site 0 sends one of them in two pieces."""
+    """Sites that hold 5 of 8 atoms; site 0 sends one of them in two fragments."""
     rng = np.random.default_rng(seed)
     atoms = rng.normal(0, 4, (K, D))
     held = [np.sort(rng.permutation(K)[:5]) for _ in range(J)]
@@ -85,7 +85,7 @@ def test_blends_are_found_with_their_atoms(seed):
     assert [(a.atom, a.made_of) for a in artefacts(board_of(values, labels))] == [(8, (p, q))]
 
 
-def test_none_without_pieces():
+def test_none_without_fragments():
     _, atoms, values, labels = drawn(0)
     values[0], labels[0] = values[0][:-1], labels[0][:-1]
     values[3] = np.vstack([values[3], atoms[labels[3][0]] + 1.5])
@@ -113,24 +113,24 @@ def test_artefacts_stand_last_are_not_counted_and_are_explained():
     last = np.arange(len(matching.counts) - len(matching.artefacts), len(matching.counts))
     assert sorted(a.atom for a in matching.artefacts) == last.tolist()
     assert all(0.5 < a.probability <= 1 for a in matching.artefacts)
-    assert not any(a.is_piece for a in matching.artefacts)
+    assert not any(a.is_fragment for a in matching.artefacts)
     board = fusion.board("component")
     assert board.objective() == pytest.approx(fusion.objective)
     assert number_of_atoms(board, matching, matching.stacked_labels) == fusion.K
-    said = " ".join(note.sentence for note in notes.set_aside(fusion))
+    said = " ".join(note.sentence for note in notes.excluded(fusion))
     assert "looks like a" in said
 
 
 def test_shadows_join_their_atoms_through_each_other():
     _, _, values, labels = drawn(0)
     board = board_of(values, labels)
-    found = [Artefact(3, (5,), 1.0), Artefact(6, (3, 4), 2.0), Artefact(5, (7,), 1.0)]  # 3 is a piece of 5, 5 of 7
+    found = [Artefact(3, (5,), 1.0), Artefact(6, (3, 4), 2.0), Artefact(5, (7,), 1.0)]  # 3 is a fragment of 5, 5 of 7
     joined, left = join_shadows(board, found)
     before, after = board.labels, joined.labels
     assert (after[np.isin(before, [3, 5, 7])] == 5).all()
     assert [after[before == k][0] for k in (0, 1, 2, 4, 6)] == [0, 1, 2, 3, 4]
-    assert left == [Artefact(4, (3, 5), 2.0)]  # what was made of a piece is made of its atom
-    again = Board(board.stacks, board.families, board.prior, board.pieces, after)
+    assert left == [Artefact(4, (3, 5), 2.0)]  # what was made of a fragment is made of its atom
+    again = Board(board.stacks, board.families, board.prior, board.fragments, after)
     assert joined.objective() == pytest.approx(again.objective())
 
 
@@ -145,11 +145,11 @@ def test_a_shadow_is_labelled_as_its_atom(seed):
 
 
 def test_sentences():
-    assert "piece of atom 3" in Artefact(9, (3,), 1.0).sentence
+    assert "fragment of atom 3" in Artefact(9, (3,), 1.0).sentence
     assert "mixture of atoms 1 and 2" in Artefact(9, (1, 2), 1.0).sentence
 
 
-def test_pieces_are_not_joined_where_everything_would_fall_together(monkeypatch):
+def test_fragments_are_not_joined_where_everything_would_fall_together(monkeypatch):
     """In a continuum every atom lies near the next, and the same sites hold both: a chain of them is no one atom."""
     _, _, values, labels = drawn(0)
     board = board_of(values, labels)
@@ -192,7 +192,7 @@ def test_shadows_score_by_the_equation():
     held[board.labels, board.group] = True
     scores = _as_shadows(board, [located(board)], held)
     family, J = board.families[0], len(values)
-    tau = _pieces_apart(board, located(board))
+    tau = _fragments_apart(board, located(board))
     for s, p in ((0, 1), (5, 2)):
         n, n_p = (held[s] & held[p]).sum(), held[p].sum()
         o = held[s].sum() - n
@@ -203,9 +203,9 @@ def test_shadows_score_by_the_equation():
         assert scores[s, p] == pytest.approx(expected)
 
 
-def test_pieces_apart_is_the_mean_square_difference():
+def test_fragments_apart_is_the_mean_square_difference():
     _, _, values, labels = drawn(1)
     board = board_of(values, labels)
     first, second = values[0][0], values[0][-1]
     expected = (np.square(first - second) + 2 * 4 * 0.2) / (1 + 2)
-    np.testing.assert_allclose(_pieces_apart(board, located(board)), expected)
+    np.testing.assert_allclose(_fragments_apart(board, located(board)), expected)

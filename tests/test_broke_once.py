@@ -37,14 +37,14 @@ def test_weights_of_any_size_match_alike(places):
 
 def test_two_sites_that_nearly_coincide_do_not_keep_the_others_apart(places):
     atoms, sites, rng = places
-    twin = atoms + rng.normal(0, 0.5, atoms.shape)
-    assert modelweld.fuse([*sites[:18], twin, twin + rng.normal(0, 0.02, twin.shape)]).K == 12
+    duplicate = atoms + rng.normal(0, 0.5, atoms.shape)
+    assert modelweld.fuse([*sites[:18], duplicate, duplicate + rng.normal(0, 0.02, duplicate.shape)]).K == 12
 
 
 def test_one_site_that_splits_its_atoms_does_not_split_the_others(places):
     atoms, sites, rng = places
-    pieces = np.repeat(atoms, 8, axis=0) + rng.normal(0, 0.5, (96, 8))
-    assert modelweld.fuse([*sites[:19], pieces]).K == 12
+    fragments = np.repeat(atoms, 8, axis=0) + rng.normal(0, 0.5, (96, 8))
+    assert modelweld.fuse([*sites[:19], fragments]).K == 12
 
 
 def test_one_boundless_weight_ends_nothing(places):

@@ -7,7 +7,7 @@ import pytest
 
 import modelweld
 from modelweld import LocalModel
-from modelweld.fit.screening.claims import FAR_MORE, MOST_COUNTED, bound_claims, bound_spreads
+from modelweld.fit.screening.clipping import FAR_MORE, MOST_COUNTED, clip_spreads, clip_weights
 from modelweld.kinds.mixture import mixture
 
 
@@ -39,7 +39,7 @@ def test_weights_are_compared_with_those_of_other_sites_alone(places, scale):
     sites = _honest(places, scale)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert bound_claims(sites, [site.site for site in sites]) == (sites, ())
+        assert clip_weights(sites, [site.site for site in sites]) == (sites, ())
 
 
 @pytest.mark.parametrize(("times", "bounded"), [(0.9 * FAR_MORE, False), (1.1 * FAR_MORE, True)])
@@ -47,7 +47,7 @@ def test_weights_up_to_the_bound_stay(places, times, bounded):
     sites = [*_honest(places, 3.0), _site(places, 3.0 * times)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if bounded else "error")
-        found = bound_claims(sites, list(map(str, range(10)))).sites[-1].weight["v"].max()
+        found = clip_weights(sites, list(map(str, range(10)))).sites[-1].weight["v"].max()
     assert found == pytest.approx(3.0 * min(times, FAR_MORE))
 
 
@@ -67,7 +67,7 @@ def test_counts_up_to_the_bound_stay(times, bounded):
     sites = [mixture([[0.0], [9.0]], [[1.0], [1.0]], [n, n], counted=True) for n in [50.0] * 9 + [50.0 * times]]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if bounded else "error")
-        found = bound_claims(sites, list(map(str, range(10)))).sites[-1].arrays["counts"].max()
+        found = clip_weights(sites, list(map(str, range(10)))).sites[-1].arrays["counts"].max()
     assert found == pytest.approx(50.0 * min(times, MOST_COUNTED))
 
 
@@ -75,7 +75,7 @@ def test_a_boundless_count_leaves_the_others_a_voice():
     sites = [mixture([[0.0], [9.0]], [[1.0], [1.0]], [50.0, 50.0], counted=True, site=f"s{j}") for j in range(9)]
     sites.append(mixture([[0.0], [9.0]], [[1.0], [1.0]], [1e18, 1.0], counted=True, site="liar"))
     with pytest.warns(modelweld.OutlierWarning, match="site 'liar': 'counts' up to"):
-        fused = modelweld.fuse(sites, twins="independent").fused()
+        fused = modelweld.fuse(sites, duplicates="independent").fused()
     assert np.min(fused.arrays["counts"]) > 400  # nine times fifty
 
 
@@ -117,7 +117,7 @@ def test_variances_within_the_bounds_stay(times, bounded, full):
     sites = _mixtures([times, 2 * times], full)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if bounded else "error")
-        found = bound_spreads(sites, [site.site for site in sites])
+        found = clip_spreads(sites, [site.site for site in sites])
     assert found.sites[:-1] == sites[:-1]
     assert len(found.reasons) == bounded
     widths = np.asarray(next(a for name, a in found.sites[-1].arrays.items() if "variances" in name))
@@ -132,19 +132,19 @@ def test_variances_within_the_bounds_stay(times, bounded, full):
 def test_one_narrow_component_or_one_feature_is_none_of_ours(odd):
     """A group that is all alike, and a feature that is the same for nearly everybody: pixels at the edge of digits."""
     sites = _mixtures(odd)
-    assert bound_spreads(sites, [site.site for site in sites]) == (sites, ())
+    assert clip_spreads(sites, [site.site for site in sites]) == (sites, ())
 
 
 def test_among_three_sites_nobody_is_typical():
     sites = _mixtures(1e6, number=3)
-    assert bound_spreads(sites, "abc") == (sites, ())
+    assert clip_spreads(sites, "abc") == (sites, ())
 
 
 def test_a_feature_without_variance_at_most_sites_is_not_what_is_told():
     axes = {"means": ("component", None), "variances": ("component", None)}
     widths = [[1.0, 1.0, 0.0]] * 6 + [[1e6, 1e6, 1.0]]
-    sites = [LocalModel({"means": np.eye(3), "variances": [w] * 3}, axes, riding=["variances"]) for w in widths]
-    found, [reason] = bound_spreads(sites, list("abcdefg"))
+    sites = [LocalModel({"means": np.eye(3), "variances": [w] * 3}, axes, auxiliary=["variances"]) for w in widths]
+    found, [reason] = clip_spreads(sites, list("abcdefg"))
     assert "up to 1e+06 in a feature, and 1 at a typical site" in reason
     assert np.allclose(found[-1].arrays["variances"], [[FAR_MORE, FAR_MORE, 1.0]] * 3)
 
@@ -154,8 +154,8 @@ def test_what_is_called_variances_and_is_none_is_left_alone(shape):
     """A model of one's own may call anything so, and only some sites may send it."""
     axes = {"v": ("atom", None), "variances": ("atom", *[None] * (len(shape) - 1))}
     sites = [
-        LocalModel({"v": np.eye(2), "variances": np.full(shape, 10.0**j)}, axes, riding=["variances"])
+        LocalModel({"v": np.eye(2), "variances": np.full(shape, 10.0**j)}, axes, auxiliary=["variances"])
         for j in range(0, 50, 10)
     ]
     sites.append(LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}))
-    assert bound_spreads(sites, list("abcdef")) == (sites, ())
+    assert clip_spreads(sites, list("abcdef")) == (sites, ())

@@ -192,26 +192,26 @@ MIXED_UP = [
     (("fuse", "good.safetensors", "other.safetensors"), "lacks 'x'"),
     (("fuse", "good.safetensors", "chain.safetensors"), "different kinds"),
     (("fuse", "good.safetensors", "./good.safetensors"), "is named more than once"),
-    (("fuse", "good.safetensors", "twin.safetensors"), "comes more than once, with different values"),
+    (("fuse", "good.safetensors", "duplicate.safetensors"), "comes more than once, with different values"),
     (("fuse", "good.safetensors", "--family", "normal"), "--family is one of Gaussian, Factors, Directions"),
     (("fuse", "good.safetensors", "--prior", "flat"), "--prior is one of auto, BetaBernoulli, Spectrum"),
     (("fuse", "good.safetensors", "--preset", "ours"), "preset"),
-    (("fuse", "good.safetensors", "--copies", "perhaps"), "auto, yes or no"),
+    (("fuse", "good.safetensors", "--splits", "perhaps"), "auto, yes or no"),
     (("fuse", "good.safetensors", "--search", "wild"), "'auto', 'plain' or 'thorough'"),
-    (("fuse", "good.safetensors", "--twins", "twice"), "'once' or 'independent'"),
+    (("fuse", "good.safetensors", "--duplicates", "twice"), "'once' or 'independent'"),
     (("fuse", "good.safetensors", "--out", "no/such/folder.safetensors"), "no folder"),
     (("fuse", "good.safetensors", "--out", "fusion.txt"), "something.safetensors"),
     (("fuse", "good.safetensors", "--report", "old.html", "--out", "new.safetensors"), "is there already"),
     (("fuse", "good.safetensors", "--report", "fused.safetensors", "--out", "new.safetensors", "--force"), "HTML page"),
     (("report", "fused.safetensors", "--out", "page.png"), "Call it 'page.html'"),
     (("validate", "good.safetensors", "other.safetensors"), "lacks 'x'"),
-    (("validate", "good.safetensors", "twin.safetensors"), "comes more than once"),
+    (("validate", "good.safetensors", "duplicate.safetensors"), "comes more than once"),
     (("validate", "fused.safetensors"), "it is a fusion"),
     (("add", "fused.safetensors", "good.safetensors", "--out", "new.safetensors"), "there is a site 'good' already"),
     (("add", "fused.safetensors", "other.safetensors", "--out", "new.safetensors"), "lacks 'x'"),
     (("add", "fused.safetensors", "chain.safetensors", "--out", "new.safetensors"), "different kinds do not fuse"),
     (("add", "slim.safetensors", "chain.safetensors", "--out", "new.safetensors"), "must send"),
-    (("add", "fused.safetensors", "twin.safetensors"), "--force"),
+    (("add", "fused.safetensors", "duplicate.safetensors"), "--force"),
     (("remove", "fused.safetensors", "nobody", "--out", "new.safetensors"), "no site 'nobody'"),
     (("apply", "fused.safetensors", "missing.csv"), "missing.csv"),
     (("apply", "fused.safetensors", "good.safetensors"), "UTF-8"),
@@ -259,13 +259,13 @@ def full_shelf(tmp_path_factory):
 
 def fill(folder):
     site("good.safetensors", "good", [[0.0, 0.0], [9.0, 9.0]], ["x", "y"])
-    site("twin.safetensors", "good", [[0.0, 0.0]], ["x", "y"])
+    site("duplicate.safetensors", "good", [[0.0, 0.0]], ["x", "y"])
     site("other.safetensors", "other", [[0.0, 0.0]], ["y", "z"])
     good = load("good.safetensors")
-    save(fuse([good, good.with_(site="b")], twins="independent"), "fused.safetensors")
-    save(fuse([good.with_(site="c"), good.with_(site="d")], twins="independent"), "strangers.safetensors")
+    save(fuse([good, good.with_(site="b")], duplicates="independent"), "fused.safetensors")
+    save(fuse([good.with_(site="c"), good.with_(site="d")], duplicates="independent"), "strangers.safetensors")
     save(
-        fuse([good.with_(variance={}), good.with_(site="b", variance={})], twins="independent").slim(),
+        fuse([good.with_(variance={}), good.with_(site="b", variance={})], duplicates="independent").slim(),
         "slim.safetensors",
     )
     save(fuse([[[0.0, 0.0]], [[0.1, 0.0]]]), "arrays.safetensors")

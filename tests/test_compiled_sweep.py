@@ -22,7 +22,7 @@ from modelweld.families import FadingCounts, FadingDirections
 from modelweld.families.drift import Drift
 from modelweld.families.factors import Factors
 from modelweld.families.registry import FAMILIES
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.results.posterior.compiled_evidences import COMPILED, compiled_evidence, evidence_of, log_evidence
 from modelweld.results.posterior.compiled_sweep import Given, at_start, sweeps
 from modelweld.results.posterior.draws import MERGE, SPLIT
@@ -107,25 +107,25 @@ def test_vocabularies_that_differ_are_left_to_numpy():
 
 
 @pytest.mark.parametrize(
-    ("cases", "pieces"),
+    ("cases", "fragments"),
     [
         (("scales",), None),
         (("directions",), None),
         (("counts",), None),
         (("scatter",), None),
         (("gaussian", "scales"), None),
-        (("normal gamma",), Pieces(0.3)),
+        (("normal gamma",), Fragments(0.3)),
     ],
 )
-def test_matchings_are_visited_as_often_as_they_are_probable(cases, pieces):
+def test_matchings_are_visited_as_often_as_they_are_probable(cases, fragments):
     families, stacks = zip(*(first(case) for case in cases), strict=True)
-    board = Board(list(stacks), list(families), BetaBernoulli(1.5, 2.0), pieces, labels=np.arange(N))
+    board = Board(list(stacks), list(families), BetaBernoulli(1.5, 2.0), fragments, labels=np.arange(N))
     matchings, _, probability = all_matchings(board)
     evidence, rows = compiled_evidence(board.families, board.rows)
-    R = np.concatenate([[0.0], np.cumsum(board.steps)])
+    R = np.concatenate([[0.0], np.cumsum(board.increments)])
     others = [np.flatnonzero(board.group != g) for g in board.group]
     near = np.array([np.resize(own, N) for own in others])
-    given = Given(evidence, rows, board.group, board.offsets, near, R, 0.0 if pieces is None else pieces.delta)
+    given = Given(evidence, rows, board.group, board.offsets, near, R, 0.0 if fragments is None else fragments.delta)
     state = at_start(given, np.arange(N), 7)
     tried, done = np.zeros((2, 3), dtype=np.int64)
     found = []

@@ -145,8 +145,8 @@ def test_evidence_of_different_vocabularies_is_near_the_integral(seed):
     log_weight = terms + prior - proposal
     expected = log_weight.max() + np.log(np.exp(log_weight - log_weight.max()).mean()) + rows[:, base.size + 1].sum()
     assert float(family.log_evidence(rows.sum(0))) == pytest.approx(expected, abs=2.5)
-    plain = Family.gain(family, rows, rows[:2])
-    assert np.allclose(family.gain(rows, rows[:2]), plain)
+    plain = Family.log_predictive(family, rows, rows[:2])
+    assert np.allclose(family.log_predictive(rows, rows[:2]), plain)
 
 
 def test_learning_with_different_vocabularies_never_lowers_the_evidence():
@@ -229,6 +229,6 @@ def test_log_freedom_has_freedom_as_its_slope():
 
 def test_counts_too_small_for_an_inverse_were_not_seen():
     rows = np.array([[5e-324] * 4, [28.0, 20.0, 49.0, 10.0], [40.0, 1.0, 2.0, 2.0]])
-    fusion = fuse([rows, rows[1:], rows[1:]], Counts(), twins="independent")
+    fusion = fuse([rows, rows[1:], rows[1:]], Counts(), duplicates="independent")
     assert np.isfinite(fusion.objective)
     assert fusion.K >= 2

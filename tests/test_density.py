@@ -53,7 +53,7 @@ def test_a_normal_density_is_the_gaussian_family(stack):
         for f in (gaussian, family):
             rows = f.rows(stack.values)
             sums = np.stack([rows[labels == k].sum(0) for k in range(5)])
-            results.append((f.log_evidence(sums), f.gain(rows, sums), f.estimate(sums)))
+            results.append((f.log_evidence(sums), f.log_predictive(rows, sums), f.estimate(sums)))
             last = sums
         for a, b in zip(*results, strict=True):
             assert np.allclose(a, b, rtol=0, atol=1e-6)
@@ -81,7 +81,7 @@ def test_gains_that_underflow_are_exact(stack):
     plain = family.log_evidence(rows[:, None] + rows[None]) - family.log_evidence(rows)[None]
     assert np.isfinite(plain).all()
     assert plain.min() < -5000
-    assert np.allclose(family.gain(rows, rows), plain, rtol=1e-9)
+    assert np.allclose(family.log_predictive(rows, rows), plain, rtol=1e-9)
 
 
 def test_functions_are_compiled_once(stack):

@@ -32,7 +32,7 @@ def rich(seed=0):
                 site=f"clinic {j}",
             )
         )
-    return fuse(models, copies=False, seed=seed)
+    return fuse(models, splits=False, seed=seed)
 
 
 def board_at(fusion, labels):
@@ -41,15 +41,15 @@ def board_at(fusion, labels):
     return board
 
 
-def in_pieces(seed=0):
-    return fuse(simulate.over_segmented(0.4, seed=seed).values, copies=True)
+def in_fragments(seed=0):
+    return fuse(simulate.over_segmented(0.4, seed=seed).values, splits=True)
 
 
 FITS = {"plain": plain, "rich": rich}
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("fit", [plain, rich, in_pieces])
+@pytest.mark.parametrize("fit", [plain, rich, in_fragments])
 def test_gains_are_differences_of_the_objective(fit, seed):
     fusion = fit(seed)
     labels = fusion.matching.stacked_labels
@@ -82,7 +82,7 @@ def test_influence_is_the_move_in_a_refit_without_the_site(fit, seed):
         ):
             inverse = np.ones(stack.values.shape)
             if stack.variance is not None:
-                inverse = 1 + family.trust * stack.variance / family.noise
+                inverse = 1 + family.inflation * stack.variance / family.noise
             if stack.weight is not None:
                 inverse = 1 / np.where(stack.weight > 0, stack.weight, np.nan)
             unit = np.sqrt(family.noise / np.nanmedian(1 / inverse, axis=0))
@@ -140,7 +140,7 @@ def test_clean_sets_raise_no_warning(name):
         assert not any(d.warning for d in diagnose(fuse(simulate.SETS[name](seed=seed).values)))
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # such a site is set aside, and still diagnosed
+@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # such a site is excluded, and still diagnosed
 @pytest.mark.parametrize("seed", range(6))
 def test_a_shift_that_breaks_the_matching_is_found_and_measured(seed):
     fusion = fuse(simulate.poisoned("shift", seed=seed).values)
@@ -161,9 +161,9 @@ def test_a_small_shift_in_one_dimension_is_named(seed):
     assert found[4].shift[7] == pytest.approx(-2.0, abs=0.8)
 
 
-@pytest.mark.parametrize("kind", ["gross", "junk"])
+@pytest.mark.parametrize("kind", ["gross", "background"])
 @pytest.mark.parametrize("seed", range(4))
-def test_a_site_of_junk_is_named(kind, seed):
+def test_a_site_of_background_is_named(kind, seed):
     names = [f"site of {n}" for n in range(13)]
     drawn = simulate.poisoned(kind, seed=seed)
     models = [LocalModel({"v": v}, {"v": ("atom", None)}, site=n) for v, n in zip(drawn.values, names, strict=True)]
@@ -187,7 +187,7 @@ def test_units_do_not_matter():
             assert np.allclose(getattr(x, field), getattr(y, field), rtol=1e-4, atol=1e-4, equal_nan=True)
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # such a site is set aside, and still diagnosed
+@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # such a site is excluded, and still diagnosed
 def test_order_does_not_matter():
     drawn = simulate.poisoned("shift", seed=0).values
     rng = np.random.default_rng(0)
@@ -285,7 +285,7 @@ def test_sites_that_all_have_shifts_of_their_own_are_honest():
     assert np.mean(warned) <= 0.05
 
 
-def beside_crowds(number, seed=0):
+def beside_oversized(number, seed=0):
     """Nine honest sites of some seven values each, and sites with forty of every atom."""
     rng = np.random.default_rng(seed)
     atoms = rng.normal(0, 4, (12, 8))
@@ -295,8 +295,8 @@ def beside_crowds(number, seed=0):
 
 @pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")
 @pytest.mark.parametrize("number", [1, 3])
-def test_crowds_are_diagnosed_as_if_all_that_was_sent_were_there_to_be_shifted_to(number, monkeypatch):
-    fusion = fuse(beside_crowds(number))
+def test_oversized_are_diagnosed_as_if_all_that_was_sent_were_there_to_be_shifted_to(number, monkeypatch):
+    fusion = fuse(beside_oversized(number))
     quick = diagnose(fusion)
     asked = []
 

@@ -126,7 +126,7 @@ def test_atoms_are_found(D, base):
     assert np.allclose(np.linalg.norm(fusion.atoms, axis=1), 1.0)
 
 
-def test_copies_are_found_where_noise_is_most_of_the_scatter():
+def test_splits_are_found_where_noise_is_most_of_the_scatter():
     rng = np.random.default_rng(11)
     atoms = unit(rng.normal(size=(20, 300)))
     truth = [np.sort(rng.permutation(20)[:12]) for _ in range(20)]

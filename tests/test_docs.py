@@ -127,7 +127,7 @@ def test_names_in_docstrings_exist():
     assert {file: names for file, names in unknown.items() if names} == {}
 
 
-GONE = ["matching.gone", "modelweld.gone", "matching.board.Gone", "families.Gone", "modelweld.hmm.sticky.x.y"]
+GONE = ["core.gone", "modelweld.gone", "core.board.Gone", "families.Gone", "modelweld.hmm.sticky.x.y"]
 
 
 @pytest.mark.parametrize("name", GONE)

@@ -270,7 +270,7 @@ def test_compiled_assignments_are_optimal(search, limited, ties, L, K, seed, cha
 def test_compiled_is_refused_where_it_cannot_serve():
     model = modelweld.LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}, weight={"v": 2.0})
     with pytest.raises(modelweld.InputError, match="engine 'compiled'"):
-        modelweld.fuse([model, model], engine="compiled", twins="independent")
+        modelweld.fuse([model, model], engine="compiled", duplicates="independent")
 
 
 @pytest.mark.parametrize("weighed", [False, True])

@@ -115,7 +115,7 @@ def test_a_score_is_a_density_of_values_and_of_their_number():
     model = SPAHM(FAMILY, prior=BetaBernoulli(), search="plain").fit(np.concatenate(OLD), groups=[0, 0, 1, 2, 2])
     x = np.linspace(-13, 18, 250)
     one = trapezoid([np.exp(model.score([[v]])) for v in x], x)
-    steps, counts = BetaBernoulli().steps(4), model.fusion_.counts
+    steps, counts = BetaBernoulli().increments(4), model.fusion_.counts
     odds, rate = np.exp(steps[counts]), np.exp(steps[0])
     assert one == pytest.approx((odds.sum() + rate) * np.exp(-rate) / np.prod(1 + odds), rel=1e-5)
 

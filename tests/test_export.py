@@ -118,7 +118,7 @@ def test_small_cells_of_tables_are_refused(path, moves, starts, message):
     assert load(path).arrays["moves"].tolist() == np.asarray(moves, dtype=float).tolist()
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")
+@pytest.mark.filterwarnings("ignore::modelweld.DuplicateWarning")
 def test_small_cells_are_dropped_when_asked(path):
     report = export(chain([[9, 2], [4.9, 8]], [6, 1]), path, drop_small=True)
     assert "dropped" in report.facts

@@ -13,7 +13,7 @@ from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Counts, Directions, FadingCounts, FadingDirections
 from modelweld.kinds.topics import topics
 from modelweld.time.chains import Chains
-from modelweld.time.lives import Lives
+from modelweld.time.lives import BirthDeath
 from modelweld.time.motion import Fading
 from modelweld.time.timeline import Timeline
 
@@ -191,7 +191,9 @@ def test_a_walk_that_leads_down_is_taken_back():
     stack = Stack(np.vstack(groups), offsets_of([len(g) for g in groups]))
     family = FadingCounts(base=np.full(40, 0.15), between=100.0, memory=3.0, counted=True)
     labels = np.random.default_rng(0).integers(0, 3, len(groups)).repeat(4) * 4 + np.tile(np.arange(4), len(groups))
-    board = Timeline(stack, np.arange(8.0), family, Lives(4.0, 0.8, 0.05), np.unique(labels, return_inverse=True)[1])
+    board = Timeline(
+        stack, np.arange(8.0), family, BirthDeath(4.0, 0.8, 0.05), np.unique(labels, return_inverse=True)[1]
+    )
     before = board.objective()
     for _ in range(6):
         board.sweep(np.arange(0))
@@ -205,7 +207,7 @@ def test_a_site_sent_twice_at_one_time_is_counted_once_and_named():
     drawn = moving_groups(2, T=12, D=3, alive=5.0)
     plain = modelweld.fuse(drawn.groups, times=drawn.times)
     groups, times = [*drawn.groups, drawn.groups[4][::-1]], [*drawn.times, 4.0]
-    with pytest.warns(modelweld.TwinWarning, match="'4' and '12'"):
+    with pytest.warns(modelweld.DuplicateWarning, match="'4' and '12'"):
         twice = modelweld.fuse(groups, times=times)
     assert twice.objective == pytest.approx(plain.objective)
     assert np.array_equal(twice.labels[12], twice.labels[4][::-1])

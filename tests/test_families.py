@@ -41,8 +41,8 @@ def test_evidence_is_the_marginal_density(case, rng, members):
 def test_gain_is_the_difference_of_evidences(case, rng):
     drawn = case.draw([3, 1, 4, 2], rng)
     family, rows, sums = drawn.seen_by(case.family), drawn.rows(case.family), drawn.sums(case.family)
-    plain = Family.gain(family, rows[:5], sums)
-    assert np.allclose(family.gain(rows[:5], sums), plain, rtol=1e-8, atol=1e-7)
+    plain = Family.log_predictive(family, rows[:5], sums)
+    assert np.allclose(family.log_predictive(rows[:5], sums), plain, rtol=1e-8, atol=1e-7)
 
 
 def test_evidence_of_unions_is_that_of_their_sums(case, rng):
@@ -58,15 +58,15 @@ def test_evidence_of_unions_is_that_of_their_sums(case, rng):
 def test_gain_is_the_same_in_blocks(case, rng, monkeypatch):
     drawn = case.draw([3, 1, 4, 2], rng)
     family, rows, sums = drawn.seen_by(case.family), drawn.rows(case.family), drawn.sums(case.family)
-    whole = family.gain(rows, sums)
+    whole = family.log_predictive(rows, sums)
     monkeypatch.setattr("modelweld.core.values.BLOCK", 1)
-    assert np.allclose(family.gain(rows, sums), whole, rtol=1e-12)
+    assert np.allclose(family.log_predictive(rows, sums), whole, rtol=1e-12)
 
 
 def test_gain_at_an_empty_atom_is_the_evidence_alone(case, rng):
     drawn = case.draw([3], rng)
     family, rows = drawn.seen_by(case.family), drawn.rows(case.family)
-    alone = family.gain(rows, np.zeros((1, rows.shape[1])))[:, 0]
+    alone = family.log_predictive(rows, np.zeros((1, rows.shape[1])))[:, 0]
     assert np.allclose(alone, family.log_evidence(rows))
 
 
@@ -119,7 +119,7 @@ def test_weight_zero_is_absent(case, rng):
     other = drawn.values.copy()
     other[1] = drawn.values[0]
     assert np.array_equal(Drawn(other, drawn.labels, drawn.variance, weight).rows(case.family), absent)
-    assert np.allclose(family.gain(absent[[1]], absent[[0, 2]]), 0.0)
+    assert np.allclose(family.log_predictive(absent[[1]], absent[[0, 2]]), 0.0)
     stay = [0, 2]
     variance = None if drawn.variance is None else drawn.variance[stay]
     alone = Drawn(drawn.values[stay], drawn.labels[stay], variance, weight[stay])

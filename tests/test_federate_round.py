@@ -185,7 +185,7 @@ def test_models_without_a_kind_come_back_with_what_was_matched_and_counts():
         return LocalModel(
             {"means": like.arrays["means"], "counts": [30.0, 50.0], "secret": [1.0, 2.0]},
             {"means": ("component", "feature"), "counts": ("component",), "secret": ("component",)},
-            riding=["counts", "secret"],
+            auxiliary=["counts", "secret"],
             coordinates={"feature": ["age", "pressure"]},
             site=name,
         )

@@ -19,7 +19,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import adapted
 import modelweld
 from cases import collected
-from modelweld import BetaBernoulli, InputError, Lives, LocalModel, Spectrum, fuse
+from modelweld import BetaBernoulli, BirthDeath, InputError, LocalModel, Spectrum, fuse
 from modelweld.files import load, read_any, read_sites, save
 from modelweld.files.fusion_file import FAMILIES, PRIORS, from_fields, in_fields
 from modelweld.files.manifest import schema, violation
@@ -51,7 +51,7 @@ def assert_same(a, b):
         mine, its = getattr(a, role), getattr(b, role)
         assert list(mine) == [name for name in a.arrays if name in mine] or set(mine) == set(its)
         assert {n: bits(x) for n, x in mine.items()} == {n: bits(x) for n, x in its.items()}
-    for name in ("axes", "along", "riding", "site", "coordinates", "partial", "kind", "sizes"):
+    for name in ("axes", "along", "auxiliary", "site", "coordinates", "partial", "kind", "sizes"):
         assert getattr(a, name) == getattr(b, name), name
     assert list(a.coordinates) == list(b.coordinates)
     assert dict(a.facts) == dict(b.facts)
@@ -217,7 +217,7 @@ def models(draw):
         axes,
         variance,
         weight,
-        riding=draw(st.lists(st.sampled_from(sorted(held)), unique=True)) if held else [],
+        auxiliary=draw(st.lists(st.sampled_from(sorted(held)), unique=True)) if held else [],
         site=draw(words | st.just("")),
         coordinates=coordinates,
         partial=[n for n in spelt if draw(st.booleans())],
@@ -283,7 +283,7 @@ def test_the_manifest_says_what_people_ask_for(path):
     model = manifest_of(path)["model"]
     assert model["counts"] == {"counts": 10.0}
     assert model["library"] == {"class": "sklearn.GaussianMixture", "version": "1.9"}
-    assert model["riding"] == ["covariances", "counts"]
+    assert model["auxiliary"] == ["covariances", "counts"]
 
 
 def leaves(value, at=()):
@@ -306,7 +306,7 @@ def test_our_checks_agree_with_a_complete_validator(tmp_path, name):
     jsonschema = pytest.importorskip("jsonschema")
     sites = [by_kind(seed)["mixture"] for seed in range(2)]
     if name == "json_model":
-        whole = {"arrays": {"v": [[1.0]]}, "axes": {"v": ["atom", None]}, "riding": [], "site": "a", "facts": {}}
+        whole = {"arrays": {"v": [[1.0]]}, "axes": {"v": ["atom", None]}, "auxiliary": [], "site": "a", "facts": {}}
     else:
         things = {"site_file": sites[0], "fusion_file": fuse(sites), "slim_file": SLIM["plain"]()}
         whole = manifest_of(save(things[name], tmp_path / "a.safetensors"))
@@ -402,7 +402,7 @@ def test_models_without_what_their_kind_needs_are_refused(path, kind):
         without = model.with_(
             arrays={n: x for n, x in model.arrays.items() if n != name},
             axes={n: x for n, x in axes.items() if n != name},
-            riding=[n for n in model.riding if n != name],
+            auxiliary=[n for n in model.auxiliary if n != name],
             **kept,
         )
         with pytest.raises(InputError, match=rf"a {model.kind} has an array .*{name}"):
@@ -662,7 +662,7 @@ def test_named_arrays_make_models(tmp_path):
     assert found.facts["counted"]
     np.savez(file, centers=[[0.0, 1.0]], counts=[9], weight=[[1, 0]], site="west")
     found = read_any(file)
-    assert (found.kind, found.site, found.riding) == ("", "west", ("counts",))
+    assert (found.kind, found.site, found.auxiliary) == ("", "west", ("counts",))
     assert found.weight["values"].tolist() == [[1.0, 0.0]]
 
 
@@ -794,7 +794,7 @@ def test_tables_make_models(tmp_path):
     assert found.arrays["values"].tolist() == [[40.5, 70.0], [61.0, 0.0]]
     assert found.weight["values"].tolist() == [[1.0, 1.0], [1.0, 0.0]]
     assert found.arrays["counts"].tolist() == [30.0, 12.0]
-    assert found.riding == ("counts",)
+    assert found.auxiliary == ("counts",)
 
 
 def test_a_table_of_several_sites(tmp_path):
@@ -897,7 +897,7 @@ def test_tiny_models_in_json(tmp_path):
         "arrays": {"m": [[1.0]], "n": [3]},
         "axes": {"m": ["state", "feature"], "n": ["state"]},
         "variance": {"m": 0.5},
-        "riding": ["n"],
+        "auxiliary": ["n"],
         "coordinates": {"feature": ["x"]},
         "site": "e",
     }
@@ -960,7 +960,7 @@ def fusions():
         "reduced": lambda: fuse(mixtures).reduce(3),
         "baseline": lambda: kmeans_matching(plain, 5),
         "pair": lambda: fuse(
-            [m.with_(riding=["counts"], variance={}) for m in (by_kind(s)["mixture"] for s in range(4))],
+            [m.with_(auxiliary=["counts"], variance={}) for m in (by_kind(s)["mixture"] for s in range(4))],
             {("means", "covariances"): modelweld.Moments()},
         ),
         "outliers": lambda: fuse(far),
@@ -999,7 +999,7 @@ def assert_same_fusion(a, b):
             assert bits(getattr(m, name)) == bits(getattr(n, name)), name
         assert (m.kept is None) == (n.kept is None)
         assert m.kept is None or bits(m.kept) == bits(n.kept)
-        for name in ("converged", "engine", "delta", "artefacts", "reasons", "copies", "twins", "K"):
+        for name in ("converged", "engine", "delta", "artefacts", "reasons", "splits", "duplicates", "K"):
             assert getattr(m, name) == getattr(n, name), name
         assert {k: bits(v) for k, v in m.values.items()} == {k: bits(v) for k, v in n.values.items()}
         assert list(m.values) == list(n.values)
@@ -1033,7 +1033,7 @@ def test_a_fusion_says_what_was_asked_for(path):
 
 
 def test_settings_of_families_by_array_are_words(path):
-    models = [by_kind(seed)["mixture"].with_(riding=["counts"], variance={}) for seed in range(4)]
+    models = [by_kind(seed)["mixture"].with_(auxiliary=["counts"], variance={}) for seed in range(4)]
     fusion = fuse(models, {"component": {("means", "covariances"): modelweld.Moments()}})
     assert fusion.settings["families"] == {"component": {"means and covariances": "Moments()"}}
     assert load(save(fusion, path)).settings == fusion.settings
@@ -1044,7 +1044,7 @@ def test_a_loaded_fusion_goes_on(path):
     again = load(save(fusion, path))
     assert_same_fusion(fusion.remove("s2"), again.remove("s2"))
     late = fusion.models[0].with_(site="late")
-    with pytest.warns(modelweld.TwinWarning):
+    with pytest.warns(modelweld.DuplicateWarning):
         assert_same_fusion(fusion.add(late), again.add(late))
     assert [c.tolist() for c in fusion.confidence()] == [c.tolist() for c in again.confidence()]
     assert bits(fusion.fused().arrays["means"]) == bits(again.fused().arrays["means"])
@@ -1132,7 +1132,7 @@ def test_every_family_of_the_package_is_in_the_table():
     public = {name: getattr(modelweld, name) for name in modelweld.__all__}
     families = {name: x for name, x in public.items() if isinstance(x, type) and issubclass(x, modelweld.Family)}
     assert {**FAMILIES, "Family": modelweld.Family} == families
-    assert set(PRIORS) == {type(p).__name__ for p in (BetaBernoulli(), Spectrum(), Lives())}
+    assert set(PRIORS) == {type(p).__name__ for p in (BetaBernoulli(), Spectrum(), BirthDeath())}
 
 
 def test_families_of_ones_own_cannot_be_saved(path):

@@ -55,8 +55,8 @@ def test_gain_is_the_difference_of_evidences(rng):
     family, _, _ = framed(rng)
     rows = family.rows(rng.normal(0, 2, (6, 3)))
     sums = np.stack([rows[:2].sum(0), rows[2:5].sum(0), rows[0]])
-    plain = super(Gaussian, family).gain(rows, sums)
-    assert np.allclose(family.gain(rows, sums), plain)
+    plain = super(Gaussian, family).log_predictive(rows, sums)
+    assert np.allclose(family.log_predictive(rows, sums), plain)
 
 
 def test_estimate_is_the_posterior_mean(rng):
@@ -106,4 +106,4 @@ def test_units_of_each_dimension_do_not_matter():
 def test_it_takes_plain_values_only():
     model = LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}, variance={"v": 1.0})
     with pytest.raises(InputError, match="plain values"):
-        fuse([model, model], Gaussian(shape="full"), twins="independent")
+        fuse([model, model], Gaussian(shape="full"), duplicates="independent")

@@ -156,7 +156,7 @@ class TestDegenerate:
         assert fusion.sites == ["0", "1", "2", "3"]
 
     def test_all_values_equal(self, engine):
-        """One atom: the second value of every site repeats the first, and is set aside."""
+        """One atom: the second value of every site repeats the first, and is excluded."""
         fusion = fuse([np.full((2, 3), 4.2)] * 5, engine=engine)
         assert fusion.K == 1
         assert fusion.counts.tolist() == [5, 5]

@@ -51,7 +51,7 @@ def with_frame_of_words(slim):
     ("family", "change"),
     [
         (NormalGamma(), lambda slim: replace(slim, pattern=slim.pattern.with_(arrays={"values": np.zeros((0, 7))}))),
-        (Gaussian(), lambda slim: replace(slim, prior=Spectrum(junk=None))),
+        (Gaussian(), lambda slim: replace(slim, prior=Spectrum(background=None))),
         (Gaussian(), with_frame_of_words),
     ],
     ids=["values of another width", "a prior that is no number", "a frame of words"],
@@ -93,7 +93,7 @@ def test_an_atom_of_which_no_density_is_known_is_refused():
 class NoAtoms(Gaussian):
     """A family that knows the evidence of values and fails at what they add to atoms."""
 
-    def gain(self, rows, sums):
+    def log_predictive(self, rows, sums):
         raise np.linalg.LinAlgError("not positive definite")
 
 

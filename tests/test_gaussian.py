@@ -104,7 +104,7 @@ def test_places_are_those_of_the_model(rng):
     variance = rng.uniform(0.1, 0.5, (6, 2))
     weight[2, 0] = 0.0
     labels = np.array([0, 0, 0, 1, 1, 2])
-    family = Gaussian(mean=[2.0, 4.0], noise=[0.5, 1.5], spread=[4.0, 9.0], trust=1.7, origin=[1.0, -1.0])
+    family = Gaussian(mean=[2.0, 4.0], noise=[0.5, 1.5], spread=[4.0, 9.0], inflation=1.7, origin=[1.0, -1.0])
     rows = family.rows(values, variance, weight)
     sums = sum_by_atom(rows, labels)
     at = family.located(rows, sums)
@@ -116,7 +116,7 @@ def test_places_are_those_of_the_model(rng):
     np.testing.assert_allclose(at.peak, -0.5 * np.where(seen, np.log(2 * np.pi * own), 0.0).sum(1))
     np.testing.assert_allclose(at.places + family.origin, family.estimate(sums))
     np.testing.assert_allclose(1 / at.uncertain, 1 / family.spread + sum_by_atom(1 / own, labels))
-    moved = Gaussian(mean=[5.0, 6.0], noise=[0.5, 1.5], spread=[0.3, 0.2], trust=1.7, origin=[1.0, -1.0])
+    moved = Gaussian(mean=[5.0, 6.0], noise=[0.5, 1.5], spread=[0.3, 0.2], inflation=1.7, origin=[1.0, -1.0])
     about = at.about(np.array([4.0, 7.0]), np.array([0.3, 0.2]))
     np.testing.assert_allclose(about.log_evidence(sums), moved.log_evidence(sums))
 

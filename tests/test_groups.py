@@ -86,7 +86,7 @@ def test_standard_errors_fall_with_sites_and_grow_with_what_they_state():
 
 
 def test_a_repeated_site_counts_once(sites):
-    with pytest.warns(modelweld.TwinWarning):
+    with pytest.warns(modelweld.DuplicateWarning):
         twice = modelweld.fuse([*sites, sites[0].with_(site="copy")]).table()
     once = modelweld.fuse(sites).table()
     np.testing.assert_allclose(twice.points, once.points)
@@ -96,7 +96,7 @@ def test_a_repeated_site_counts_once(sites):
 
 def test_shares_are_not_added():
     bare = [mixture([[0.0, 0.0], [9.0, 9.0]], ONES, [0.25, 0.75], counted=False, site=s) for s in ("a", "b")]
-    table = modelweld.fuse(bare, twins="independent").table()
+    table = modelweld.fuse(bare, duplicates="independent").table()
     assert table.are_shares
     assert "a %" in str(table)
     assert "points" not in str(table)

@@ -52,7 +52,7 @@ def test_expected_numbers_add_through_the_matching():
         {name: a.arrays[name][order] for name in ("means", "variances")},
         counted=True,
     )
-    result = fuse([a, b], twins="independent").fused()
+    result = fuse([a, b], duplicates="independent").fused()
     place = [int(np.argmin(np.abs(result.arrays["means"] - m).sum(1))) for m in a.arrays["means"]]
     assert np.allclose(result.arrays["moves"][np.ix_(place, place)], 4 * a.arrays["moves"])
     assert np.allclose(shares(result.arrays["moves"])[np.ix_(place, place)], shares(a.arrays["moves"]))
@@ -86,8 +86,8 @@ def merged(rng, means, zeta=0.9, **options):
 
 
 def decided_by(sites):
-    """Arrays that decide, and whether a site may hold a state in pieces."""
-    fusion = fuse(sites, twins="independent")
+    """Arrays that decide, and whether a site may hold a state in fragments."""
+    fusion = fuse(sites, duplicates="independent")
     return list(fusion.matching.families), not HMM().holds_atoms_once(fusion.models)
 
 
@@ -96,7 +96,7 @@ def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_who
     means = rng.normal(0, 9, (3, 2))
     sites = [merged(rng, means), merged(rng, means[[1, 2, 0]])]
     assert decided_by(sites) == (["means", "covariances"], False)
-    fusion = fuse(sites, twins="independent")
+    fusion = fuse(sites, duplicates="independent")
     assert fusion.K == 3
     for model in fusion.models:
         frames = np.asarray(model.arrays["moves"]).sum(0) + np.asarray(model.arrays["starts"])
@@ -105,16 +105,16 @@ def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_who
 
 
 @pytest.mark.parametrize(
-    ("fact", "said", "arrays", "pieces"),
+    ("fact", "said", "arrays", "fragments"),
     [
         # covariances decide at many sites whose fits found frames correlated
         ("zeta", (0.4, 0.4, 0.4, 0.9), ["means", "covariances"], False),
         ("zeta", (0.4, 0.6, 0.9, 0.9), ["means"], False),
         ("zeta", (0.4, "?", "?", "?"), ["means"], False),
-        # states may be pieces where fits do not merge them, or sites say nothing
+        # states may be fragments where fits do not merge them, or sites say nothing
         ("nothing", (0, 0), ["means"], True),
         ("zeta", (None, 0.9), ["means"], True),
-        # correlated frames bring covariances in, and scarce ones shut pieces out
+        # correlated frames bring covariances in, and scarce ones shut fragments out
         ("correlation_time", (1.9, 1.9), ["means"], True),
         ("correlation_time", (2.0, 2.1), ["means", "covariances"], True),
         ("correlation_time", (1e3, 1e3), ["means", "covariances"], False),
@@ -122,13 +122,13 @@ def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_who
         ("correlation_time", (1e3, None), ["means"], True),
     ],
 )
-def test_what_sites_say_of_their_frames_chooses_what_decides_and_whether_states_may_be_pieces(
-    fact, said, arrays, pieces
+def test_what_sites_say_of_their_frames_chooses_what_decides_and_whether_states_may_be_fragments(
+    fact, said, arrays, fragments
 ):
     rng = np.random.default_rng(7)
     means = rng.normal(0, 9, (3, 2))
     facts = [{"counted": True} | ({} if fact == "zeta" and word is None else {fact: word}) for word in said]
-    assert decided_by([merged(rng, means).with_(facts=own) for own in facts]) == (arrays, pieces)
+    assert decided_by([merged(rng, means).with_(facts=own) for own in facts]) == (arrays, fragments)
 
 
 def test_covariances_do_not_fit_means_with_noise():
@@ -139,7 +139,7 @@ def test_covariances_do_not_fit_means_with_noise():
 
 
 @pytest.mark.parametrize("facts", [{}, {"zeta": 1.0}, {"correlation_time": 1e3}])
-def test_only_fits_that_may_cut_states_hold_them_in_pieces(facts):
+def test_only_fits_that_may_cut_states_hold_them_in_fragments(facts):
     rng = np.random.default_rng(11)
     truth = rng.normal(0, 9, (5, 2))
 

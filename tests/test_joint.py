@@ -9,7 +9,7 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
 from modelweld.core.board import Board
 from modelweld.core.values import Stack, offsets_of
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.results.posterior import compiled_beliefs as hyper
 from modelweld.results.posterior import confidence, joint, walks
 from modelweld.results.posterior.compiled_hyperparameters import move_delta, move_prior, move_values
@@ -22,11 +22,11 @@ from test_sampler import PROBLEMS, all_matchings, name, tiny_board
 
 
 @pytest.mark.parametrize(
-    ("problem", "copies"),
-    [("two, one, two", None), ("three of two", None), ("four of one", None), ("two, one, two", Pieces(0.3))],
+    ("problem", "splits"),
+    [("two, one, two", None), ("three of two", None), ("four of one", None), ("two, one, two", Fragments(0.3))],
 )
-def test_chains_visit_matchings_as_often_as_they_are_probable(problem, copies):
-    board = tiny_board(PROBLEMS[problem], seed=3, copies=copies)
+def test_chains_visit_matchings_as_often_as_they_are_probable(problem, splits):
+    board = tiny_board(PROBLEMS[problem], seed=3, splits=splits)
     matchings, objective, probability = all_matchings(board)
     posterior = sample_jointly(board, draws=5000, chains=2, seed=0, fixed=True)
     names = [name(labels) for labels in posterior.labels.reshape(-1, len(board.labels))]
@@ -37,7 +37,7 @@ def test_chains_visit_matchings_as_often_as_they_are_probable(problem, copies):
     assert (np.abs(frequency - probability) < 4.5 * error + 3 / len(names)).all()
     exact = dict(zip(matchings, objective, strict=True))
     constant = posterior.objective.ravel() - [exact[m] for m in names]
-    if copies is None:  # pieces are not part of what is traced
+    if splits is None:  # fragments are not part of what is traced
         assert np.ptp(constant) < 1e-9
     else:
         assert len(set(names)) > 10
@@ -74,7 +74,7 @@ def test_geweke_of_the_moves_of_values(case):
     setting = _Setting(board_of(np.zeros((N, D)), sizes, variance, weight, shape).at(labels), np.arange(N), False)
     setting.beliefs = setting.beliefs._replace(total=np.ones(H), floor=np.zeros(H))
     state, _ = setting.start(0, 0)
-    steps, at_p, at_s = setting.steps(), np.empty(N), np.empty(N)
+    steps, at_p, at_s = setting.increments(), np.empty(N), np.empty(N)
     steps.noise[:], steps.spread[:], steps.together[:] = 0.0, 0.0, 1.0
     found, values = [], setting.values
     for _ in range(40_000):
@@ -114,24 +114,24 @@ def believed_shape():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("junk", [0.0, 0.4])
-def test_geweke_of_the_moves_of_the_prior(junk):
+@pytest.mark.parametrize("background", [0.0, 0.4])
+def test_geweke_of_the_moves_of_the_prior(background):
     """Supports drawn from the spectrum, its parameters from their moves: the parameters have their prior's law."""
     rng = np.random.default_rng(1)
     J = 5
     board = board_of(np.zeros((J, 1)), [1] * J, None, None, "diagonal").at(np.arange(J))
     setting = _Setting(board, np.arange(J), False)
-    beliefs = setting.beliefs._replace(log_size=-1.0, junk_mean=0.3)
+    beliefs = setting.beliefs._replace(log_size=-1.0, background_mean=0.3)
     state, _ = setting.start(0, 0)
-    state.rest[JUNK], m, found = junk, np.arange(1, J + 1), []
+    state.rest[JUNK], m, found = background, np.arange(1, J + 1), []
     for _ in range(40_000):
         hyper.fill_rates(state.rest, state.R)
         supports = np.repeat(m, rng.poisson(comb(J, m) * np.exp(state.R[1 : J + 1])))
-        move_prior(supports, state.rest, beliefs.log_size, beliefs.junk_mean, state.R, state.random)
+        move_prior(supports, state.rest, beliefs.log_size, beliefs.background_mean, state.R, state.random)
         found.append([*state.rest[[LOG_A, LOG_B, LOG_ATOMS]], state.rest[JUNK]])
     log_atoms = (-1.0, hyper.ATOMS_DEVIATION)
     found = np.array(found)
-    compare(found, np.array([*believed_shape(), log_atoms, (0.3, 0.3) if junk else (0.0, 0.0)]))
+    compare(found, np.array([*believed_shape(), log_atoms, (0.3, 0.3) if background else (0.0, 0.0)]))
 
 
 def noisy_sites(errors=False, J=6, seed=0):
@@ -150,7 +150,7 @@ def noisy_sites(errors=False, J=6, seed=0):
 def test_hyperparameters_are_drawn_too():
     posterior = modelweld.fuse(noisy_sites(errors=True)).sample(draws=50, chains=2)
     drawn = posterior.hyperparameters
-    assert {"noise", "spread", "mean", "a", "b", "expected_atoms", "junk"} <= set(drawn)
+    assert {"noise", "spread", "mean", "a", "b", "expected_atoms", "background"} <= set(drawn)
     assert drawn["noise"].shape == (2, 50, 2)
     for what in ("noise", "spread", "a", "b"):
         assert drawn[what].std() > 0
@@ -188,7 +188,7 @@ def test_outliers_stay_out_of_the_chains():
 def test_a_value_is_as_sure_as_the_draws_in_which_it_is_right():
     """Two clear atoms and a value between them, which a draw gives to either or to neither."""
     sites = [[[0.0], [3.0]], [[0.1], [3.1]], [[-0.1], [2.9]], [[0.05], [3.05]], [[1.5]]]
-    fusion = modelweld.fuse(sites, Gaussian(noise=0.3, spread=4.0, learning="nothing"), copies=False)
+    fusion = modelweld.fuse(sites, Gaussian(noise=0.3, spread=4.0, learning="nothing"), splits=False)
     stated = fusion.confidence()
     assert stated.how == "drawn"
     assert stated[4][0] < 0.9 < min(site.min() for site in stated[:4])
@@ -261,7 +261,7 @@ def test_a_site_s_answer_is_between_what_it_sent_and_its_atoms():
 def test_what_is_true_at_a_site_is_gauss_s_formula():
     """One draw, two values of an atom: the posterior of the first one's true value by matrices."""
     stack = Stack(np.array([[1.0], [2.5]]), offsets_of([1, 1]), variance=np.array([[0.3], [0.2]]))
-    family = Gaussian(mean=0.0, noise=0.5, spread=2.0, trust=2.0)
+    family = Gaussian(mean=0.0, noise=0.5, spread=2.0, inflation=2.0)
     board = Board([stack], [family], BetaBernoulli(), labels=np.array([0, 0]))
     drawn = {what: np.full((1, 4, 1), value) for what, value in (("noise", 0.5), ("spread", 2.0), ("mean", 0.0))}
     labels = np.zeros((1, 4, 2), dtype=np.int64)
@@ -291,8 +291,8 @@ def test_a_new_site_holds_what_many_hold():
     assert (atoms.high - atoms.low < found.high - found.low).all()
 
 
-def test_the_share_of_pieces_has_its_law_given_the_pieces():
-    """Eight values of which two are further pieces: Beta(.2 + 2, 49.8 + 6)."""
+def test_the_share_of_fragments_has_its_law_given_the_fragments():
+    """Eight values of which two are further fragments: Beta(.2 + 2, 49.8 + 6)."""
     board = board_of(np.zeros((8, 1)), [4, 4], None, None, "diagonal").at(np.array([0, 0, 1, 2, 0, 1, 1, 2]))
     state, _ = _Setting(board, np.arange(8), False).start(0, 0)
     state.counts[:3], state.held[0], state.rest[DELTA] = 2, 3, 0.1

@@ -1,4 +1,4 @@
-"""Local models: the border, several arrays, several sets, riding arrays, variance and weight."""
+"""Local models: the border, several arrays, several sets, auxiliary arrays, variance and weight."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ def mixture(means, counts, site="", **beside):
     return LocalModel(
         {"means": means, "counts": counts},
         {"means": ("component", None), "counts": ("component",)},
-        riding=["counts"],
+        auxiliary=["counts"],
         site=site,
         **beside,
     )
@@ -45,7 +45,7 @@ def test_the_border_names_rule_and_fact(arguments, says):
         ({"weight": 3}, r"weight must be a dict of .*weight=\{'means': 3\}; found 3"),
         ({"variance": 0.5}, "variance must be a dict.*found 0.5"),
         ({"weight": [1.0, 2.0]}, "weight must be a dict.*found a list"),
-        ({"riding": "counts"}, r"riding must be a list of .*\['counts'\]; found 'counts'"),
+        ({"auxiliary": "counts"}, r"auxiliary must be a list of .*\['counts'\]; found 'counts'"),
         ({"partial": 2}, "partial must be a list.*found 2"),
         ({"coordinates": ["age"]}, "coordinates must be a dict.*found a list"),
         ({"coordinates": {"feature": 3}}, "coordinates of 'feature' must be a list.*found 3"),
@@ -147,12 +147,12 @@ def test_a_model_without_sets_has_nothing_to_match():
 
 
 def test_riding_everything_is_refused():
-    model = LocalModel({"v": np.eye(2)}, AXES, riding=["v"])
+    model = LocalModel({"v": np.eye(2)}, AXES, auxiliary=["v"])
     with pytest.raises(InputError, match="must not all ride"):
         fuse([model, model])
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")
+@pytest.mark.filterwarnings("ignore::modelweld.DuplicateWarning")
 def test_unknown_array_is_named():
     with pytest.raises(InputError, match="'w'"):
         fuse([LocalModel({"v": np.eye(2)}, AXES)] * 2).array("w")

@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 
 import modelweld
-from modelweld import InputError, LocalModel, NamesWarning, TwinWarning, fuse, read
+from modelweld import DuplicateWarning, InputError, LocalModel, NamesWarning, fuse, read
 from modelweld.files import load, save
 from modelweld.kinds.hmm import hmm
 from modelweld.kinds.mixture import mixture
@@ -244,7 +244,7 @@ def test_codes_of_hmmlearn_need_names():
 def test_a_name_is_one_site(tmp_path):
     with pytest.raises(InputError, match="site 's0' comes more than once, with different values"):
         fuse([site(0), site(1, site="s0")])
-    with pytest.warns(TwinWarning, match=r"'s0' and 's0 \(2\)' sent the same values"):
+    with pytest.warns(DuplicateWarning, match=r"'s0' and 's0 \(2\)' sent the same values"):
         fusion = fuse([site(0), site(1), site(0)])
     assert fusion.sites == ["s0", "s1", "s0 (2)"]
     path = save(site(0), tmp_path / "s0.safetensors")
@@ -409,7 +409,7 @@ def test_warnings_are_said_once_in_the_command_lines_words(run, pool):
     save(site(0), pool / "copy.safetensors")
     code, said, complained = run("fuse", ".", "--out", "new.safetensors")
     assert code == 0
-    said_once = {"'height' is not measured": "export --lacks", "sent the same values": "--twins independent"}
+    said_once = {"'height' is not measured": "export --lacks", "sent the same values": "--duplicates independent"}
     for warning, words in said_once.items():
         assert (said + complained).count(warning) == 1
         assert words in complained

@@ -32,7 +32,7 @@ def truth_of(model, X, label):
 @pytest.mark.parametrize("seed", range(3))
 def test_bare_mixtures_with_surplus_components_fuse_like_counted_ones(seed):
     sites = drawn(10, seed)
-    models = [GaussianMixture(8, random_state=0).fit(X) for X, _ in sites]  # two too many: components in pieces
+    models = [GaussianMixture(8, random_state=0).fit(X) for X, _ in sites]  # two too many: components in fragments
     truth = np.concatenate([truth_of(m, *site) for m, site in zip(models, sites, strict=True)])
     bare = fuse(models)
     counted = fuse([read(m, X=X) for m, (X, _) in zip(models, sites, strict=True)])
@@ -129,8 +129,10 @@ def test_two_large_sites_that_coincide_do_not_set_the_first_noise():
     rng = np.random.default_rng(6)
     atoms = rng.normal(0, 3, (12, 6))
     held = [rng.permutation(12)[:8] for _ in range(50)]
-    junk = rng.normal(0, 3, (40, 6))
-    fusion = fuse([*(atoms[h] + rng.normal(0, 0.3, (8, 6)) for h in held), junk, junk], twins="independent")
+    background = rng.normal(0, 3, (40, 6))
+    fusion = fuse(
+        [*(atoms[h] + rng.normal(0, 0.3, (8, 6)) for h in held), background, background], duplicates="independent"
+    )
     assert adjusted_rand_score(np.concatenate(fusion.labels[:50]), np.concatenate(held)) == 1.0
 
 

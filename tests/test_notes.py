@@ -6,21 +6,21 @@ from modelweld import NormalGamma, fuse
 from modelweld.results.diagnostics import notes
 
 
-def test_pieces_are_named():
+def test_fragments_are_named():
     rng = np.random.default_rng(0)
     atoms = rng.normal(0, 6, (5, 4))
     sites = [atoms + rng.normal(0, 0.3, atoms.shape) for _ in range(8)]
     sites[3] = np.vstack([sites[3], atoms[[2]] + rng.normal(0, 0.3, (1, 4))])
-    fusion = fuse(sites, copies=True)
-    (found,) = notes.pieces(fusion)
+    fusion = fuse(sites, splits=True)
+    (found,) = notes.fragments(fusion)
     assert (found.site, found.rows) == ("3", (2, 5))
     assert found.atom == fusion.labels[0][2]
     assert "parameters 2 and 5" in found.sentence
     assert fusion.matching.delta > 0
-    assert notes.pieces(fuse(sites[:3])) == []
+    assert notes.fragments(fuse(sites[:3])) == []
 
 
-def sites_with_junk():
+def sites_with_background():
     """Each holds the same six heaps, and in its last row something that no other has."""
     rng = np.random.default_rng(1)
     atoms = rng.normal(0, 5, (6, 4))
@@ -31,9 +31,9 @@ def sites_with_junk():
 
 
 def test_values_set_aside_are_named_with_the_nearest_atom():
-    fusion = fuse(sites_with_junk())
-    found = notes.set_aside(fusion)
-    assert len(found) == len(fusion.matching.set_aside) > 6
+    fusion = fuse(sites_with_background())
+    found = notes.excluded(fusion)
+    assert len(found) == len(fusion.matching.excluded) > 6
     for note in found:
         assert note.row == 6
         assert note.probability > 0.5
@@ -44,8 +44,8 @@ def test_values_set_aside_are_named_with_the_nearest_atom():
 
 
 def test_where_every_atom_has_a_noise_of_its_own_distances_are_plain():
-    fusion = fuse(sites_with_junk(), NormalGamma())
-    found = notes.set_aside(fusion)
+    fusion = fuse(sites_with_background(), NormalGamma())
+    found = notes.excluded(fusion)
     assert found
     for note in found:
         own = fusion.atoms[fusion.labels[int(note.site)][note.row]]

@@ -29,7 +29,7 @@ NATS = 1e-3
 """By how much the objective may rise."""
 
 
-def board_of(fusion, families=None, prior=None, pieces=None):
+def board_of(fusion, families=None, prior=None, fragments=None):
     """The reference board of a fusion's values at its labels, but for those that say nothing."""
     [(name, matching)] = fusion.matchings.items()
     if isinstance(fusion.given[0], LocalModel):
@@ -40,7 +40,7 @@ def board_of(fusion, families=None, prior=None, pieces=None):
     number = np.diff(np.concatenate([[0], np.cumsum(kept)])[matching.offsets])
     stacks = [stack.take(np.flatnonzero(kept), offsets_of(number[number > 0])) for stack in stacks]
     families, labels = families or list(matching.families.values()), matching.stacked_labels[kept].copy()
-    return Board(stacks, families, prior or matching.prior, pieces or matching.copies, labels)
+    return Board(stacks, families, prior or matching.prior, fragments or matching.splits, labels)
 
 
 def moved(x):
@@ -69,7 +69,7 @@ def neighbours(family):
 
 
 def numbers_moved(of):
-    """A prior, or a law of pieces, with one of its numbers elsewhere, where that may be."""
+    """A prior, or a law of fragments, with one of its numbers elsewhere, where that may be."""
     for name in [f.name for f in fields(of) if isinstance(getattr(of, f.name), float)] if is_dataclass(of) else []:
         for there in moved(getattr(of, name)):
             with suppress(InputError):
@@ -84,7 +84,7 @@ def short(fusion):
         for name, other in neighbours(family):
             families = [*board.families[:i], other, *board.families[i + 1 :]]
             found.append((board_of(fusion, families).objective() - at, name))
-    for part in ("prior", "pieces"):
+    for part in ("prior", "fragments"):
         for name, other in numbers_moved(getattr(board, part)):
             found.append((board_of(fusion, **{part: other}).objective() - at, f"{part}: {name}"))
     return max(found)
@@ -124,11 +124,11 @@ def test_nor_of_more_sites_nor_in_shards(name, way):
     check(way(case.sites(0), case.family))
 
 
-def test_nor_the_share_of_pieces():
+def test_nor_the_share_of_fragments():
     rng = np.random.default_rng(0)
     atoms = rng.normal(0, 20, (6, 3))
     held = [np.append(k := rng.permutation(6)[:4], k[:2]) for _ in range(10)]
-    fusion = modelweld.fuse([rng.normal(atoms[k], 1.0) for k in held], copies=True)
+    fusion = modelweld.fuse([rng.normal(atoms[k], 1.0) for k in held], splits=True)
     assert fusion.matching.delta > 0
     check(fusion)
 

@@ -1,4 +1,4 @@
-"""Plain values in pieces: a site that splits its atoms does not decide K for the others; neighbours stay apart."""
+"""Plain values in fragments: a site that splits its atoms does not decide K for the others; neighbours stay apart."""
 
 import warnings
 from contextlib import nullcontext
@@ -15,28 +15,28 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import OversplitWarning
 from modelweld.fit.search import split_rules as rules
 from modelweld.fit.search import starts as search
-from modelweld.fit.search.split_prior import Pieces
-from modelweld.fit.search.split_rules import join_pieces, name_oversplit, share_elsewhere
+from modelweld.fit.search.split_prior import Fragments
+from modelweld.fit.search.split_rules import join_fragments, name_oversplit, share_elsewhere
 from modelweld.kinds.network import network
 from shared import simulate
 
 
-def sites_with(pieces, J=9, K=8, D=4, seed=0):
-    """J honest sites that hold most of K atoms ten deviations wide, and one that sends all in so many pieces."""
+def sites_with(fragments, J=9, K=8, D=4, seed=0):
+    """J honest sites that hold most of K atoms ten deviations wide, and one that sends all in so many fragments."""
     rng = np.random.default_rng(seed)
     atoms = rng.normal(0, 10, (K, D))
     held = [np.arange(K), *(np.flatnonzero(rng.random(K) < 0.7) for _ in range(J - 1))]
     honest = [atoms[h] + rng.normal(0, 1, (len(h), D)) for h in held]
-    split = np.repeat(np.arange(K), pieces)
+    split = np.repeat(np.arange(K), fragments)
     return honest, atoms[split] + rng.normal(0, 1, (len(split), D)), np.concatenate(held), split
 
 
-@pytest.mark.parametrize("pieces", [2, 3, 8, 20])
+@pytest.mark.parametrize("fragments", [2, 3, 8, 20])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_the_others_are_matched_as_without_it(pieces, seed):
-    honest, splitter, truth, split = sites_with(pieces, seed=seed)
+def test_the_others_are_matched_as_without_it(fragments, seed):
+    honest, splitter, truth, split = sites_with(fragments, seed=seed)
     alone = fuse(honest)
-    with pytest.warns(OversplitWarning, match=f"site '9' sent about {pieces} pieces"):
+    with pytest.warns(OversplitWarning, match=f"site '9' sent about {fragments} fragments"):
         fusion = fuse([*honest, splitter])
     assert fusion.K == alone.K == 8
     assert adjusted_rand(np.concatenate(fusion.labels[:-1]), np.concatenate(alone.labels)) == 1
@@ -73,21 +73,21 @@ def test_sites_that_all_split_a_little_are_put_right_and_none_is_named():
     drawn = simulate.over_segmented(seed=3)
     fusion = fuse(drawn.values)
     assert adjusted_rand(fusion.matching.stacked_labels, drawn.stacked_truth) == 1
-    assert adjusted_rand(fuse(drawn.values, copies=False).matching.stacked_labels, drawn.stacked_truth) < 0.9
-    assert fusion.objective > fuse(drawn.values, copies=False).objective + 100
+    assert adjusted_rand(fuse(drawn.values, splits=False).matching.stacked_labels, drawn.stacked_truth) < 0.9
+    assert fusion.objective > fuse(drawn.values, splits=False).objective + 100
 
 
 @pytest.mark.parametrize("name", ["low_J8_D2", "low_J10_D5", "meta_model", "correlated_D10", "noisy_J20"])
 def test_where_nothing_is_split_nothing_changes(name):
     """Atoms of the first two overlap, and noise is most of what there is in the last."""
     values = simulate.SETS[name](seed=5).values
-    now, whole = fuse(values), fuse(values, copies=False)
+    now, whole = fuse(values), fuse(values, splits=False)
     assert np.array_equal(now.matching.stacked_labels, whole.matching.stacked_labels)
     assert now.history == whole.history
     assert now.atoms.tobytes() == whole.atoms.tobytes()
 
 
-@pytest.mark.parametrize("options", [{"search": "plain"}, {"preset": "paper"}, {"copies": False}])
+@pytest.mark.parametrize("options", [{"search": "plain"}, {"preset": "paper"}, {"splits": False}])
 def test_who_asks_for_less_gets_less(options):
     honest, splitter, _, _ = sites_with(3)
     with warnings.catch_warnings():
@@ -96,7 +96,7 @@ def test_who_asks_for_less_gets_less(options):
     assert all(len(set(labels.tolist())) == len(labels) for labels in fusion.labels)
 
 
-def test_units_of_a_network_are_pieces_only_if_asked():
+def test_units_of_a_network_are_fragments_only_if_asked():
     """Units that are alike may do different things: a kind says what its parameters are, its values alone do not."""
     honest, splitter, _, _ = sites_with(3)
     sites = [
@@ -105,7 +105,7 @@ def test_units_of_a_network_are_pieces_only_if_asked():
     ]
     assert all(len(set(labels.tolist())) == len(labels) for labels in fuse(sites).labels)
     with pytest.warns(OversplitWarning):
-        assert len(set(fuse(sites, copies=True).labels[-1].tolist())) == 8
+        assert len(set(fuse(sites, splits=True).labels[-1].tolist())) == 8
 
 
 @pytest.mark.parametrize(("apart", "joined"), [(1.0, True), (3.0, False)])
@@ -121,7 +121,7 @@ def test_ten_nats_are_asked_for(apart, joined):
 
 @pytest.mark.parametrize(("J", "joined"), [(8, False), (12, True)])
 def test_twenty_values_must_say_what_the_noise_is(J, joined):
-    """Two atoms at J sites and one more, which sends both in three pieces: 2 J are not the first of their atom."""
+    """Two atoms at J sites and one more, which sends both in three fragments: 2 J are not the first of their atom."""
     rng = np.random.default_rng(2)
     atoms = 50.0 * np.eye(2, 5)
     sites = [atoms[k] + rng.normal(0, 1, (len(k), 5)) for k in [np.arange(2)] * J + [np.repeat(np.arange(2), 3)]]
@@ -144,8 +144,8 @@ def test_two_that_coincide_are_no_wonder():
         pytest.param(3, 3, False, id="few"),
     ],
 )
-def test_a_site_is_named_from_one_and_a_half_pieces_on_if_they_are_four(atoms, twice, named):
-    """The first of two sites has some of its atoms in two pieces."""
+def test_a_site_is_named_from_one_and_a_half_fragments_on_if_they_are_four(atoms, twice, named):
+    """The first of two sites has some of its atoms in two fragments."""
     first = np.append(np.arange(atoms), np.arange(twice))
     labels = np.append(first, np.arange(12))
     matching = matching_by_labels(labels, np.array([0, len(first), len(labels)]), "values", np.zeros((12, 1)), "numpy")
@@ -153,25 +153,26 @@ def test_a_site_is_named_from_one_and_a_half_pieces_on_if_they_are_four(atoms, t
     assert [one[:27] for one in said] == (["site 'north' sent about 1.7"] if named else [])
 
 
-def many_sites_with(honest, splitters, pieces, D=8, seed=0):
-    """Sites that hold most of twelve atoms eight deviations wide, and others that send all in so many pieces; truth."""
+def many_sites_with(honest, splitters, fragments, D=8, seed=0):
+    """Sites that hold most of twelve atoms eight deviations wide, and others that send all in so many fragments;
+    truth."""
     rng = np.random.default_rng(seed)
     atoms = rng.normal(0, 8, (12, D))
     held = [np.flatnonzero(rng.random(12) < 0.6) for _ in range(honest)]
-    held += [np.repeat(np.arange(12), pieces)] * splitters
+    held += [np.repeat(np.arange(12), fragments)] * splitters
     return [atoms[h] + rng.normal(0, 1, (len(h), D)) for h in held], np.concatenate(held)
 
 
 @pytest.mark.parametrize(
-    ("honest", "splitters", "pieces", "D"),
+    ("honest", "splitters", "fragments", "D"),
     [
         pytest.param(30, 20, 8, 8, id="2000-values"),
         pytest.param(30, 22, 2, 8, id="many-sites"),
         pytest.param(10, 8, 8, 40, id="compiled"),
     ],
 )
-def test_pieces_are_found_among_however_many_values(honest, splitters, pieces, D):
-    sites, truth = many_sites_with(honest, splitters, pieces, D)
+def test_fragments_are_found_among_however_many_values(honest, splitters, fragments, D):
+    sites, truth = many_sites_with(honest, splitters, fragments, D)
     with pytest.warns(OversplitWarning) as caught:
         fusion = fuse(sites)
     assert {str(w.message).split("'")[1] for w in caught} == {str(honest + j) for j in range(splitters)}
@@ -187,7 +188,7 @@ def test_a_compiled_job_is_looked_at_as_far_as_a_board_holds_it(monkeypatch, spa
 
 
 def finished(sites, labels, spread=64.0):
-    """A board at a matching without pieces, its noise known to be one."""
+    """A board at a matching without fragments, its noise known to be one."""
     D = sites[0].shape[1]
     family = Gaussian(mean=np.zeros(D), noise=np.ones(D), spread=np.full(D, spread))
     return Board([stack_arrays(sites)], [family], BetaBernoulli(), labels=labels)
@@ -195,13 +196,13 @@ def finished(sites, labels, spread=64.0):
 
 @pytest.mark.parametrize(("shares", "joined"), [((0.5, 0.05), 1), ((0.05,), 0)])
 def test_atoms_that_many_sites_hold_side_by_side_are_joined_at_a_half(monkeypatch, shares, joined):
-    """Of 400 sites 180 send three atoms in two pieces: too many to be pieces, were these few."""
+    """Of 400 sites 180 send three atoms in two fragments: too many to be fragments, were these few."""
     monkeypatch.setattr(rules, "SHARES", shares)
     rng = np.random.default_rng(0)
     own = [np.arange(3) if j < 220 else np.repeat(np.arange(3), 2) for j in range(400)]
     sites = [30 * np.eye(3)[k] + rng.normal(0, 1, (len(k), 3)) for k in own]
     labels = np.concatenate([k if len(k) == 3 else [0, 3, 1, 4, 2, 5] for k in own])
-    found = join_pieces(finished(sites, labels))
+    found = join_fragments(finished(sites, labels))
     assert len(found) == joined
     assert all(adjusted_rand(one, np.concatenate(own)) == 1 for one in found)
 
@@ -210,12 +211,12 @@ def test_neighbours_are_joined_at_no_share():
     """Two atoms five deviations apart that fifty sites hold both of."""
     rng = np.random.default_rng(0)
     sites = [np.array([[0.0], [5.0]]) + rng.normal(0, 1, (2, 1)) for _ in range(50)]
-    assert join_pieces(finished(sites, np.tile([0, 1], 50))) == []
+    assert join_fragments(finished(sites, np.tile([0, 1], 50))) == []
 
 
 @pytest.mark.parametrize(("shares", "better"), [((0.5, 0.05), True), ((0.5,), False)])
-def test_few_pieces_among_neighbours_that_overlap_are_joined_at_a_twentieth(monkeypatch, shares, better):
-    """Twenty sites send a tenth of twelve atoms four deviations wide in two pieces."""
+def test_few_fragments_among_neighbours_that_overlap_are_joined_at_a_twentieth(monkeypatch, shares, better):
+    """Twenty sites send a tenth of twelve atoms four deviations wide in two fragments."""
     monkeypatch.setattr(rules, "SHARES", shares)
     rng = np.random.default_rng(8)
     atoms = rng.normal(0, 4, (12, 3))
@@ -227,6 +228,8 @@ def test_few_pieces_among_neighbours_that_overlap_are_joined_at_a_twentieth(monk
 
 def test_the_share_elsewhere_leaves_out_the_worst_group():
     sites = [np.zeros((6, 1)), np.zeros((3, 1)), np.zeros((2, 1))]
-    board = Board([stack_arrays(sites)], [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])], BetaBernoulli(), Pieces())
+    board = Board(
+        [stack_arrays(sites)], [Gaussian(mean=[0.0], noise=[1.0], spread=[1.0])], BetaBernoulli(), Fragments()
+    )
     board.restore((np.array([0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 1]), *board.state()[1:]))
     assert share_elsewhere(board) == pytest.approx(1 / 5)

@@ -13,7 +13,7 @@ def plain():
     return fuse([*simulate.sparse(12, 9, 4, 1.5, 5, 1, 1, seed=1).values, np.zeros((0, 4))])
 
 
-def in_pieces():
+def in_fragments():
     drawn = simulate.over_segmented(0.3, seed=1)
     errors = [LocalModel({"v": v}, {"v": ("atom", None)}, variance={"v": np.full(v.shape, 0.05)}) for v in drawn.values]
     return fuse(errors)
@@ -24,7 +24,7 @@ def directions():
     return fuse([v / np.linalg.norm(v, axis=1, keepdims=True) for v in values], Directions())
 
 
-FITS = {"plain": plain, "in pieces": in_pieces, "directions": directions}
+FITS = {"plain": plain, "in fragments": in_fragments, "directions": directions}
 
 
 def cut(fusion, largest):

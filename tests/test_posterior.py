@@ -1,6 +1,6 @@
-"""Numbers of atoms in draws are comparable with `fusion.K`: what is set aside is not counted.
+"""Numbers of atoms in draws are comparable with `fusion.K`: what is excluded is not counted.
 
-Artefacts, the third kind of what is set aside, are in test_artefacts.py.
+Artefacts, the third kind of what is excluded, are in test_artefacts.py.
 """
 
 import warnings
@@ -21,25 +21,25 @@ def with_outliers():
         return fuse([*DATA.values, 1000 * DATA.values[0]])
 
 
-def with_junk():
+def with_background():
     """Twenty sites that share five atoms, and bring a value each that nobody shares."""
     rng = np.random.default_rng(0)
     atoms = rng.normal(0, 8, (5, 4))
     return fuse([np.vstack([atoms + rng.normal(0, 0.3, (5, 4)), rng.normal(0, 8, (1, 4))]) for _ in range(20)])
 
 
-@pytest.mark.parametrize("fused", [with_outliers, with_junk])
+@pytest.mark.parametrize("fused", [with_outliers, with_background])
 def test_the_fusion_s_own_matching_has_the_fusion_s_number_of_atoms(fused):
     fusion = fused()
     matching = fusion.matching
-    assert len(matching.counts) > fusion.K  # something is set aside
+    assert len(matching.counts) > fusion.K  # something is excluded
     board = fusion.board().copy()
     assert number_of_atoms(board, matching, matching.stacked_labels) == fusion.K
     names = np.random.default_rng(0).permutation(len(matching.counts))  # names of atoms mean nothing
     assert number_of_atoms(board, matching, names[matching.stacked_labels]) == fusion.K
 
 
-@pytest.mark.parametrize("fused", [with_outliers, with_junk])
+@pytest.mark.parametrize("fused", [with_outliers, with_background])
 def test_where_the_matching_is_clear_draws_say_what_the_fusion_says(fused):
     fusion = fused()
     posterior = fusion.sample(draws=10, chains=2, warm_up=5)

@@ -64,7 +64,7 @@ def test_probabilities_of_supports_add_to_one(alpha, gamma0):
     R = [log(alpha * gamma0) + lgamma(m) + lgamma(J - m + alpha) - lgamma(J + alpha) for m in range(1, J + 1)]
     rate = sum(comb(J, m) * exp(R[m - 1]) for m in range(1, J + 1))
     assert rate == pytest.approx(gamma0 * sum(alpha / (alpha + j) for j in range(J)))
-    steps = prior.steps(J)
+    steps = prior.increments(J)
     assert np.allclose(np.cumsum(steps), R)
 
 
@@ -72,7 +72,7 @@ def test_probabilities_of_supports_add_to_one(alpha, gamma0):
 def test_steps_are_differences_of_log_prob(prior):
     J = 5
     sizes = np.full(J, 3)
-    steps = prior.steps(J)
+    steps = prior.increments(J)
     base = np.array([2, 3])
     for m in range(1, J):
         rise = prior.log_prob(np.append(base, m + 1), sizes) - prior.log_prob(np.append(base, m), sizes)
@@ -84,9 +84,9 @@ def test_forms_differ_as_the_errata_say():
     exact, paper, authors = (BetaBernoulli(form=form) for form in ("exact", "paper", "authors"))
     assert not exact.surcharge(4).any()
     assert np.allclose(paper.surcharge(4), np.log([1, 2, 3, 4]))
-    assert np.allclose(exact.steps(40), paper.steps(40))
-    assert np.allclose(authors.steps(40)[:11], paper.steps(40)[:11])
-    assert np.allclose(authors.steps(40)[10:], paper.steps(40)[10])
+    assert np.allclose(exact.increments(40), paper.increments(40))
+    assert np.allclose(authors.increments(40)[:11], paper.increments(40)[:11])
+    assert np.allclose(authors.increments(40)[10:], paper.increments(40)[10])
     assert authors.most_new(30, 690) == 10
     assert authors.most_new(30, 900) == 1
     assert exact.most_new(30, 900) == 30

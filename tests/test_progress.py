@@ -1,4 +1,4 @@
-"""How far a job has come: told in order, to those who listen, without any influence on the result."""
+"""How far a job has come: told in order, to those who progress_to, without any influence on the result."""
 
 import contextlib
 import io
@@ -13,7 +13,7 @@ import modelweld
 from modelweld import InputError, LocalModel
 from modelweld.demo.simulate import sparse
 from modelweld.files import save
-from modelweld.progress import COMPILING, SHORTEST, Steps, listen, tell, track
+from modelweld.progress import COMPILING, SHORTEST, Steps, progress_to, report_progress, track
 from modelweld.shards import fuse_shards, grouped
 
 VALUES = sparse(8, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
@@ -21,7 +21,7 @@ SITES = {
     "numpy": ({"engine": "numpy"}, VALUES),
     "compiled": ({"engine": "compiled"}, VALUES),
     "thorough": ({"search": "thorough"}, VALUES),
-    "pieces": ({}, [LocalModel({"v": v}, {"v": ("atom", None)}, variance={"v": 0.05}) for v in VALUES]),
+    "fragments": ({}, [LocalModel({"v": v}, {"v": ("atom", None)}, variance={"v": 0.05}) for v in VALUES]),
 }
 
 
@@ -100,13 +100,13 @@ def test_a_sweep_is_told_site_by_site():
 
 def test_the_inner_listener_hears_and_the_outer_one_is_back_afterwards():
     inner, outer = [], []
-    with listen(lambda *step: outer.append(step)):
-        with contextlib.suppress(ZeroDivisionError), listen(lambda *step: inner.append(step)):
-            tell("a", 1, 2)
+    with progress_to(lambda *step: outer.append(step)):
+        with contextlib.suppress(ZeroDivisionError), progress_to(lambda *step: inner.append(step)):
+            report_progress("a", 1, 2)
             raise ZeroDivisionError
-        with listen(None):
+        with progress_to(None):
             assert list(track("xy", "b", 2)) == ["x", "y"]
-    tell("nobody", 0)
+    report_progress("nobody", 0)
     assert inner == [("a", 1, 2)]
     assert outer == [("b", 0, 2), ("b", 1, 2), ("b", 2, 2)]
 
@@ -114,7 +114,7 @@ def test_the_inner_listener_hears_and_the_outer_one_is_back_afterwards():
 def test_confidences_and_diagnostics_tell_too():
     heard = set()
     fusion = modelweld.fuse(VALUES)
-    with listen(lambda what, done, total: heard.add(what)):
+    with progress_to(lambda what, done, total: heard.add(what)):
         fusion.confidence()
         fusion.diagnose()
         fusion.worth_merging()

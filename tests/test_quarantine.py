@@ -10,7 +10,7 @@ from modelweld.results.diagnostics import notes
 from shared import simulate
 
 
-@pytest.mark.parametrize("kind", ["gross", "junk"])
+@pytest.mark.parametrize("kind", ["gross", "background"])
 @pytest.mark.parametrize("seed", range(3))
 def test_honest_sites_are_fused_as_if_alone(kind, seed):
     data = simulate.poisoned(kind, seed=seed)
@@ -27,7 +27,7 @@ def test_honest_sites_are_fused_as_if_alone(kind, seed):
     assert np.allclose(fusion.atoms[fusion.labels[-1]], data.values[-1])
     assert (fusion.labels[-1] >= fusion.K).all()
     assert fusion.matching.reasons
-    assert {note.site for note in notes.set_aside(fusion)} >= {str(len(honest))}
+    assert {note.site for note in notes.excluded(fusion)} >= {str(len(honest))}
 
 
 def test_single_rows_are_set_aside_too():
@@ -37,7 +37,7 @@ def test_single_rows_are_set_aside_too():
     with pytest.warns(OutlierWarning, match="site '2'"):
         fusion = fuse(values)
     row = sum(map(len, values[:2])) + 1
-    assert fusion.matching.set_aside.tolist() == [row]
+    assert fusion.matching.excluded.tolist() == [row]
     clean = fuse([np.delete(v, 1, axis=0) if j == 2 else v for j, v in enumerate(values)])
     assert fusion.K == clean.K
 
@@ -81,7 +81,7 @@ def test_a_site_shifted_as_a_whole_is_set_aside(seed):
     assert fusion.objective == pytest.approx(honest.objective)
     bad = int(np.flatnonzero(~drawn.honest)[0])
     assert (fusion.labels[bad] >= fusion.K).all()
-    assert "The whole site is set aside" in fusion.matching.reasons[0]
+    assert "The whole site is excluded" in fusion.matching.reasons[0]
 
 
 @pytest.mark.parametrize("name", ["low_J8_D2", "low_J10_D3", "low_J10_D10", "correlated_D10", "standard_errors"])

@@ -15,7 +15,7 @@ import pytest
 import modelweld
 from modelweld import ModelweldWarning, compilers
 from modelweld.cli.messages import Compiling
-from modelweld.progress import COMPILING, listen
+from modelweld.progress import COMPILING, progress_to
 
 PROGRAM = """
 import os, sys, tempfile
@@ -98,10 +98,10 @@ def test_a_first_call_says_that_it_compiles(monkeypatch, caplog, capsys):
         assert compilers.njit(lambda x: x * 3)(np.float64(2)) == 6.0
 
     heard = []
-    with listen(lambda *step: heard.append(step)):
+    with progress_to(lambda *step: heard.append(step)):
         compile_one()
     assert heard[0][0] == COMPILING
-    with listen(Compiling()):
+    with progress_to(Compiling()):
         compile_one()
         compile_one()
     assert capsys.readouterr().err.count(COMPILING) == 1

@@ -88,8 +88,8 @@ def outliers():
         return modelweld.fuse(poisoned("gross").values)
 
 
-def in_pieces():
-    return modelweld.fuse(over_segmented(seed=1).values, copies=True)
+def in_fragments():
+    return modelweld.fuse(over_segmented(seed=1).values, splits=True)
 
 
 def chains():
@@ -140,7 +140,7 @@ FUSIONS = {
     "arrays": plain,
     "hostile names": hostile,
     "outliers": outliers,
-    "pieces": in_pieces,
+    "fragments": in_fragments,
     "hmm": chains,
     "topics": word_models,
     "gp": processes,
@@ -173,7 +173,7 @@ def test_numbers_are_the_fusions(fusion, found):
         assert one["labels"] == matching.stacked_labels.tolist()
         assert one["counts"] == matching.counts.tolist()
         assert one["sizes"] == np.diff(matching.offsets).tolist()
-        assert one["set_aside_number"]["all"] == len(matching.set_aside)
+        assert one["set_aside_number"]["all"] == len(matching.excluded)
         assert one["fit"]["history"] == list(matching.history)
         values = gather_values(fusion, one["name"])
         columns = [values.columns.index(name) for name in one["columns"]]
@@ -246,7 +246,7 @@ def test_figures_and_sentences_stand_in_the_page():
     structure = Structure(html)
     text = " ".join(structure.text.values())
     assert f"{fusion.K} groups in the models of {len(fusion.sites)} sites" in text
-    assert f"{len(fusion.matching.set_aside)} are set aside" in text
+    assert f"{len(fusion.matching.excluded)} are excluded" in text
     assert fusion.worth_merging().sentence[1:] in text
     assert numbers_of(fusion)["sets"][0]["alerts"][0]["text"] == fusion.matching.reasons[0]
     for symbol in ("σ", "σ₀", "μ₀", "γ₀", "α"):
@@ -283,7 +283,7 @@ def test_distances_in_time_are_from_where_the_atom_was():
 
 def test_what_was_asked_for_is_on_the_page():
     sites = sparse(8, 5, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
-    fusion = modelweld.fuse(sites, modelweld.Gaussian(shape="full"), seed=3, copies=False)
+    fusion = modelweld.fuse(sites, modelweld.Gaussian(shape="full"), seed=3, splits=False)
     found = numbers_of(fusion)
     assert found["settings"] == fusion.settings
     text = Structure(page_of(found)).text["fit-section"]
@@ -475,7 +475,7 @@ def test_blocks_are_found_by_likeness():
     rng = np.random.default_rng(0)
     block = np.repeat([0, 1], 6)
     presence = block[:, None] == np.repeat([0, 1], 5)[None, :]
-    presence[0, 5] = True  # so that the two are one piece, and there is an order
+    presence[0, 5] = True  # so that the two are one fragment, and there is an order
     rows, columns = rng.permutation(12), rng.permutation(10)
     sites, atoms = order_by_likeness(presence[np.ix_(rows, columns)], 10)
     ordered = block[rows][sites]

@@ -123,9 +123,9 @@ def _random_sites(seed, J=7):
 @pytest.mark.parametrize("seed", range(12))
 def test_removing_anew_is_fusing_without(seed):
     sites = _random_sites(seed)
-    options = {"seed": seed, "copies": seed % 2 == 0, "prior": BetaBernoulli() if seed % 3 else "auto"}
+    options = {"seed": seed, "splits": seed % 2 == 0, "prior": BetaBernoulli() if seed % 3 else "auto"}
     gone = seed % 7
-    left = fuse(sites, **options).remove(gone, anew=True)
+    left = fuse(sites, **options).remove(gone, from_scratch=True)
     alone = fuse(sites[:gone] + sites[gone + 1 :], **options)
     assert left.sites == [str(j) for j in range(7) if j != gone]
     assert left.objective == alone.objective
@@ -136,7 +136,7 @@ def test_removing_anew_is_fusing_without(seed):
 
 def test_anew_knows_what_was_added_and_removed():
     sites = _random_sites(0)
-    fusion = fuse(sites[:5]).add(sites[5], site="late").remove("1").remove("0", anew=True)
+    fusion = fuse(sites[:5]).add(sites[5], site="late").remove("1").remove("0", from_scratch=True)
     alone = fuse([*sites[2:5], sites[5]])
     assert fusion.sites == ["2", "3", "4", "late"]
     assert fusion.objective == alone.objective
@@ -145,7 +145,7 @@ def test_anew_knows_what_was_added_and_removed():
 def test_anew_is_refused_where_the_call_is_not_known(tmp_path):
     fusion = modelweld.load(fuse(_random_sites(1)).save(tmp_path / "f.safetensors"))
     with pytest.raises(InputError, match="Fuse the other sites again"):
-        fusion.remove("1", anew=True)
+        fusion.remove("1", from_scratch=True)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -177,6 +177,6 @@ def test_removing_anew_reads_bare_models_as_they_were_sent():
     models = [
         mixture(4, random_state=0).fit(np.concatenate([rng.normal(m, 1, (40, 3)) for m in atoms])) for _ in range(5)
     ]
-    left, alone = fuse(models).remove("4", anew=True), fuse(models[:4])
+    left, alone = fuse(models).remove("4", from_scratch=True), fuse(models[:4])
     assert left.objective == alone.objective
     assert np.array_equal(left.model().means_, alone.model().means_)

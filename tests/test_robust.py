@@ -120,7 +120,7 @@ def test_when_too_many_would_go_it_says_so():
     assert report.clean
     assert report.reasons == [
         "6 of 11 sites ('f', 'g', 'h', 'i', 'j', 'k') lie far from the others: which of them are honest cannot be "
-        "told, so nothing was set aside."
+        "told, so nothing was excluded."
     ]
 
 
@@ -154,7 +154,7 @@ def test_a_far_value_that_two_sites_send_is_an_atom_but_a_repeat_is_not():
 
 
 @pytest.mark.parametrize("D", [1, 2, 5])
-def test_sites_of_junk_do_not_confirm_each_other(D):
+def test_sites_of_background_do_not_confirm_each_other(D):
     rng = np.random.default_rng(0)
     sites = [*honest_sites(rng, D=D), *(rng.normal(0, 1000, (1000, D)) for _ in range(3))]
     assert find_outliers([stack_arrays(sites)]).sites == (9, 10, 11)
@@ -232,13 +232,13 @@ def test_sites_may_be_empty():
 
 @pytest.mark.parametrize("times", [0.9, 1.1])
 @pytest.mark.parametrize("typical", [2, 20])
-def test_a_crowd_is_thirty_times_the_typical_site_and_two_hundred(times, typical):
+def test_a_oversized_is_thirty_times_the_typical_site_and_two_hundred(times, typical):
     limit = max(OVERSIZED * typical, FEWEST_OF_OVERSIZED)
     sizes = np.array([typical] * 5 + [round(times * limit)] * 4)
     assert find_oversized(sizes).tolist() == ([5, 6, 7, 8] if times > 1 else [])
 
 
-def test_half_of_the_sites_are_no_crowd():
+def test_half_of_the_sites_are_no_oversized():
     assert find_oversized(np.array([7] * 4 + [1000] * 4)).tolist() == []
     assert find_oversized(np.array([7, 7, 1000])).tolist() == []
 

@@ -183,7 +183,7 @@ def with_row(row):
     return LocalModel(
         {"values": np.concatenate([values, [row]]), "counts": [90.0, 80.0, 90.0, 7.0]},
         {"values": ("atom", "feature"), "counts": ("atom",)},
-        riding=["counts"],
+        auxiliary=["counts"],
         coordinates={"feature": NAMES},
     )
 

@@ -7,7 +7,7 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError
 from modelweld.core.board import Board
 from modelweld.core.values import Stack, offsets_of
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.results.posterior import sampler
 from modelweld.results.posterior.draws import Posterior, effective_size, split_r_hat
 from modelweld.results.posterior.sampler import Chain, sample
@@ -15,12 +15,12 @@ from modelweld.results.posterior.sampler import Chain, sample
 PROBLEMS = {"two and two": (2, 2), "two, one, two": (2, 1, 2), "three of two": (2, 2, 2), "four of one": (1, 1, 1, 1)}
 
 
-def tiny_board(sizes, seed=0, copies=None):
+def tiny_board(sizes, seed=0, splits=None):
     rng = np.random.default_rng(seed)
     N = sum(sizes)
     stack = Stack(rng.normal(0, 1.2, (N, 1)), offsets_of(sizes), weight=rng.choice([0.5, 1.0, 2.0], (N, 1)))
     family = Gaussian(mean=np.zeros(1), noise=np.full(1, 0.6), spread=np.full(1, 1.5))
-    board = Board([stack], [family], BetaBernoulli(1.5, 2.0), copies)
+    board = Board([stack], [family], BetaBernoulli(1.5, 2.0), splits)
     board.restore((np.arange(N), *board.state()[1:]))
     return board
 
@@ -40,7 +40,7 @@ def all_matchings(board):
             (*p, k)
             for p in partitions
             for k in range(max(p, default=-1) + 2)
-            if board.pieces or not any(p[i] == k and group[i] == group[n] for i in range(n))
+            if board.fragments or not any(p[i] == k and group[i] == group[n] for i in range(n))
         ]
     objective = []
     for p in partitions:
@@ -51,7 +51,7 @@ def all_matchings(board):
 
 
 def value_move(chain):
-    chain.redraw_value(int(chain.rng.integers(len(chain.labels))), chain.pieces.delta if chain.pieces else 0.0)
+    chain.redraw_value(int(chain.rng.integers(len(chain.labels))), chain.fragments.delta if chain.fragments else 0.0)
 
 
 def swap_move(chain):
@@ -68,12 +68,18 @@ def pair_move(chain):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("move", "copies"),
-    [(value_move, None), (pair_move, None), (value_move, Pieces(0.3)), (pair_move, Pieces(0.3)), (swap_move, None)],
+    ("move", "splits"),
+    [
+        (value_move, None),
+        (pair_move, None),
+        (value_move, Fragments(0.3)),
+        (pair_move, Fragments(0.3)),
+        (swap_move, None),
+    ],
 )
-def test_every_move_is_in_detailed_balance(move, copies):
+def test_every_move_is_in_detailed_balance(move, splits):
     """From draws of the target, transitions there and back are equally frequent: a chi-square test of all pairs."""
-    board = tiny_board((2, 1, 2), copies=copies)
+    board = tiny_board((2, 1, 2), splits=splits)
     matchings, _, probability = all_matchings(board)
     number = {m: i for i, m in enumerate(matchings)}
     chain = Chain(board, np.random.default_rng(0))
@@ -93,12 +99,12 @@ def test_every_move_is_in_detailed_balance(move, copies):
 @pytest.mark.slow
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize(
-    ("problem", "copies"), [("two, one, two", None), ("three of two", None), ("two, one, two", Pieces(0.3))]
+    ("problem", "splits"), [("two, one, two", None), ("three of two", None), ("two, one, two", Fragments(0.3))]
 )
-def test_chains_visit_matchings_as_often_as_they_are_probable(problem, copies, compiled, monkeypatch):
+def test_chains_visit_matchings_as_often_as_they_are_probable(problem, splits, compiled, monkeypatch):
     if not compiled:
         monkeypatch.setattr(sampler, "compiled_evidence", lambda families, rows: None)
-    board = tiny_board(PROBLEMS[problem], seed=3, copies=copies)
+    board = tiny_board(PROBLEMS[problem], seed=3, splits=splits)
     matchings, objective, probability = all_matchings(board)
     posterior = sample(board, draws=300, chains=4, seed=0)
     names = [name(labels) for labels in posterior.labels.reshape(-1, len(board.labels))]

@@ -1,4 +1,4 @@
-"""Shards give what the default call gives: over families, with pieces, outliers and twins; every step rises."""
+"""Shards give what the default call gives: over families, with fragments, outliers and duplicates; every step rises."""
 
 from functools import cache
 
@@ -12,8 +12,8 @@ from modelweld.core.board import Board
 from modelweld.core.family import with_fields
 from modelweld.core.values import stack_arrays
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.errors import InputError, OutlierWarning, SmallShardWarning, TwinWarning
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.errors import DuplicateWarning, InputError, OutlierWarning, SmallShardWarning
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.sets import stack_of
 from modelweld.shards import fuse_shards, grouped
 from modelweld.shards.centre import Centre
@@ -37,13 +37,13 @@ def fused_of(name, seed=0, hard=False):
     return fused, fused.to_fusion()
 
 
-def board_at(fusion, family, labels, pieces=None):
+def board_at(fusion, family, labels, fragments=None):
     """The reference board of all sites of a fusion at these labels."""
     [matching] = fusion.matchings.values()
     [name] = matching.families
     plain = not isinstance(fusion.given[0], LocalModel)
     stack = stack_arrays(fusion.given) if plain else stack_of(fusion.given, name, next(iter(fusion.matchings)), {})
-    return Board([stack], [family], matching.prior, pieces, labels.copy())
+    return Board([stack], [family], matching.prior, fragments, labels.copy())
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -58,7 +58,7 @@ def test_shards_give_the_partition_of_the_default_call(name):
 @pytest.mark.parametrize("name", TABLE)
 def test_the_objective_is_that_of_the_values_and_every_step_raises_it(name):
     fused, fusion = fused_of(name)
-    board = board_at(fusion, fused.family, fusion.matching.stacked_labels, fused.pieces)
+    board = board_at(fusion, fused.family, fusion.matching.stacked_labels, fused.fragments)
     assert board.objective() == pytest.approx(fused.objective, abs=1e-6)
     assert (np.diff([value for _, value in fused.trace]) > -1e-6).all()
 
@@ -67,8 +67,8 @@ def lead(name, seed):
     """Nats per value by which shards end above the default call's matching, both by what shards believe."""
     fused, fusion = fused_of(name, seed, hard=True)
     flat = modelweld.fuse(fusion.given, TABLE[name].family)
-    pieces = flat.matching.copies
-    board = board_at(fusion, fused.family, flat.matching.stacked_labels, pieces)
+    fragments = flat.matching.splits
+    board = board_at(fusion, fused.family, flat.matching.stacked_labels, fragments)
     for _ in range(5):
         board.learn()
     assert (np.diff([value for _, value in fused.trace]) > -1e-6).all()
@@ -102,7 +102,7 @@ def centre_of(name, seed=0):
     engine.labels = [labels.copy() for labels in fused.engine.labels]
     summaries = [summary_of(x, labels, fused.family) for x, labels in zip(engine.held, engine.labels, strict=True)]
     turn = np.arange(engine.shards)
-    centre = Centre(summaries, turn, fused.family, fused.prior, fused.sizes, fused.pieces)
+    centre = Centre(summaries, turn, fused.family, fused.prior, fused.sizes, fused.fragments)
     centre.places = [np.asarray(place) for place in fused.places]
     centre.gather()
     assert centre.objective() == pytest.approx(fused.objective, abs=1e-6)
@@ -136,20 +136,20 @@ def test_atoms_that_were_parted_are_joined_again(name):
     assert len(centre.counts) == K
 
 
-def test_atoms_that_a_site_holds_both_of_are_not_joined_unless_in_pieces():
+def test_atoms_that_a_site_holds_both_of_are_not_joined_unless_in_fragments():
     rng = np.random.default_rng(0)
     sites = [np.array([[0.0], [0.01]]) + rng.normal(0, 1, (2, 1)) for _ in range(8)]
     family = Gaussian(mean=0.0, noise=1.0, spread=100.0, learning="nothing")
     engine = Here([sites], family=family)
     engine.labels = [np.tile([0, 1], 8)]
-    for pieces, joined in ((None, 0), (Pieces(0.45), 1)):
+    for fragments, joined in ((None, 0), (Fragments(0.45), 1)):
         summaries = [summary_of(engine.held[0], engine.labels[0], family)]
         sizes = np.full(8, 2)
-        centre = Centre(summaries, np.arange(1), family, BetaBernoulli(), sizes, pieces)
+        centre = Centre(summaries, np.arange(1), family, BetaBernoulli(), sizes, fragments)
         before = centre.objective()
         assert join(engine, centre) == joined
         assert (centre.objective() > before) == bool(joined)
-        board = Board([engine.held[0].stack], [family], BetaBernoulli(), pieces, engine.labels[0].copy())
+        board = Board([engine.held[0].stack], [family], BetaBernoulli(), fragments, engine.labels[0].copy())
         assert centre.objective() == pytest.approx(board.objective(), abs=1e-9)
 
 
@@ -170,7 +170,7 @@ def test_what_rows_depend_on_is_learned_in_rounds(name):
     np.testing.assert_allclose(centre.sums[0], summed(centre, stated(engine, centre.family)))
 
 
-def test_sites_that_send_atoms_in_pieces():
+def test_sites_that_send_atoms_in_fragments():
     rng = np.random.default_rng(0)
     atoms, sites = rng.normal(0, 20, (6, 4)), []
     for j in range(70):
@@ -183,18 +183,18 @@ def test_sites_that_send_atoms_in_pieces():
     flat = modelweld.fuse(fusion.given)
     assert adjusted_rand(flat.labels, fusion.labels) == 1
     assert fused.K == flat.K == 6
-    assert fused.pieces.delta == pytest.approx(flat.matching.delta)
-    board = board_at(fusion, fused.family, flat.matching.stacked_labels, flat.matching.copies)
+    assert fused.fragments.delta == pytest.approx(flat.matching.delta)
+    board = board_at(fusion, fused.family, flat.matching.stacked_labels, flat.matching.splits)
     board.learn()  # by what shards believe of the noise before anything is matched
     assert fused.objective == pytest.approx(board.objective(), abs=0.01)
-    assert fuse_shards(grouped(sites), copies=False).pieces is None
+    assert fuse_shards(grouped(sites), splits=False).fragments is None
 
 
 def honest(J=90, seed=0):
     return simulate.sparse(6, J, 5, 1.0, 9.0, 1, 3, seed=seed).values
 
 
-def test_outliers_repeats_and_crowds_are_set_aside_as_by_fuse():
+def test_outliers_repeats_and_oversized_are_set_aside_as_by_fuse():
     sites = [np.asarray(v) for v in honest() if len(v) > 1]
     rng = np.random.default_rng(1)
     sites[3] = np.concatenate([sites[3], 1e6 * rng.normal(size=(1, 5))])
@@ -202,7 +202,7 @@ def test_outliers_repeats_and_crowds_are_set_aside_as_by_fuse():
     sites[5] = rng.normal(0, 9, (250, 5))
     with pytest.warns(OutlierWarning) as warned:
         fused = fuse_shards(grouped(sites))
-    assert any("the whole site is set aside" in str(w.message) for w in warned)
+    assert any("the whole site is excluded" in str(w.message) for w in warned)
     assert any("robust deviations" in str(w.message) for w in warned)
     assert any("repeat another" in reason for reason in fused.reasons)
     fusion = fused.to_fusion()
@@ -212,7 +212,7 @@ def test_outliers_repeats_and_crowds_are_set_aside_as_by_fuse():
     assert adjusted_rand(flat.labels, fusion.labels) == 1
     assert fusion.K == fused.K == flat.K
     assert sum(fused.aside) == 252
-    values = np.concatenate(fusion.given)  # what is set aside is an atom of its own, where it lies
+    values = np.concatenate(fusion.given)  # what is excluded is an atom of its own, where it lies
     aside = ~fusion.matching.kept
     assert np.array_equal(fusion.matching.values["values"][fusion.matching.stacked_labels[aside]], values[aside])
     off = fuse_shards(grouped([v for j, v in enumerate(sites) if j != 5]), filter_outliers=False)
@@ -222,7 +222,7 @@ def test_outliers_repeats_and_crowds_are_set_aside_as_by_fuse():
 def test_sites_that_repeat_another_are_counted_once_whichever_shard_they_lie_in():
     sites = [np.asarray(v) for v in honest(seed=1) if len(v) > 1]
     shards = [sites[:32], [*sites[32:], sites[0][::-1], sites[1]]]
-    with pytest.warns(TwinWarning, match="counted once"):
+    with pytest.warns(DuplicateWarning, match="counted once"):
         fused = fuse_shards(shards)
     alone = fuse_shards([sites[:32], sites[32:]])
     assert len(fused.sizes) == len(sites)
@@ -232,12 +232,12 @@ def test_sites_that_repeat_another_are_counted_once_whichever_shard_they_lie_in(
     again, first = (labels[len(sites)], labels[len(sites) + 1]), (labels[0][::-1], labels[1])
     assert all(np.array_equal(a, b) for a, b in zip(again, first, strict=True))
     fusion = fused.to_fusion()
-    assert fusion.matching.twins == {len(sites): 0, len(sites) + 1: 1}
-    with pytest.warns(TwinWarning):
+    assert fusion.matching.duplicates == {len(sites): 0, len(sites) + 1: 1}
+    with pytest.warns(DuplicateWarning):
         flat = modelweld.fuse(fusion.given)
     assert adjusted_rand(flat.labels, fusion.labels) == 1
     assert fusion.K == flat.K
-    assert sum(fuse_shards(shards, twins="independent").twins) == 0
+    assert sum(fuse_shards(shards, duplicates="independent").duplicates) == 0
 
 
 @pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")
@@ -279,7 +279,7 @@ def test_families_whose_sums_do_not_say_enough_are_refused():
 
 def test_a_shard_of_which_nothing_is_fitted():
     sites = [np.asarray(v) for v in honest(seed=3) if len(v) > 1]
-    with pytest.warns((TwinWarning, SmallShardWarning)):
+    with pytest.warns((DuplicateWarning, SmallShardWarning)):
         fused = fuse_shards([sites, sites[:1]])
     assert fused.K == fuse_shards([sites]).K
     assert NEW not in np.concatenate(fused.labels(1))

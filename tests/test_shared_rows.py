@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.mixture import GaussianMixture
 
-from modelweld import LocalModel, TwinWarning, fuse, read
+from modelweld import DuplicateWarning, LocalModel, fuse, read
 from modelweld.core.values import Stack
 from modelweld.fit.screening.duplicates import SAME_ERRORS, sharing
 
@@ -41,7 +41,7 @@ def told(models, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fusion = fuse(models, **options)
-    said = [str(w.message) for w in caught if issubclass(w.category, TwinWarning)]
+    said = [str(w.message) for w in caught if issubclass(w.category, DuplicateWarning)]
     assert all(text in fusion.matching.reasons for text in said)
     return said, fusion
 
@@ -90,7 +90,7 @@ def test_three_of_a_kind_are_named_together():
 
 def test_who_says_that_sites_are_independent_hears_nothing():
     sites = rows_of(5, 1)
-    assert told([*map(summary, sites), summary(without(sites[1], 12))], twins="independent")[0] == []
+    assert told([*map(summary, sites), summary(without(sites[1], 12))], duplicates="independent")[0] == []
 
 
 def test_two_sites_say_nothing_of_what_is_typical():

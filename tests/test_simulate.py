@@ -106,9 +106,9 @@ def test_no_sparse_site_is_empty():
 
 def test_over_segmented_doubles_a_share():
     drawn = [over_segmented(0.25, seed=seed) for seed in range(20)]
-    pieces = np.concatenate([np.unique(truth, return_counts=True)[1] for draw in drawn for truth in draw.truth])
-    assert set(pieces) == {1, 2}
-    assert within(np.mean(pieces == 2), 0.25, np.sqrt(0.25 * 0.75 / len(pieces)))
+    fragments = np.concatenate([np.unique(truth, return_counts=True)[1] for draw in drawn for truth in draw.truth])
+    assert set(fragments) == {1, 2}
+    assert within(np.mean(fragments == 2), 0.25, np.sqrt(0.25 * 0.75 / len(fragments)))
     noise = np.concatenate([residuals(draw) for draw in drawn])
     assert within(noise.var(), 0.4**2, 0.4**2 * np.sqrt(2 / noise.size))
 

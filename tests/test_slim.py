@@ -109,7 +109,7 @@ def test_nothing_that_a_site_sent_is_left():
         LocalModel(
             {"means": v, "secret": np.arange(len(v)) + 1234.56789},
             {"means": ("atom", None), "secret": ("atom",)},
-            riding=["secret"],
+            auxiliary=["secret"],
             site=name,
             facts={"secret": "of the house"},
         )
@@ -129,7 +129,7 @@ def test_nothing_that_a_site_sent_is_left():
 
 def test_outliers_go_with_their_sites():
     values = [*DATA.values, DATA.values[0] + 1e4]
-    with pytest.warns(UserWarning, match="set aside|outlier|far"):
+    with pytest.warns(UserWarning, match="excluded|outlier|far"):
         fusion = fuse(values)
     slim = fusion.slim()
     assert len(slim.names) == len(fusion.counts) - len(values[-1])
@@ -213,7 +213,7 @@ def test_what_takes_local_values_is_no_attribute(name):
     [
         ([LocalModel({"v": v}, {"v": ("a", None)}, variance={"v": 0.1}) for v in DATA.values], {}, "send a variance"),
         (DATA.values, {"families": Gaussian(shape="full")}, "rows depend on learned"),
-        (simulate.over_segmented(seed=0).values, {"copies": True}, "in pieces"),
+        (simulate.over_segmented(seed=0).values, {"splits": True}, "in fragments"),
         ([LocalModel({"w": np.eye(3), "b": np.ones((3, 1))}, {"w": ("b", "a"), "b": ("b", None)})], {}, "one set"),
     ],
 )
@@ -249,8 +249,8 @@ def test_what_cannot_be_removed():
         slim.add(LocalModel({"v": values}, {"v": ("atom", None)}))
 
 
-def test_junk_is_not_counted():
-    prior = Spectrum(a=0.5, b=1.0, c=1e-3, junk=0.5)
+def test_background_is_not_counted():
+    prior = Spectrum(a=0.5, b=1.0, c=1e-3, background=0.5)
     fusion = fuse(DATA.values, Gaussian(mean=0.0, noise=0.25, spread=36.0, learning="nothing"), prior)
     slim = fusion.slim()
     slim = SlimFusion(**{**{f: getattr(slim, f) for f in slim.__dataclass_fields__}, "prior": prior})

@@ -185,7 +185,7 @@ def test_matched_values_are_averaged_and_known_better(rng):
     assert np.allclose(np.diag(fused.covariance), 0.01 / 3, rtol=0.05)
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")  # copies are what the law is about
+@pytest.mark.filterwarnings("ignore::modelweld.DuplicateWarning")  # copies are what the law is about
 def test_without_covariances_the_papers_way_is_left(rng):
     X, y = drawn(rng, 60)
     full = read(exact(X, y), points=8)
@@ -227,12 +227,12 @@ def test_committees_are_written_and_not_fused_again(rng):
 # --- what leaves a site
 
 
-@pytest.mark.parametrize("rows", ["scattered", "grid", "twins", "outlier", "two values"])
+@pytest.mark.parametrize("rows", ["scattered", "grid", "duplicates", "outlier", "two values"])
 def test_no_inducing_input_is_a_training_row(rng, rows):
     X = {
         "scattered": rng.normal(size=(90, 2)),
         "grid": np.stack(np.meshgrid(np.arange(9.0), np.arange(9.0)), -1).reshape(-1, 2),
-        "twins": np.repeat(rng.normal(size=(30, 2)), 3, axis=0),
+        "duplicates": np.repeat(rng.normal(size=(30, 2)), 3, axis=0),
         "outlier": np.concatenate([rng.normal(size=(30, 2)), [[1e6, 1e6]]]),
         "two values": rng.integers(0, 2, (40, 3)).astype(float),
     }[rows]
@@ -375,7 +375,7 @@ def test_reading_leaves_the_model_alone(torch_case):
         local = read(model, noise=0.1)
         assert model.training is training
         assert model.variational_strategy.inducing_points.dtype == torch.float32
-        assert np.isfinite(fuse([local, local], twins="independent").model().predict(X)).all()
+        assert np.isfinite(fuse([local, local], duplicates="independent").model().predict(X)).all()
 
 
 @pytest.mark.gp

@@ -14,13 +14,13 @@ from modelweld.fit.priors.spectrum import BOUNDS, _fit, _log_posterior, _mass, _
 def test_the_mass_is_the_sum_over_supports(J):
     for prior in (Spectrum(0.7, 2.0, 3.0), Spectrum(0.01, 0.5, 1.0, 0.4), Spectrum(5.0, 9.0, 100.0, 2.0)):
         total = sum(comb(J, m) * np.exp(R) for m, R in enumerate(prior.log_rate(np.arange(1.0, J + 1), J), start=1))
-        assert total == pytest.approx(prior.c * _mass(prior.a, prior.b, J) + prior.junk * J)
+        assert total == pytest.approx(prior.c * _mass(prior.a, prior.b, J) + prior.background * J)
 
 
 def test_the_beta_bernoulli_process_is_a_limit():
     for alpha, gamma0 in ((1.0, 1.0), (0.4, 3.0)):
         limit = Spectrum(a=1e-10, b=alpha, c=alpha * gamma0)
-        assert np.allclose(limit.steps(30), BetaBernoulli(alpha, gamma0).steps(30), atol=1e-7)
+        assert np.allclose(limit.increments(30), BetaBernoulli(alpha, gamma0).increments(30), atol=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -37,9 +37,9 @@ def test_learning_never_lowers_and_finds_the_maximum(seed):
     assert best >= _log_posterior(old, supports)
     assert new.log_prob(counts, sizes) >= old.log_prob(counts, sizes)
     for _ in range(40):
-        a, b, c, junk = np.array([new.a, new.b, new.c, new.junk]) * np.exp(rng.normal(0, 0.3, 4))
+        a, b, c, background = np.array([new.a, new.b, new.c, new.background]) * np.exp(rng.normal(0, 0.3, 4))
         inside = BOUNDS[0][0] <= np.log(a) <= BOUNDS[0][1] and BOUNDS[1][0] <= np.log(b) <= BOUNDS[1][1]
-        assert not inside or _log_posterior(Spectrum(a, b, c, junk), supports) <= best + 1e-4
+        assert not inside or _log_posterior(Spectrum(a, b, c, background), supports) <= best + 1e-4
 
 
 def random_supports(seed):
@@ -56,25 +56,25 @@ def random_supports(seed):
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_no_climb_with_junk_is_given_up_that_would_have_paid(seed, monkeypatch):
+def test_no_climb_with_background_is_given_up_that_would_have_paid(seed, monkeypatch):
     supports = random_supports(seed)
     plain, found = climb.__wrapped__(supports, False), climb.__wrapped__(supports, True)
-    monkeypatch.setattr(spectrum, "climb", lambda s, junk: plain._replace(value=-np.inf))
+    monkeypatch.setattr(spectrum, "climb", lambda s, background: plain._replace(value=-np.inf))
     patient = climb.__wrapped__(supports, True)
     assert max(found.value, plain.value) >= max(patient.value, plain.value) - 1e-9
 
 
-def test_junk_is_believed_in_only_where_it_pays():
+def test_background_is_believed_in_only_where_it_pays():
     rng = np.random.default_rng(0)
     shared = rng.binomial(50, 0.4, 20)
     sizes = np.full(50, 9)
     clean = Spectrum().learned(shared, sizes)
-    assert clean.junk == 0.0
-    assert clean.junk_probability(50) == 0.0
+    assert clean.background == 0.0
+    assert clean.background_probability(50) == 0.0
     noisy = Spectrum().learned(np.concatenate([shared, np.ones(30, dtype=np.int64)]), sizes)
-    assert noisy.junk == pytest.approx(30 / 50, rel=0.1)
-    assert noisy.junk_probability(50) > 0.9
-    assert _fit(_supports(shared, sizes), junk=True).junk == 0.0
+    assert noisy.background == pytest.approx(30 / 50, rel=0.1)
+    assert noisy.background_probability(50) > 0.9
+    assert _fit(_supports(shared, sizes), background=True).background == 0.0
 
 
 def test_clean_sets_lose_nothing():
@@ -82,7 +82,7 @@ def test_clean_sets_lose_nothing():
         data = simulate.paper_figure(20, 1.0, seed=seed)
         fusion = fuse(data.values)
         assert fusion.K == data.K
-        assert len(fusion.matching.set_aside) == 0
+        assert len(fusion.matching.excluded) == 0
 
 
 def test_values_that_belong_to_no_atom_are_set_aside_and_kept():
@@ -91,9 +91,9 @@ def test_values_that_belong_to_no_atom_are_set_aside_and_kept():
     sites = [np.vstack([atoms + rng.normal(0, 0.2, atoms.shape), rng.normal(0, 5, (1, 4))]) for _ in range(12)]
     fusion = fuse(sites)
     assert fusion.K == 6
-    assert fusion.matching.set_aside.tolist() == [7 * j + 6 for j in range(12)]
+    assert fusion.matching.excluded.tolist() == [7 * j + 6 for j in range(12)]
     assert len(fusion.atoms) == 18
-    assert "12 set aside" in repr(fusion)
+    assert "12 excluded" in repr(fusion)
 
 
 def test_a_climb_along_a_ridge_reaches_the_bound():

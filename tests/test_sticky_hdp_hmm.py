@@ -441,10 +441,10 @@ def test_long_data_pool_neighbours_first(monkeypatch):
     monkeypatch.setattr(windows, "MOST_PIECES", 15)
     prior = Prior(np.full(2, 0.1), 0.01)
     options = {"window": 5, "phase": 3, "zeta": 1.0, "prior": prior}
-    pieces = pooled_windows(phi, np.array([0, 200, 350]), 15, **options)
-    assert len(np.unique(pieces)) == 15
-    assert (np.diff(pieces) >= 0).all()  # in time
-    assert pieces[199] != pieces[200]  # within sequences
+    fragments = pooled_windows(phi, np.array([0, 200, 350]), 15, **options)
+    assert len(np.unique(fragments)) == 15
+    assert (np.diff(fragments) >= 0).all()  # in time
+    assert fragments[199] != fragments[200]  # within sequences
     assert adjusted_rand(path, pooled_windows(phi, np.array([0, 200, 350]), 3, **options)) > 0.6
 
 
@@ -554,7 +554,7 @@ def test_all_ways_to_match(two_sites, way, effective):
     elif way == "weight":
         fusion = fuse(sites, {("means", "covariances"): Moments()})
     else:
-        fusion = fuse(sites, copies=known == "variance")
+        fusion = fuse(sites, splits=known == "variance")
     assert fusion.K == 4
     assert np.isfinite(fusion.model().score(two_sites[0][1]))
 

@@ -22,20 +22,22 @@ from modelweld.fit.search import moves
 from modelweld.fit.search import starts as search
 from modelweld.fit.search.leave_one_out import leave_out
 from modelweld.fit.search.moves import dissolve
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.split_rules import believable, certainty
 from modelweld.results.diagnostics.pair_scan import place
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
 
-# --- copies (pieces.rules.CERTAIN, .75; COLLAPSE, .42) --------------------------------------------------------------
+# --- copies (fragments.rules.CERTAIN, .75; COLLAPSE, .42)
+# --------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("apart", "sure", "believed"), [(1.3, 0.69, False), (1.8, 0.82, True)])
-def test_many_pieces_are_believed_from_three_quarters_of_certainty_on(apart, sure, believed):
-    """Ten sites send either of two atoms in two pieces; the nearer the atoms, the less sure a piece is of its own."""
+def test_many_fragments_are_believed_from_three_quarters_of_certainty_on(apart, sure, believed):
+    """Ten sites send either of two atoms in two fragments; the nearer the atoms, the less sure a fragment is of its
+    own."""
     site = np.array([[0.0], [0.0], [apart], [apart]])
     family = Gaussian(mean=[apart / 2], noise=[1.0], spread=[4.0])
-    board = Board([stack_arrays([site] * 10)], [family], BetaBernoulli(), Pieces(0.25))
+    board = Board([stack_arrays([site] * 10)], [family], BetaBernoulli(), Fragments(0.25))
     board.restore((np.tile([0, 0, 1, 1], 10), *board.state()[1:]))
     assert certainty(board) == pytest.approx(sure, abs=0.02)
     assert believable(board) is believed
@@ -45,7 +47,7 @@ def test_many_pieces_are_believed_from_three_quarters_of_certainty_on(apart, sur
 
 
 def has_outlier(sites, value):
-    """Whether a value is set aside when the first of these sites sends it too, and none of the others is."""
+    """Whether a value is excluded when the first of these sites sends it too, and none of the others is."""
     report = find_outliers(
         [stack_arrays([np.append(sites[0], value)[:, None], *(site[:, None] for site in sites[1:])])]
     )
@@ -132,7 +134,7 @@ def test_one_start_takes_most_of_the_variance_for_noise(K, D, noise, share):
 # --- atoms that are dissolved (moves.PATIENCE, 12; search.DISSOLVED_UP_TO, 100,000) -------------------------------
 
 
-class CrowdedBoard:
+class OversizedBoard:
     """Atoms of two values each; without the `surplus`-th the matching is better, once others have answered.
 
     Until they do it is `behind`.
@@ -181,7 +183,7 @@ class CrowdedBoard:
 )
 def test_small_atoms_are_dissolved_one_after_the_other(surplus, behind, found):
     """Twelve in vain end it; sweeps follow only where the matching is at most twenty nats behind."""
-    board = CrowdedBoard(surplus, behind)
+    board = OversizedBoard(surplus, behind)
     progress = dissolve(board, 40, np.random.default_rng(0), Run([0.0], [0], True), 10)
     assert progress.history == ([0.0, 1.0] if found else [0.0])
     first = board.asked[: surplus + 1 if found else 12]
@@ -200,8 +202,8 @@ def test_moves_end_after_so_many_rounds_and_say_so(monkeypatch, rounds, cut_shor
     monkeypatch.setattr(moves, "MOST_SWEEPS", 4)
     monkeypatch.setattr(moves, "merge", lambda board: 0)
     monkeypatch.setattr(moves, "split", split)
-    monkeypatch.setattr(moves, "Board", CrowdedBoard)
-    board = CrowdedBoard(0, 0.0)
+    monkeypatch.setattr(moves, "Board", OversizedBoard)
+    board = OversizedBoard(0, 0.0)
     board.asked, board.learn = [0], lambda: None
     progress = moves.merge_and_split(board, 3, np.random.default_rng(0), Run([0.0], [0], True), 10)
     assert progress.cut_short is cut_short
@@ -218,7 +220,7 @@ def test_a_fusion_says_which_bound_on_effort_it_met():
 
 @pytest.mark.parametrize(("behind", "given_up"), [(25.0, False), (35.0, True)])
 def test_a_start_is_given_up_if_thirty_sweeps_like_the_last_would_not_do(behind, given_up):
-    assert Run([0.0, 4.0, 5.0, 5.0], [9, 9]).is_hopeless(5.0 + behind) is given_up
+    assert Run([0.0, 4.0, 5.0, 5.0], [9, 9]).is_dominated(5.0 + behind) is given_up
 
 
 @pytest.mark.parametrize(("apart", "moved"), [(3.0, 1), (3.4, 0)])
@@ -228,7 +230,7 @@ def test_no_atom_is_moved_where_every_value_is_where_it_is_by_five_nats(apart, m
     monkeypatch.setattr(search, "dissolve", lambda board, J, rng, progress, *limits: tried.append(J) or progress)
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
     values = [apart / np.sqrt(2) * np.eye(100)] * 50
-    fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False, twins="independent")
+    fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False, duplicates="independent")
     assert (fusion.K, len(tried)) == (100, moved)
 
 
@@ -242,13 +244,13 @@ def test_values_coincide_to_a_millionth_of_the_sites_range(off, same):
     assert (len(np.unique(number_values([stack], [Gaussian()]))) == 3) is same
 
 
-@pytest.mark.parametrize(("own", "twins"), [(1, []), (2, [[0, 4]])])
-def test_sites_coincide_if_two_of_their_values_are_nobody_elses(own, twins):
+@pytest.mark.parametrize(("own", "duplicates"), [(1, []), (2, [[0, 4]])])
+def test_sites_coincide_if_two_of_their_values_are_nobody_elses(own, duplicates):
     codes, rng = np.arange(3.0)[:, None] * [1.0, 1.0], np.random.default_rng(0)
     site = np.vstack([codes, rng.normal(size=(own, 2))])
     stack = stack_arrays([site, codes, codes[:2], codes[1:], site[::-1]])
     groups, _ = find_duplicates([stack], number_values([stack], [Gaussian()]))
-    assert [sorted(group) for group in groups] == twins
+    assert [sorted(group) for group in groups] == duplicates
 
 
 def test_hardly_a_value_is_parted_from_its_copy_by_four_others():

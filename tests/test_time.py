@@ -14,7 +14,7 @@ from modelweld.core.values import Stack, offsets_of, stack_arrays
 from modelweld.families import Drift, Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.time.chains import Chains
-from modelweld.time.lives import Lives, lifespans
+from modelweld.time.lives import BirthDeath, lifespans
 from modelweld.time.matcher import arrange_in_time, run
 from modelweld.time.motion_learning import effects_of, log_evidence
 from modelweld.time.timeline import Timeline, smooth
@@ -30,7 +30,7 @@ def patterns(J: int) -> np.ndarray:
     return np.array([held for held in product([False, True], repeat=J) if any(held)])
 
 
-def rate_of_life(prior: Lives, held: np.ndarray, times: np.ndarray, born: int, dies: int) -> float:
+def rate_of_life(prior: BirthDeath, held: np.ndarray, times: np.ndarray, born: int, dies: int) -> float:
     """Of one pattern, by atoms that live from one slot of time to another."""
     slots = np.unique(times)
     stays = np.exp(-prior.hazard * np.diff(slots))
@@ -42,13 +42,13 @@ def rate_of_life(prior: Lives, held: np.ndarray, times: np.ndarray, born: int, d
     return start * lives * float(np.where(held, prior.held, 1 - prior.held)[inside].prod())
 
 
-def log_rate_by_hand(prior: Lives, held: np.ndarray, times: np.ndarray) -> float:
+def log_rate_by_hand(prior: BirthDeath, held: np.ndarray, times: np.ndarray) -> float:
     """Of one pattern: births and deaths summed one by one."""
     T = len(np.unique(times))
     return float(np.log(sum(rate_of_life(prior, held, times, b, d) for b in range(T) for d in range(b, T))))
 
 
-def log_rates(prior: Lives, presence: np.ndarray) -> np.ndarray:
+def log_rates(prior: BirthDeath, presence: np.ndarray) -> np.ndarray:
     """Of atoms that these groups hold (K, J), as the class's equation has them."""
     ends, spans = prior.ends(), lifespans(presence, prior.times)
     return ends.opening[spans.first] + ends.closing[spans.last] + spans.counts * prior.log_odds
@@ -56,7 +56,7 @@ def log_rates(prior: Lives, presence: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("hazard", [0.0, 0.3, 4.0])
 def test_rates_of_lives_are_sums_over_births_and_deaths(hazard: float) -> None:
-    prior = Lives(3.0, 0.6, hazard).seeing(MOMENTS)
+    prior = BirthDeath(3.0, 0.6, hazard).seeing(MOMENTS)
     every = patterns(len(MOMENTS))
     expected = [log_rate_by_hand(prior, held, MOMENTS) for held in every]
     assert np.allclose(log_rates(prior, every), expected)
@@ -64,7 +64,7 @@ def test_rates_of_lives_are_sums_over_births_and_deaths(hazard: float) -> None:
 
 
 def test_probability_of_being_alive_is_that_of_all_lives() -> None:
-    prior = Lives(3.0, 0.6, 0.3)
+    prior = BirthDeath(3.0, 0.6, 0.3)
     held = np.array([[False, True, False, False, False]])
     spans = lifespans(held, MOMENTS)
     whole = np.exp(log_rates(prior.seeing(MOMENTS), held))[0]
@@ -86,7 +86,7 @@ def test_lives_are_learned_and_never_made_less_probable() -> None:
     for j, labels in enumerate(drawn.labels):
         presence[labels, j] = True
     presence, sizes = presence[presence.any(1)], presence.sum(0)
-    first = Lives(5.0, 0.5, 0.01).seeing(drawn.times)
+    first = BirthDeath(5.0, 0.5, 0.01).seeing(drawn.times)
     spans = lifespans(presence, drawn.times)
     learned = first.learned_in_time(spans)
     assert learned.log_prob_in_time(spans, sizes) > first.log_prob_in_time(spans, sizes)
@@ -109,7 +109,7 @@ def values_in_time(seed: int = 0, *, gaps: bool = True) -> tuple[Stack, np.ndarr
     return Stack(values, offsets_of([1] * 12), variance, weight), times, rng.permutation(np.arange(12) % 3)
 
 
-FAMILY = Drift(mean=[0.2, -0.1], noise=[0.5, 0.8], spread=[2.0, 1.0], trust=0.7, memory=3.0)
+FAMILY = Drift(mean=[0.2, -0.1], noise=[0.5, 0.8], spread=[2.0, 1.0], inflation=0.7, memory=3.0)
 
 
 def log_density(family, values, times, variance=None, weight=None) -> float:
@@ -168,7 +168,7 @@ def tiny(seed: int) -> Timeline:
     sizes, times = [2, 1, 2, 2], np.array([0.0, 1.0, 1.0, 2.5])
     family = Drift(mean=[0.0], noise=[0.2], spread=[1.0], memory=4.0)
     stack = Stack(rng.normal(size=(sum(sizes), 1)), offsets_of(sizes))
-    return Timeline(stack, times, family, Lives(2.0, 0.6, 0.2))
+    return Timeline(stack, times, family, BirthDeath(2.0, 0.6, 0.2))
 
 
 def joint_density(board: Timeline, labels: np.ndarray) -> float:
@@ -196,7 +196,7 @@ def test_objective_is_the_exact_joint_density() -> None:
 
 
 def test_probabilities_of_all_matchings_of_all_sizes_add_up_to_one() -> None:
-    prior, times = Lives(0.4, 0.5, 0.5), np.array([0.0, 1.0])
+    prior, times = BirthDeath(0.4, 0.5, 0.5), np.array([0.0, 1.0])
     prior = prior.seeing(times)
     total = 0.0
     nothing = lifespans(np.zeros((0, 2), dtype=bool), times)
@@ -238,7 +238,7 @@ def test_every_step_of_a_sweep_raises_the_objective_by_what_it_says(backwards: b
     family = Drift(mean=np.zeros(2), noise=[0.02] * 2, spread=[1.0] * 2, memory=5.0)
     rng = np.random.default_rng(0)
     labels = np.concatenate([rng.permutation(8)[:size] for size in stack.sizes])
-    board = Timeline(stack, times, family, Lives(5.0, 0.7, 0.1), np.unique(labels, return_inverse=True)[1])
+    board = Timeline(stack, times, family, BirthDeath(5.0, 0.7, 0.1), np.unique(labels, return_inverse=True)[1])
     board.backwards = backwards
     before, done, changes = board.objective(), set(), 0
     walk = Walk(board)
@@ -258,9 +258,9 @@ def test_every_step_of_a_sweep_raises_the_objective_by_what_it_says(backwards: b
 
 def test_static_objective_at_infinite_memory_and_certain_life() -> None:
     stack, _, labels = values_in_time(2)
-    still = Drift(mean=[0.2, -0.1], noise=[0.5, 0.8], spread=[2.0, 1.0], trust=0.7)
-    static = Gaussian(mean=still.mean, noise=still.noise, spread=still.spread, trust=0.7)
-    prior = Lives(6.0, 0.4, 0.0)
+    still = Drift(mean=[0.2, -0.1], noise=[0.5, 0.8], spread=[2.0, 1.0], inflation=0.7)
+    static = Gaussian(mean=still.mean, noise=still.noise, spread=still.spread, inflation=0.7)
+    prior = BirthDeath(6.0, 0.4, 0.0)
     timed, board = Timeline(stack, np.arange(12.0), still, prior), Board([stack], [static], prior)
     for at in (labels, np.arange(12), np.arange(12) // 2):
         timed.labels = at.copy()
@@ -285,7 +285,7 @@ def test_sums_have_the_evidence_of_the_filter_where_atoms_stand_still() -> None:
 def test_only_atoms_that_cannot_be_matched_are_out_of_reach() -> None:
     drawn = moving_groups(4, T=25, D=3, alive=6.0, life=6.0)
     stack, times, _ = arrange_in_time(stack_arrays(drawn.groups), drawn.times)
-    board = Timeline(stack, times, Drift(mean=0.0, noise=0.01, spread=1.0, memory=80.0), Lives(6.0, 0.8, 1 / 6))
+    board = Timeline(stack, times, Drift(mean=0.0, noise=0.01, spread=1.0, memory=80.0), BirthDeath(6.0, 0.8, 1 / 6))
     board.sweep(np.arange(25))
     walk, left_out = Walk(board), 0
     for j in walk.way.groups:
@@ -304,16 +304,16 @@ def test_certain_life_is_the_spectrum_whose_atoms_are_held_alike() -> None:
     held, off = 0.4, []
     for large in (100.0, 500.0):
         spectrum = Spectrum.expecting(held * large, (1 - held) * large, 6.0 * (1 - (1 - held) ** 6), 6)
-        steps = spectrum.steps(6) - Lives(6.0, held).steps(6)
+        steps = spectrum.increments(6) - BirthDeath(6.0, held).increments(6)
         off.append(np.abs(steps).max())
     assert off[1] < off[0] / 4 < 0.05
-    assert np.isfinite(Lives(6.0, held).log_prob(counts, sizes))
+    assert np.isfinite(BirthDeath(6.0, held).log_prob(counts, sizes))
 
 
 def test_smoothed_path_is_that_of_the_gaussian_process() -> None:
     stack, times, labels = values_in_time(4)
     stack = Stack(stack.values, stack.offsets, stack.variance)
-    board = Timeline(stack, times, FAMILY, Lives(2.0, 0.5, 0.1), labels)
+    board = Timeline(stack, times, FAMILY, BirthDeath(2.0, 0.5, 0.1), labels)
     for time in (-1.0, float(times[4]), 2.2, 9.0):
         place = smooth(board, np.array([1]), np.array([time]))
         own = labels == 1

@@ -91,7 +91,7 @@ def test_missing_times_are_refused_with_the_remedy():
 
 
 @pytest.mark.parametrize(
-    "asked", [{"prior": modelweld.BetaBernoulli()}, {"preset": "paper"}, {"copies": True}, {"engine": "compiled"}]
+    "asked", [{"prior": modelweld.BetaBernoulli()}, {"preset": "paper"}, {"splits": True}, {"engine": "compiled"}]
 )
 def test_what_has_no_meaning_in_time_is_refused(asked):
     with pytest.raises(InputError, match="times"):
@@ -277,7 +277,7 @@ def test_the_model_of_a_day_is_written_by_the_command_line(run, tmp_path):
 
 def test_exported_with_its_time(tmp_path):
     site = LocalModel(
-        {"v": [[1.0, 2.0]], "counts": [9.0]}, {"v": ("atom", None), "counts": ("atom",)}, riding=["counts"]
+        {"v": [[1.0, 2.0]], "counts": [9.0]}, {"v": ("atom", None), "counts": ("atom",)}, auxiliary=["counts"]
     )
     report = modelweld.export(site, tmp_path / "site.safetensors", time="2024-03")
     assert "when it was trained" in str(report)

@@ -65,12 +65,12 @@ def probabilities(local):
     return words[np.argsort(words @ np.arange(len(WORDS)))]
 
 
-@pytest.mark.filterwarnings("ignore::modelweld.TwinWarning")  # copies are what the law is about
+@pytest.mark.filterwarnings("ignore::modelweld.DuplicateWarning")  # copies are what the law is about
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=[getattr(pytest.mark, c.marker)] if c.marker else []) for n, c in CASES.items()],
 )
-def test_copies_fuse_into_the_model_of_as_many_times_the_documents(name, rng):
+def test_splits_fuse_into_the_model_of_as_many_times_the_documents(name, rng):
     case = CASES[name]
     X = case.data(rng)
     local = read(case.fit(X))

@@ -41,13 +41,13 @@ def assert_same_for_what_was_seen(fusion: Fusion, clean: Fusion) -> None:
     assert all(np.array_equal(a[:4], b) for a, b in zip(fusion.labels, clean.labels, strict=True))
 
 
-@pytest.mark.parametrize("options", [{}, {"filter_outliers": False}, {"twins": "independent"}, {"copies": True}])
+@pytest.mark.parametrize("options", [{}, {"filter_outliers": False}, {"duplicates": "independent"}, {"splits": True}])
 @pytest.mark.parametrize(("J", "blind"), [(6, 1), (6, 3), (3, 2)])
 def test_the_answer_is_that_of_what_was_seen(options: dict[str, object], J: int, blind: int) -> None:
     models = sites(J, blind)
     fusion, clean = fuse(models, **options), fuse(seen(models), **options)  # type: ignore[arg-type]
     assert_same_for_what_was_seen(fusion, clean)
-    assert len(fusion.matching.set_aside) == J * blind
+    assert len(fusion.matching.excluded) == J * blind
     assert len(fusion.matching.reasons) == J
     assert f"{blind} of its {4 + blind} values were not seen" in fusion.matching.reasons[0]
     assert np.array_equal(fusion.counts, fusion.matching.presence.sum(0))
@@ -63,12 +63,12 @@ def test_a_site_of_which_nothing_was_seen_is_no_site() -> None:
     assert fusion.matching.sites_fitted == 6
 
 
-def test_twins_are_named_by_their_numbers_among_all() -> None:
+def test_duplicates_are_named_by_their_numbers_among_all() -> None:
     models = seen(sites())
     empty = LocalModel({"v": np.ones((3, 3))}, {"v": ("atom", None)}, weight={"v": np.zeros((3, 3))}, site="a")
-    with pytest.warns(modelweld.TwinWarning):
+    with pytest.warns(modelweld.DuplicateWarning):
         fusion = fuse([empty, *models, models[2].with_(site="again")])
-    assert fusion.matching.twins in ({7: 3}, {3: 7})
+    assert fusion.matching.duplicates in ({7: 3}, {3: 7})
     assert fusion.K == 4
 
 
@@ -95,7 +95,7 @@ def test_dead_units_are_one_atom_and_harm_nobody(J: int, rows: int, jitter: floa
     alive, sites = dead(J, 5, rows, jitter)
     clean, fusion = (fuse([_model(v, variance) for v in values]) for values in (alive, sites))
     assert fusion.K == clean.K + 1
-    assert len(fusion.matching.set_aside) == len(clean.matching.set_aside) + J * (rows - 1)
+    assert len(fusion.matching.excluded) == len(clean.matching.excluded) + J * (rows - 1)
     assert sum(f"{rows - 1} of its {rows + 6} values repeat" in why for why in fusion.matching.reasons) == J
     pairs = {*zip(np.concatenate([a[rows:] for a in fusion.labels]), np.concatenate(clean.labels), strict=True)}
     assert len(pairs) == len({a for a, _ in pairs}) == len({b for _, b in pairs})
@@ -120,7 +120,7 @@ def test_which_of_repeated_values_is_fitted_does_not_depend_on_the_order() -> No
 
 def test_values_that_two_sites_share_do_not_repeat() -> None:
     fusion = fuse([[[0.0, 1.0], [9.0, 9.0]], [[0.0, 1.0], [5.0, -5.0]], [[0.1, 1.0], [9.1, 9.0]]])
-    assert len(fusion.matching.set_aside) == 0
+    assert len(fusion.matching.excluded) == 0
     assert fusion.matching.reasons == ()
 
 

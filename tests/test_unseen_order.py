@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modelweld import LocalModel, TwinWarning, fuse
+from modelweld import DuplicateWarning, LocalModel, fuse
 from modelweld.core.algorithm1 import is_same_partition
 from modelweld.families.wishart.scatter import Scatter
 from modelweld.kinds.topics import topics
@@ -26,14 +26,14 @@ def test_neither_units_nor_origin_matter(shift, factor):
     for seed in range(12):
         one, other = fuse(sites(seed)), fuse(sites(seed, shift, factor))
         assert is_same_partition(np.concatenate(one.labels), np.concatenate(other.labels))
-        assert one.matching.twins == other.matching.twins
+        assert one.matching.duplicates == other.matching.duplicates
 
 
 def test_cells_that_were_not_seen_make_no_near_copies(recwarn):
     """Far from zero they once stood for a noise in which all sites seemed to coincide."""
     for seed in range(12):
         fuse(sites(seed, shift=1e6))
-    assert not [w for w in recwarn if issubclass(w.category, TwinWarning)]
+    assert not [w for w in recwarn if issubclass(w.category, DuplicateWarning)]
 
 
 def test_sites_that_hold_nothing_are_fused_and_saved(tmp_path):

@@ -20,19 +20,19 @@ site_of = np.random.default_rng(0).integers(8, size=len(X))
 centres = [KMeans(8, n_init=3, random_state=0).fit(X[site_of == j]).cluster_centers_ for j in range(8)]
 
 fusion = modelweld.fuse(centres[:2])
-grown, anew, agree = [fusion.K], [fusion.K], [1.0]
+grown, from_scratch, agree = [fusion.K], [fusion.K], [1.0]
 for j in range(2, 8):
     fusion = fusion.add(centres[j], site=str(j))
     fresh = modelweld.fuse(centres[: j + 1])
     grown.append(fusion.K)
-    anew.append(fresh.K)
+    from_scratch.append(fresh.K)
     agree.append(modelweld.metrics.adjusted_rand(fresh.labels, fusion.labels))
-without = fusion.remove(0, anew=True)
+without = fusion.remove(0, from_scratch=True)
 print(fusion, "->", without, "without the first, as if it had never been there")
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(8.5, 3.3), layout="constrained")
-axes[0].plot(range(2, 9), anew, "o-", label="fused from nothing")
+axes[0].plot(range(2, 9), from_scratch, "o-", label="fused from nothing")
 axes[0].plot(range(2, 9), grown, "x--", label="added one by one")
 axes[0].set(xlabel="sites", ylabel="groups", ylim=(0, None))
 axes[0].legend(frameon=False)

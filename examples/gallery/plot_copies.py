@@ -1,9 +1,9 @@
 """
-When a site holds a group in pieces
+When a site holds a group in fragments
 ===================================
 
-Estimated models split what is one. A quarter of the values here are pieces of a group that the site holds already
-(simulated, so that the truth is known). With ``copies`` off, every piece becomes a group of its own; by default
+Estimated models split what is one. A quarter of the values here are fragments of a group that the site holds already
+(simulated, so that the truth is known). With ``splits`` off, every fragment becomes a group of its own; by default
 they are joined where that is evident.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 import modelweld
 from modelweld import simulate
 
-settings = {"default": {}, "copies=False": {"copies": False}, "paper's setting": {"preset": "paper"}}
+settings = {"default": {}, "splits=False": {"splits": False}, "paper's setting": {"preset": "paper"}}
 shares = (0.0, 0.1, 0.25, 0.4)
 error = {name: [] for name in settings}
 ari = {name: [] for name in settings}
@@ -32,8 +32,8 @@ for name in settings:
     axes[0].plot(shares, error[name], "o-", label=name)
     axes[1].plot(shares, ari[name], "o-", label=name)
 axes[0].axhline(0, color="grey", lw=0.8)
-axes[0].set(xlabel="share of values in pieces", ylabel="groups found - true")
-axes[1].set(xlabel="share of values in pieces", ylabel="ARI")
+axes[0].set(xlabel="share of values in fragments", ylabel="groups found - true")
+axes[1].set(xlabel="share of values in fragments", ylabel="ARI")
 axes[0].legend(frameon=False)
 for ax in axes:
     ax.spines[["top", "right"]].set_visible(False)

@@ -128,7 +128,7 @@ def of_concentrations(seed: int, asked: argparse.Namespace) -> Iterator[tuple[st
                     ("fuse(sites, Directions())", Directions()),
                     ("one concentration, as before", Directions(own=False)),
                 ):
-                    row = fused(sets, family, twins="independent")
+                    row = fused(sets, family, duplicates="independent")
                     yield cell, name, {**row, "ratio": float(row["concentration"]) / kappa}  # type: ignore[arg-type]
 
 

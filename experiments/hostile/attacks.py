@@ -61,7 +61,7 @@ def gross(rng: np.random.Generator, atoms: Array, n: int, factor: float) -> list
     return [factor * noisy(rng, atoms) for _ in range(n)]
 
 
-def junk(rng: np.random.Generator, atoms: Array, n: int) -> list[Array]:
+def background(rng: np.random.Generator, atoms: Array, n: int) -> list[Array]:
     """Many values from where atoms are, none of them an atom."""
     return [rng.normal(0, SPREAD_SD, (JUNK * len(atoms), D)) for _ in range(n)]
 
@@ -78,9 +78,9 @@ def shifted(rng: np.random.Generator, atoms: Array, n: int, deviations: float) -
     return [noisy(rng, atoms + deviations * NOISE_SD * direction) for _ in range(n)]
 
 
-def oversplit(rng: np.random.Generator, atoms: Array, n: int, pieces: int) -> list[Array]:
+def oversplit(rng: np.random.Generator, atoms: Array, n: int, fragments: int) -> list[Array]:
     """Every atom in pieces, each as noisy as an honest value."""
-    return [noisy(rng, np.repeat(atoms, pieces, axis=0)) for _ in range(n)]
+    return [noisy(rng, np.repeat(atoms, fragments, axis=0)) for _ in range(n)]
 
 
 def fake(rng: np.random.Generator, atoms: Array, n: int) -> list[Array]:
@@ -109,7 +109,7 @@ def counted(values: Array, name: str, bad: bool, claim: float) -> LocalModel:
 ATTACKS: dict[str, tuple[Attack, Send]] = {
     "values x 1000": (partial(gross, factor=1e3), plain),
     "values x 1e100": (partial(gross, factor=1e100), plain),
-    "junk, 3 x as many rows": (junk, plain),
+    "junk, 3 x as many rows": (background, plain),
     "sybils, identical": (partial(sybils, jitter=0.0), plain),
     "sybils, jitter .03": (partial(sybils, jitter=0.03), plain),
     "sybils, jitter .1": (partial(sybils, jitter=0.1), plain),
@@ -124,9 +124,9 @@ ATTACKS: dict[str, tuple[Attack, Send]] = {
     "counts x 1e3, shift 1 sd": (partial(shifted, deviations=1.0), partial(counted, claim=1e3)),
     "counts x 1e6, shift 1 sd": (partial(shifted, deviations=1.0), partial(counted, claim=1e6)),
     "counts x 1e18, shift 1 sd": (partial(shifted, deviations=1.0), partial(counted, claim=1e18)),
-    "atoms in 2 pieces": (partial(oversplit, pieces=2), plain),
-    "atoms in 8 pieces": (partial(oversplit, pieces=8), plain),
-    "atoms in 40 pieces": (partial(oversplit, pieces=40), plain),
+    "atoms in 2 pieces": (partial(oversplit, fragments=2), plain),
+    "atoms in 8 pieces": (partial(oversplit, fragments=8), plain),
+    "atoms in 40 pieces": (partial(oversplit, fragments=40), plain),
     "fake atoms, shared": (fake, plain),
 }
 

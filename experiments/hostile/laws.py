@@ -102,7 +102,7 @@ def leave(sites: Drawn, fusion: Fusion) -> str:
         others = sites.fuse(sites.sites[1:])
     except InputError:  # nothing would be left
         return ""
-    return _compared(others, fusion.remove(0, anew=True), values=True)
+    return _compared(others, fusion.remove(0, from_scratch=True), values=True)
 
 
 LAWS: dict[str, Callable[[Drawn, Fusion], str]] = {

@@ -31,7 +31,7 @@ from estimated import mixture
 from numpy.typing import NDArray
 
 import modelweld
-from modelweld import TwinWarning
+from modelweld import DuplicateWarning
 from study import Table, asdict, versions, write_record
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ def named(models: list[modelweld.LocalModel]) -> list[str]:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         modelweld.fuse(models)
-    return [str(w.message) for w in caught if issubclass(w.category, TwinWarning)]
+    return [str(w.message) for w in caught if issubclass(w.category, DuplicateWarning)]
 
 
 def deal(drawn: Callable[[int], tuple[Array, int, str]], seed: int) -> dict[str, tuple[bool, bool]]:

@@ -67,7 +67,7 @@ def with_covariances(model: LocalModel, *, errors: bool) -> LocalModel:
         {"means": ("component", None), "covariances": ("component", None, None), "counts": ("component",)},
         variance={"means": model.variance["means"]} if errors else {},
         weight={"covariances": counts} if errors else {"means": counts, "covariances": counts},
-        riding=["counts"],
+        auxiliary=["counts"],
         kind="mixture",
         facts={"counted": True},
     )
@@ -92,7 +92,7 @@ def plain(models: list[LocalModel], **options: object) -> Fusion:
 
 SPAHM: dict[str, Callable[[list[LocalModel]], Fusion]] = {
     "SPAHM, paper": partial(plain, preset="paper"),
-    "SPAHM, learned": partial(plain, prior=BetaBernoulli(), search="plain", copies=False),
+    "SPAHM, learned": partial(plain, prior=BetaBernoulli(), search="plain", splits=False),
 }
 OURS: dict[str, Callable[[list[LocalModel]], Fusion]] = {
     "means + errors": fuse,

@@ -36,7 +36,7 @@ def authors(models: Sequence[Any]) -> Fusion:
 
 def means(models: Sequence[Any]) -> Fusion:
     """Means alone, hyperparameters by maximum likelihood."""
-    return fuse(sites(models, "equally"), copies=False)
+    return fuse(sites(models, "equally"), splits=False)
 
 
 def errors(models: Sequence[Any]) -> Fusion:

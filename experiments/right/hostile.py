@@ -104,9 +104,9 @@ def dead(rng: np.random.Generator, atoms: Array) -> Draw:
     )
 
 
-def oversplit(rng: np.random.Generator, atoms: Array, pieces: int) -> Draw:
+def oversplit(rng: np.random.Generator, atoms: Array, fragments: int) -> Draw:
     """Of twenty sites one has every atom in pieces, each as noisy as an honest value."""
-    truth = np.repeat(np.arange(ATOMS), pieces)
+    truth = np.repeat(np.arange(ATOMS), fragments)
     return among(honest_sites(rng, 19, atoms), [(noisy(rng, atoms[truth]), truth)])
 
 
@@ -127,7 +127,7 @@ def cells(most: int) -> dict[str, dict[str, Cell]]:
             f"D={d} K={k} J={J}": partial(single, K=k, D=d, J=J) for d, k in ((1, 3), (1, 6), (3, 6)) for J in (30, 100)
         },
         "dead rows": {"three": dead},
-        "oversplit": {f"c={c}": partial(oversplit, pieces=c) for c in (2, 8, 40)},
+        "oversplit": {f"c={c}": partial(oversplit, fragments=c) for c in (2, 8, 40)},
     }
 
 

@@ -50,7 +50,7 @@ FIGURE_POINTS, FIGURE_POINT_SD = 5000, 0.1
 POINTS_PER_SITE, POINT_SD = 300, 2.5
 """Behind values with standard errors: a site's points beyond the least, and their deviation, that of the atoms."""
 
-JUNK_VALUES, JUNK_SCALES = 10, {"gross": 1000.0, "junk": 10.0}
+JUNK_VALUES, BACKGROUND_SCALES = 10, {"gross": 1000.0, "background": 10.0}
 """Values of a site that belong to nothing, and how many times wider than the atoms they scatter."""
 
 SHIFT = 5.0
@@ -175,7 +175,7 @@ def poisoned(kind: str = "gross", *, seed: Seed = 0) -> Simulated:
 
     Parameters
     ----------
-    kind : {"gross", "junk", "shift"}
+    kind : {"gross", "background", "shift"}
         A thirteenth site of ten values N(0, (1000 spread_sd)²), or of ten values N(0, (10 spread_sd)²); or the twelfth
         with every coordinate shifted by 5 noise_sd.
     seed : int or Generator
@@ -183,15 +183,15 @@ def poisoned(kind: str = "gross", *, seed: Seed = 0) -> Simulated:
 
     Examples
     --------
-    >>> int(poisoned("junk").honest.sum()), int(poisoned("shift").honest.sum())
+    >>> int(poisoned("background").honest.sum()), int(poisoned("shift").honest.sum())
     (12, 11)
     """
-    if kind not in (*JUNK_SCALES, "shift"):
-        raise InputError(f"poisoned draws {[*JUNK_SCALES, 'shift']}, not {kind!r}; name one of these.")
+    if kind not in (*BACKGROUND_SCALES, "shift"):
+        raise InputError(f"poisoned draws {[*BACKGROUND_SCALES, 'shift']}, not {kind!r}; name one of these.")
     rng = np.random.default_rng(seed)
     drawn = clean(rng)
-    if kind in JUNK_SCALES:
-        return _with_junk(rng, drawn, JUNK_SCALES[kind])
+    if kind in BACKGROUND_SCALES:
+        return _with_background(rng, drawn, BACKGROUND_SCALES[kind])
     shifted = [*drawn.values[:-1], drawn.values[-1] + SHIFT * BASE_NOISE_SD]
     return replace(drawn, values=shifted, honest=np.arange(BASE_J) < BASE_J - 1)
 
@@ -208,7 +208,7 @@ def all_together(*, seed: Seed = 0) -> Simulated:
     """
     rng = np.random.default_rng(seed)
     root = _rotation(rng, BASE_D) * np.sqrt(_correlated_variances(BASE_D))
-    drawn = _with_junk(rng, clean(rng, root=root, share=0.15), JUNK_SCALES["gross"])
+    drawn = _with_background(rng, clean(rng, root=root, share=0.15), BACKGROUND_SCALES["gross"])
     return _with_errors(rng, drawn, least=5)
 
 
@@ -223,15 +223,15 @@ def _rotation(rng: np.random.Generator, D: int) -> Array:
     return np.asarray(Q * np.sign(np.diag(R)))
 
 
-def _with_junk(rng: np.random.Generator, drawn: Simulated, scale: float) -> Simulated:
+def _with_background(rng: np.random.Generator, drawn: Simulated, scale: float) -> Simulated:
     """One more site, whose values belong to nothing."""
     L, D = drawn.atoms.shape
-    junk = scale * BASE_SPREAD_SD * rng.standard_normal((JUNK_VALUES, D))
+    background = scale * BASE_SPREAD_SD * rng.standard_normal((JUNK_VALUES, D))
     return replace(
         drawn,
-        values=[*drawn.values, junk],
+        values=[*drawn.values, background],
         truth=[*drawn.truth, L + np.arange(JUNK_VALUES)],
-        atoms=np.vstack([drawn.atoms, junk]),
+        atoms=np.vstack([drawn.atoms, background]),
         honest=np.append(np.ones(len(drawn.values), bool), False),
     )
 
@@ -263,7 +263,7 @@ SETS: dict[str, Callable[..., Simulated]] = {
     "standard_errors": standard_errors,
     "over_segmented": partial(over_segmented, 0.25),
     "poisoned_gross": partial(poisoned, "gross"),
-    "poisoned_junk": partial(poisoned, "junk"),
+    "poisoned_junk": partial(poisoned, "background"),
     "poisoned_shift": partial(poisoned, "shift"),
     "all_together": all_together,
     "estimated_mixtures": partial(estimated_mixtures, 10),

@@ -72,19 +72,19 @@ def fused(values: list[np.ndarray], believe: bool) -> tuple[Fusion, Board | None
 
     with patch.object(search, "believable", judged), warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelweldWarning)
-        return fuse(values, copies=True), boards[0] if boards else None
+        return fuse(values, splits=True), boards[0] if boards else None
 
 
 def outcome(share: float, noise: float, seed: int) -> Outcome | None:
     """Of one set; None where pieces are so few that nobody asks how certain they are."""
     values, truth = doubled(share, noise, seed)
     believed, board = fused(values, True)
-    if board is None or board.pieces is None or board.pieces.delta <= LARGEST_SHARE:
+    if board is None or board.fragments is None or board.fragments.delta <= LARGEST_SHARE:
         return None
     found = (believed, fused(values, False)[0])
     ari = tuple(adjusted_rand(truth, fusion.matching.stacked_labels) for fusion in found)
     errors = tuple(fusion.K - len(np.unique(truth)) for fusion in found)
-    return Outcome(board.pieces.delta, rules.certainty(board), ari, errors)
+    return Outcome(board.fragments.delta, rules.certainty(board), ari, errors)
 
 
 def table(outcomes: list[Outcome]) -> str:

@@ -147,9 +147,9 @@ def with_standard_errors(models: list[Mixture]) -> list[LocalModel]:
     ]
 
 
-def means_only(models: list[Mixture], *, copies: bool = False) -> Fusion:
+def means_only(models: list[Mixture], *, splits: bool = False) -> Fusion:
     """Means alone; copies if told so."""
-    return fuse([m.means for m in models], copies=copies)
+    return fuse([m.means for m in models], splits=splits)
 
 
 @contextmanager
@@ -175,7 +175,7 @@ def unguarded() -> Iterator[list[float]]:
 OURS: dict[str, Callable[[list[Mixture]], Fusion]] = {
     "ours": lambda models: fuse(with_standard_errors(models)),
     "ours, means only": means_only,
-    "ours, copies": partial(means_only, copies=True),
+    "ours, copies": partial(means_only, splits=True),
 }
 SETTINGS: dict[str, Callable[[], Any]] = {
     "": partial(gate, spectrum.GATE),

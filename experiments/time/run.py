@@ -102,7 +102,7 @@ def told_mode(fusion: modelweld.Fusion, drawn: Moving, drift: float) -> dict[str
     truth = np.unique(np.concatenate(drawn.labels), return_inverse=True)[1][fusion.timeline_order("atom")]
     memory = -1 / np.log(np.sqrt(1 - (drift * NOISE) ** 2)) if drift else np.inf
     family = modelweld.Drift(mean=0.0, noise=NOISE**2, spread=1.0, memory=float(memory), learning="nothing")
-    prior, ends = modelweld.Lives(ALIVE, HELD, 1 / LIFE), []
+    prior, ends = modelweld.BirthDeath(ALIVE, HELD, 1 / LIFE), []
     for labels in (truth, board.labels):
         end = Timeline(board.stack, board.times, family, prior, labels.copy())
         while end.sweep(np.zeros(0, np.int64)):

@@ -101,7 +101,7 @@ def local_topics(corpus: Corpus, seed: int) -> Local:
 
 def with_errors(local: Local) -> Fusion:
     """Centres with standard errors (variance within clusters / words), one topic per book and atom: ours."""
-    return fuse(local.models, copies=False, search="plain")
+    return fuse(local.models, splits=False, search="plain")
 
 
 def default(local: Local) -> Fusion:

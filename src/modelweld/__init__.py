@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
         NamesWarning as NamesWarning,
         OutlierWarning as OutlierWarning,
         OverlapWarning as OverlapWarning,
-        TwinWarning as TwinWarning,
+        DuplicateWarning as DuplicateWarning,
         UnitsWarning as UnitsWarning,
     )
     from modelweld.estimator import SPAHM as SPAHM
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.libraries import adapters as adapters, read as read
     from modelweld.core.matching import Matching as Matching
     from modelweld.core.prior import BetaBernoulli as BetaBernoulli, Prior as Prior
-    from modelweld.time.lives import Lives as Lives
+    from modelweld.time.lives import BirthDeath as BirthDeath
     from modelweld.fit.priors.spectrum import Spectrum as Spectrum
     from modelweld.site.export import export as export
     from modelweld.site.train import FailureWarning as FailureWarning
@@ -48,7 +48,7 @@ HOMES = {
         "NamesWarning",
         "OutlierWarning",
         "OverlapWarning",
-        "TwinWarning",
+        "DuplicateWarning",
         "UnitsWarning",
     ),
     "estimator": ("SPAHM",),
@@ -57,10 +57,10 @@ HOMES = {
     "fusion": ("Fusion",),
     "inputs.local_model": ("LocalModel",),
     "libraries": ("adapters", "read"),
-    "matching.result": ("Matching",),
-    "priors.beta_bernoulli": ("BetaBernoulli", "Prior"),
-    "priors.lives": ("Lives",),
-    "priors.spectrum": ("Spectrum",),
+    "core.matching": ("Matching",),
+    "core.prior": ("BetaBernoulli", "Prior"),
+    "time.lives": ("BirthDeath",),
+    "fit.priors.spectrum": ("Spectrum",),
     "site.export": ("export",),
     "site.train": ("FailureWarning", "train_and_fuse"),
 }
@@ -71,7 +71,7 @@ MODULES = {
     **{room: room for room in ("errors", "families", "federate", "files", "gp", "hmm", "kinds", "libraries")},
     **{room: room for room in ("demo", "report", "shards", "site")},
     "metrics": "demo.metrics",
-    "notes": "diagnostics.notes",
+    "notes": "results.diagnostics.notes",
     "simulate": "demo.simulate",
 }
 """Public modules that are attributes of the package without having been imported; some under a shorter name."""

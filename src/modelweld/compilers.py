@@ -2,7 +2,8 @@
 
 Compiling takes half a minute, once per machine. Numba keeps the code beside the sources, or in the user's cache. Where
 neither may be written (read-only installs, containers, another user's environment) it gives up with an error; here the
-code goes into a temporary directory of the user's own instead, and if there is none either, each process compiles anew.
+code goes into a temporary directory of the user's own instead, and if there is none either, each process compiles
+again.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from numba import config, njit
 from numba.core import event
 
 from modelweld.errors import warn_user
-from modelweld.progress import COMPILING, is_heard, tell
+from modelweld.progress import COMPILING, is_heard, report_progress
 
 Function = Callable[..., Any]
 """A function of numbers and arrays, compiled or not: numba's have no types of their own."""
@@ -69,7 +70,7 @@ def temporary_folder() -> str:
             raise PermissionError(folder)
     except OSError:
         warn_user(
-            "no directory can be written to, so compiled code cannot be kept and every process compiles anew, for half "
+            "no directory can be written to, so compiled code cannot be kept and every process compiles, for half "
             "a minute. Set NUMBA_CACHE_DIR to a directory that can be written to, or use engine='numpy'."
         )
         return ""
@@ -83,7 +84,7 @@ class Saying(event.Listener):
 
     def on_start(self, event: event.Event) -> None:
         """Say so; the log's line comes once."""
-        tell(COMPILING, self.done)
+        report_progress(COMPILING, self.done)
         if self.done == 0 and not is_heard():
             logging.getLogger(__package__).warning("modelweld: %s", COMPILING)
         self.done += 1

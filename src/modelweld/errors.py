@@ -69,22 +69,22 @@ class NamesWarning(ModelweldWarning):
 
 
 class OutlierWarning(ModelweldWarning):
-    """Some values lie so far from all others that they were set aside before the fit."""
+    """Some values lie so far from all others that they were excluded before the fit."""
 
 
 class OverlapWarning(ModelweldWarning):
-    """Local components overlap too much to tell pieces of one atom from neighbours."""
+    """Local components overlap too much to tell fragments of one atom from neighbours."""
 
 
 class OversplitWarning(ModelweldWarning):
-    """One site sent its atoms in pieces, which the others hold whole."""
+    """One site sent its atoms in fragments, which the others hold whole."""
 
 
 class SmallShardWarning(ModelweldWarning):
     """Shards of few sites, whose own matchings rest on little."""
 
 
-class TwinWarning(ModelweldWarning):
+class DuplicateWarning(ModelweldWarning):
     """Some sites sent the same values, so that they were counted once, or seem to share rows."""
 
 
@@ -127,7 +127,7 @@ class Finding(str):
 
     Examples
     --------
-    >>> print(Finding(" sent the same values.", TwinWarning, ["a", "b", "c"]))
+    >>> print(Finding(" sent the same values.", DuplicateWarning, ["a", "b", "c"]))
     sites 'a', 'b' and 'c' sent the same values.
     """
 

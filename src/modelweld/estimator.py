@@ -28,7 +28,7 @@ NO_GROUPS = (
 
 
 class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Cluster local parameters of several sites, at most one of a site in each cluster (unless `copies`).
+    """Cluster local parameters of several sites, at most one of a site in each cluster (unless `splits`).
 
     For those who have parameters as one table; `modelweld.fuse` takes models and gives models.
 
@@ -38,15 +38,15 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         How rows scatter about their cluster's centre; default ``Gaussian()``.
     prior : Prior or "auto"
         How probable matchings are: see `modelweld.fuse`.
-    copies : bool or "auto"
-        Whether a site may hold a centre in several pieces.
+    splits : bool or "auto"
+        Whether a site may hold a centre in several fragments.
     filter_outliers : bool or "auto"
-        Whether gross outliers are set aside before the fit.
+        Whether gross outliers are excluded before the fit.
     search : {"auto", "plain", "thorough"}
         How hard to look.
     max_sweeps : int, optional
         Sweeps after which to give up and warn.
-    twins : {"once", "independent"}
+    duplicates : {"once", "independent"}
         Whether sites that coincide are counted once.
     n_jobs : int, optional
         Processors to use, here as threads of matrix products; None means 1, -1 all.
@@ -65,7 +65,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
     cluster_centers_ : array (K, n_features)
         Global parameters, by decreasing number of sites that hold them.
     labels_ : int array (n_rows,)
-        Cluster of each row; -1 for rows that were set aside.
+        Cluster of each row; -1 for rows that were excluded.
     n_sites_ : int array (K,)
         How many sites hold each cluster.
     fusion_ : Fusion
@@ -89,21 +89,21 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         family: Family | None = None,
         *,
         prior: Prior | str = "auto",
-        copies: bool | str = "auto",
+        splits: bool | str = "auto",
         filter_outliers: bool | str = "auto",
         search: str = "auto",
         max_sweeps: int | None = None,
-        twins: str = "once",
+        duplicates: str = "once",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.family = family
         self.prior = prior
-        self.copies = copies
+        self.splits = splits
         self.filter_outliers = filter_outliers
         self.search = search
         self.max_sweeps = max_sweeps
-        self.twins = twins
+        self.duplicates = duplicates
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -143,11 +143,11 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             times=None if times is None else _times_by_site(times, order, offsets),
             seed=seed,
             n_jobs=self.n_jobs,
-            copies=self.copies,  # type: ignore[arg-type]
+            splits=self.splits,  # type: ignore[arg-type]
             filter_outliers=self.filter_outliers,  # type: ignore[arg-type]
             search=self.search,  # type: ignore[arg-type]
             max_sweeps=self.max_sweeps,
-            twins=self.twins,  # type: ignore[arg-type]
+            duplicates=self.duplicates,  # type: ignore[arg-type]
         )
         K = self.fusion_.K
         labels = np.empty(len(values), dtype=np.int64)
@@ -166,7 +166,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             return np.asarray(self.transform(X).argmin(axis=1))
         (family,) = matching.families.values()
         (sums,) = self.fusion_.board().sums
-        return np.asarray(family.gain(family.rows(values), sums[: matching.K]).argmax(axis=1))
+        return np.asarray(family.log_predictive(family.rows(values), sums[: matching.K]).argmax(axis=1))
 
     def transform(self, X: ArrayLike) -> Array:
         """Euclidean distance of each row to each centre: (n_rows, K)."""

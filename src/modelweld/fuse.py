@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.core.plan import Auto, Engine, Preset, Request, Search, TwinRule
+from modelweld.core.plan import Auto, DuplicateRule, Engine, Preset, Request, Search
 from modelweld.core.prior import Prior
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
@@ -20,7 +20,7 @@ from modelweld.inputs.plain_tables import are_arrays, is_plain, site_names, take
 from modelweld.inputs.sets import Families
 from modelweld.libraries import read
 from modelweld.libraries.unknown import is_state, remedy
-from modelweld.progress import Progress, listen
+from modelweld.progress import Progress, progress_to
 from modelweld.results.revision.add_remove import Recipe
 from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
@@ -36,12 +36,12 @@ def fuse(
     preset: Preset | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
-    copies: bool | Auto = "auto",
+    splits: bool | Auto = "auto",
     filter_outliers: bool | Auto = "auto",
     search: Search = "auto",
     max_sweeps: int | None = None,
     engine: Engine = "auto",
-    twins: TwinRule = "once",
+    duplicates: DuplicateRule = "once",
     progress: Progress = None,
 ) -> Fusion:
     """Find which local parameters are noisy copies of the same global one, and how many global ones there are.
@@ -54,12 +54,12 @@ def fuse(
         that are known; what their objects forgot (numbers of points) is said in `modelweld.read`.
     families : Family or mapping, optional
         How values scatter about their global value: one family for all arrays, or ``{array: family}``, or
-        ``{set: {array: family}}``. Arrays that are not named ride along. Default: what suits the kind of model, else
+        ``{set: {array: family}}``. Arrays that are not named are auxiliary. Default: what suits the kind of model, else
         `Gaussian` for every array that does not ride. See docs/families.md.
     prior : Prior or "auto"
         How probable matchings are: ``BetaBernoulli(alpha, gamma0)`` or ``Spectrum()``, which is learned and knows
         values that belong to no atom. ``"auto"`` is ``Spectrum()`` from four sites on, else ``BetaBernoulli(1, 1)``;
-        where sites have times, `Lives`, and no other.
+        where sites have times, `BirthDeath`, and no other.
     times : sequence or mapping, optional
         When each site's model was trained: numbers, or dates (also written, ``"2024-03"``), in the order of the sites
         or by their names. Atoms then move, are born and die, by rates that are learned, and ``fusion.path``, `at`,
@@ -71,12 +71,12 @@ def fuse(
     n_jobs : int, optional
         Processors to use, here as threads of matrix products; None means 1, -1 all. More than one helps, and is used,
         where a site sends at least 250,000 numbers.
-    copies : bool or "auto"
-        Whether a site may hold an atom in several pieces, as estimated models do. ``"auto"``: if sites send standard
-        errors (`variance`); without them, pieces cannot be told from neighbours where atoms overlap, and plain values
-        (up to 2,000 atoms) are taken for pieces only where the objective rises by 10 nats.
+    splits : bool or "auto"
+        Whether a site may hold an atom in several fragments, as estimated models do. ``"auto"``: if sites send standard
+        errors (`variance`); without them, fragments cannot be told from neighbours where atoms overlap, and plain
+        values (up to 2,000 atoms) are taken for fragments only where the objective rises by 10 nats.
     filter_outliers : bool or "auto"
-        Whether gross outliers are set aside before the fit, with a warning that names them (four sites or more). They
+        Whether gross outliers are excluded before the fit, with a warning that names them (four sites or more). They
         stay in the result as atoms of their own, after the K others. ``"auto"``: unless the search is plain.
     search : {"auto", "plain", "thorough"}
         ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms;
@@ -88,7 +88,7 @@ def fuse(
         nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
     engine : {"auto", "numpy", "compiled"}
         The compiled sweep is for large Gaussian jobs; sweeps give the same matching.
-    twins : {"once", "independent"}
+    duplicates : {"once", "independent"}
         What sites are that sent the same values, to a millionth of their own range: ``"once"`` fits one of them, labels
         the others like it and warns with their names, because two that coincide would teach that there is no noise.
         ``"independent"`` takes them for what they seem, as presets and the plain search do.
@@ -112,7 +112,7 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
-    asked = Request(families, prior, preset, seed, copies, filter_outliers, search, max_sweeps, engine, twins)
+    asked = Request(families, prior, preset, seed, splits, filter_outliers, search, max_sweeps, engine, duplicates)
     given = receive(models)
     if isinstance(models, Mapping):
         given, names = _name_sites(given, list(map(str, models)))
@@ -120,7 +120,7 @@ def fuse(
         names = site_names(given)
     if times is not None:
         given = put_times(given, times, names)
-    with listen(progress, "fusing"):
+    with progress_to(progress, "fusing"):
         return _fuse_received(asked, n_jobs, given, names)
 
 

@@ -197,8 +197,8 @@ class Fusion(TimeQuestions):
         return with_site(self, model, site=site, time=time, refit=refit, seed=seed)
 
     @on_one_thread
-    def remove(self, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
-        """The fusion with one site less: no value of it is left, and with `anew` no influence either.
+    def remove(self, site: str | int, *, from_scratch: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
+        """The fusion with one site less: no value of it is left, and with `from_scratch` no influence either.
 
         Its values leave all sums, then (`refit`) hyperparameters are learned and sweeps go on *from the labels that it
         helped to find*, which need not lead to where fusing the others alone does. The site that was added last leaves
@@ -209,7 +209,7 @@ class Fusion(TimeQuestions):
         ----------
         site : str or int
             Name or number.
-        anew : bool
+        from_scratch : bool
             Fuse the others from nothing, as `fuse` was asked to: the same answer as if the site had never been there.
             It takes as long, and is refused where that is not known (fusions loaded from a file, or reduced).
         refit, seed
@@ -219,19 +219,19 @@ class Fusion(TimeQuestions):
         --------
         >>> import modelweld
         >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]
-        >>> modelweld.fuse(sites).remove(2, anew=True).objective == modelweld.fuse(sites[:2]).objective
+        >>> modelweld.fuse(sites).remove(2, from_scratch=True).objective == modelweld.fuse(sites[:2]).objective
         True
         """
         from modelweld.results.revision.add_remove import without_site
 
-        return without_site(self, site, anew=anew, refit=refit, seed=seed)
+        return without_site(self, site, from_scratch=from_scratch, refit=refit, seed=seed)
 
     def slim(self) -> SlimFusion:
         """The fusion without local values, labels and names of sites: only sums of rows per atom are kept.
 
         Sites can still be added, and removed by owners who bring their values and labels; what else needs local
         values is refused. It takes a matching for which these sums are sufficient statistics: one set, no variance, no
-        pieces, and a family whose rows do not depend on what is learned.
+        fragments, and a family whose rows do not depend on what is learned.
 
         Examples
         --------
@@ -295,7 +295,7 @@ class Fusion(TimeQuestions):
 
         sets = ", ".join(
             f"{several(m.K, name)} from {len(m.stacked_labels)}"
-            + (f" ({len(m.set_aside)} set aside)" if len(m.set_aside) else "")
+            + (f" ({len(m.excluded)} excluded)" if len(m.excluded) else "")
             for name, m in self.matchings.items()
         )
         state = "" if self.converged else ", not converged"
@@ -306,5 +306,5 @@ class Fusion(TimeQuestions):
 
         if len(self.matchings) == 1:
             return self.table().html(repr(self))
-        rows = [[name, m.K, len(m.stacked_labels), len(m.set_aside)] for name, m in self.matchings.items()]
-        return html_table(repr(self), ["set", "atoms", "of", "set aside"] if rows else [], rows)
+        rows = [[name, m.K, len(m.stacked_labels), len(m.excluded)] for name, m in self.matchings.items()]
+        return html_table(repr(self), ["set", "atoms", "of", "excluded"] if rows else [], rows)

@@ -32,7 +32,7 @@ _listener: ContextVar[Listener | None] = ContextVar("modelweld_progress", defaul
 
 
 @contextmanager
-def listen(progress: Progress, what: str = "working") -> Iterator[None]:
+def progress_to(progress: Progress, what: str = "working") -> Iterator[None]:
     """Within, `tell` reaches who was asked for; with None or False, whoever listens already.
 
     Parameters
@@ -44,10 +44,10 @@ def listen(progress: Progress, what: str = "working") -> Iterator[None]:
 
     Examples
     --------
-    >>> with listen(lambda what, done, total: print(what, done, total)):
-    ...     tell("sweep 1", 3, 10)
+    >>> with progress_to(lambda what, done, total: print(what, done, total)):
+    ...     report_progress("sweep 1", 3, 10)
     sweep 1 3 10
-    >>> tell("sweep 2", 3, 10)
+    >>> report_progress("sweep 2", 3, 10)
     """
     if progress is True:
         with show_progress(what):
@@ -69,7 +69,7 @@ def is_heard() -> bool:
     return _listener.get() is not None
 
 
-def tell(what: str, done: int, total: int | None = None) -> None:
+def report_progress(what: str, done: int, total: int | None = None) -> None:
     """Say how far a job has come."""
     listener = _listener.get()
     if listener is not None:
@@ -81,7 +81,7 @@ def track(things: Iterable[Thing], what: str, total: int | None = None) -> Itera
 
     Examples
     --------
-    >>> with listen(lambda what, done, total: print(what, done, total)):
+    >>> with progress_to(lambda what, done, total: print(what, done, total)):
     ...     sum(track([5, 6], "adding", 2))
     adding 0 2
     adding 1 2
@@ -90,10 +90,10 @@ def track(things: Iterable[Thing], what: str, total: int | None = None) -> Itera
     """
     done = 0
     for thing in things:
-        tell(what, done, total)
+        report_progress(what, done, total)
         yield thing
         done += 1
-    tell(what, done, total)
+    report_progress(what, done, total)
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def show_progress(what: str) -> Iterator[None]:
     left = TextColumn("{task.fields[left]}")
     with Progress(*columns, left, console=Console(stderr=True), transient=True) as display:
         display.add_task(what, total=None, left="")
-        with listen(Steps(display)):
+        with progress_to(Steps(display)):
             yield
 
 

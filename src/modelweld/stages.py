@@ -14,7 +14,7 @@ from modelweld.core.plan import Plan
 from modelweld.core.values import arrays_of, stack_arrays
 from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
-from modelweld.fit.screening.claims import bound_claims, bound_spreads
+from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.duplicates import name_shared_rows
 from modelweld.fit.screening.units import name_other_units, name_units_of_stack
 from modelweld.inputs.alignment import check_units, local_models
@@ -62,7 +62,7 @@ def align(job: Job) -> Job:
     check_units(models)
     kind = kind_of(models)
     sites = kind.arrange(models)
-    bounded = bound_claims(sites, job.names)
+    bounded = clip_weights(sites, job.names)
     job = replace(job, kind=kind, sites=bounded.sites, sent=bounded.sites)
     return job.say(*name_doubts(kind, models, bounded.sites), *bounded.reasons)
 
@@ -72,8 +72,8 @@ def choose(job: Job) -> Job:
     kind, plan = _kind(job), job.plan
     if job.families is None:
         sites = kind.weigh(job.sites)
-        once = plan.pieces == "auto" and kind.holds_atoms_once(sites)
-        plan = replace(plan, pieces=False if once else plan.pieces)
+        once = plan.fragments == "auto" and kind.holds_atoms_once(sites)
+        plan = replace(plan, fragments=False if once else plan.fragments)
         job = replace(job, sites=sites, families=kind.families(sites))
     if plan.screen == "auto":
         plan = replace(plan, screen=kind.has_outliers)
@@ -102,7 +102,7 @@ def match_sets(job: Job) -> Job:
         matching = match(parts, job.names, job.plan, job.rng, columns)
         errors = set.intersection(*(set(model.variance) for model in job.sent))
         measured = [parts[key][0] for key, f in chosen.items() if f.has_places and errors.issuperset(arrays_of(key))]
-        if measured and job.plan.twins == "once" and job.plan.search != "plain":
+        if measured and job.plan.duplicates == "once" and job.plan.search != "plain":
             matching = matching.say(*name_shared_rows(measured, matching, job.names))
         matchings[set_name] = matching
     return replace(job, matchings=matchings)
@@ -110,7 +110,7 @@ def match_sets(job: Job) -> Job:
 
 def bound_widths(job: Job) -> Job:
     """No site's components are a hundred times as wide as a typical site's."""
-    bounded = bound_spreads(job.sites, job.names)
+    bounded = clip_spreads(job.sites, job.names)
     return replace(job, sites=bounded.sites).say(*bounded.reasons)
 
 

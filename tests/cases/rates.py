@@ -43,7 +43,7 @@ class RatesCase(Case):
             weight = np.ceil(self.smallest_exposure + rng.gamma(2.0, 2.0, (len(labels), D)))
             weight[:, 1:][rng.random((len(labels), D - 1)) < 0.2] = 0.0
         drawn = Drawn(np.ones((len(labels), D)), labels, None, weight)
-        w, mean = self.worth(drawn), theta[labels]
+        w, mean = self.weights(drawn), theta[labels]
         if f.kind == "gamma":
             values = rng.gamma(w, mean / w)
         elif f.exact:
@@ -55,7 +55,7 @@ class RatesCase(Case):
                 values = rng.poisson(weight * values) / np.where(weight > 0, weight, 1.0)
         return replace(drawn, values=values)
 
-    def worth(self, drawn):
+    def weights(self, drawn):
         """Effective exposures or shapes; one where not seen."""
         f, shape = self.family, drawn.values.shape
         n = np.full(shape, np.inf) if drawn.weight is None else np.where(drawn.weight > 0, drawn.weight, 1.0)
@@ -70,7 +70,7 @@ class RatesCase(Case):
         f, seen = self.family, np.ones(len(drawn.values), dtype=bool)
         if drawn.weight is not None:
             seen = drawn.weight[:, d] > 0
-        v, w = drawn.values[seen, d], self.worth(drawn)[seen, d]
+        v, w = drawn.values[seen, d], self.weights(drawn)[seen, d]
         if f.kind == "gamma":
             return gamma.logpdf(v, w, scale=theta / w).sum()
         n = np.ones(len(v)) if drawn.weight is None else drawn.weight[seen, d]

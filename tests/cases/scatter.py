@@ -38,7 +38,7 @@ def drawn_counts(L, rng):
 class CovarianceCase(Case):
     """What cases with a scale matrix share."""
 
-    def worth(self, drawn, D):
+    def weights(self, drawn, D):
         """Effective counts and whether the covariance counts, the long way."""
         n = np.full(len(drawn.values), np.inf) if drawn.weight is None else drawn.weight[:, 0]
         counts = n >= D + 2
@@ -90,7 +90,7 @@ class ScatterCase(CovarianceCase):
         L, D, f = len(labels), self.D, self.family
         weight = np.repeat(drawn_counts(L, rng)[:, None], D * D, 1) if self.weight else None
         drawn = Drawn(np.empty((L, D * D)), labels, None, weight)
-        n, known = self.worth(drawn, D)
+        n, known = self.weights(drawn, D)
         Sigma = inverse_wishart(len(counts), f.freedom, f.scale, rng)
         values = scattered(Sigma[labels], np.where(known, n, D + 2), rng)
         return replace(drawn, values=values.reshape(L, -1))
@@ -98,7 +98,7 @@ class ScatterCase(CovarianceCase):
     def log_evidence(self, drawn):
         # Bayes' rule solved for the evidence: the same at every Sigma only if the posterior is right too
         f, D = self.family, self.D
-        n, known = self.worth(drawn, D)
+        n, known = self.weights(drawn, D)
         n, S = n[known], drawn.values[known].reshape(-1, D, D)
         found = []
         for Sigma in inverse_wishart(3, f.freedom + 4, f.scale, np.random.default_rng(1)):
@@ -112,7 +112,7 @@ class ScatterCase(CovarianceCase):
     def merit(self, theta, drawn):
         # posterior density under the measure that prefers no units
         f, D = self.family, self.D
-        n, known = self.worth(drawn, D)
+        n, known = self.weights(drawn, D)
         Sigma = theta.reshape(D, D)
         S = drawn.values.reshape(-1, D, D)
         likelihood = sum(wishart.logpdf(S[i], n[i], Sigma / n[i]) for i in np.flatnonzero(known))

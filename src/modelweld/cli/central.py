@@ -38,9 +38,11 @@ def fuse(
     ] = "",
     preset: Annotated[str | None, typer.Option(help="paper or authors: replicate that setting.")] = None,
     seed: Seed = 0,
-    copies: Annotated[str, typer.Option(help="auto, yes or no: may a site hold an atom in pieces?")] = "auto",
+    splits: Annotated[str, typer.Option(help="auto, yes or no: may a site hold an atom in fragments?")] = "auto",
     search: Annotated[str, typer.Option(help="auto, plain or thorough.")] = "auto",
-    twins: Annotated[str, typer.Option(help="once or independent: what are sites that sent the same values?")] = "once",
+    duplicates: Annotated[
+        str, typer.Option(help="once or independent: what are sites that sent the same values?")
+    ] = "once",
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Leave out what cannot be used, name it, and end with exit code 3.")
     ] = False,
@@ -49,7 +51,7 @@ def fuse(
     json: Json = False,
 ) -> None:
     """Find which parameters of the sites are copies of the same global one, and how many there are."""
-    from modelweld.cli.messages import copies_in, family_in, prior_in
+    from modelweld.cli.messages import family_in, prior_in, splits_in
     from modelweld.cli.paths import LEFT_OUT, expand_patterns
     from modelweld.cli.times import times_in
     from modelweld.files import save
@@ -62,9 +64,9 @@ def fuse(
         "times": times_in(times),
         "preset": preset,
         "seed": seed,
-        "copies": copies_in(copies),
+        "splits": splits_in(splits),
         "search": search,
-        "twins": twins,
+        "duplicates": duplicates,
     }
     check_free(out, force=force)
     if page is not None:

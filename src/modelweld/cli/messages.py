@@ -33,15 +33,15 @@ OPTIONS = (
     (r"\bn=, counts= or X=", "--n or --X"),
     (r"\bread\(model, n=\.\.\.\), counts=\.\.\. or X=\.\.\.", "modelweld export --n or --X."),
     (r"\bread\(model, (features|lacks|units)=(\[\.\.\.\]|\.\.\.)\)", r"modelweld export --\1"),
-    (r"\bfusion\.remove\((?:'[^']*'|\"[^\"]*\"), anew=True\)", "modelweld fuse without its file"),
+    (r"\bfusion\.remove\((?:'[^']*'|\"[^\"]*\"), from_scratch=True\)", "modelweld fuse without its file"),
     (r"\bfusion\.model\(how='(\w+)'\)", r"--how \1"),
     (r"\bfusion\.model\(K=(\d+)\)", r"modelweld model --K \1"),
-    (r"\bcopies=False", "--copies no"),
-    (r"\bcopies=True", "--copies yes"),
+    (r"\bcopies=False", "--splits no"),
+    (r"\bcopies=True", "--splits yes"),
     (r"\bmodelweld\.load\(path, centres=True\)", "--centres"),
     (r"\b(force|allow_small|drop_small|centres)=True", lambda found: f"--{found[1].replace('_', '-')}"),
     (r"\b(features|units|lacks|X|n|site)=(\[\.\.\.\]|\.\.\.)?(?![\w'\"])", r"--\1"),
-    (r"\b(how|search|twins|preset)='(\w+)'", r"--\1 \2"),
+    (r"\b(how|search|duplicates|preset)='(\w+)'", r"--\1 \2"),
 )
 """What Python calls something -> what the command line does."""
 
@@ -105,11 +105,11 @@ def prior_in(text: str) -> Prior | Literal["auto"]:
     return {"BetaBernoulli": BetaBernoulli, "Spectrum": Spectrum}[name]() if name != "auto" else "auto"
 
 
-def copies_in(text: str) -> bool | Literal["auto"]:
-    """Whether sites may hold atoms in pieces."""
+def splits_in(text: str) -> bool | Literal["auto"]:
+    """Whether sites may hold atoms in fragments."""
     chosen: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}
     if text not in chosen:
-        raise InputError(f"--copies is auto, yes or no; found {text!r}.")
+        raise InputError(f"--splits is auto, yes or no; found {text!r}.")
     return chosen[text]
 
 
@@ -131,9 +131,9 @@ SAID: list[str] = []
 def problems_in_words() -> Iterator[None]:
     """Bad input ends in one line and exit code 1, never in a traceback; warnings are lines too, and so is compiling."""
     from modelweld.errors import InputError
-    from modelweld.progress import listen
+    from modelweld.progress import progress_to
 
-    with _warnings_in_words(), listen(Compiling()):
+    with _warnings_in_words(), progress_to(Compiling()):
         try:
             yield
         except (InputError, OSError) as wrong:

@@ -32,7 +32,7 @@ def _model(model: LocalModel) -> Content:
             name: {
                 "shape": list(np.shape(values)),
                 "axes": [c or a for c, a in zip(model.along[name], model.axes[name], strict=True)],
-                "rides": name in model.riding,
+                "rides": name in model.auxiliary,
                 "with": [word for word in ("variance", "weight") if name in getattr(model, word)],
             }
             for name, values in model.arrays.items()
@@ -54,9 +54,9 @@ def _fusion(fusion: Fusion) -> Content:
             name: {
                 "K": m.K,
                 "parameters": len(m.stacked_labels),
-                "set aside": len(m.set_aside),
+                "excluded": len(m.excluded),
                 "sites at each atom": m.counts[: m.K].tolist(),
-                "pieces": m.delta,
+                "fragments": m.delta,
                 "reasons": list(m.reasons),
             }
             for name, m in fusion.matchings.items()
@@ -89,7 +89,7 @@ def spell_content(content: Content) -> str:
     if content["what"] == "fusion":
         lines = [f"fusion of {several(len(content['sites']), 'site')}: {_some(content['sites'])}"]
         for name, found in content["sets"].items():
-            aside = f", {found['set aside']} set aside" if found["set aside"] else ""
+            aside = f", {found['excluded']} excluded" if found["excluded"] else ""
             lines.append(f"{several(found['K'], name)} from {found['parameters']:,}{aside}")
             reasons = [spoken(reason) for reason in found["reasons"]]
             lines += [f"  {reason}" for reason in reasons if not any(said.startswith(reason) for said in SAID)]

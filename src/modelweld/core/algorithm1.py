@@ -18,9 +18,9 @@ import numpy as np
 from modelweld.core.family import Family
 from modelweld.core.prior import Prior
 from modelweld.core.values import Index
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import Array
-from modelweld.progress import tell
+from modelweld.progress import report_progress
 
 if TYPE_CHECKING:
     from modelweld.core.tally import Tally
@@ -39,7 +39,7 @@ CLEAR = 5.0
 """Nats: where every value is where it is by so many, groups that are freed come home. Of 95 simulated sets that were
 clear by five, and of 18 clear by two or three, freeing groups raised none; of 25 that were not, three."""
 
-HOPELESS_SWEEPS = 30
+DOMINATED_SWEEPS = 30
 """Sweeps, each rising as the last one did, that a run may be short of another before it is given up."""
 
 
@@ -80,7 +80,7 @@ class AnyBoard(Sweepable, Protocol):
 
     @property
     def delta(self) -> float:
-        """Learned share of pieces beyond the first; zero where every group holds an atom once."""
+        """Learned share of fragments beyond the first; zero where every group holds an atom once."""
 
     def estimates(self) -> list[Array]:
         """Global values (K, D) of each array."""
@@ -99,10 +99,12 @@ class AnyBoard(Sweepable, Protocol):
 
 
 class Movable(AnyBoard, Protocol):
-    """What moves of whole atoms ask for besides: `steps` are log prior odds, `sizes` numbers of values of groups."""
+    """What moves of whole atoms ask for besides: `increments` are log prior odds, `sizes` numbers of values of
+    groups.
+    """
 
-    pieces: Pieces | None
-    steps: Array
+    fragments: Fragments | None
+    increments: Array
 
     @property
     def sizes(self) -> Index:
@@ -112,7 +114,7 @@ class Movable(AnyBoard, Protocol):
         """Labels, counts and sums of the atoms, to be moved apart from the board's own."""
 
     def recount(self) -> None:
-        """Number the atoms without gaps and add everything anew."""
+        """Number the atoms without gaps and add everything again."""
 
     def holders(self, atom: int) -> Index:
         """The groups that hold an atom, as `release` takes them."""
@@ -127,7 +129,7 @@ class State(NamedTuple):
     labels: Index
     families: list[Family]
     prior: Prior
-    pieces: Pieces | None
+    fragments: Fragments | None
 
 
 @dataclass
@@ -141,7 +143,7 @@ class Run:
     history: list[float] = field(default_factory=list)
     changes: list[int] = field(default_factory=list)
     converged: bool = False
-    came_home: bool = False
+    returned: bool = False
     cut_short: bool = False
 
     @property
@@ -149,7 +151,7 @@ class Run:
         """Number of sweeps so far."""
         return len(self.changes)
 
-    def is_hopeless(self, to_beat: float) -> bool:
+    def is_dominated(self, to_beat: float) -> bool:
         """Whether it would take many sweeps more, each rising as the last one did, to come to an objective.
 
         Rises become smaller from sweep to sweep.
@@ -157,7 +159,7 @@ class Run:
         if len(self.history) < 4:
             return False
         rise = self.history[-1] - self.history[-3]
-        return to_beat - self.history[-1] > HOPELESS_SWEEPS * rise
+        return to_beat - self.history[-1] > DOMINATED_SWEEPS * rise
 
 
 def alternate(
@@ -165,7 +167,7 @@ def alternate(
     J: int,
     rng: np.random.Generator,
     max_sweeps: int,
-    is_home: Callable[[], bool] | None = None,
+    is_back: Callable[[], bool] | None = None,
     to_beat: float = -np.inf,
 ) -> Run:
     """Algorithm 1: until nothing changes, match every group given the others, then learn hyperparameters.
@@ -176,17 +178,17 @@ def alternate(
     progress = Run()
     while progress.sweeps < max_sweeps:
         progress.changes.append(board.sweep(rng.permutation(J)))
-        if is_home is not None and is_home():
-            progress.came_home = progress.converged = True
+        if is_back is not None and is_back():
+            progress.returned = progress.converged = True
             break
         progress.history.append(board.objective())
         if progress.changes[-1] == 0:
             progress.converged = True
             break
-        tell(f"learning hyperparameters after sweep {progress.sweeps}", 0)
+        report_progress(f"learning hyperparameters after sweep {progress.sweeps}", 0)
         board.learn()
         progress.history.append(board.objective())
-        if progress.is_hopeless(to_beat):
+        if progress.is_dominated(to_beat):
             break
     return progress
 

@@ -1,7 +1,7 @@
 """The reference board: the state of a matching of any families, which improves itself group by group, in plain numpy.
 
 A value's score at an atom is a log posterior odds: that it belongs there rather than to an atom of its own. It is a
-log prior odds (`steps`) plus a log predictive density less the log evidence of the value by itself (`alone`).
+log prior odds (`increments`) plus a log predictive density less the log evidence of the value by itself (`singletons`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.prior import Prior
 from modelweld.core.tally import Held, Tally
 from modelweld.core.values import Index, Stack, group_of_values
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 
@@ -31,8 +31,8 @@ class Board(Tally):
         The arrays of one set, side by side: their evidences add.
     prior : Prior
         How probable matchings are.
-    pieces : Pieces, optional
-        Whether a group may hold an atom in several pieces.
+    fragments : Fragments, optional
+        Whether a group may hold an atom in several fragments.
     labels : int array (N,), optional
         The matching to begin with; default: every value is NEW.
 
@@ -53,10 +53,10 @@ class Board(Tally):
         stacks: Sequence[Stack],
         families: Sequence[Family],
         prior: Prior,
-        pieces: Pieces | None = None,
+        fragments: Fragments | None = None,
         labels: Index | None = None,
     ) -> None:
-        self.stacks, self.pieces = list(stacks), pieces
+        self.stacks, self.fragments = list(stacks), fragments
         self.offsets, self.sizes = stacks[0].offsets, stacks[0].sizes
         self.set_prior(prior, len(self.sizes))
         bound = [f.seeing(s) for f, s in zip(families, stacks, strict=True)]
@@ -67,13 +67,13 @@ class Board(Tally):
             rows,
             group_of_values(self.offsets),
             unplaced if labels is None else labels,
-            may_repeat=pieces is not None,
+            may_repeat=fragments is not None,
         )
         self._score_alone()
 
     def set_prior(self, prior: Prior, J: int) -> None:
         """Score with this prior, as one of J groups."""
-        self.prior, self.steps = prior, prior.steps(J)
+        self.prior, self.increments = prior, prior.increments(J)
 
     def set_atoms(self, counts: Index, sums: Sequence[Array], labels: Index | None = None) -> None:
         """Atoms that hold more than the values here: of groups that lie elsewhere, or are gone."""
@@ -87,19 +87,19 @@ class Board(Tally):
         other.recount()
         return other
 
-    def without_pieces(self) -> Self:
+    def without_fragments(self) -> Self:
         """Another board with the same matching, in which every group holds an atom once, as here it does."""
         other = self.at(self.labels.copy())
-        other.pieces, other.may_repeat = None, False
+        other.fragments, other.may_repeat = None, False
         return other
 
     def _make_rows(self) -> None:
         self.rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(self.families, self.stacks, strict=True)]
 
     def _score_alone(self) -> None:
-        self.alone = np.zeros(len(self.labels))
+        self.singletons = np.zeros(len(self.labels))
         for family, rows in zip(self.families, self.rows, strict=True):
-            self.alone += family.log_evidence(rows)
+            self.singletons += family.log_evidence(rows)
 
     @property
     def rows_change(self) -> bool:
@@ -108,8 +108,8 @@ class Board(Tally):
 
     @property
     def delta(self) -> float:
-        """Learned share of pieces beyond the first; zero where every group holds an atom once."""
-        return 0.0 if self.pieces is None else self.pieces.delta
+        """Learned share of fragments beyond the first; zero where every group holds an atom once."""
+        return 0.0 if self.fragments is None else self.fragments.delta
 
     def values_of(self, j: int) -> slice:
         """Where the values of group j stand."""
@@ -150,12 +150,12 @@ class Board(Tally):
         if held is None:
             return atoms
         old, vacated = held.atoms, self.counts[held.atoms] == 0
-        pieces_apart = self.pieces is not None and len(np.unique(old[vacated])) < vacated.sum()
-        same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not pieces_apart
-        if same or self.worth(group, atoms) - self.worth(group, old) <= SMALLEST_RISE:
+        fragments_apart = self.fragments is not None and len(np.unique(old[vacated])) < vacated.sum()
+        same = np.array_equal(atoms, np.where(vacated, NEW, old)) and not fragments_apart
+        if same or self.objective_gain(group, atoms) - self.objective_gain(group, old) <= SMALLEST_RISE:
             return None
-        # a value that was alone, or the first piece that was, and is new again keeps its own slot: that is no change
-        if self.pieces is not None:
+        # a value that was alone, or the first fragment that was, and is new again keeps its own slot: that is no change
+        if self.fragments is not None:
             repeated = np.ones(len(old), dtype=bool)
             repeated[np.unique(old, return_index=True)[1]] = False
             vacated &= ~repeated
@@ -164,9 +164,9 @@ class Board(Tally):
     def best_atoms(self, scores: Array, atoms: Index) -> Index:
         """Where values that are in no atom belong, by their scores at these atoms: the best of all assignments."""
         L, K = scores.shape
-        if self.pieces is not None:
-            joining = self.steps[self.counts[atoms]]
-            scores = self.pieces.piece_scores(scores, scores - joining)
+        if self.fragments is not None:
+            joining = self.increments[self.counts[atoms]]
+            scores = self.fragments.fragment_scores(scores, scores - joining)
         choice = best_assignment(scores, self.prior.surcharge(L), self.prior.most_new(L, K))
         best = np.full(L, NEW)
         best[choice != NEW] = atoms[choice[choice != NEW] % max(K, 1)]
@@ -174,44 +174,48 @@ class Board(Tally):
 
     def scores(self, group: slice, atoms: Index) -> Array:
         """Log score of each value of a group at each atom, minus that of a new atom: (L, K)."""
-        prior = self.steps[self.counts[atoms]] - self.steps[0] - self.alone[group, None]
-        return self.gain(group, atoms, onto=prior)
+        prior = self.increments[self.counts[atoms]] - self.increments[0] - self.singletons[group, None]
+        return self.log_predictive(group, atoms, onto=prior)
 
-    def worth(self, group: slice, atoms: Index) -> float:
+    def objective_gain(self, group: slice, atoms: Index) -> float:
         """What the objective gains when a group that is in no atom is put into these."""
         new = atoms == NEW
         places = np.where(new, len(self.counts) + np.cumsum(new), atoms)
         places, where = np.unique(places, return_inverse=True)
-        pieces = np.bincount(where)
+        fragments = np.bincount(where)
         known = places < len(self.counts)
         held = np.zeros(len(places), dtype=np.int64)
         held[known] = self.counts[places[known]]
         opened = int((held == 0).sum())
-        value = float(self.steps[held].sum() - self.prior.surcharge(len(atoms))[:opened].sum())
+        value = float(self.increments[held].sum() - self.prior.surcharge(len(atoms))[:opened].sum())
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
             before = np.zeros((len(places), rows.shape[1]))
             before[held > 0] = sums[places[held > 0]]
             after = before.copy()
             np.add.at(after, where, family.facing(rows[group], before[where]))
             value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
-        return value if self.pieces is None else value + self.pieces.log_prob(pieces)
+        return value if self.fragments is None else value + self.fragments.log_prob(fragments)
 
-    def worth_at(self, labels: Index, slots: int) -> Array:
+    def objective_by_atom(self, labels: Index, slots: int) -> Array:
         """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
         groups = len(self.sizes)
-        held, pieces = np.unique(labels * groups + self.group, return_counts=True)
+        held, fragments = np.unique(labels * groups + self.group, return_counts=True)
         atom = held // groups
-        value = np.concatenate([[0.0], np.cumsum(self.steps)])[np.bincount(atom, minlength=slots)]
+        value = np.concatenate([[0.0], np.cumsum(self.increments)])[np.bincount(atom, minlength=slots)]
         for family, rows in zip(self.families, self.rows, strict=True):
             value = value + family.log_evidence(sum_by_atom(rows, labels, slots))
         # the log prior of delta is the same whatever the matching: it cancels between a whole and its parts
-        return value if self.pieces is None else value + np.bincount(atom, self.pieces.log_prob_each(pieces), slots)
+        return (
+            value
+            if self.fragments is None
+            else value + np.bincount(atom, self.fragments.log_prob_each(fragments), slots)
+        )
 
     def learn(self) -> None:
-        """Hyperparameters of every family, of the prior and of pieces, given the matching."""
+        """Hyperparameters of every family, of the prior and of fragments, given the matching."""
         self.set_prior(self.prior.learned(self.counts, self.sizes), len(self.sizes))
-        if self.pieces is not None:
-            self.pieces = self.pieces.learned(self.pieces_held())
+        if self.fragments is not None:
+            self.fragments = self.fragments.learned(self.fragments_held())
         self.families = [
             f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
         ]
@@ -224,7 +228,7 @@ class Board(Tally):
         """Log probability of the matching plus the log evidences of its atoms, plus log priors of what was learned."""
         held = self.counts > 0
         value = self.prior.log_prob(self.counts[held], self.sizes)
-        value += 0.0 if self.pieces is None else self.pieces.log_prob(self.pieces_held())
+        value += 0.0 if self.fragments is None else self.fragments.log_prob(self.fragments_held())
         for family, sums in zip(self.families, self.sums, strict=True):
             value += float(family.log_evidence(sums[held]).sum()) + family.log_prior()
         return value
@@ -240,12 +244,12 @@ class Board(Tally):
         self.recount()
 
     def state(self) -> State:
-        """Labels, families, prior and pieces."""
-        return State(self.labels.copy(), list(self.families), self.prior, self.pieces)
+        """Labels, families, prior and fragments."""
+        return State(self.labels.copy(), list(self.families), self.prior, self.fragments)
 
     def restore(self, state: State) -> None:
         """Go back to an earlier state."""
-        self.labels, self.families, prior, self.pieces = state
+        self.labels, self.families, prior, self.fragments = state
         self.set_prior(prior, len(self.sizes))
         if self.rows_change:
             self._make_rows()

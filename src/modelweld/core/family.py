@@ -40,8 +40,8 @@ class Family(ABC):
     learns : tuple of str
         Of the class: fields that are learned; if there are none here, those that are numbers or arrays of numbers.
     walked : tuple of str
-        Of the class: fields that are drawn with a matching (`modelweld.results.posterior.walks`), positive numbers or arrays of
-        such; none where that is not better calibrated than what is learned.
+        Of the class: fields that are drawn with a matching (`modelweld.results.posterior.walks`), positive numbers or
+        arrays of such; none where that is not better calibrated than what is learned.
     row_fields : tuple of str
         Of the class: fields on which rows depend where `rows_change`, positive numbers or arrays of such. Whoever names
         them promises that `update`, which sees sums alone, leaves them as they are: shards then state sums for others.
@@ -113,7 +113,7 @@ class Family(ABC):
         return self.update(sums)
 
     def rows_change(self, stack: Stack) -> bool:
-        """Whether rows depend on hyperparameters, so that they must be made anew when these are learned."""
+        """Whether rows depend on hyperparameters, so that they must be made again when these are learned."""
         return stack.variance is not None
 
     def log_prior(self) -> float:
@@ -190,8 +190,8 @@ class Family(ABC):
     def contenders(self, own: Array, sums: Array, odds: Array) -> tuple[Index, Index] | None:
         """Pairs of values (L, k) and atoms (K, k) at which a value may score above zero; None: nobody knows.
 
-        A score is an atom's log prior `odds` (K,) plus `gain` less the evidence of the value by itself; all pairs that
-        are not named score zero at most.
+        A score is an atom's log prior `odds` (K,) plus `log_predictive` less the evidence of the value by itself; all
+        pairs that are not named score zero at most.
         """
         return None
 
@@ -204,7 +204,7 @@ class Family(ABC):
         """Log evidence of unions of atoms (K, k): of each of a with that of b."""
         return self.log_evidence(self.unions(sums, a, b))
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.
 
         This is the paper's subtraction trick. Override it where there is something faster.
@@ -264,12 +264,12 @@ def first_row(wrong: NDArray[np.bool_]) -> int | None:
 class Variances(NamedTuple):
     """How far values lie from their atom (noise) and atoms from each other (spread): variances (D,) or (1,).
 
-    Variances that sites send with their values are multiplied by `trust`.
+    Variances that sites send with their values are multiplied by `inflation`.
     """
 
     noise: Array
     spread: Array
-    trust: float = 1.0
+    inflation: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from modelweld.families import Family
 from modelweld.families.checks import misfit_error
 from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import screens_of
-from modelweld.fit.search.artefacts import join_pieces_apart
+from modelweld.fit.search.artefacts import join_fragments_apart
 from modelweld.fit.search.starts import board_at, run
 from modelweld.inputs.local_model import check_squares
 
@@ -53,7 +53,7 @@ def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
 
 def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:
     """The matching of values that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
-    board, order = board_at(old, values.stacks, labels, anew=learn)
+    board, order = board_at(old, values.stacks, labels, from_scratch=learn)
     board.place_new()
     progress = Run([board.objective()], [], True)
     if learn:
@@ -90,7 +90,7 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
 
 
 def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
-    """The matching a user sees: far pieces of atoms joined to them, mixtures of atoms set aside."""
-    whole, found = join_pieces_apart(board)
+    """The matching a user sees: far fragments of atoms joined to them, mixtures of atoms excluded."""
+    whole, found = join_fragments_apart(board)
     objective = progress.history[-1] if whole is board else whole.objective()
     return make_matching(whole, progress, names, order, offsets, objective, found)

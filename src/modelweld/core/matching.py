@@ -15,7 +15,7 @@ from modelweld.core.algorithm1 import AnyBoard, Run
 from modelweld.core.family import Family
 from modelweld.core.prior import Prior
 from modelweld.core.values import Index, Key, group_of_values, offsets_of
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import Array
 
 
@@ -32,15 +32,15 @@ class Artefact(NamedTuple):
         return float(1 / (1 + np.exp(-self.log_odds)))
 
     @property
-    def is_piece(self) -> bool:
-        """Whether it is a piece of one atom, and no mixture."""
+    def is_fragment(self) -> bool:
+        """Whether it is a fragment of one atom, and no mixture."""
         return len(self.made_of) == 1
 
     @property
     def sentence(self) -> str:
         """In plain words."""
-        if self.is_piece:
-            return f"looks like a piece of atom {self.made_of[0]}, far from its middle"
+        if self.is_fragment:
+            return f"looks like a fragment of atom {self.made_of[0]}, far from its middle"
         return f"looks like a mixture of atoms {self.made_of[0]} and {self.made_of[1]}"
 
     def renumbered(self, rank: Index) -> Artefact:
@@ -52,7 +52,7 @@ class Artefact(NamedTuple):
 class Matching:
     """Which members of one set are copies of the same atom.
 
-    Atoms are numbered by decreasing count, those that are set aside after the K others.
+    Atoms are numbered by decreasing count, those that are excluded after the K others.
 
     Attributes
     ----------
@@ -79,17 +79,17 @@ class Matching:
     engine : str
         What did the sweeps: "numpy", "sparse", "compiled", or the name of a baseline.
     delta : float
-        Learned share of pieces beyond the first; zero where every site holds an atom once.
+        Learned share of fragments beyond the first; zero where every site holds an atom once.
     artefacts : tuple of Artefact
-        Atoms that are pieces or mixtures of others: the last ones that were fitted, and set aside.
+        Atoms that are fragments or mixtures of others: the last ones that were fitted, and excluded.
     kept : bool array (N,) or None
         Which local parameters were fitted, or are labelled like one that was; the others are gross outliers, of shifted
-        sites, or say nothing. None if nothing was set aside and nobody looked for outliers.
+        sites, or say nothing. None if nothing was excluded and nobody looked for outliers.
     reasons : tuple of str
         Why the others were not, and why matches were taken back, in plain words.
     screened : bool
         Whether gross outliers and shifted sites were looked for.
-    twins : dict of int to int, or None
+    duplicates : dict of int to int, or None
         Sites that repeat another, and that other: they are labelled like it and were not fitted. None if nobody looked.
 
     Examples
@@ -116,10 +116,10 @@ class Matching:
     kept: NDArray[np.bool_] | None = None
     reasons: tuple[str, ...] = ()
     screened: bool = False
-    twins: Mapping[int, int] | None = None
+    duplicates: Mapping[int, int] | None = None
 
     def __repr__(self) -> str:
-        aside = f", {len(self.set_aside)} set aside" if len(self.set_aside) else ""
+        aside = f", {len(self.excluded)} excluded" if len(self.excluded) else ""
         J, N = len(self.offsets) - 1, len(self.stacked_labels)
         return f"<Matching: {self.K} atoms from {N} values of {J} sites{aside}, objective {self.objective:.1f}>"
 
@@ -137,46 +137,47 @@ class Matching:
         return replace(self, reasons=(*self.reasons, *findings)) if findings else self
 
     @property
-    def copies(self) -> Pieces | None:
-        """How probable pieces were taken to be; None where every site holds an atom once."""
-        return Pieces(self.delta) if self.delta > 0 else None
+    def splits(self) -> Fragments | None:
+        """How probable fragments were taken to be; None where every site holds an atom once."""
+        return Fragments(self.delta) if self.delta > 0 else None
 
     @property
     def sites_fitted(self) -> int:
-        """Number of sites that were not set aside whole; twins count once."""
+        """Number of sites that were not excluded whole; duplicates count once."""
         fitted = self.offsets if self.kept is None else np.concatenate([[0], np.cumsum(self.kept)])[self.offsets]
         gone = (np.diff(fitted) == 0) & (np.diff(self.offsets) > 0)
-        gone[list(self.twins or ())] = True
+        gone[list(self.duplicates or ())] = True
         return int(len(gone) - gone.sum())
 
     @property
     def atoms_fitted(self) -> int:
-        """Number of atoms that hold a value that was not set aside before the fit: they come first."""
+        """Number of atoms that hold a value that was not excluded before the fit: they come first."""
         return len(self.counts) if self.kept is None else int(self.stacked_labels[self.kept].max(initial=-1)) + 1
 
     @cached_property
     def fitted_counts(self) -> Index:
-        """Number of sites that were fitted and hold each atom: `counts` without twins."""
-        if not self.twins:
+        """Number of sites that were fitted and hold each atom: `counts` without duplicates."""
+        if not self.duplicates:
             return self.counts
         site = group_of_values(self.offsets)
-        held = np.unique(np.stack([self.stacked_labels, site])[:, ~np.isin(site, list(self.twins))], axis=1)[0]
+        held = np.unique(np.stack([self.stacked_labels, site])[:, ~np.isin(site, list(self.duplicates))], axis=1)[0]
         return np.bincount(held, minlength=len(self.counts))
 
     @property
-    def junk_probability(self) -> float:
+    def background_probability(self) -> float:
         """Probability that a value which no other site shares belongs to no atom at all."""
-        return 0.0 if self.prior is None else self.prior.junk_probability(self.sites_fitted)
+        return 0.0 if self.prior is None else self.prior.background_probability(self.sites_fitted)
 
     @property
     def K(self) -> int:
-        """Number of atoms that are not set aside."""
+        """Number of atoms that are not excluded."""
         fitted = self.fitted_counts[: self.atoms_fitted - len(self.artefacts)]
         return len(fitted) if self.prior is None else int(self.prior.is_atom(fitted, self.sites_fitted).sum())
 
     @cached_property
-    def set_aside(self) -> Index:
-        """Rows whose atom is set aside: alone and more probably junk than an atom, an artefact, or a gross outlier.
+    def excluded(self) -> Index:
+        """Rows whose atom is excluded: alone and more probably background than an atom, an artefact, or a gross
+        outlier.
 
         It stays among `values` and `counts`, after the K others.
         """
@@ -215,7 +216,7 @@ class Matching:
             values={name: values[atoms] for name, values in self.values.items()},
             artefacts=tuple(one.renumbered(rank) for one in self.artefacts),
             kept=None if self.kept is None else self.kept[rows],
-            twins=self.twins and {at[j]: at[first] for j, first in self.twins.items() if j in at},
+            duplicates=self.duplicates and {at[j]: at[first] for j, first in self.duplicates.items() if j in at},
         )
 
 

@@ -20,7 +20,7 @@ Auto = Literal["auto"]
 Engine = Literal["auto", "numpy", "compiled"]
 Search = Literal["auto", "plain", "thorough"]
 Preset = Literal["paper", "authors"]
-TwinRule = Literal["once", "independent"]
+DuplicateRule = Literal["once", "independent"]
 
 COMPILED_FROM = 2_000_000
 """Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
@@ -51,12 +51,12 @@ class Plan:
     ----------
     prior : Prior or "auto"
         How probable matchings are; "auto": what suits the number of sites that are fitted.
-    pieces : bool or "auto"
-        Whether a site may hold an atom in several pieces; "auto": where sites send standard errors.
+    fragments : bool or "auto"
+        Whether a site may hold an atom in several fragments; "auto": where sites send standard errors.
     by_evidence : bool
-        Whether "auto" also finds pieces among values without them, where the objective insists.
+        Whether "auto" also finds fragments among values without them, where the objective insists.
     screen : bool or "auto"
-        Whether gross outliers and shifted sites are set aside; "auto": unless the kind of model has none.
+        Whether gross outliers and shifted sites are excluded; "auto": unless the kind of model has none.
     search : {"auto", "plain", "thorough"}
         How hard to look.
     max_sweeps : int
@@ -65,19 +65,19 @@ class Plan:
         Whether to say so.
     engine : {"auto", "numpy", "compiled"}
         What does the sweeps.
-    twins : {"once", "independent"}
+    duplicates : {"once", "independent"}
         What coinciding sites are.
     """
 
     prior: Prior | Auto
-    pieces: bool | Auto = "auto"
+    fragments: bool | Auto = "auto"
     by_evidence: bool = True
     screen: bool | Auto = "auto"
     search: Search = "auto"
     max_sweeps: int = MOST_SWEEPS
     warn: bool = True
     engine: Engine = "auto"
-    twins: TwinRule = "once"
+    duplicates: DuplicateRule = "once"
 
     def __post_init__(self) -> None:
         default_prior(self.prior, 0)  # refuses what is none
@@ -85,10 +85,10 @@ class Plan:
             raise InputError(f"engine is 'auto', 'numpy' or 'compiled'; found {self.engine!r}.")
         if self.search not in ("auto", "plain", "thorough"):
             raise InputError(f"search is 'auto', 'plain' or 'thorough'; found {self.search!r}.")
-        if self.pieces not in (True, False, "auto"):
-            raise InputError(f"copies is True, False or 'auto'; found {self.pieces!r}.")
-        if self.twins not in ("once", "independent"):
-            raise InputError(f"twins is 'once' or 'independent'; found {self.twins!r}.")
+        if self.fragments not in (True, False, "auto"):
+            raise InputError(f"copies is True, False or 'auto'; found {self.fragments!r}.")
+        if self.duplicates not in ("once", "independent"):
+            raise InputError(f"duplicates is 'once' or 'independent'; found {self.duplicates!r}.")
         if self.max_sweeps < 1:
             raise InputError(f"max_sweeps must be at least 1; found {self.max_sweeps}.")
 
@@ -101,12 +101,12 @@ class Request:
     prior: Prior | Auto = "auto"
     preset: Preset | None = None
     seed: int = 0
-    copies: bool | Auto = "auto"
+    splits: bool | Auto = "auto"
     filter_outliers: bool | Auto = "auto"
     search: Search = "auto"
     max_sweeps: int | None = None
     engine: Engine = "auto"
-    twins: TwinRule = "once"
+    duplicates: DuplicateRule = "once"
 
     def spell(self) -> dict[str, Any]:
         """As words and plain values, to be kept and shown."""
@@ -121,13 +121,13 @@ class Request:
         limit = PRESET_SWEEPS if preset else MOST_SWEEPS
         plan = Plan(
             prior=prior,
-            pieces=self.copies,
+            fragments=self.splits,
             screen=False if self.filter_outliers == "auto" and plain else self.filter_outliers,
             search=self.search,
             max_sweeps=limit if self.max_sweeps is None else self.max_sweeps,
             warn=self.max_sweeps is not None or not preset,
             engine=self.engine,
-            twins=self.twins,
+            duplicates=self.duplicates,
         )
         return families, replace(plan, search="plain") if preset else plan
 

@@ -6,8 +6,8 @@ groups of sizes L_1 ... L_J has
     log P = sum_k R(m_k) - gamma0 sum_{j=1..J} alpha/(alpha+j-1) - sum_j lgamma(L_j + 1)
     R(m)  = log(alpha gamma0) + lgamma(m) + lgamma(J - m + alpha) - lgamma(J + alpha),    R(0) = 0
 
-so that the log prior odds of one more group at an atom (global parameter) held by m others are `steps[m]` =
-R(m+1) - R(m), and those of a new atom `steps[0]`.
+so that the log prior odds of one more group at an atom (global parameter) held by m others are `increments[m]` =
+R(m+1) - R(m), and those of a new atom `increments[0]`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from modelweld.inputs.local_model import Array
 class Prior(ABC):
     """How probable a matching is before the values are seen.
 
-    Exchangeable priors, which do not care which groups hold an atom, write `steps` and `log_prob` and see how many
+    Exchangeable priors, which do not care which groups hold an atom, write `increments` and `log_prob` and see how many
     groups do. A prior that cares (`modelweld.time.lives`) is told when groups come (`seeing`).
 
     Examples
@@ -41,8 +41,8 @@ class Prior(ABC):
     """
 
     @abstractmethod
-    def steps(self, J: int) -> Array:
-        """`steps[m]`: log score of joining an atom that m other groups hold; `steps[0]`: of a new atom."""
+    def increments(self, J: int) -> Array:
+        """`increments[m]`: log score of joining an atom that m other groups hold; `increments[0]`: of a new atom."""
 
     @abstractmethod
     def log_prob(self, counts: Index, sizes: Index) -> float:
@@ -57,7 +57,7 @@ class Prior(ABC):
         return self
 
     def surcharge(self, size: int) -> Array:
-        """What the first, second, ... new atom of a group of `size` pays beyond `steps[0]`."""
+        """What the first, second, ... new atom of a group of `size` pays beyond `increments[0]`."""
         return np.zeros(size)
 
     def most_new(self, size: int, K: int) -> int:
@@ -72,16 +72,17 @@ class Prior(ABC):
         """Its own parameters by name."""
         return {name: value for name, value in vars(self).items() if isinstance(value, float)}
 
-    def junk_probability(self, J: int) -> float:
+    def background_probability(self, J: int) -> float:
         """Probability that a value alone belongs to no atom."""
         return 0.0
 
     def is_atom(self, counts: Index, J: int) -> NDArray[np.bool_]:
-        """Which of these are atoms: all that are held, but those that one of J groups holds where junk is more likely.
+        """Which of these are atoms: all that are held, but those that one of J groups holds where background is more
+        likely.
 
         The one rule by which K is counted, of fusions, of sums and of draws.
         """
-        return np.asarray(counts > (1 if self.junk_probability(J) > 0.5 else 0))
+        return np.asarray(counts > (1 if self.background_probability(J) > 0.5 else 0))
 
 
 AUTHORS_LARGEST_COUNT = 10
@@ -114,7 +115,7 @@ class BetaBernoulli(Prior):
 
     Examples
     --------
-    >>> BetaBernoulli().steps(3).round(3)        # new, second, third group of three
+    >>> BetaBernoulli().increments(3).round(3)        # new, second, third group of three
     array([-1.099, -0.693,  0.693])
     """
 
@@ -131,8 +132,8 @@ class BetaBernoulli(Prior):
         if self.form not in ("exact", "paper", "authors"):
             raise InputError(f"BetaBernoulli: form is 'exact', 'paper' or 'authors'; found {self.form!r}.")
 
-    def steps(self, J: int) -> Array:
-        """`steps[m]`: log score of joining an atom that m other groups hold; `steps[0]`: of a new atom."""
+    def increments(self, J: int) -> Array:
+        """`increments[m]`: log score of joining an atom that m other groups hold; `increments[0]`: of a new atom."""
         m = np.arange(max(J, 1), dtype=np.float64)
         if self.form == "authors":
             m = np.minimum(m, AUTHORS_LARGEST_COUNT)
@@ -146,7 +147,7 @@ class BetaBernoulli(Prior):
         return replace(self, form="exact")
 
     def surcharge(self, size: int) -> Array:
-        """What the first, second, ... new atom of a group of `size` pays beyond `steps[0]`."""
+        """What the first, second, ... new atom of a group of `size` pays beyond `increments[0]`."""
         if self.form == "exact":
             return np.zeros(size)
         return np.log(np.arange(1, size + 1))

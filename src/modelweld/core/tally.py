@@ -2,7 +2,7 @@
 
 Rows are a family's sufficient statistics of a value; an atom's sums of them are all that its score needs. Whatever
 moves a matching moves this: sweeps (`core.board`), unions of atoms (`fit.search.moves`), the sampler
-(`posterior.sampler`), the centre of shards (`shards.centre`). What large Gaussian jobs keep instead is in
+(`results.posterior.sampler`), the centre of shards (`shards.centre`). What large Gaussian jobs keep instead is in
 `fit.engines.compiled`.
 """
 
@@ -39,13 +39,13 @@ class Tally:
     rows : sequence of arrays (N, k)
         The values' rows under these families.
     group : int array (N,)
-        The group of each value; a group counts once at an atom, in however many pieces it holds it.
+        The group of each value; a group counts once at an atom, in however many fragments it holds it.
     labels : int array (N,)
         The atom of each value, by any number; NEW where it has none yet.
     holds : int array (N,), optional
         How many groups each value stands for, where it is itself a sum of values (an atom of a shard); default one.
     may_repeat : bool
-        Whether values that are put or taken together may share an atom, as pieces of it.
+        Whether values that are put or taken together may share an atom, as fragments of it.
     room : bool
         Whether to keep a slot for every value, so that opening atoms fills vacant slots instead of making more.
 
@@ -97,7 +97,7 @@ class Tally:
         return tally
 
     def recount(self) -> None:
-        """Number the atoms without gaps and add everything anew, which also rids the sums of rounding."""
+        """Number the atoms without gaps and add everything again, which also rids the sums of rounding."""
         placed = np.flatnonzero(self.labels != NEW)
         atoms, numbers = np.unique(self.labels[placed], return_inverse=True)
         self.labels = np.full(len(self.labels), NEW, dtype=np.int64)
@@ -113,8 +113,8 @@ class Tally:
         pairs = [gather(f, rows, self.labels, slots) for f, rows in zip(self.families, self.rows, strict=True)]
         self.rows, self.sums = [rows for rows, _ in pairs], [sums for _, sums in pairs]
 
-    def pieces_held(self) -> Index:
-        """In how many pieces each (atom, group) is held, one number per pair."""
+    def fragments_held(self) -> Index:
+        """In how many fragments each (atom, group) is held, one number per pair."""
         groups = int(self.group.max(initial=0)) + 1
         return np.asarray(np.unique(self.labels * groups + self.group, return_counts=True)[1])
 
@@ -146,7 +146,7 @@ class Tally:
     def take(self, values: Index | slice, *, counted: bool = True) -> None:
         """Take values out of their atoms; their labels stay until they are put elsewhere.
 
-        Not `counted` are pieces of atoms that their group still holds in others.
+        Not `counted` are fragments of atoms that their group still holds in others.
         """
         atoms = self.labels[values]
         self.shift(atoms, [rows[values] for rows in self.rows], -1, self._groups(values, counted))
@@ -205,10 +205,10 @@ class Tally:
             sums[a] += family.facing(sums[b : b + 1], sums[a : a + 1])[0]
             sums[b] = 0.0
 
-    def gain(self, values: Index | slice, atoms: Index, onto: Array | float = 0.0) -> Array:
+    def log_predictive(self, values: Index | slice, atoms: Index, onto: Array | float = 0.0) -> Array:
         """What each value that is in no atom would add to each of these, over all arrays: (L, A); added to `onto`."""
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
-            onto = onto + family.gain(rows[values], sums[atoms])
+            onto = onto + family.log_predictive(rows[values], sums[atoms])
         return np.asarray(onto)
 
     def evidence(self, sums: Sequence[Array]) -> float:

@@ -158,7 +158,7 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
         Measurements, as in `COLUMNS`. A column without any value was not measured: the hospital lacks it. Of the
         others, patients with a missing value are left out.
     ill : array (n,)
-        Whether each patient is ill. This rides along and has no part in the fit, nor in the fusion.
+        Whether each patient is ill. This is auxiliary and has no part in the fit, nor in the fusion.
     site : str
         Name of the hospital.
     seed : int
@@ -190,7 +190,7 @@ def train(measured: Array, ill: Array, *, site: str = "", seed: int = 0) -> Loca
         arrays={"means": centre + unit * best.means_, "counts": counts, "ill": belongs.T @ ill[kept]},
         axes={"means": ("component", "feature"), "counts": ("component",), "ill": ("component",)},
         variance={"means": unit**2 * best.covariances_ / counts[:, None]},
-        riding=["counts", "ill"],
+        auxiliary=["counts", "ill"],
         site=site,
         coordinates={"feature": list(own)},
         facts={"points": "patients", "units": own},

@@ -47,7 +47,7 @@ class Simulated:
     truth : list of int arrays (L_j,)
         The true atom of every local parameter, a row of `atoms`.
     atoms : array (L, D)
-        True global atoms, also those that no site holds. A junk value is an atom of its own.
+        True global atoms, also those that no site holds. A background value is an atom of its own.
     variance : list of arrays (L_j, D), optional
         Squared standard errors of the values.
     counts : list of arrays (L_j,), optional
@@ -161,7 +161,7 @@ def low_dimensional(name: str = "J8 D2", *, seed: Seed = 0) -> Simulated:
 
 
 def over_segmented(share: float = 0.25, *, seed: Seed = 0) -> Simulated:
-    """Draw sites that send a share of their atoms in two pieces, each an independent value of the atom.
+    """Draw sites that send a share of their atoms in two fragments, each an independent value of the atom.
 
     Examples
     --------
@@ -172,12 +172,12 @@ def over_segmented(share: float = 0.25, *, seed: Seed = 0) -> Simulated:
 
 
 def clean(rng: np.random.Generator, *, root: Array | None = None, share: float = 0.0) -> Simulated:
-    """The small clean set, with noise covariance root root' and a share of its values in two pieces."""
+    """The small clean set, with noise covariance root root' and a share of its values in two fragments."""
     root = BASE_NOISE_SD * np.eye(BASE_D) if root is None else root
     atoms = BASE_SPREAD_SD * rng.standard_normal((BASE_L, len(root)))
     held = draw_held(rng, BASE_L, BASE_J, 1.0, 1.0)
-    pieces = [rng.permutation(np.repeat(of, 1 + (rng.random(len(of)) < share))) for of in held]
-    return scatter(rng, atoms, pieces, root)
+    fragments = [rng.permutation(np.repeat(of, 1 + (rng.random(len(of)) < share))) for of in held]
+    return scatter(rng, atoms, fragments, root)
 
 
 def draw_held(rng: np.random.Generator, L: int, J: int, a: float, b: float) -> list[Index]:

@@ -134,7 +134,7 @@ class Counts(Observed):
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         self.refuse_variance(variance, "observations")
         given = Compositions.of(values, weight, self.counted)
-        n = given.worth(known(self.between))
+        n = given.objective_gain(known(self.between))
         h = given.coefficient() if self.exact else given.carrier(known(self.between)) + given.measure
         plain = [n[:, None] * given.p, n[:, None], h[:, None]]
         if given.seen is None:
@@ -175,13 +175,13 @@ class Counts(Observed):
         total = moved.sum(1, keepdims=True)
         return np.asarray(moved * np.where(total > 0, values.sum(1, keepdims=True) / np.where(total > 0, total, 1), 1))
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; words that a value does not have cost nothing."""
         from scipy.special import gammaln
 
         a, D = self._base, self._base.size
         if own.shape[1] > D + 2:
-            parts = [super(Counts, self).gain(own[b], sums) for b in blocks(len(own), sums.size)]
+            parts = [super(Counts, self).log_predictive(own[b], sums) for b in blocks(len(own), sums.size)]
             return np.concatenate(parts) if parts else np.zeros((0, len(sums)))
         total = a.sum() + sums[:, D]
         rising = log_rising_pairs(own[:, :D], a + sums[:, :D])
@@ -237,7 +237,7 @@ class Counts(Observed):
     def _with_first_base(self, stack: Stack, given: Compositions) -> Self:
         """Pseudo-counts that suit some values, each an atom of its own; those of the values' mean to start from."""
         some = first_values(stack, given)
-        p, n, D = given.p[some], given.worth(known(self.between))[some], stack.values.shape[1]
+        p, n, D = given.p[some], given.objective_gain(known(self.between))[some], stack.values.shape[1]
         mean = (p.sum(0) + 1 / D) / (len(p) + 1)
         start = replace(self, base=np.clip(mean * D, *PSEUDO_COUNTS), learning="likelihood")
         found = start.update(np.column_stack([n[:, None] * p, n, np.zeros(len(n))])) if len(p) else start

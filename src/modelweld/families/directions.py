@@ -184,7 +184,7 @@ class Directions(Family):
         found = self._simplest.log_evidence(rows)
         return found - LOG_2 * np.maximum(rows[..., 0] - 1, 0.0) if self.axial else found
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; of axial values with the better of their signs."""
         found = self._simplest.predictive(own, sums)
         return found - LOG_2 * np.logical_and.outer(own[:, 0] > 0, sums[:, 0] > 0) if self.axial else found

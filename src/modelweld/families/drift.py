@@ -65,4 +65,4 @@ class Drift(Moving, Gaussian):
         if weight is not None:
             with np.errstate(divide="ignore"):
                 noise = noise / weight
-        return noise if variance is None else np.asarray(noise + self.trust * variance)
+        return noise if variance is None else np.asarray(noise + self.inflation * variance)

@@ -36,7 +36,7 @@ class Factors(Gaussian):
         Whether noise and spread are learned per dimension or as one number.
     learning, resolution, floor, squares, near, degrees
         As in `Gaussian`. Factors have no `mean` and no `origin` but zero, no `frame`, and values come without
-        `variance`, so that `trust` says nothing.
+        `variance`, so that `inflation` says nothing.
 
     Notes
     -----
@@ -89,9 +89,9 @@ class Factors(Gaussian):
         """Log marginal density of the values behind summed rows, as they are turned, and of their signs."""
         return super().log_evidence(rows[..., :-1]) - LOG_2 * np.maximum(rows[..., -1] - 1, 0.0)
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities with the better of two signs."""
-        better = np.maximum(super().gain(own, sums), super().gain(self._turned(own), sums))
+        better = np.maximum(super().log_predictive(own, sums), super().log_predictive(self._turned(own), sums))
         return np.asarray(better - LOG_2 * np.logical_and.outer(own[:, -1] > 0, sums[:, -1] > 0))
 
     def estimate(self, rows: Array) -> Array:

@@ -37,7 +37,7 @@ class Gaussian(Family):
         units and equally noisy), or as full covariances (plain values only: no variance or weight).
     learning : {"likelihood", "moments", "nothing"}
         How hyperparameters are learned: maximum likelihood, the paper's closed forms, or not at all.
-    trust : float
+    inflation : float
         Factor on the sites' own `variance`: 1 if their standard errors are right.
     resolution : array or float
         Noise is at least so much, whatever the likelihood says: how finely sites could tell values apart at all.
@@ -76,7 +76,7 @@ class Gaussian(Family):
     spread: ArrayLike | None = None
     shape: Literal["diagonal", "scalar", "full"] = "diagonal"
     learning: Literal["likelihood", "moments", "nothing"] = "likelihood"
-    trust: float = 1.0
+    inflation: float = 1.0
     resolution: ArrayLike = 0.0
     origin: ArrayLike = 0.0
     floor: ArrayLike = 0.0
@@ -164,7 +164,7 @@ class Gaussian(Family):
         if weight is not None:
             inverse = 1.0 / np.where(weight > 0, weight, 1.0)
         if variance is not None:
-            inverse = inverse + self.trust * variance / self.hyperparameters.noise
+            inverse = inverse + self.inflation * variance / self.hyperparameters.noise
         w = seen / inverse
         return np.concatenate([seen, w, w * y, w * y * y, -seen * np.log(inverse)], axis=-1)
 
@@ -239,7 +239,7 @@ class Gaussian(Family):
                 "learning='moments') out, or fuse models that were sent without numbers of points."
             )
         y = self._measure(stack.values)
-        at = maximise_with_variance(y, stack, labels, self.hyperparameters, self.trust, *self._limits)
+        at = maximise_with_variance(y, stack, labels, self.hyperparameters, self.inflation, *self._limits)
         return self.with_hyperparameters(at)
 
     def _in_best_frame(self, stack: Stack, labels: Index, sums: Array) -> Self:
@@ -275,8 +275,8 @@ class Gaussian(Family):
             return None
         if self.frame is not None:
             noise, spread = map(np.diagonal, self.covariances)
-            return Variances(noise, spread, self.trust)
-        return Variances(np.asarray(self.noise), np.asarray(self.spread), self.trust)
+            return Variances(noise, spread, self.inflation)
+        return Variances(np.asarray(self.noise), np.asarray(self.spread), self.inflation)
 
     def located(self, rows: Array, sums: Array) -> Location | None:
         """Places, unless covariances are full: dimensions then depend on each other."""
@@ -295,7 +295,7 @@ class Gaussian(Family):
             about=lambda place, spread: self.with_hyperparameters(Hyperparameters(place, noise, spread)),
         )
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; one matrix product where all values are equally well known."""
         seen, w, wy, _, _ = _parts(own)
         _, W, S, _, _ = _parts(sums)

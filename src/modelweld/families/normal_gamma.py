@@ -281,7 +281,7 @@ class NormalGamma(Family):
         of, at = statistics_of(rows), self.belief
         return np.asarray((at.rate + squares(of, at) / 2) / (at.shape + of.n / 2))
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities: Student's t, in blocks."""
         return predictive(statistics_of(own), statistics_of(sums), self.belief)
 

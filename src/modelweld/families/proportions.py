@@ -157,7 +157,7 @@ class Proportions(Observed):
         total = succeed + fail
         return np.asarray(np.where(total > 0, succeed / np.where(total > 0, total, 1.0), values))
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; totals are taken out where all values are worth the same."""
         s, f, h = parts(own)
         S, F, _ = parts(sums)

@@ -168,7 +168,7 @@ class Rates(Observed):
         self.refuse_variance(variance, "exposure")
         values = values if weight is None else np.where(weight > 0, values, 0.0)
         own = self._own(values, weight)
-        w = own.worth(np.asarray(self.between))
+        w = own.objective_gain(np.asarray(self.between))
         carrier, _ = self._density.carrier(values, w)
         known = np.ones_like(values) if weight is None and self.exact else weight
         fixed = np.where(own.seen > 0, self._density.fixed(values, known), 0.0)
@@ -200,7 +200,7 @@ class Rates(Observed):
         """By ratios."""
         return np.asarray(values * (after / before))
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; what depends on atoms only is taken out where all values are worth the same."""
         p, r, h = parts(own)
         P, R, _ = parts(sums)

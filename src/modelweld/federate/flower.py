@@ -28,7 +28,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 
 RECORD, MODEL = "model", "safetensors"
-"""Names of the record and of the only array in it: the bytes of a file, which Flower passes on in pieces."""
+"""Names of the record and of the only array in it: the bytes of a file, which Flower passes on in fragments."""
 
 
 def as_record(data: bytes) -> ArrayRecord:

@@ -292,7 +292,7 @@ def _plain(fusion: Fusion) -> LocalModel:
     return LocalModel(
         arrays={name: fusion.array(name) if name in matched else fusion.total(name) for name in names},
         axes={name: tuple(c or a for c, a in zip(first.along[name], first.axes[name], strict=True)) for name in names},
-        riding=[name for name in names if name not in matched],
+        auxiliary=[name for name in names if name not in matched],
         coordinates=first.coordinates,
         partial=first.partial,
     )

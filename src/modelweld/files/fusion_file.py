@@ -32,13 +32,13 @@ from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import Array, LocalModel, check_finite
 from modelweld.inputs.sets import stack_of
-from modelweld.time.lives import Lives
+from modelweld.time.lives import BirthDeath
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
 
-PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, Lives, Spectrum)}
+PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, BirthDeath, Spectrum)}
 
 Made = TypeVar("Made")
 
@@ -202,8 +202,8 @@ def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Entry, 
         "reasons": list(m.reasons),
         "screened": m.screened,
     }
-    if m.twins is not None:
-        entry["twins"] = [{"site": int(site), "first": int(first)} for site, first in m.twins.items()]
+    if m.duplicates is not None:
+        entry["duplicates"] = [{"site": int(site), "first": int(first)} for site, first in m.duplicates.items()]
     return entry, own | {prefix + name: storable(tensor) for name, tensor in tensors.items()}
 
 
@@ -288,7 +288,9 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
         and all(len(v) == K for v in values.values())
         and (kept is None or (len(kept) == N and int((~kept).sum()) <= K))
         and all(max(a.atom, *a.made_of) < K for a in artefacts)
-        and all(0 <= j < J for twin in entry.get("twins", []) for j in (twin["site"], twin["first"]))
+        and all(
+            0 <= j < J for duplicate in entry.get("duplicates", []) for j in (duplicate["site"], duplicate["first"])
+        )
     )
     if not fits:
         raise InputError(f"the parts of its matching of set {entry['set'][:40]!r} do not fit together. {AGAIN}")
@@ -309,7 +311,9 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
         kept=kept,
         reasons=tuple(entry["reasons"]),
         screened=entry.get("screened", kept is not None),
-        twins={twin["site"]: twin["first"] for twin in entry["twins"]} if "twins" in entry else None,
+        duplicates={duplicate["site"]: duplicate["first"] for duplicate in entry["duplicates"]}
+        if "duplicates" in entry
+        else None,
     )
 
 
@@ -331,7 +335,7 @@ def has_odds(prior: Prior, J: int) -> bool:
     """Whether a prior knows the odds of every number of J groups, and who is an atom."""
     try:
         prior.is_atom(np.ones(1, dtype=np.int64), J)
-        return bool(np.isfinite(prior.as_probability().steps(J)).all())
+        return bool(np.isfinite(prior.as_probability().increments(J)).all())
     except (TypeError, ValueError, ArithmeticError):  # a word where a number belongs
         return False
 
@@ -356,6 +360,8 @@ def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
         if not wide or not np.isfinite(rows).all():
             return False
         sums = sum_by_atom(rows, matching.stacked_labels, len(matching.counts))
-        return bool(np.isfinite(family.log_evidence(rows)).all() and np.isfinite(family.gain(rows[:1], sums)).all())
+        return bool(
+            np.isfinite(family.log_evidence(rows)).all() and np.isfinite(family.log_predictive(rows[:1], sums)).all()
+        )
     except (TypeError, ValueError, ArithmeticError):  # words, shapes of other values, a frame without inverse
         return False

@@ -279,7 +279,7 @@ def describe(model: LocalModel, prefix: str = "") -> tuple[Entry, dict[str, Tens
         "site": check_name(model.site, "a site", empty=True),
         "kind": check_name(model.kind, "a kind", empty=True),
         "arrays": arrays,
-        "riding": list(model.riding),
+        "auxiliary": list(model.auxiliary),
         "coordinates": [
             {"name": check_name(name, "a coordinate"), "names": list(names)}
             for name, names in model.coordinates.items()
@@ -312,7 +312,7 @@ def rebuild(entry: Entry, tensor: Callable[[str], Tensor]) -> LocalModel:
         axes={one["name"]: tuple(one["axes"]) for one in arrays},
         variance={one["name"]: tensor(one["variance"]) for one in arrays if "variance" in one},
         weight={one["name"]: tensor(one["weight"]) for one in arrays if "weight" in one},
-        riding=entry["riding"],
+        auxiliary=entry["auxiliary"],
         site=check_name(entry["site"], "a site", empty=True),
         coordinates={one["name"]: one["names"] for one in entry["coordinates"]},
         partial=entry["partial"],

@@ -59,7 +59,7 @@ def model_of(given: Mapping[str, ArrayLike], *, centres: bool = False) -> LocalM
     Examples
     --------
     >>> model = model_of({"centres": [[0.0, 1.0], [5.0, 5.0]], "counts": [10, 30], "features": ["x", "y"]})
-    >>> model.along["values"], model.riding
+    >>> model.along["values"], model.auxiliary
     ((None, 'feature'), ('counts',))
     """
     parts = dict(given)
@@ -93,7 +93,7 @@ def model_of(given: Mapping[str, ArrayLike], *, centres: bool = False) -> LocalM
         axes if counts is None else {**axes, "counts": ("atom",)},
         variance={"values": parts["variance"]} if "variance" in parts else {},
         weight={"values": parts["weight"]} if "weight" in parts else {},
-        riding=[name for name in arrays if name == "counts"],
+        auxiliary=[name for name in arrays if name == "counts"],
         site=site,
         coordinates={} if features is None else {"feature": features},
         time=time,

@@ -115,5 +115,10 @@ def _answers(slim: SlimFusion, key: Key) -> bool:
         return True
     value = family.estimate(sums[:1])
     rows = family.rows(value, None, None if stack.weight is None else np.ones_like(value))
-    found = family.gain(rows, sums), family.log_evidence(sums), family.update(sums).log_prior(), family.log_prior()
+    found = (
+        family.log_predictive(rows, sums),
+        family.log_evidence(sums),
+        family.update(sums).log_prior(),
+        family.log_prior(),
+    )
     return value.shape[1:] == stack.values.shape[1:] and all(np.isfinite(x).all() for x in found)

@@ -140,7 +140,7 @@ def pooled_windows(
 
 
 def window_edges(offsets: Index, window: int, phase: int) -> Index:
-    """Where windows begin; at the ends of a sequence, pieces shorter than half a window join their neighbour.
+    """Where windows begin; at the ends of a sequence, fragments shorter than half a window join their neighbour.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def _pool(sums: Array, n_states: int, prior: Prior) -> Index:
     return np.asarray(np.unique(label, return_inverse=True)[1])
 
 
-def _pool_neighbours(sums: Array, new: NDArray[np.bool_], n_pieces: int, prior: Prior) -> tuple[Index, Array]:
+def _pool_neighbours(sums: Array, new: NDArray[np.bool_], n_fragments: int, prior: Prior) -> tuple[Index, Array]:
     """Greedily, neighbours in time only; where a sequence begins, windows are `new`."""
     parts, begins = list(sums), list(new)
     members = [[i] for i in range(len(parts))]
@@ -210,7 +210,7 @@ def _pool_neighbours(sums: Array, new: NDArray[np.bool_], n_pieces: int, prior: 
         return float(log_evidence(parts[i] + parts[i + 1], prior) - alone[i] - alone[i + 1])
 
     gains = [gain(i) for i in range(len(parts))]
-    while len(parts) > n_pieces and max(gains) > -np.inf:
+    while len(parts) > n_fragments and max(gains) > -np.inf:
         i = int(np.argmax(gains))
         parts[i] = parts[i] + parts.pop(i + 1)
         members[i] += members.pop(i + 1)

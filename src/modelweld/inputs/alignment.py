@@ -76,7 +76,7 @@ def check_measured(models: Sequence[LocalModel], coordinate: str) -> None:
     seen = np.zeros(len(models[0].coordinates.get(coordinate, ())), dtype=bool)
     for model in models:
         for name, along in model.along.items():
-            if coordinate in along and name not in model.riding:
+            if coordinate in along and name not in model.auxiliary:
                 if name not in model.weight:
                     return
                 seen |= np.moveaxis(np.asarray(model.weight[name]), along.index(coordinate), -1).any(

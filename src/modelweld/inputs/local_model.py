@@ -48,7 +48,7 @@ class LocalModel:
         How well the values of an array are known: `variance` is added to the noise (a squared standard
         error), `weight` divides it (a sample count, a Fisher information). Each has the array's own shape,
         or the shape of its leading axes, or is one number. **A weight of zero means: not seen.**
-    riding : sequence of str, optional
+    auxiliary : sequence of str, optional
         Arrays that do not decide the matching but are carried through it (counts, transition counts).
         Arrays that carry no set, or one set twice, always ride.
     site : str, optional
@@ -79,7 +79,7 @@ class LocalModel:
     >>> site = LocalModel(
     ...     arrays={"means": np.array([[0.0, 1.0], [5.0, 5.0]]), "counts": np.array([40.0, 60.0])},
     ...     axes={"means": ("component", None), "counts": ("component",)},
-    ...     riding=["counts"],
+    ...     auxiliary=["counts"],
     ...     site="north",
     ... )
     >>> site.sizes
@@ -90,7 +90,7 @@ class LocalModel:
     axes: Mapping[str, Sequence[str | None]]
     variance: Mapping[str, ArrayLike] = field(default_factory=dict)
     weight: Mapping[str, ArrayLike] = field(default_factory=dict)
-    riding: Sequence[str] = ()
+    auxiliary: Sequence[str] = ()
     site: str = ""
     coordinates: Mapping[str, Sequence[str]] = field(default_factory=dict)
     partial: Sequence[str] = ()
@@ -118,7 +118,7 @@ class LocalModel:
                 {name: _beside(w, arrays[name], f"{where}, weight of {name!r}") for name, w in self.weight.items()},
                 seen,
             ),
-            "riding": tuple(self.riding),
+            "auxiliary": tuple(self.auxiliary),
             "coordinates": coordinates,
             "partial": tuple(self.partial),
             "sizes": {name: size for name, size in sizes.items() if name not in coordinates},
@@ -132,10 +132,10 @@ class LocalModel:
         if set(self.arrays) != set(self.axes):
             odd = sorted(set(self.arrays) ^ set(self.axes))
             raise InputError(f"{where}: every array needs its axes and the reverse; {odd} has only one of the two.")
-        unknown = sorted((set(self.variance) | set(self.weight) | set(self.riding)) - set(self.arrays))
+        unknown = sorted((set(self.variance) | set(self.weight) | set(self.auxiliary)) - set(self.arrays))
         if unknown:
             raise InputError(
-                f"{where}: variance, weight and riding name arrays of the model, but there is no {unknown}; "
+                f"{where}: variance, weight and auxiliary name arrays of the model, but there is no {unknown}; "
                 f"it has {sorted(self.arrays)}."
             )
 
@@ -157,7 +157,7 @@ class LocalModel:
         for name, values in self.arrays.items():
             named = zip(np.shape(values), self.axes[name], self.along[name], strict=True)
             beside = [what for what in ("variance", "weight") if name in getattr(self, what)]
-            beside += ["rides along"] if name in self.riding else []
+            beside += ["is auxiliary"] if name in self.auxiliary else []
             rows.append([name, " x ".join(f"{n} {a or c or ''}".strip() for n, a, c in named), ", ".join(beside)])
         return html_table(repr(self).strip("<>").split(":")[0], ["array", "entries", ""], rows)
 
@@ -303,7 +303,7 @@ DICTS = {
     "coordinates": "names by coordinate, coordinates={'feature': ['age', 'pressure']}",
     "facts": "facts by name, facts={'units': 'mmHg'}",
 }
-LISTS = {"riding": "names of arrays, riding=['counts']", "partial": "names of coordinates, partial=['word']"}
+LISTS = {"auxiliary": "names of arrays, auxiliary=['counts']", "partial": "names of coordinates, partial=['word']"}
 WORDS = ("site", "kind")
 
 

@@ -8,7 +8,7 @@ What sites are called: each name once, so that a word means one site.
 
 The same rule for models, files and the command line. A name that comes twice with other values is a mistake, an update
 beside what it was to replace: refused. With the same values it is a copy; it is counted once, as are all sites that
-coincide (`screening.duplicates`), and called by a number besides.
+coincide (`fit.screening.duplicates`), and called by a number besides.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def as_model(
         {"values": check_values(values, f"{where}, array 'values'"), **counted},
         {"values": ("atom", feature), **dict.fromkeys(counted, ("atom",))},
         weight=weight,
-        riding=list(counted),
+        auxiliary=list(counted),
         coordinates=coordinates,
         time=time,
     )

@@ -45,7 +45,7 @@ def _choose(families: Families, set_name: str, usable: list[str], first: LocalMo
     """The families of one set."""
     chosen: dict[Key, Family]
     if families is None or isinstance(families, Family):
-        chosen = {name: families or Gaussian() for name in usable if name not in first.riding}
+        chosen = {name: families or Gaussian() for name in usable if name not in first.auxiliary}
     else:
         own = families.get(set_name, families)
         if not isinstance(own, Mapping):

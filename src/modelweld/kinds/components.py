@@ -98,7 +98,7 @@ def components(
     lengths = np.linalg.norm(found, axis=1)
     there = lengths > 0
     if not there.any():
-        raise InputError("components: all vectors are zero, so that none has a direction. Fit the model anew.")
+        raise InputError("components: all vectors are zero, so that none has a direction. Fit the model again.")
     found, lengths = found[there], lengths[there]
     feature = None if features is None else "feature"
     numbers = {} if counts is None else {"counts": np.asarray(counts, dtype=np.float64)[there]}
@@ -112,7 +112,7 @@ def components(
             **{name: ("pattern",) for name in numbers},
             **{name: (feature,) for name in given},
         },
-        riding=["lengths", *numbers, *given],
+        auxiliary=["lengths", *numbers, *given],
         site=site,
         coordinates={} if features is None else {"feature": features},
         kind="components",

@@ -179,7 +179,7 @@ def committee(sites: Sequence[SparseGP], facts: Facts) -> LocalModel:
             "lengthscales": (None, feature),
             **{name: (None,) for name in ("outputscale", "noise", "mean")},
         },
-        riding=["covariance"],
+        auxiliary=["covariance"],
         coordinates={} if names is None else {"feature": names},
         kind="sparse-gp",
         facts={**facts, "members": [len(gp.values) for gp in sites], "kernels": [gp.kernel.name for gp in sites]},

@@ -12,14 +12,14 @@ States are matched by emissions: means with their standard errors, symbols, or r
 Where frames are correlated, or few sites send states that their fits merged, covariances decide besides
 (`modelweld.kinds.hmm`).
 
-What Gaussian hidden states tell beside their means: whether they may be pieces of one, and by what they are matched.
+What Gaussian hidden states tell beside their means: whether they may be fragments of one, and by what they are matched.
 
-A fit that is told the number of states cuts some of them in two; its site then holds an atom in pieces. A fit that
+A fit that is told the number of states cuts some of them in two; its site then holds an atom in fragments. A fit that
 merges states by its own evidence leaves none, and to look for them only joins states that differ.
 
 Frames of movements and sensors resemble their neighbours. Sites measure over how many, the fact `correlation_time`, or
 find it in their fit, the fact `zeta`. Where it is long, so many frames count as one, states of different sites differ
-by more than chance, and means alone join what differs: covariances decide besides. Nor can pieces be told from
+by more than chance, and means alone join what differs: covariances decide besides. Nor can fragments be told from
 neighbours where a state is known by fewer independent frames than it has features.
 """
 
@@ -130,7 +130,7 @@ def hmm(
         axes={**axes, "moves": ("state", "state"), "starts": ("state",), "counts": ("state",)},
         variance=variance,
         weight=weight,
-        riding=[name for name in arrays if name not in deciding],
+        auxiliary=[name for name in arrays if name not in deciding],
         coordinates=coordinates,
         partial=["symbol"] if "symbol" in coordinates else [],
         kind="hmm",
@@ -206,7 +206,7 @@ class HMM(Kind):
         return {"symbols": Counts()} if "symbols" in arrays else {"rates": Rates()}
 
     def holds_atoms_once(self, models: Sequence[LocalModel]) -> bool:
-        """Whether states were merged where they are one, or are known too little to be told from pieces."""
+        """Whether states were merged where they are one, or are known too little to be told from fragments."""
         return are_merged(models) or (are_correlated(models) and are_scarce(models))
 
     def fused(self, fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
@@ -402,8 +402,8 @@ def are_tempered(models: Sequence[LocalModel]) -> bool:
 def are_scarce(models: Sequence[LocalModel]) -> bool:
     """Whether typical states are known by fewer independent frames than they have features.
 
-    Fits of movements have 4 to 7 for 12 features and lose by pieces; simulated ones of 400 frames that are correlated
-    as much, 8 for 6 features, need them.
+    Fits of movements have 4 to 7 for 12 features and lose by fragments; simulated ones of 400 frames that are
+    correlated as much, 8 for 6 features, need them.
     """
     worth = np.concatenate([_worth(m) for m in models])
     return bool(np.median(worth) < np.shape(models[0].arrays["means"])[1])

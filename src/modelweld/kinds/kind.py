@@ -114,7 +114,9 @@ class Kind:
         return None
 
     def holds_atoms_once(self, models: Sequence[LocalModel]) -> bool:
-        """Whether two values of a site are different atoms, however alike they are: pieces are then not looked for."""
+        """Whether two values of a site are different atoms, however alike they are: fragments are then not looked
+        for.
+        """
         return False
 
     def default_how(self, fusion: Fusion) -> str:
@@ -140,7 +142,7 @@ class Kind:
         """Mean and deviation of all points of a site, by which other units are found; None if they do not follow."""
         from modelweld.fit.screening.units import totals_of_values
 
-        deciding = [name for name in model.arrays if name not in model.riding]
+        deciding = [name for name in model.arrays if name not in model.auxiliary]
         if self.name or len(deciding) != 1 or np.ndim(model.arrays[deciding[0]]) != 2:
             return None
         seen = model.weight.get(deciding[0])
@@ -186,7 +188,7 @@ def keep_arrays(model: LocalModel, names: Collection[str]) -> LocalModel:
     return model.with_(
         arrays={name: model.arrays[name] for name in kept},
         axes={name: axes[name] for name in kept},
-        riding=[name for name in model.riding if name in names],
+        auxiliary=[name for name in model.auxiliary if name in names],
     )
 
 

@@ -104,7 +104,7 @@ def mixture(
             "counts": ("component",),
         },
         variance={"means": squared_errors(spreads, counts)} if counted else {},
-        riding=[name, "counts"],
+        auxiliary=[name, "counts"],
         site=site,
         coordinates={} if features is None else {"feature": features},
         kind="mixture",
@@ -172,7 +172,7 @@ class Mixture(Kind):
         return "moments" if sent.endswith("KMeans") or large else "density"
 
     def fused(self, fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
-        """One component per atom, those set aside included; or K of them."""
+        """One component per atom, those excluded included; or K of them."""
         parts, labels = stack_components(fusion), fusion.matching.stacked_labels
         if K is not None:
             _check_size(K, how, atoms=len(fusion.counts), components=len(labels))

@@ -1,11 +1,11 @@
 """Components of Gaussian mixtures as three arrays: read off models, merged by their moments, and weighed at the centre.
 
 A bare fitted model knows its components' covariances and shares, but forgot how many points it was fitted on. Without
-standard errors its means would be taken for exact, and every piece of a component that a site has split for an atom of
-its own. So a share stands for so many of NOMINAL_POINTS points. That is made at the centre, never travels, and files
+standard errors its means would be taken for exact, and every fragment of a component that a site has split for an atom
+of its own. So a share stands for so many of NOMINAL_POINTS points. That is made at the centre, never travels, and files
 written without numbers of points profit too.
 
-Pieces of a component that is cut in two lie about a component's width apart, in one direction, however little sites
+Fragments of a component that is cut in two lie about a component's width apart, in one direction, however little sites
 differ. So two means are told apart only if they differ by more than a share of the components' own width: noise is at
 least `resolution`, a variance component beside what sites differ by.
 
@@ -33,12 +33,12 @@ FEWEST_POINTS = 1.0
 """A component is worth a point at least when its standard error is computed: counts are expected numbers."""
 
 NOMINAL_POINTS = 100.0
-"""Points that a site without numbers is taken to have. Few: with a thousand, pieces of models of 400 frames became
+"""Points that a site without numbers is taken to have. Few: with a thousand, fragments of models of 400 frames became
 atoms again."""
 
 NARROWEST, WIDEST = 0.2, 0.5
 """Bounds of the resolution as a share of the components' variance. Between them it is one over the number of
-dimensions: a cut moves two pieces by about .8 deviations in one direction, so it is the trace that counts. In two
+dimensions: a cut moves two fragments by about .8 deviations in one direction, so it is the trace that counts. In two
 dimensions a half is best, in six a fifth."""
 
 

@@ -169,8 +169,8 @@ def polish(
     scale = len(X) * max(float(target.var(axis=0).sum()), np.finfo(float).tiny)
 
     def parts(flat: Array) -> tuple[list[Array], list[Array]]:
-        pieces = [x.reshape(s) for x, s in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
-        return pieces[: len(W)], pieces[len(W) :]
+        fragments = [x.reshape(s) for x, s in zip(np.split(flat, ends[:-1]), shapes, strict=True)]
+        return fragments[: len(W)], fragments[len(W) :]
 
     def loss(flat: Array) -> tuple[float, Array]:
         weights, biases = parts(flat)

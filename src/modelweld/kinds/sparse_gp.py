@@ -120,7 +120,7 @@ def sparse_gp(
     return LocalModel(
         arrays,
         {**axes, "lengthscales": (feature,), "outputscale": (), "noise": (), "mean": ()},
-        riding=[name for name in arrays if name not in ("inputs", "values")],
+        auxiliary=[name for name in arrays if name not in ("inputs", "values")],
         site=site,
         coordinates={} if features is None else {"feature": features},
         kind="sparse-gp",

@@ -98,7 +98,7 @@ def topic_vectors(
         arrays=arrays,
         axes=axes,
         weight={"directions": counts},
-        riding=[name for name in arrays if name != "directions"],
+        auxiliary=[name for name in arrays if name != "directions"],
         site=site,
         coordinates={"word": vocabulary},
         partial=["word"],
@@ -207,7 +207,7 @@ def _with_none(model: LocalModel) -> LocalModel:
     return model.with_(
         arrays={**model.arrays, "outlier": np.zeros(D), "outlier_words": np.zeros(V)},
         axes={**named_axes(model), "outlier": (None,), "outlier_words": ("word",)},
-        riding=[*model.riding, "outlier", "outlier_words"],
+        auxiliary=[*model.auxiliary, "outlier", "outlier_words"],
     )
 
 

@@ -96,7 +96,7 @@ def topics(
         arrays={"words": words, "counts": counts, "alpha": np.zeros(K) + alpha, "eta": np.zeros(V) + eta},
         axes=axes_of(known is not None),
         weight={"words": seen(counts, counted)},
-        riding=["counts", "alpha", "eta"],
+        auxiliary=["counts", "alpha", "eta"],
         site=site,
         coordinates={} if known is None else {"word": known},
         partial=[] if known is None else ["word"],
@@ -287,5 +287,5 @@ def with_smoothed(model: LocalModel) -> LocalModel:
         arrays={**model.arrays, "smoothed": words},
         axes={**axes, "smoothed": axes["words"]},
         weight={**model.weight, "smoothed": model.weight.get("words", np.ones(words.shape))},
-        riding=sorted({*model.riding, "words"}),
+        auxiliary=sorted({*model.auxiliary, "words"}),
     )

@@ -21,7 +21,7 @@ SETTINGS = {"ModKMeans": ("n_init", "max_iter", "tol"), "AAHCluster": ("normaliz
 def read(model: ModKMeans | AAHCluster, *, features: Sequence[str] | None = None, places: bool = True) -> LocalModel:
     """The maps, by the names of their channels, and how many samples each has; no sample leaves.
 
-    Channels' types and places ride along as settings, so that fused maps can be drawn.
+    Channels' types and places are auxiliary as settings, so that fused maps can be drawn.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ def plane(values: Values, labels: Index, K: int) -> tuple[Array, Array, Array]:
     """Local and global values on the two principal axes of the local ones, and the share of variance these explain.
 
     Columns are divided by their standard deviation; of shares, square roots are taken instead. Atoms from number K on
-    are set aside, and have no part in the axes.
+    are excluded, and have no part in the axes.
     """
 
     def bent(x: Array) -> Array:
@@ -168,7 +168,7 @@ def order_by_likeness(presence: NDArray[np.bool_], K: int) -> tuple[Index, Index
     """Orders of sites and atoms in which those that go together are neighbours.
 
     Both are sorted by the first axis of a correspondence analysis of who holds the shared ones of the first K atoms;
-    atoms that one site holds alone follow, in the order of these sites, then those set aside.
+    atoms that one site holds alone follow, in the order of these sites, then those excluded.
     """
     J, total = presence.shape
     held = presence.sum(axis=0)
@@ -265,7 +265,7 @@ def _paths(board: Timeline, steps: list[Array], columns: Index) -> list[Content]
 
 
 def places_last_seen(fusion: Fusion, name: str) -> tuple[Array, Array]:
-    """Where atoms were when they were last seen, those set aside among them, and standard errors of that."""
+    """Where atoms were when they were last seen, those excluded among them, and standard errors of that."""
     board, _ = fusion.timeline(name)
     last = board.lifespans().last
     place = smooth(board, np.arange(len(last)), np.unique(board.times)[last])
@@ -273,7 +273,7 @@ def places_last_seen(fusion: Fusion, name: str) -> tuple[Array, Array]:
 
 
 def order_by_time(found: Content, number: int) -> tuple[Index, Index]:
-    """Sites by their times, and atoms, so many, by when they are seen first and last; those set aside come last."""
+    """Sites by their times, and atoms, so many, by when they are seen first and last; those excluded come last."""
     span = np.array(found["span"]).reshape(-1, 2)
     atoms = np.concatenate([np.lexsort((span[:, 1], span[:, 0])), np.arange(len(span), number)])
     return np.argsort(np.array(found["moments"], dtype=np.float64), kind="stable"), atoms

@@ -17,7 +17,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import Array
 from modelweld.report.text import Content, Number, exact, rounded
-from modelweld.time.lives import Lives
+from modelweld.time.lives import BirthDeath
 
 MEANINGS = {
     "fused": (
@@ -41,7 +41,7 @@ MEANINGS = {
         "{word}s can be told apart where it is much larger than the noise.",
     ),
     "aside": (
-        "set aside",
+        "excluded",
         "Kept in the file but counted as no {word}: far outside all others, or alone and more probably an artefact of "
         "one site's fit.",
     ),
@@ -106,7 +106,7 @@ def describe_fit(matching: Matching, most_columns: int) -> Content:
     ]
     learned += [{"symbol": x, "name": meaning, "of": "", "value": exact(v)} for x, meaning, v in _of_prior(matching)]
     if matching.delta > 0:
-        meaning = "share of pieces beyond a site's first of an atom"
+        meaning = "share of fragments beyond a site's first of an atom"
         learned.append({"symbol": "δ", "name": meaning, "of": "", "value": exact(matching.delta)})
     return {
         "families": [
@@ -149,7 +149,7 @@ def _of_prior(matching: Matching) -> list[tuple[str, str, float]]:
             ("γ₀", "atoms a site is expected to hold", prior.gamma0),
             ("α", "concentration: large if sites share little", prior.alpha),
         ]
-    if isinstance(prior, Lives):
+    if isinstance(prior, BirthDeath):
         return [
             ("", "groups that live at a time, expected", prior.alive),
             ("", "probability that a site holds a group which lives", prior.held),
@@ -164,7 +164,7 @@ def _of_prior(matching: Matching) -> list[tuple[str, str, float]]:
             ("γ₀", "atoms a site is expected to hold", float(mass)),
             ("α", "concentration (b of the spectrum of supports)", prior.b),
             ("a", "first shape of the spectrum of supports; 0 in the paper", prior.a),
-            ("", "values per site that belong to no atom, expected", prior.junk),
+            ("", "values per site that belong to no atom, expected", prior.background),
         ]
     return []
 

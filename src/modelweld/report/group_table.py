@@ -45,7 +45,7 @@ class GroupTable:
     points : array (K,) or None
         Points in all; of sites that repeat another, once.
     aside : float or None
-        Points of what is set aside, which is in no row.
+        Points of what is excluded, which is in no row.
     means, errors : arrays (K, D)
         What sites sent, averaged with points as weights, and the standard error of that average: by the sites' stated
         errors and the learned noise between sites.
@@ -191,7 +191,7 @@ class GroupTable:
         if len(self.features) > LISTED:
             lines.append(f"{len(self.features) - LISTED} more columns")
         if self.aside is not None and self.aside >= 0.5 and not self.are_shares:
-            lines.append(f"{self.aside:,.0f} {self.counted} are in none of these: set aside")
+            lines.append(f"{self.aside:,.0f} {self.counted} are in none of these: excluded")
         if self.differs.any():
             lines.append("fused: what a further site is expected to have, where it is not the mean of what sites sent")
         return lines

@@ -44,7 +44,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     Parameters
     ----------
     fusion : Fusion
-        Whose groups to list; those set aside are none.
+        Whose groups to list; those excluded are none.
     set_name : str, optional
         Which set; needed when there are several.
     confidence : bool
@@ -65,7 +65,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     name, matching = fusion.named_set(set_name)
     K, values = matching.K, _shown_values(fusion, name)
     own = _numbers(fusion, name)
-    once = ~np.isin(group_of_values(matching.offsets), list(matching.twins or ()))
+    once = ~np.isin(group_of_values(matching.offsets), list(matching.duplicates or ()))
     if is_timed(fusion, name) and values.places is not None:
         means, errors = places_last_seen(fusion, name)  # where it was on average it may never have been
     else:
@@ -189,13 +189,13 @@ def _stated(family: Family | None, stack: Stack) -> Array | None:
     noise = learned.noise + np.zeros(stack.values.shape)
     if stack.weight is not None:
         noise = noise / np.where(stack.weight > 0, stack.weight, 1.0)
-    return noise if stack.variance is None else noise + learned.trust * stack.variance
+    return noise if stack.variance is None else noise + learned.inflation * stack.variance
 
 
 def _count(
     matching: Matching, own: _Numbers | None, once: NDArray[np.bool_]
 ) -> tuple[Array | None, Array | None, float | None]:
-    """Points by group and site (K, J), NaN where not said; by group (K,), of repeated sites once; those set aside."""
+    """Points by group and site (K, J), NaN where not said; by group (K,), of repeated sites once; those excluded."""
     if own is None:
         return None, None, None
     J, A, K = len(matching.offsets) - 1, len(matching.counts), matching.K

@@ -76,7 +76,7 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
       `columns`, with so many `decimals`; `distance` and `confidence` of every match.
     - `certainty`: how many groups there are, with an interval that holds their number with probability `level`, and
       how sure matches are; `doubtful`: those that are not, with the most probable other atom (None: a new one).
-    - `set_aside` and `set_aside_number`: what is not counted, and why; `pieces`: what a site holds in pieces.
+    - `excluded` and `set_aside_number`: what is not counted, and why; `fragments`: what a site holds in fragments.
     - `diagnostics`: how each site gets on with the others; `alerts`: what to look at first, with the sites it names;
       `warned`: all of these, also one that is not listed.
     - `fit`: families, prior, history, and hyperparameters by the paper's symbol; `order`: sites and atoms so that those

@@ -63,7 +63,7 @@ def _key_figures(found: Content) -> list[tuple[str, str]]:
         ("of these at several sites", f"{sum(one['shared'] for one in sets):,}"),
     ]
     if aside:
-        figures.append(("set aside", f"{aside:,}"))
+        figures.append(("excluded", f"{aside:,}"))
     if doubtful:
         figures.append((f"doubtful of {sum(one['N'] for one in sets):,} matches", f"{sum(doubtful):,}"))
     if warned or any(one["diagnostics"] is not None for one in sets):
@@ -107,7 +107,7 @@ def per_set(found: Content, write: Callable[[Content, Content], str]) -> str:
 
 
 def why(one: Content, found: Content) -> str:
-    """How the local parameters divide into shared, unshared and set aside, and what decides between these."""
+    """How the local parameters divide into shared, unshared and excluded, and what decides between these."""
     K, N, aside, word = one["K"], one["N"], one["set_aside_number"], one["groups"]["word"]
     alone = K - one["shared"]
     everywhere = sum(n == found["J"] for n in one["counts"][:K])
@@ -115,17 +115,20 @@ def why(one: Content, found: Content) -> str:
         f"{N:,} {_word(one, N)} of sites are taken for copies of {K:,} fused ones.",
         f"{one['shared']:,} are found at several sites, {everywhere:,} of these at all; {alone:,} at one alone.",
     ]
-    junk = aside["all"] - aside["outliers"] - aside["artefacts"]
+    background = aside["all"] - aside["outliers"] - aside["artefacts"]
     if aside["all"]:
         parts = [
             (aside["outliers"], "gross outliers, of shifted sites, not seen or repeated, and not fitted"),
-            (aside["artefacts"], f"pieces or mixtures of other {word}s"),
-            (junk, f"alone and more probably junk than {word}s (probability {one['junk_probability']:.2f})"),
+            (aside["artefacts"], f"fragments or mixtures of other {word}s"),
+            (
+                background,
+                f"alone and more probably background than {word}s (probability {one['background_probability']:.2f})",
+            ),
         ]
         listed = "; ".join(f"{n:,} {why}" for n, why in parts if n)
-        lines.append(f"{aside['all']:,} are set aside, kept but not counted: {listed}.")
+        lines.append(f"{aside['all']:,} are excluded, kept but not counted: {listed}.")
     if one["pieces_number"]:
-        lines.append(f"{one['pieces_number']:,} times a site holds a {word} in several pieces.")
+        lines.append(f"{one['pieces_number']:,} times a site holds a {word} in several fragments.")
     if any(row["symbol"] == "σ" for row in one["fit"]["learned"]):
         lines.append(
             f"Two sites' {word}s are taken for one where what {word}s differ by from site to site (noise) explains "
@@ -135,22 +138,22 @@ def why(one: Content, found: Content) -> str:
 
 
 def aside(one: Content, found: Content) -> str:
-    """What was set aside, one by one."""
-    pieces = ""
-    if one["pieces"]:
-        listed = bullets(one["pieces"])
-        title = f"{_sentence(one['groups']['word'])}s in pieces at a site: {one['pieces_number']:,}"
-        pieces = f"<details><summary>{escape(title)}</summary>{listed}</details>"
+    """What was excluded, one by one."""
+    fragments = ""
+    if one["fragments"]:
+        listed = bullets(one["fragments"])
+        title = f"{_sentence(one['groups']['word'])}s in fragments at a site: {one['pieces_number']:,}"
+        fragments = f"<details><summary>{escape(title)}</summary>{listed}</details>"
     if not one["set_aside_number"]["all"]:
-        return pieces
+        return fragments
     number = one["set_aside_number"]["all"]
-    if not one["set_aside"]:
-        return f"<p>{number:,} set aside are too many to list: modelweld.notes.set_aside(fusion).</p>{pieces}"
+    if not one["excluded"]:
+        return f"<p>{number:,} excluded are too many to list: modelweld.notes.excluded(fusion).</p>{fragments}"
     rows = "".join(
         f'<tr><th scope="row">{escape(a["site"])}</th><td class="n">{a["row"]}</td><td>{escape(a["why"])}</td>'
         f'<td class="n">{"–" if a["probability"] is None else format(a["probability"], ".2f")}</td>'
         f'<td class="n">{"–" if a["nearest"] is None else a["nearest"]}</td></tr>'
-        for a in one["set_aside"]
+        for a in one["excluded"]
     )
     heads = (
         '<thead><tr><th scope="col">Site</th><th scope="col" class="n">Nr there</th><th scope="col">Why: it</th>'
@@ -158,7 +161,7 @@ def aside(one: Content, found: Content) -> str:
     )
     return (
         f"<details><summary>Set aside: {number:,}</summary>"
-        f'<div class="scroll"><table>{heads}<tbody>{rows}</tbody></table></div></details>{pieces}'
+        f'<div class="scroll"><table>{heads}<tbody>{rows}</tbody></table></div></details>{fragments}'
     )
 
 

@@ -110,7 +110,7 @@ def _features(means: Array, within: Array, model: LocalModel) -> tuple[Index, li
 
 
 def _pick(labels: Index, K: int, notes: list[str]) -> Index:
-    """Local parameters to draw beside the fused ones: those that are not set aside, if there are not too many."""
+    """Local parameters to draw beside the fused ones: those that are not excluded, if there are not too many."""
     rows = np.flatnonzero(labels < K)
     if len(rows) <= DRAWN:
         return rows

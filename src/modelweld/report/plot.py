@@ -61,7 +61,7 @@ class Plot:
         return figure
 
     def sharing(self, ax: Axes | None = None, *, set_name: str | None = None, order: str = "likeness") -> Axes:
-        """Which sites (rows) hold which atoms (columns); a number in a cell is how many pieces.
+        """Which sites (rows) hold which atoms (columns); a number in a cell is how many fragments.
 
         Parameters
         ----------
@@ -79,13 +79,13 @@ class Plot:
         sites, atoms = (
             order_by_likeness(matching.presence, matching.K) if order == "likeness" else (np.arange(J), np.arange(A))
         )
-        pieces = np.zeros((J, A))
-        np.add.at(pieces, (np.repeat(np.arange(J), np.diff(matching.offsets)), matching.stacked_labels), 1)
-        shade = np.where(np.arange(A) < matching.K, 1.0, 0.45) * (pieces > 0)
+        fragments = np.zeros((J, A))
+        np.add.at(fragments, (np.repeat(np.arange(J), np.diff(matching.offsets)), matching.stacked_labels), 1)
+        shade = np.where(np.arange(A) < matching.K, 1.0, 0.45) * (fragments > 0)
         ax = _axes(ax)
         ax.imshow(shade[np.ix_(sites, atoms)], cmap=_shades(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        for j, k in zip(*np.nonzero(pieces[np.ix_(sites, atoms)] > 1), strict=True):
-            ax.text(k, j, f"{int(pieces[sites[j], atoms[k]])}", ha="center", va="center", color="white", fontsize=7)
+        for j, k in zip(*np.nonzero(fragments[np.ix_(sites, atoms)] > 1), strict=True):
+            ax.text(k, j, f"{int(fragments[sites[j], atoms[k]])}", ha="center", va="center", color="white", fontsize=7)
         if J <= NAMED:
             ax.set_yticks(range(J), [self.fusion.sites[j] for j in sites])
         if A <= NAMED:
@@ -94,7 +94,7 @@ class Plot:
         return ax
 
     def atoms(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
-        """Local parameters (dots) and atoms (rings, in their colour); what is set aside is left out.
+        """Local parameters (dots) and atoms (rings, in their colour); what is excluded is left out.
 
         Two dimensions are shown as they are, more on two principal axes. Grey is what one site alone holds.
         """

@@ -29,7 +29,7 @@ NAMED = 40
 """Groups, states, columns or doubtful matches that have a row, a column or a label of their own."""
 
 NOTED = 500
-"""Alerts, and parameters that are set aside or in pieces."""
+"""Alerts, and parameters that are excluded or in fragments."""
 
 DRAWN = 2_000
 """Local parameters that are drawn, or that principal axes are fitted to, evenly picked: more would look the same."""

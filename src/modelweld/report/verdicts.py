@@ -1,8 +1,8 @@
 """Whether fusing was worth it, and how each site gets on with the others, for the report.
 
-What in a matching is not certain: doubtful matches, parameters set aside, atoms in pieces.
+What in a matching is not certain: doubtful matches, parameters excluded, atoms in fragments.
 
-What to look at first: why values were set aside, then sites that stand out, those farthest off first.
+What to look at first: why values were excluded, then sites that stand out, those farthest off first.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.names import SHOWN
 from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, rounded, several
-from modelweld.results.diagnostics.notes import pieces, set_aside
+from modelweld.results.diagnostics.notes import excluded, fragments
 from modelweld.results.diagnostics.sites import TOO_FEW
 from modelweld.results.posterior.conditional import conditional
 from modelweld.results.posterior.confidence import SURE, Confidence, shares_at
@@ -100,7 +100,7 @@ def _about_number(found: Content) -> str:
     if found["K_interval"] is None:
         return f"{K}; how sure that number is was not computed."
     low, high = found["K_interval"]
-    counted = "counting those of single sites, without what is set aside"
+    counted = "counting those of single sites, without what is excluded"
     if low == high == found["K"]:
         return f"{K}; with a probability of at least {share} that is their true number, {counted}."
     return f"{K}; with a probability of {share} their true number is {low} to {high}, {counted}."
@@ -150,7 +150,7 @@ def _largest(shift: Array) -> float:
 
 def stated_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
     """How sure each match is, from `draws` where these are affordable; None with a note if it cannot be said."""
-    matching = fusion.uncrowded().matchings[name]
+    matching = fusion.without_oversized().matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
         notes.append(
             f"Beyond {MOST_PAIRS:,} pairs of local parameters and atoms confidences are left out, and matches far from "
@@ -227,12 +227,12 @@ def _name_rivals(matching: Matching, found: list[Content], tables: Array) -> Non
 
 def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
     """What is not counted, and why."""
-    single = pieces(fusion, name)
+    single = fragments(fusion, name)
     outliers = 0 if matching.kept is None else int((~matching.kept).sum())
-    aside = set_aside(fusion, name) if len(matching.set_aside) <= NOTED else []
+    aside = excluded(fusion, name) if len(matching.excluded) <= NOTED else []
     gross = set() if matching.kept is None else set(np.flatnonzero(~matching.kept).tolist())
     return {
-        "set_aside": [
+        "excluded": [
             {
                 "site": one.site,
                 "row": one.row,
@@ -241,17 +241,17 @@ def list_aside(fusion: Fusion, name: str, matching: Matching) -> Content:
                 "probability": None if row in gross else exact(one.probability),
                 "nearest": one.nearest,
             }
-            for row, one in zip(matching.set_aside.tolist(), aside, strict=False)
+            for row, one in zip(matching.excluded.tolist(), aside, strict=False)
         ],
         "set_aside_number": {
             "outliers": outliers,
             "artefacts": int(np.isin(matching.stacked_labels, [a.atom for a in matching.artefacts]).sum()),
-            "all": len(matching.set_aside),
+            "all": len(matching.excluded),
         },
         "reasons": list(matching.reasons[:NOTED]),
-        "pieces": [one.sentence for one in single[:NOTED]],
+        "fragments": [one.sentence for one in single[:NOTED]],
         "pieces_number": len(single),
-        "junk_probability": exact(matching.junk_probability),
+        "background_probability": exact(matching.background_probability),
     }
 
 
@@ -292,9 +292,9 @@ def rank_alerts(
     --------
     >>> calm = {"unshared": 0, "score": 1.0, "surprise": 0.0, "influence": 0.1}
     >>> found = [{**calm, "shift": x, "warning": f"{site} is off."} for site, x in (("north", 2.0), ("south", -9.0))]
-    >>> alerts = rank_alerts(["site 'west' was set aside."], found, ["north", "south"], ["west"])
+    >>> alerts = rank_alerts(["site 'west' was excluded."], found, ["north", "south"], ["west"])
     >>> [(alert["sites"], alert["text"]) for alert in alerts]
-    [(['west'], "site 'west' was set aside."), (['south'], 'south is off.'), (['north'], 'north is off.')]
+    [(['west'], "site 'west' was excluded."), (['south'], 'south is off.'), (['north'], 'north is off.')]
     """
     warned = [(site, d) for site, d in zip(sites, diagnostics or [], strict=False) if d["warning"]]
     warned.sort(key=lambda one: -max(abs(one[1]["shift"] or 0.0), -(one[1]["surprise"] or 0.0)))

@@ -10,13 +10,13 @@ from modelweld.core.family import Family
 from modelweld.core.plan import Request
 from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Index
-from modelweld.errors import Finding, InputError, SmallShardWarning, TwinWarning, warn_user
+from modelweld.errors import DuplicateWarning, Finding, InputError, SmallShardWarning, warn_user
 from modelweld.families import Gaussian
 from modelweld.fit.screening.screens import describe_oversized
 from modelweld.shards.engine import Engine
 from modelweld.shards.fit import Survey
 from modelweld.shards.shard import Shard
-from modelweld.time.lives import Lives
+from modelweld.time.lives import BirthDeath
 
 FEWEST_SITES_OF_A_SHARD = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""
@@ -30,7 +30,7 @@ def check_asked(asked: Request, sweeps: int) -> None:
         raise InputError(
             f"shards need the exact form of the prior, by which merges are scored; found {asked.prior.form!r}."
         )
-    if isinstance(asked.prior, Lives):
+    if isinstance(asked.prior, BirthDeath):
         raise InputError("shards are fused without times, and a prior of lives needs some: use modelweld.fuse.")
     if sweeps < 0:
         raise InputError(f"sweeps is a number of polishing sweeps, not negative; found {sweeps}.")
@@ -62,7 +62,7 @@ def check_alike(surveys: Sequence[Survey]) -> None:
 def check_family(family: Family, changing: bool) -> None:
     """Refuse a family whose sums do not say enough.
 
-    They do where rows depend on no hyperparameter, or on `Family.row_fields` alone, for which shards state them anew.
+    They do where rows depend on no hyperparameter, or on `Family.row_fields` alone, for which shards state them again.
     """
     sees = type(family).seeing is not Family.seeing
     plain = type(family) is Gaussian and family.shape != "full"
@@ -77,17 +77,17 @@ def check_family(family: Family, changing: bool) -> None:
 
 
 def name_aside(
-    engine: Engine, surveys: Sequence[Survey], crowds: Sequence[Index], twins: Sequence[Index]
+    engine: Engine, surveys: Sequence[Survey], oversized: Sequence[Index], duplicates: Sequence[Index]
 ) -> list[Finding]:
     """What is said of sites that the centre has not fitted."""
     sizes, found = np.concatenate([x.sizes for x in surveys]), list[Finding]()
-    some = [s for s in range(engine.shards) if len(crowds[s]) or len(twins[s])]
-    names = engine.ask(names_of, some, [(np.concatenate([crowds[s], twins[s]]),) for s in some])
+    some = [s for s in range(engine.shards) if len(oversized[s]) or len(duplicates[s])]
+    names = engine.ask(names_of, some, [(np.concatenate([oversized[s], duplicates[s]]),) for s in some])
     for s, called in zip(some, names, strict=True):
-        many = surveys[s].sizes[crowds[s]].tolist()
+        many = surveys[s].sizes[oversized[s]].tolist()
         said = [describe_oversized(name, size, sizes) for name, size in zip(called, many, strict=False)]
-        if len(twins[s]):
-            said.append(Finding(REPEATED, TwinWarning, sorted(called[len(many) :])))
+        if len(duplicates[s]):
+            said.append(Finding(REPEATED, DuplicateWarning, sorted(called[len(many) :])))
         found += of_shard(s, said)
     return found
 
@@ -97,7 +97,7 @@ def of_shard(s: int, reasons: Sequence[str]) -> list[Finding]:
     return [Finding(f"shard {s}: {reason}", getattr(reason, "category", None)) for reason in reasons]
 
 
-REPEATED = " sent what another site sent, to the last bit: they are counted once, unless with twins='independent'."
+REPEATED = " sent what another site sent, to the last bit: they are counted once, unless with duplicates='independent'."
 
 
 def names_of(shard: Shard, labels: Index, groups: Index) -> list[str]:

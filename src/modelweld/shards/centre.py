@@ -6,7 +6,7 @@ An atom of a shard is like a local parameter that n sites hold already: joining 
 
 with R the prior's score of an atom by the number of its sites (`modelweld.core.prior`). Atoms of one shard
 stay apart, so a shard given the rest is a linear assignment, as a site is, and Algorithm 1 merges shards as it matches
-sites. In how many pieces sites hold atoms is each shard's to know; the centre adds up numbers of them.
+sites. In how many fragments sites hold atoms is each shard's to know; the centre adds up numbers of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from modelweld.core.family import Family
 from modelweld.core.prior import Prior
 from modelweld.core.tally import Tally
 from modelweld.core.values import Index, block_size, group_of_values, offsets_of
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import Array
 from modelweld.shards.fit import Atoms
 from modelweld.shards.shard import Summary
@@ -39,8 +39,8 @@ class Centre(Tally):
         The hyperparameters of all shards.
     sizes : int array (J,)
         Numbers of values of all sites.
-    pieces : Pieces, optional
-        Whether sites may hold an atom in several pieces.
+    fragments : Fragments, optional
+        Whether sites may hold an atom in several fragments.
     changing : bool
         Whether rows depend on the family, which `learn` then leaves alone.
 
@@ -62,11 +62,11 @@ class Centre(Tally):
         family: Family,
         prior: Prior,
         sizes: Index,
-        pieces: Pieces | None = None,
+        fragments: Fragments | None = None,
         changing: bool = False,
     ) -> None:
         self.own, self.turn, self.families, self.sizes = list(summaries), turn, [family], sizes
-        self.pieces, self.changing = pieces, changing
+        self.fragments, self.changing = fragments, changing
         self._set_prior(prior)
         offsets = offsets_of([len(summaries[s].counts) for s in turn])
         self.places = [np.arange(0)] * len(summaries)
@@ -76,7 +76,7 @@ class Centre(Tally):
         self.gather()
 
     def gather(self) -> None:
-        """Number the atoms without gaps and add everything anew, from what the shards sent."""
+        """Number the atoms without gaps and add everything again, from what the shards sent."""
         offsets = offsets_of([len(self.places[s]) for s in self.turn])
         self.spans = {int(s): slice(a, b) for s, a, b in zip(self.turn, offsets, offsets[1:], strict=False)}
         super().__init__(
@@ -95,8 +95,8 @@ class Centre(Tally):
             self.places[s] = self.labels[span]
 
     def _set_prior(self, prior: Prior) -> None:
-        self.prior, self.steps = prior, prior.steps(len(self.sizes))
-        self.log_rate = np.concatenate([[0.0], np.cumsum(self.steps)])
+        self.prior, self.increments = prior, prior.increments(len(self.sizes))
+        self.log_rate = np.concatenate([[0.0], np.cumsum(self.increments)])
 
     @property
     def family(self) -> Family:
@@ -105,13 +105,13 @@ class Centre(Tally):
 
     @property
     def delta(self) -> float:
-        """Learned share of pieces beyond the first; zero where every site holds an atom once."""
-        return 0.0 if self.pieces is None else self.pieces.delta
+        """Learned share of fragments beyond the first; zero where every site holds an atom once."""
+        return 0.0 if self.fragments is None else self.fragments.delta
 
     @property
     def atoms(self) -> Atoms:
         """What shards must know to match their values again."""
-        return Atoms(self.counts, self.sums[0], self.family, self.prior, self.pieces, len(self.sizes))
+        return Atoms(self.counts, self.sums[0], self.family, self.prior, self.fragments, len(self.sizes))
 
     def estimates(self) -> list[Array]:
         """Global values (K, D)."""
@@ -120,20 +120,20 @@ class Centre(Tally):
     def objective(self) -> float:
         """The objective of `fuse`, from sums alone."""
         evidence = float(self.family.log_evidence(self.sums[0]).sum()) + self.family.log_prior()
-        return self.prior.log_prob(self.counts, self.sizes) + evidence + self._log_pieces(self.own)
+        return self.prior.log_prob(self.counts, self.sizes) + evidence + self._log_fragments(self.own)
 
-    def _log_pieces(self, summaries: Sequence[Summary]) -> float:
-        """Log probability of the numbers of pieces in which sites hold atoms."""
-        if self.pieces is None:
+    def _log_fragments(self, summaries: Sequence[Summary]) -> float:
+        """Log probability of the numbers of fragments in which sites hold atoms."""
+        if self.fragments is None:
             return 0.0
-        held, values = (sum(int(x) for x in found) for found in _pieces_of(summaries))
-        return self.pieces.log_prob_of_sums(held, values, sum(x.ways for x in summaries))
+        held, values = (sum(int(x) for x in found) for found in _fragments_of(summaries))
+        return self.fragments.log_prob_of_sums(held, values, sum(x.ways for x in summaries))
 
     def learn(self) -> None:
         """The prior's parameters from counts, and hyperparameters from sums where these do not depend on them."""
         self._set_prior(self.prior.learned(self.counts, self.sizes))
-        if self.pieces is not None:
-            self.pieces = self.pieces.learned_from_sums(*(sum(found) for found in _pieces_of(self.own)))
+        if self.fragments is not None:
+            self.fragments = self.fragments.learned_from_sums(*(sum(found) for found in _fragments_of(self.own)))
         if not self.changing:
             self.families = [self.family.update(self.sums[0])]
 
@@ -149,12 +149,12 @@ class Centre(Tally):
         self.sweep(np.flatnonzero([(self.labels[self.spans[int(s)]] == NEW).any() for s in self.turn]))
 
     def state(self) -> State:
-        """Labels, family, prior and pieces."""
-        return State(self.labels.copy(), list(self.families), self.prior, self.pieces)
+        """Labels, family, prior and fragments."""
+        return State(self.labels.copy(), list(self.families), self.prior, self.fragments)
 
     def restore(self, state: State) -> None:
         """Go back to an earlier state; rows stay as they are."""
-        self.labels, self.families, prior, self.pieces = state
+        self.labels, self.families, prior, self.fragments = state
         self._set_prior(prior)
         self.recount()
         self._spread()
@@ -217,13 +217,13 @@ class Centre(Tally):
         place = self.open(np.where(proposal.place >= known, NEW, proposal.place))
         touched = np.union1d(old, place)
         counts, sums = self.counts[touched], self.sums[0][touched]
-        before = self.worth(touched)
+        before = self.objective_gain(touched)
         self.shift(old, [self.rows_of[s]], -1, self.own[s].counts)
         self.shift(place, [proposal.rows], +1, proposal.counts)
         empty = touched[self.counts[touched] == 0]
         self.sums[0][empty] = 0.0  # taking out leaves rounding behind
-        rise = (self.worth(touched) - before).sum()  # atom by atom, so that large numbers cancel first
-        if rise + self._log_pieces([proposal]) - self._log_pieces([self.own[s]]) > SMALLEST_RISE:
+        rise = (self.objective_gain(touched) - before).sum()  # atom by atom, so that large numbers cancel first
+        if rise + self._log_fragments([proposal]) - self._log_fragments([self.own[s]]) > SMALLEST_RISE:
             self.adopt(s, proposal, place)
             return True
         self.counts[touched], self.sums[0][touched] = counts, sums
@@ -234,7 +234,7 @@ class Centre(Tally):
         """Another matching of a shard, its atoms at these places; sums follow when `gather` is called."""
         self.own[s], self.rows_of[s], self.places[s] = summary, summary.rows, place
 
-    def worth(self, atoms: Index) -> Array:
+    def objective_gain(self, atoms: Index) -> Array:
         """What each of these atoms brings to the objective."""
         return np.asarray(self.log_rate[self.counts[atoms]] + self.family.log_evidence(self.sums[0][atoms]))
 
@@ -247,12 +247,14 @@ class Centre(Tally):
 def unions(family: Family, own: Array, sums: Array) -> Array:
     """What the log evidence of atoms (K, k) gains when each of others (L, k) is added to them: (L, K)."""
     block, gain = block_size(sums.size), np.empty((len(own), len(sums)))
-    for a in range(0, len(own), block):  # the subtraction trick itself: a family's own `gain` is for single values
-        gain[a : a + block] = Family.gain(family, own[a : a + block], sums)
+    for a in range(
+        0, len(own), block
+    ):  # the subtraction trick itself: a family's own `log_predictive` is for single values
+        gain[a : a + block] = Family.log_predictive(family, own[a : a + block], sums)
     return gain
 
 
-def _pieces_of(summaries: Sequence[Summary]) -> tuple[list[int], list[int]]:
+def _fragments_of(summaries: Sequence[Summary]) -> tuple[list[int], list[int]]:
     """Atoms that sites hold, and values in which they hold them, of each shard."""
     return [int(x.counts.sum()) for x in summaries], [x.values for x in summaries]
 

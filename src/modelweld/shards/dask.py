@@ -12,10 +12,10 @@ from operator import itemgetter
 from typing import Any
 
 from modelweld.core.family import Family
-from modelweld.core.plan import Auto, Request, Search, TwinRule
+from modelweld.core.plan import Auto, DuplicateRule, Request, Search
 from modelweld.core.prior import Prior
 from modelweld.core.values import Index
-from modelweld.progress import Progress, listen
+from modelweld.progress import Progress, progress_to
 from modelweld.shards.default_call import MOST_POLISH, run
 from modelweld.shards.engine import Arguments, Engine, Function
 from modelweld.shards.shard import Shard, load
@@ -32,10 +32,10 @@ def fuse_on_dask(
     prior: Prior | Auto = "auto",
     *,
     seed: int = 0,
-    copies: bool | Auto = "auto",
+    splits: bool | Auto = "auto",
     filter_outliers: bool | Auto = "auto",
     search: Search = "auto",
-    twins: TwinRule = "once",
+    duplicates: DuplicateRule = "once",
     sweeps: int = MOST_POLISH,
     keep: bool = True,
     retries: int = RETRIES,
@@ -51,10 +51,10 @@ def fuse_on_dask(
         One entry per shard, of 32 sites or more: a file or a list of files that the workers can read, a function
         without arguments that brings the sites, a ``dask.delayed`` list of sites, or a list of sites (which then
         travels there, once).
-    family, prior, seed, copies, filter_outliers, search, twins, sweeps, progress
+    family, prior, seed, splits, filter_outliers, search, duplicates, sweeps, progress
         As in `modelweld.shards.default_call.fuse_shards`.
     keep : bool
-        Whether workers hold their shards in memory between steps. False: shards are read anew at each step, so that
+        Whether workers hold their shards in memory between steps. False: shards are read again at each step, so that
         more can be fused than the cluster's memory holds, and values never move between workers either (with True,
         shards move to workers that join late, and Dask may move one from a busy worker to an idle one).
     retries : int
@@ -76,8 +76,8 @@ def fuse_on_dask(
             fused = fuse_on_dask(client, sorted(Path("shards").glob("*.safetensors")))
             print(fused.K, fused.trace, fused.moved)
     """
-    asked = Request(family, prior, None, seed, copies, filter_outliers, search, twins=twins)
-    with listen(progress, "fusing shards"):
+    asked = Request(family, prior, None, seed, splits, filter_outliers, search, duplicates=duplicates)
+    with progress_to(progress, "fusing shards"):
         return run(OnDask(client, list(shards), keep, retries, family), asked, sweeps)
 
 

@@ -29,15 +29,15 @@ import numpy as np
 from modelweld.core.algorithm1 import CLEAR, alternate
 from modelweld.core.family import Family
 from modelweld.core.matching import by_count, ranks
-from modelweld.core.plan import MOST_SWEEPS, Auto, Plan, Request, Search, TwinRule, default_prior
+from modelweld.core.plan import MOST_SWEEPS, Auto, DuplicateRule, Plan, Request, Search, default_prior
 from modelweld.core.prior import Prior
 from modelweld.core.values import Index
 from modelweld.errors import announce
 from modelweld.fit.search.moves import dissolve
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
-from modelweld.progress import Progress, listen, tell
+from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.shards.asked import (
     FEWEST_SITES_OF_A_SHARD,
     check_alike,
@@ -47,7 +47,7 @@ from modelweld.shards.asked import (
 )
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine, Here
-from modelweld.shards.fit import GONE, Learned, Survey, fuse_shard, oversized_of, propose, survey, twins_of
+from modelweld.shards.fit import GONE, Learned, Survey, duplicates_of, fuse_shard, oversized_of, propose, survey
 from modelweld.shards.rounds import learn, pooled
 from modelweld.shards.shard import Source, Summary, summary_of
 from modelweld.shards.shard_fusion import ShardFusion
@@ -64,10 +64,10 @@ def fuse_shards(
     prior: Prior | Auto = "auto",
     *,
     seed: int = 0,
-    copies: bool | Auto = "auto",
+    splits: bool | Auto = "auto",
     filter_outliers: bool | Auto = "auto",
     search: Search = "auto",
-    twins: TwinRule = "once",
+    duplicates: DuplicateRule = "once",
     sweeps: int = MOST_POLISH,
     n_jobs: int | None = None,
     progress: Progress = None,
@@ -83,13 +83,13 @@ def fuse_shards(
         How values scatter about their global value; default: as in `fuse`. Any whose sums say all that is to be
         learned, or can be stated for other hyperparameters: `Gaussian` (not full), `NormalGamma`, `Counts`,
         `Directions` (not axial), `Rates`, `Proportions`. Values may have `variance` and `weight`.
-    prior, copies, search : optional
+    prior, splits, search : optional
         As in `fuse`.
     seed : int
         Draws the order of groups and shards. The order in which shards or sites are given does not matter.
     filter_outliers : bool or "auto"
         As in `fuse`; every shard looks among its own sites.
-    twins : {"once", "independent"}
+    duplicates : {"once", "independent"}
         As in `fuse`; of sites in different shards, those that sent the same values to the last bit.
     sweeps : int
         How many polishing sweeps there are at most.
@@ -114,8 +114,8 @@ def fuse_shards(
     (4, True, ['shards', 'merge', 'sweep 1'])
     """
     check_n_jobs(n_jobs)
-    asked = Request(family, prior, None, seed, copies, filter_outliers, search, twins=twins)
-    with listen(progress, "fusing shards"):
+    asked = Request(family, prior, None, seed, splits, filter_outliers, search, duplicates=duplicates)
+    with progress_to(progress, "fusing shards"):
         return run(Here(list(shards), n_jobs, family), asked, sweeps)
 
 
@@ -153,18 +153,22 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
     in_turn = [surveys[s] for s in turn]
     nobody = [np.arange(0)] * engine.shards
-    crowds = _of_shards(oversized_of(in_turn), turn) if moving and plan.screen else nobody
-    twins = _of_shards(twins_of(in_turn), turn) if moving and plan.twins == "once" else nobody
+    oversized = _of_shards(oversized_of(in_turn), turn) if moving and plan.screen else nobody
+    duplicates = _of_shards(duplicates_of(in_turn), turn) if moving and plan.duplicates == "once" else nobody
     reasons = [r for s in everyone for r in of_shard(s, surveys[s].reasons)]
-    reasons += name_aside(engine, surveys, crowds, twins)
-    number = sum((x.sizes != GONE).sum() - len(a) - len(b) for x, a, b in zip(surveys, crowds, twins, strict=True))
+    reasons += name_aside(engine, surveys, oversized, duplicates)
+    number = sum(
+        (x.sizes != GONE).sum() - len(a) - len(b) for x, a, b in zip(surveys, oversized, duplicates, strict=True)
+    )
     prior = default_prior(asked.prior, int(number))
     errors, once = any(x.errors for x in surveys), any(x.once for x in surveys)
-    pieces = plan.pieces is True or (plan.pieces == "auto" and errors and not once)
-    plan = replace(plan, pieces=pieces, prior=prior, screen=bool(plan.screen) and all(x.screened for x in surveys))
+    fragments = plan.fragments is True or (plan.fragments == "auto" and errors and not once)
+    plan = replace(
+        plan, fragments=fragments, prior=prior, screen=bool(plan.screen) and all(x.screened for x in surveys)
+    )
 
-    tell("fusing shards", 0, engine.shards)
-    arguments = [(plan, prior, asked.seed, crowds[s], twins[s]) for s in everyone]
+    report_progress("fusing shards", 0, engine.shards)
+    arguments = [(plan, prior, asked.seed, oversized[s], duplicates[s]) for s in everyone]
     learned: list[Learned] = engine.change(fuse_shard, everyone, arguments)
     for s in everyone:
         engine.keep(s)
@@ -173,12 +177,12 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
     reasons += [r for s in everyone for r in of_shard(s, learned[s].reasons)]
     announce(reasons, SHOWN)
     summaries: list[Summary] = engine.ask(summary_of, everyone, [(family,)] * engine.shards)
-    held = Pieces() if any(x.values > x.counts.sum() for x in summaries) else None
+    held = Fragments() if any(x.values > x.counts.sum() for x in summaries) else None
     centre = Centre(summaries, turn, family, prior, sizes, held, changing=any(x.changing for x in surveys))
     centre.learn()
     trace = [("shards", centre.objective())]
 
-    tell("merging shards", 0)
+    report_progress("merging shards", 0)
     merge(engine, centre, asked.seed, plan)
     trace.append(("merge", centre.objective()))
     if centre.changing and sweeps:
@@ -186,7 +190,7 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
         trace.append(("learning", centre.objective()))
     rounds, changed, settled = [], [], False
     for t in range(1, sweeps + 1):
-        tell("polishing", t - 1, sweeps)
+        report_progress("polishing", t - 1, sweeps)
         asked_for, moved = polish(engine, centre, (asked.seed, t))
         rounds.append(asked_for)
         changed.append(moved)
@@ -208,7 +212,7 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
         converged=settled,
         reasons=tuple(reasons),
         aside=tuple(x.aside for x in learned),
-        twins=tuple(x.twins for x in learned),
+        duplicates=tuple(x.duplicates for x in learned),
     )
 
 
@@ -271,7 +275,7 @@ def _finish(engine: Engine, centre: Centre, first: Survey, **course: Any) -> Sha
         opened=len(number),
         prior=centre.prior,
         sizes=centre.sizes,
-        pieces=centre.pieces,
+        fragments=centre.fragments,
         changing=centre.changing,
         moved=replace(engine.moved),
         places=tuple(rank[place] for place in centre.places),

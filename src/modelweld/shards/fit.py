@@ -30,7 +30,7 @@ from modelweld.fit.engines.sparse_board import SparseBoard, suits
 from modelweld.fit.screening.duplicates import FEWEST_OWN
 from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import find_idle, find_oversized, numbered, oversized, screens_of
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.starts import run
 from modelweld.inputs.local_model import Array
 from modelweld.shards.shard import ASIDE, TWIN, Shard, Summary, is_compiled, summarise
@@ -48,15 +48,15 @@ class Atoms(NamedTuple):
     sums: Array
     family: Family
     prior: Prior
-    pieces: Pieces | None
+    fragments: Fragments | None
     J: int
 
 
 class Learned(NamedTuple):
     """What a shard has learned by itself: hyperparameters, from so many values of so many atoms.
 
-    `sizes` are those of its sites that are fitted; so many values are set `aside`, so many sites are `twins` of others,
-    for these `reasons`.
+    `sizes` are those of its sites that are fitted; so many values are set `aside`, so many sites are `duplicates` of
+    others, for these `reasons`.
     """
 
     family: Family
@@ -64,12 +64,12 @@ class Learned(NamedTuple):
     atoms: int
     sizes: Index
     aside: int
-    twins: int
+    duplicates: int
     reasons: tuple[str, ...]
 
 
 def fuse_shard(
-    shard: Shard, labels: Index, plan: Plan, prior: Prior, seed: int, crowds: Index, twins: Index
+    shard: Shard, labels: Index, plan: Plan, prior: Prior, seed: int, oversized: Index, duplicates: Index
 ) -> tuple[Index, Learned]:
     """Screen and fuse this shard's sites by themselves, as `fuse` would: labels of its values, and what was learned.
 
@@ -79,11 +79,11 @@ def fuse_shard(
         The shard, and which of its values are fitted.
     plan, prior, seed
         How hard to look.
-    crowds, twins : int arrays
+    oversized, duplicates : int arrays
         Sites that are not fitted: those of far too many values, and those that repeat another.
     """
     site, labels = group_of_values(shard.stack.offsets), labels.copy()
-    for sites, label in ((crowds, ASIDE), (twins, TWIN)):
+    for sites, label in ((oversized, ASIDE), (duplicates, TWIN)):
         labels[np.isin(site, sites) & (labels >= 0)] = label
     family, reasons = shard.family.starts(shard.fitted(labels)[0])[0], tuple[str, ...]()
     values = shard.values_of(np.flatnonzero(labels >= 0))
@@ -92,7 +92,7 @@ def fuse_shard(
             matching, fitted, board = _screened_fit(values, plan, prior, np.random.default_rng(seed))
         family, reasons = board.families[0], matching.reasons
         labels[values.rows] = np.where(
-            np.isin(group_of_values(values.offsets), list(matching.twins or ())), TWIN, ASIDE
+            np.isin(group_of_values(values.offsets), list(matching.duplicates or ())), TWIN, ASIDE
         )
         labels[fitted] = board.labels
     number = np.bincount(labels[labels >= 0])
@@ -108,7 +108,7 @@ def _screened_fit(
 ) -> tuple[Matching, Index, AnyBoard]:
     """The matching of all values, which of them were fitted at last, and on which board.
 
-    The centre has set aside who is oversized beside the sites of all shards.
+    The centre has excluded who is oversized beside the sites of all shards.
     """
     last: list[tuple[Index, AnyBoard]] = []
 
@@ -133,7 +133,7 @@ def propose(
     """
     stack, own = shard.fitted(labels)
     order = np.random.default_rng(seed).permutation(len(stack.sizes))
-    sweep = _compiled_sweep if atoms.pieces is None and is_compiled(stack, atoms.family) else _sweep
+    sweep = _compiled_sweep if atoms.fragments is None and is_compiled(stack, atoms.family) else _sweep
     with blas_threads(1):
         numbers, changed = sweep(stack, place[own], atoms, order)
     return summarise(shard, labels, numbers, atoms.family) if changed else (labels, None)
@@ -141,9 +141,9 @@ def propose(
 
 def board_of(stack: Stack, atoms: Atoms, numbers: Index | None = None) -> Board:
     """A board of these values on which atoms are those of all shards."""
-    sparse = atoms.pieces is None and suits([stack], [atoms.family], atoms.prior)
+    sparse = atoms.fragments is None and suits([stack], [atoms.family], atoms.prior)
     make = SparseBoard if sparse else Board
-    board = make([stack], [atoms.family], atoms.prior, atoms.pieces)
+    board = make([stack], [atoms.family], atoms.prior, atoms.fragments)
     board.set_prior(atoms.prior, atoms.J)
     board.set_atoms(atoms.counts, [atoms.sums], numbers)
     return board
@@ -166,7 +166,7 @@ def _compiled_sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) ->
     assert isinstance(family, Gaussian)
     board = vacant_atoms(K + N, D, D if family.scalar else 2 * D)
     board.sums[:K], board.counts[:K] = atoms.sums[:, 2 * D : 3 * D], atoms.counts
-    surcharge, steps = atoms.prior.surcharge(int(stack.sizes.max())), atoms.prior.steps(atoms.J)
+    surcharge, steps = atoms.prior.surcharge(int(stack.sizes.max())), atoms.prior.increments(atoms.J)
     tables = tabulate(np.array(family.origin), *family.hyperparameters, steps, surcharge, 0, atoms.J)
     done = np.zeros(5, dtype=np.int64)
     sweep(stack.values, np.arange(N), stack.offsets, order, numbers, board, K, tables, done)
@@ -174,7 +174,7 @@ def _compiled_sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) ->
 
 
 GONE = -1
-"""Size of a site that is set aside whole."""
+"""Size of a site that is excluded whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ class Survey:
     array, columns, width
         What is matched, names of its columns, their number.
     reasons : tuple of str
-        What was bounded or set aside, and why: weights, counts, values that say nothing or repeat others.
+        What was bounded or excluded, and why: weights, counts, values that say nothing or repeat others.
     """
 
     mark: bytes
@@ -259,7 +259,7 @@ def oversized_of(surveys: Sequence[Survey]) -> list[Index]:
     return _by_shard(find_oversized(np.maximum(np.concatenate([x.sizes for x in surveys]), 0)), surveys)
 
 
-def twins_of(surveys: Sequence[Survey]) -> list[Index]:
+def duplicates_of(surveys: Sequence[Survey]) -> list[Index]:
     """Of every shard the sites that repeat another of it, or of a shard before it; none where all sites coincide."""
     marks, sizes = (np.concatenate([getattr(x, name) for x in surveys]) for name in ("marks", "sizes"))
     asked = np.flatnonzero(sizes >= FEWEST_OWN)

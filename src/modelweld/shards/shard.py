@@ -21,7 +21,7 @@ from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.values import Index, Stack, block_size, canonical_order, group_of_values, offsets_of, stack_arrays
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
-from modelweld.fit.screening.claims import bound_claims
+from modelweld.fit.screening.clipping import clip_weights
 from modelweld.fit.screening.pipeline import SetValues
 from modelweld.fit.search.starts import is_large
 from modelweld.fuse import receive
@@ -149,7 +149,7 @@ def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, dict[st
     if any(m.time is not None for m in models):
         raise InputError("these sites have times, and shards are fused without: use modelweld.fuse, or leave them out.")
     kind = kind_of(models)
-    sites, reasons = bound_claims(kind.arrange(models), names)
+    sites, reasons = clip_weights(kind.arrange(models), names)
     sites = kind.weigh(sites) if family is None else sites
     decided = families_by_set(sites, kind.families(sites) if family is None else family)
     if len(decided) != 1 or len(next(iter(decided.values()))) != 1:
@@ -186,9 +186,10 @@ class Summary:
     family : Family
         What the rows were made with.
     values : int
-        How many values there are: more than sites at atoms where sites hold atoms in pieces.
+        How many values there are: more than sites at atoms where sites hold atoms in fragments.
     ways : float
-        In how many ways pieces could stand, as a logarithm: the lgamma of `modelweld.fit.search.split_prior`, summed.
+        In how many ways fragments could stand, as a logarithm: the lgamma of `modelweld.fit.search.split_prior`,
+        summed.
     """
 
     place: Index
@@ -208,9 +209,9 @@ def summarise(shard: Shard, labels: Index, numbers: Index, family: Family) -> tu
     labels[labels >= 0] = own
     stack, own = shard.fitted(labels)
     J = len(stack.sizes)
-    held, pieces = np.unique(own * J + group_of_values(stack.offsets), return_counts=True)
+    held, fragments = np.unique(own * J + group_of_values(stack.offsets), return_counts=True)
     counts = np.bincount(held // max(J, 1), minlength=len(place))
-    ways = float(gammaln(pieces[pieces > 1] + 1.0).sum())
+    ways = float(gammaln(fragments[fragments > 1] + 1.0).sum())
     return labels, Summary(place, counts, _sums(stack, own, len(place), family), family, len(own), ways)
 
 

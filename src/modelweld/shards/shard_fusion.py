@@ -11,7 +11,7 @@ import numpy as np
 from modelweld.core.matching import Matching
 from modelweld.core.values import Index, Stack, group_of_values, offsets_of
 from modelweld.errors import InputError
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.results.revision.slim import SlimFusion
@@ -31,8 +31,8 @@ class ShardFusion(SlimFusion):
     ----------
     pattern, families, sums, prior, counts, sizes, names, opened
         As in `SlimFusion`, which it is: it is saved, and sites are added, where sums are all there is to know.
-    pieces : Pieces or None
-        How probable it is that a site holds an atom in several pieces; None where every site holds its atoms once.
+    fragments : Fragments or None
+        How probable it is that a site holds an atom in several fragments; None where every site holds its atoms once.
     changing : bool
         Whether rows depend on hyperparameters.
     trace : tuple of (str, float)
@@ -48,8 +48,8 @@ class ShardFusion(SlimFusion):
         Bytes of messages to and from shards.
     reasons : tuple of str
         What was not fitted, and why.
-    aside, twins : tuples of int
-        For each shard, how many values were set aside, and how many sites repeat another and were not fitted.
+    aside, duplicates : tuples of int
+        For each shard, how many values were excluded, and how many sites repeat another and were not fitted.
     places : tuple of int arrays
         For each shard, the atom of each of its own labels.
     engine : Engine
@@ -65,7 +65,7 @@ class ShardFusion(SlimFusion):
     (True, True, 'shards')
     """
 
-    pieces: Pieces | None
+    fragments: Fragments | None
     changing: bool
     trace: tuple[tuple[str, float], ...]
     rounds: tuple[int, ...]
@@ -74,7 +74,7 @@ class ShardFusion(SlimFusion):
     moved: Moved
     reasons: tuple[str, ...]
     aside: tuple[int, ...]
-    twins: tuple[int, ...]
+    duplicates: tuple[int, ...]
     places: tuple[Index, ...]
     engine: Engine
 
@@ -84,17 +84,17 @@ class ShardFusion(SlimFusion):
         return self.trace[-1][1]
 
     def check_sufficient(self) -> None:
-        """Sums are not all there is to know where rows depend on what is learned, or sites hold atoms in pieces."""
-        if self.changing or self.pieces is not None:
+        """Sums are not all there is to know where rows depend on what is learned, or sites hold atoms in fragments."""
+        if self.changing or self.fragments is not None:
             raise InputError(
-                "sites have standard errors, rows that depend on what is learned, or atoms in pieces: sums alone can "
+                "sites have standard errors, rows that depend on what is learned, or fragments of atoms: sums can "
                 "neither be saved nor be added to. Keep the shards, or make a fusion of them with to_fusion()."
             )
 
     def labels(self, s: int) -> list[Index]:
         """Atom of each local parameter of shard s, site by site, in the order given: fetched from where it lies.
 
-        Values that were set aside have numbers of their own after those of all atoms; sites that repeat another are
+        Values that were excluded have numbers of their own after those of all atoms; sites that repeat another are
         matched to the atoms as they are.
         """
         [labels] = self.engine.ask(own_labels, [s], [self._places(s)])
@@ -103,8 +103,8 @@ class ShardFusion(SlimFusion):
     def _places(self, s: int) -> tuple[Index, int, Atoms | None]:
         """What a shard must be told to number its labels as they are numbered here."""
         [(key, family)] = self.families.items()
-        atoms = Atoms(self.counts, self.sums[key], family, self.prior, self.pieces, len(self.sizes))
-        return self.places[s], len(self.counts) + sum(self.aside[:s]), atoms if self.twins[s] else None
+        atoms = Atoms(self.counts, self.sums[key], family, self.prior, self.fragments, len(self.sizes))
+        return self.places[s], len(self.counts) + sum(self.aside[:s]), atoms if self.duplicates[s] else None
 
     def to_fusion(self) -> Fusion:
         """Everything in this process, as `fuse` gives it: for results that fit in memory."""
@@ -133,10 +133,10 @@ class ShardFusion(SlimFusion):
             changes=self.changed,
             converged=self.converged,
             engine="shards",
-            delta=0.0 if self.pieces is None else self.pieces.delta,
+            delta=0.0 if self.fragments is None else self.fragments.delta,
             kept=stacked < len(self.counts) if len(alone) else None,
             reasons=self.reasons,
-            twins=repeated(given, labels, again) if any(self.twins) else None,
+            duplicates=repeated(given, labels, again) if any(self.duplicates) else None,
         )
         distinct = [site or str(j) for j, site in enumerate(names)]
         if len(set(distinct)) < len(distinct):  # sites of different shards may have the same name

@@ -1,7 +1,7 @@
 """Unions of atoms across shards, each kept only if the objective rises.
 
-Two atoms may be joined if no site holds both, or else as pieces. The centre scores all unions by sums, as if none did,
-and asks shards only about those that would raise the objective: how many of their sites hold both.
+Two atoms may be joined if no site holds both, or else as fragments. The centre scores all unions by sums, as if none
+did, and asks shards only about those that would raise the objective: how many of their sites hold both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ are asked about at a time, the best first."""
 
 
 class Together(NamedTuple):
-    """Of pairs of atoms: how many sites hold both, and in how many more ways pieces of both could stand (log)."""
+    """Of pairs of atoms: how many sites hold both, and in how many more ways fragments of both could stand (log)."""
 
     sites: Index
     ways: Array
@@ -88,13 +88,13 @@ def together(shard: Shard, labels: Index, a: Index, b: Index) -> Together:
 
     stack, own = shard.fitted(labels)
     J = len(stack.sizes)
-    held, pieces = np.unique(own * J + group_of_values(stack.offsets), return_counts=True)
+    held, fragments = np.unique(own * J + group_of_values(stack.offsets), return_counts=True)
     first = np.searchsorted(held, J * np.arange(int(own.max(initial=-1)) + 2))
     found = Together(np.zeros(len(a), dtype=np.int64), np.zeros(len(a)))
     for i, pair in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
         spans = [slice(first[k], first[k + 1]) for k in pair]
         _, one, other = np.intersect1d(held[spans[0]] % J, held[spans[1]] % J, True, return_indices=True)
-        r, s = pieces[spans[0]][one], pieces[spans[1]][other]
+        r, s = fragments[spans[0]][one], fragments[spans[1]][other]
         found.sites[i], found.ways[i] = len(r), (gammaln(r + s + 1.0) - gammaln(r + 1.0) - gammaln(s + 1.0)).sum()
     return found
 
@@ -103,9 +103,9 @@ def _rises(centre: Centre, a: Index, b: Index, evidence: Array, both: Together) 
     """By how much each union raises the objective; minus infinity where it may not be."""
     m, n = centre.counts[a], centre.counts[b]
     gain = evidence + centre.log_rate[m + n - both.sites] - centre.log_rate[m] - centre.log_rate[n]
-    if centre.pieces is None:
+    if centre.fragments is None:
         return np.where(both.sites > 0, -np.inf, gain)
-    delta = centre.pieces.delta
+    delta = centre.fragments.delta
     return np.asarray(gain + both.ways + both.sites * np.log(delta / (1 - delta)))
 
 

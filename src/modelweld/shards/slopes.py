@@ -48,7 +48,7 @@ def slopes(shard: Shard, labels: Index, family: Gaussian) -> Array:
         weight = np.ones_like(y) if stack.weight is None else stack.weight[part]
         inverse = np.where(weight > 0, 1.0 / np.where(weight > 0, weight, 1.0), 0.0)
         variance = np.zeros_like(y) if stack.variance is None else stack.variance[part]
-        p = (weight > 0) / np.where(weight > 0, noise * inverse + family.trust * variance, 1.0)
+        p = (weight > 0) / np.where(weight > 0, noise * inverse + family.inflation * variance, 1.0)
         powers = [p, p * p, p * p * y, p * p * y * y]
         beside += sum_by_atom(np.concatenate([x * inverse for x in powers], axis=1), own[part], K)
     return np.concatenate([restate(shard, labels, family), beside], axis=1)

@@ -136,7 +136,7 @@ def private_centres(
         {"values": places[kept] + unit * release[K:].reshape(places.shape)[kept] / n, "counts": counts[kept]},
         {"values": ("atom", None if features is None else "feature"), "counts": ("atom",)},
         variance={"values": np.broadcast_to((unit * scale / n) ** 2, places[kept].shape)},
-        riding=["counts"],
+        auxiliary=["counts"],
         site=site,
         coordinates={} if features is None else {"feature": features},
         facts={"privacy": statement | mechanism},

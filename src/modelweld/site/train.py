@@ -24,7 +24,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
 from modelweld.libraries import asked_by_adapter, read
-from modelweld.progress import Progress, is_heard, listen, tell
+from modelweld.progress import Progress, is_heard, progress_to, report_progress
 from modelweld.threads import check_n_jobs
 
 ONE_THREAD = 1
@@ -135,7 +135,7 @@ def train_and_fuse(
     check_n_jobs(n_jobs)
     data = name_partitions(partitions, sites)
     tasks = [delayed(_attempt)(j, estimator, part, site, features, seed) for j, (site, part) in enumerate(data.items())]
-    with listen(progress, "training and fusing"):
+    with progress_to(progress, "training and fusing"):
         answers = _answers(tasks, n_jobs)
         models = [answer for answer in answers if isinstance(answer, LocalModel)]
         failures = tuple(answer for answer in answers if isinstance(answer, Failure))
@@ -206,11 +206,11 @@ def _answers(tasks: Sequence[object], n_jobs: int | None) -> list[LocalModel | F
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered" if as_they_come else "list", batch_size=1)
     # here too: workers that are threads of this process share its number of threads for matrix products
     answers: dict[int, LocalModel | Failure] = {}
-    tell("training", 0, len(tasks))
+    report_progress("training", 0, len(tasks))
     with threadpool_limits(ONE_THREAD):
         for j, answer in workers(tasks):
             answers[j] = answer
-            tell("training", len(answers), len(tasks))
+            report_progress("training", len(answers), len(tasks))
     return [answers[j] for j in range(len(tasks))]
 
 

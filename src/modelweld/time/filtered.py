@@ -12,7 +12,7 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW, best_assignment
 from modelweld.core.values import Index, Stack
-from modelweld.time.lives import Lives
+from modelweld.time.lives import BirthDeath
 from modelweld.time.motion import Place, State
 from modelweld.time.timeline import Timeline, motion_of, pasts
 
@@ -36,7 +36,7 @@ class Filtered:
     """
 
     def __init__(self, board: Timeline) -> None:
-        self.prior: Lives = board.prior
+        self.prior: BirthDeath = board.prior
         self.motion = motion_of(board.stack.take(np.arange(0), np.zeros(1, np.int64)), board.family)  # of no values
         self.newest = float(board.times[-1])
         spans = board.lifespans()

@@ -56,7 +56,9 @@ class Ends(NamedTuple):
 
 
 class Lifespans(NamedTuple):
-    """Of every atom the first and last slot in which it is held, and by how many groups: all that `Lives` looks at."""
+    """Of every atom the first and last slot in which it is held, and by how many groups: all that `BirthDeath` looks
+    at.
+    """
 
     first: Index
     last: Index
@@ -64,7 +66,7 @@ class Lifespans(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Lives(Prior):
+class BirthDeath(Prior):
     """Atoms that are born, held while they live, and die; all three rates are learned.
 
     Parameters
@@ -85,7 +87,7 @@ class Lives(Prior):
 
     Examples
     --------
-    >>> prior = Lives(alive=2.0, held=0.5, hazard=0.1).seeing([0.0, 1.0, 9.0])
+    >>> prior = BirthDeath(alive=2.0, held=0.5, hazard=0.1).seeing([0.0, 1.0, 9.0])
     >>> ends = prior.ends()
     >>> bool(ends.closing[1] > ends.closing[2])      # who is seen again after so long must have lived all the while
     True
@@ -107,19 +109,19 @@ class Lives(Prior):
         if not (np.isfinite(self.hazard) and self.hazard >= 0):
             raise InputError(f"Lives: hazard must be a number that is not negative; found {self.hazard!r}.")
 
-    def seeing(self, times: ArrayLike) -> Lives:
+    def seeing(self, times: ArrayLike) -> BirthDeath:
         """The same prior of groups that come at these times (J,), in any order."""
         moments = np.asarray(times, dtype=np.float64)
         return self._with(times=moments, slots=_slots(moments if len(moments) else np.zeros(1)))
 
-    def _with(self, **changes: Any) -> Lives:
+    def _with(self, **changes: Any) -> BirthDeath:
         """The same prior with other rates, of the same groups."""
         result = copy(self)
         for name, value in changes.items():
             object.__setattr__(result, name, value)
         return result
 
-    def steps(self, J: int) -> Array:
+    def increments(self, J: int) -> Array:
         """Of groups that all come at one moment: a new atom, then one more group at an old one."""
         steps = np.full(max(J, 1), self.log_odds)
         steps[0] += np.log(self.alive) + J * np.log1p(-self.held)
@@ -142,7 +144,7 @@ class Lives(Prior):
 
         return self._log_posterior(spans) - float(gammaln(sizes + 1.0).sum())
 
-    def learned_in_time(self, spans: Lifespans) -> Lives:
+    def learned_in_time(self, spans: Lifespans) -> BirthDeath:
         """The most probable rates given a matching; never less probable than these.
 
         A search in two dimensions; `alive` is K / seen per alive.
@@ -153,7 +155,7 @@ class Lives(Prior):
 
         span = self._span
 
-        def at(x: Array) -> Lives:
+        def at(x: Array) -> BirthDeath:
             held, hazard = 1 / (1 + np.exp(-x[0])), np.exp(x[1]) / span
             unit = self._with(alive=1.0, held=float(held), hazard=float(hazard))
             return unit._with(alive=len(spans.counts) / unit.ends().seen)

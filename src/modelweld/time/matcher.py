@@ -32,8 +32,8 @@ from modelweld.fit.screening.screens import screens_of
 from modelweld.inputs.clock import as_numbers, times_by_site
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.plain_tables import as_model
-from modelweld.progress import tell
-from modelweld.time.lives import Lives
+from modelweld.progress import report_progress
+from modelweld.time.lives import BirthDeath
 from modelweld.time.timeline import Timeline
 
 PAIRS_COMPARED = 32
@@ -66,7 +66,7 @@ class Start(NamedTuple):
     """Hyperparameters to start from."""
 
     family: Moving
-    prior: Lives
+    prior: BirthDeath
 
 
 def starts(family: Moving, stack: Stack, times: Array) -> list[Start]:
@@ -126,18 +126,18 @@ def _start(family: Drift, scaled: Drift, share: float, moved: float, gap: float,
     )
 
 
-def first_lives(stack: Stack, times: Array, lives: float) -> Lives:
+def first_lives(stack: Stack, times: Array, lives: float) -> BirthDeath:
     """Rates to start from, with so many lives in the whole span."""
     span = float(np.ptp(times)) if len(times) else 0.0
     size = float(stack.sizes[stack.sizes > 0].mean()) if (stack.sizes > 0).any() else 1.0
-    return Lives(size / FIRST_HELD, FIRST_HELD, lives / span if span > 0 else 0.0)
+    return BirthDeath(size / FIRST_HELD, FIRST_HELD, lives / span if span > 0 else 0.0)
 
 
 def run(
-    stack: Stack, times: Array, family: Moving, prior: Lives | None, rng: np.random.Generator, max_sweeps: int
+    stack: Stack, times: Array, family: Moving, prior: BirthDeath | None, rng: np.random.Generator, max_sweeps: int
 ) -> tuple[Timeline, Run]:
     """The best matching of groups that stand in the order of time."""
-    tell("finding where to start", 0)
+    report_progress("finding where to start", 0)
     if stack.values.size >= LARGE:
         boards = [_taught_by_part(stack, times, family, prior, rng, max_sweeps)]
     else:
@@ -146,17 +146,17 @@ def run(
     for board in boards[1:]:
         to_beat, found = best[1].history[-1], best[0].labels
 
-        def is_home(board: Timeline = board, found: Index = found) -> bool:
+        def is_back(board: Timeline = board, found: Index = found) -> bool:
             return is_same_partition(board.labels, found)
 
-        progress = alternate(board, len(times), rng, max_sweeps, is_home, to_beat)
-        if not progress.came_home and progress.history[-1] > to_beat + SMALLEST_RISE:
+        progress = alternate(board, len(times), rng, max_sweeps, is_back, to_beat)
+        if not progress.returned and progress.history[-1] > to_beat + SMALLEST_RISE:
             best = board, progress
     return best
 
 
 def _taught_by_part(
-    stack: Stack, times: Array, family: Moving, prior: Lives | None, rng: np.random.Generator, max_sweeps: int
+    stack: Stack, times: Array, family: Moving, prior: BirthDeath | None, rng: np.random.Generator, max_sweeps: int
 ) -> Timeline:
     """A board without any matching, its hyperparameters learned on the first groups, two at least."""
     number = max(int(np.searchsorted(stack.offsets, PART // stack.values.shape[1])), 2)
@@ -204,12 +204,12 @@ def match_in_time(
         return fit_in_time(values, plan, prior, rng)
 
     def refit(old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching:
-        return fit(values)  # what was learned from sites that are set aside now is forgotten
+        return fit(values)  # what was learned from sites that are excluded now is forgotten
 
     return through(screens_of(plan, refit), fit)(values)
 
 
-def fit_in_time(values: SetValues, plan: Plan, prior: Lives | None, rng: np.random.Generator) -> Matching:
+def fit_in_time(values: SetValues, plan: Plan, prior: BirthDeath | None, rng: np.random.Generator) -> Matching:
     """The matching of values that are taken for honest and independent."""
     [stack], [family], times = values.stacks, values.families, values.times
     assert times is not None
@@ -220,17 +220,17 @@ def fit_in_time(values: SetValues, plan: Plan, prior: Lives | None, rng: np.rand
     return matching.say(*limits_met(progress, plan)) if plan.warn else matching
 
 
-def check_plan(plan: Plan) -> Lives | None:
+def check_plan(plan: Plan) -> BirthDeath | None:
     """The prior that was asked for, if any; what cannot be asked of groups in time is refused."""
-    if plan.prior != "auto" and not isinstance(plan.prior, Lives):
+    if plan.prior != "auto" and not isinstance(plan.prior, BirthDeath):
         raise InputError(
-            f"groups that have times take the prior Lives, or none; found {type(plan.prior).__name__}, which presets "
+            f"groups with times take the prior BirthDeath or none; found {type(plan.prior).__name__}, which presets "
             "have. Leave prior and preset out, or leave the times out."
         )
-    if plan.pieces is True or plan.engine == "compiled":
-        what = "copies=True" if plan.pieces is True else "engine='compiled'"
+    if plan.fragments is True or plan.engine == "compiled":
+        what = "splits=True" if plan.fragments is True else "engine='compiled'"
         raise InputError(f"{what} is not for groups that have times: leave it out, or leave the times out.")
-    return plan.prior if isinstance(plan.prior, Lives) else None
+    return plan.prior if isinstance(plan.prior, BirthDeath) else None
 
 
 def deciding(parts: Mapping[Key, tuple[Stack, Family]]) -> tuple[Key, Stack, Moving]:
@@ -253,7 +253,7 @@ def timeline_of(matching: Matching, stack: Stack, times: Array, labels: Index | 
     arranged, moments, order = arrange_in_time(stack, times)
     [family], prior = matching.families.values(), matching.prior
     assert isinstance(family, Moving)
-    assert isinstance(prior, Lives)
+    assert isinstance(prior, BirthDeath)
     own = (matching.stacked_labels if labels is None else labels)[order]
     return Timeline(arranged, moments, family, prior, own.copy()), order
 

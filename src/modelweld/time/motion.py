@@ -195,14 +195,14 @@ class Kalman(Motion):
                 np.broadcast_to(x, self.y.shape) for x in (self.noise, 1.0, np.True_)
             )
             both = self.noise + self.spread
-            self.alone = -0.5 * (np.log(2 * np.pi * both).sum() + (self.y * self.y) @ (1 / both))
+            self.singletons = -0.5 * (np.log(2 * np.pi * both).sum() + (self.y * self.y) @ (1 / both))
             self.peak = np.full(len(self.y), -0.5 * np.log(2 * np.pi * self.noise).sum())
             return
         self.variance = family.value_variances(stack.values, stack.variance, stack.weight)
         self.visible = np.isfinite(self.variance)
         self.y = np.where(self.visible, self.y, 0.0)
         both = np.where(self.visible, self.variance + self.spread, 1 / (2 * np.pi))
-        self.alone = -0.5 * (np.log(2 * np.pi * both) + self.y**2 / both).sum(1)
+        self.singletons = -0.5 * (np.log(2 * np.pi * both) + self.y**2 / both).sum(1)
         self.weight = np.where(self.visible, self.noise / self.variance, 0.0)
         self.peak = -0.5 * np.log(np.where(self.visible, 2 * np.pi * self.variance, 1.0)).sum(1)
 
@@ -246,11 +246,11 @@ class Kalman(Motion):
         place = given(Place(*past), Information(*future))
         weight = self.weight[values]
         own = (self.visible[values].astype(np.float64), weight, weight * self.y[values])
-        return np.asarray(log_predictive(*own, self.noise, place.mean, place.variance) - self.alone[values, None])
+        return np.asarray(log_predictive(*own, self.noise, place.mean, place.variance) - self.singletons[values, None])
 
     def most(self, values: Index) -> float:
         """That of an atom which is known to be where the value is."""
-        return float((self.peak[values] - self.alone[values]).max(initial=-np.inf))
+        return float((self.peak[values] - self.singletons[values]).max(initial=-np.inf))
 
     def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
         """Log density ratios, that futures come from places of pasts and not from anywhere."""
@@ -287,7 +287,7 @@ class Kalman(Motion):
 
     def sent(self, place: Place) -> Place:
         """With noise, and what standard errors of a typical value add to it."""
-        errors = 0.0 if self.stack.variance is None else self.family.trust * np.median(self.stack.variance, axis=0)
+        errors = 0.0 if self.stack.variance is None else self.family.inflation * np.median(self.stack.variance, axis=0)
         return Place(place.mean, place.variance + self.noise + errors)
 
     def interval(self, place: Place, level: float) -> tuple[Array, Array]:
@@ -314,7 +314,7 @@ class Fading(Motion):
     def __init__(self, stack: Stack, family: Any) -> None:
         super().__init__(stack, family)
         self.rows = family.rows(stack.values, stack.variance, stack.weight)
-        self.alone = family.log_evidence(self.rows)
+        self.singletons = family.log_evidence(self.rows)
 
     def nothing(self, number: int) -> State:
         """Sums of nothing."""
@@ -342,13 +342,13 @@ class Fading(Motion):
 
     def scores(self, values: Index, past: State, future: State) -> Array:
         """Log predictive densities given both."""
-        gain = self.family.gain(self.rows[values], past[0] + future[0])
-        return np.asarray(gain - self.alone[values, None])
+        gain = self.family.log_predictive(self.rows[values], past[0] + future[0])
+        return np.asarray(gain - self.singletons[values, None])
 
     def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
         """Log density ratios of sums together and apart."""
         told = future[0]
-        gains = self.family.gain(told, past[0]) - self.family.log_evidence(told)[:, None]
+        gains = self.family.log_predictive(told, past[0]) - self.family.log_evidence(told)[:, None]
         return np.asarray(gains.T - ends[:, None] - starts)
 
     def log_evidence(self, chains: Chains) -> float:

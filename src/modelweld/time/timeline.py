@@ -19,7 +19,7 @@ from modelweld.families.fading import Moving
 from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 from modelweld.time.chains import Chains
-from modelweld.time.lives import Lifespans, Lives
+from modelweld.time.lives import BirthDeath, Lifespans
 from modelweld.time.motion import Fading, Kalman, Motion, Place, State
 from modelweld.time.walk import Walk, Way
 
@@ -45,9 +45,11 @@ class Timeline:
     margin = 0.0
     delta = 0.0
 
-    def __init__(self, stack: Stack, times: Array, family: Moving, prior: Lives, labels: Index | None = None) -> None:
+    def __init__(
+        self, stack: Stack, times: Array, family: Moving, prior: BirthDeath, labels: Index | None = None
+    ) -> None:
         self.stack, self.times = stack, times
-        self.prior: Lives = prior.seeing(times)
+        self.prior: BirthDeath = prior.seeing(times)
         self.offsets, self.sizes, self.group = stack.offsets, stack.sizes, group_of_values(stack.offsets)
         self.slot = np.unique(times, return_inverse=True)[1]
         self.labels = np.full(len(self.group), NEW) if labels is None else labels
@@ -170,7 +172,7 @@ class Timeline:
         """Go back to an earlier state."""
         prior: Prior = state.prior
         family = state.families[0]
-        assert isinstance(prior, Lives)
+        assert isinstance(prior, BirthDeath)
         assert isinstance(family, Moving)
         self.labels, self.prior = state.labels, prior.seeing(self.times)
         self.motion = motion_of(self.stack, family)

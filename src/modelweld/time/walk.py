@@ -1,8 +1,8 @@
-"""A sweep along time, group by group: pasts and futures are linked anew, then the group is matched to both.
+"""A sweep along time, group by group: pasts and futures are linked again, then the group is matched to both.
 
 Going through the groups in the order of time, what is known of every atom has two parts: its past, the values it was
-given on the way, and its future, those it had before the sweep. Between two groups pasts and futures are linked anew by
-one optimal assignment, which exchanges tails of atoms, joins atoms that follow each other and
+given on the way, and its future, those it had before the sweep. Between two groups pasts and futures are linked again
+by one optimal assignment, which exchanges tails of atoms, joins atoms that follow each other and
 parts them; then the group is matched to what both say of its time, by one more. Either step is the best one there is
 given all else, and is taken only where the objective rises.
 

@@ -47,13 +47,13 @@ class MatchedCompositions:
     def log_likelihood(self, x: Array) -> tuple[float, Array]:
         """And its gradient, at logarithms of a and of `between`, last."""
         a, between = np.exp(x[:-1]), float(np.exp(x[-1]))
-        value, by_a, by_n = self.evidence(a, self.compositions.worth(between))
+        value, by_a, by_n = self.evidence(a, self.compositions.objective_gain(between))
         carrier, slope = self.compositions.total_carrier(between)
         return value + carrier, np.append(a * by_a, by_n / between + slope)
 
     def likelihood_of_atoms(self, between: float) -> LogLikelihood:
         """Of logarithms of a alone."""
-        n = self.compositions.worth(between)
+        n = self.compositions.objective_gain(between)
 
         def log_likelihood(x: Array) -> tuple[float, Array]:
             value, by_a, _ = self.evidence(np.exp(x), n)

@@ -76,7 +76,7 @@ class Compositions:
             kept[counted] = Compositions.of(stack.values, stack.weight, counted)
         return kept[counted]
 
-    def worth(self, between: float) -> Array:
+    def objective_gain(self, between: float) -> Array:
         """Observations each value is worth (L,)."""
         return effective_count(self.n, between)
 
@@ -85,12 +85,12 @@ class Compositions:
 
         -n sum p log p + sum a(n p) - a(n), and words seen once: see `modelweld.families.math.event_densities`.
         """
-        n = self.worth(between)
+        n = self.objective_gain(between)
         return np.where(n > 0, self._freedoms(n)[0] + n * self._tilt, 0.0)
 
     def total_carrier(self, between: float) -> tuple[float, float]:
         """Sum of the carriers and its slope by the logarithm of `between`, quickly: the slow part is interpolated."""
-        n = self.worth(between)
+        n = self.objective_gain(between)
         value, slope = self._total_freedom(float(np.log(between)))
         return value + float(n @ self._tilt), slope + float((n * n) @ self._tilt) / between
 
@@ -132,7 +132,7 @@ class Compositions:
         """Sum over values of `_freedoms` and its slope, by the logarithm of `between`."""
 
         def exactly(x: float) -> tuple[float, float]:
-            n = self.worth(float(np.exp(x)))
+            n = self.objective_gain(float(np.exp(x)))
             value, slope = self._freedoms(n) * (n > 0)
             return float(value.sum()), float(slope @ n) / float(np.exp(x))
 

@@ -7,7 +7,7 @@ M_k and precision P_k = 1 / spread + sum_i 1 / var_i, Fisher's identity gives th
     d / d spread = sum_k [((M_k - mean)^2 + 1 / P_k) / spread - 1] / (2 spread)
     d / d mean   = sum_k (M_k - mean) / spread
 
-The factor c, `trust` in code, inflates the sites' own variances (1: they are right). It is not learned.
+The factor c, `inflation` in code, inflates the sites' own variances (1: they are right). It is not learned.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class At(NamedTuple):
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows [n, c, S]."""
         D = self._sums(rows).shape[-1]
-        return np.asarray(self.alone(rows) + tilt(D, self.squares(rows)) - tilt(D, np.asarray(self.base**2)))
+        return np.asarray(self.singletons(rows) + tilt(D, self.squares(rows)) - tilt(D, np.asarray(self.base**2)))
 
     def predictive(self, own: Array, sums: Array) -> Array:
         """Log densities of values at atoms (L, K): one matrix product, and the tilt of squared lengths."""
@@ -44,7 +44,7 @@ class At(NamedTuple):
         lengths += theirs
         result = tilt(D, np.maximum(lengths, 0.0, out=lengths))
         result -= tilt(D, theirs)
-        result += self.alone(own)[:, None]
+        result += self.singletons(own)[:, None]
         return result
 
     def mode(self, rows: Array) -> Array:
@@ -61,7 +61,7 @@ class At(NamedTuple):
         squares = self.base**2 + 2 * self.base * self.kappa * along + self.kappa**2 * across
         return np.asarray(np.maximum(squares, 0.0))
 
-    def alone(self, rows: Array) -> Array:
+    def singletons(self, rows: Array) -> Array:
         """The part of the evidence that adds up over values: n (log C(0) - tilt(kappa)) + c."""
         D = self._sums(rows).shape[-1]
         return np.asarray(rows[..., 0] * (log_uniform(D) - float(tilt(D, np.asarray(self.kappa**2)))) + rows[..., 1])

@@ -104,7 +104,7 @@ def _width(log_density: Callable[[Array], Array], centre: Array, reach: Array) -
 
 
 def slices(length: int, size: int) -> list[slice]:
-    """Consecutive pieces of at most `size`."""
+    """Consecutive fragments of at most `size`."""
     return [slice(a, min(a + size, length)) for a in range(0, length, size)]
 
 
@@ -119,7 +119,7 @@ def filled(x: Array, size: int) -> Array:
 
 
 def log_sum_exactly(x: Array, y: Array, rows: Index, columns: Index) -> Array:
-    """Log sums of exponentials of x[row] + y[column], in pieces of bounded size."""
-    piece = max(1, 2_000_000 // x.shape[1])
-    parts = [slice(a, a + piece) for a in range(0, len(rows), piece)]
+    """Log sums of exponentials of x[row] + y[column], in fragments of bounded size."""
+    fragment = max(1, 2_000_000 // x.shape[1])
+    parts = [slice(a, a + fragment) for a in range(0, len(rows), fragment)]
     return np.concatenate([log_sum_exp(x[rows[part]] + y[columns[part]]) for part in parts])

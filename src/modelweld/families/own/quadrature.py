@@ -55,7 +55,7 @@ WORST_ERROR = 0.01
 differences of whole nats."""
 
 SMALLEST_PRODUCT = 1e-250
-"""Sums of products of exponentials below this may have lost terms to underflow, and are computed anew, exactly."""
+"""Sums of products of exponentials below this may have lost terms to underflow, and are computed again, exactly."""
 
 WRONG_INTEGRAL = 0.02
 """Distance from one at which an integral of a density is reported."""
@@ -186,7 +186,7 @@ class FactorisingDensity(UserDensity):
         posterior = np.exp(joint - log_sum_exp(joint)[..., None])
         return np.asarray((posterior * self._nodes.T).sum(-1))
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities: by coordinate one product (L, G) (G, K) of shifted exponentials."""
         seen, values = self._parts(own)
         held, atoms = self._parts(sums)

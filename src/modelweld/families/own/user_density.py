@@ -29,11 +29,11 @@ from modelweld.inputs.local_model import Array
 
 LARGEST_FACTOR = 2.0
 """By how much a positive hyperparameter may change (others: by a standard deviation of the global values) before the
-nodes of the integral are chosen anew: they suit the hyperparameters they were chosen for, and an unbounded search would
-run to where the integral is wrong."""
+nodes of the integral are chosen again: they suit the hyperparameters they were chosen for, and an unbounded search
+would run to where the integral is wrong."""
 
 ROUNDS = 2
-"""How often nodes are chosen anew within one update: up to a fourfold change, and the next update goes on."""
+"""How often nodes are chosen again within one update: up to a fourfold change, and the next update goes on."""
 
 STEPS = 30
 """Steps of L-BFGS in a round; warm starts need less than ten."""

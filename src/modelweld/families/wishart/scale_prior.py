@@ -40,7 +40,7 @@ class InverseWishart(Family):
         """Log marginal density of what is behind summed rows."""
         return log_evidence(self.sums(rows), self.belief)
 
-    def gain(self, own: Array, sums: Array) -> Array:
+    def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities: a determinant per value and atom, in blocks."""
         result = np.empty((len(own), len(sums)))
         before = self.log_evidence(sums)

@@ -115,7 +115,7 @@ class SparseBoard(Board):
     def scored(self, group: slice, there: Index, also: Index | None = None) -> Scored:
         """Scores of pairs that may be above zero, and of each value at the atom it is `also` asked about."""
         [family], [rows], [sums] = self.families, self.rows, self.sums
-        odds, own, atoms = self.steps[self.counts[there]] - self.steps[0], rows[group], sums[there]
+        odds, own, atoms = self.increments[self.counts[there]] - self.increments[0], rows[group], sums[there]
         contenders = family.contenders(own, atoms, odds)
         assert contenders is not None
         i, k = contenders
@@ -132,7 +132,7 @@ class SparseBoard(Board):
             these = atoms[k[part]]
             together[part] = family.log_evidence(family.facing(own[i[part]], these) + these)
         together -= family.log_evidence(atoms)[k]
-        return Scored(i, k, together - self.alone[group][i] + odds[k], (len(own), len(there)))
+        return Scored(i, k, together - self.singletons[group][i] + odds[k], (len(own), len(there)))
 
     def _worth(self, scored: Scored, there: Index, atoms: Index) -> float:
         """Sum of the scores of values at these atoms; as a new atom a value scores zero."""
@@ -159,7 +159,7 @@ class SparseBoard(Board):
             return self._seen[j]
         [family], [rows], [sums] = self.families, self.rows, self.sums
         group = self.values_of(j)
-        odds = self.steps[np.minimum(self.counts, len(self.steps) - 1)] - self.steps[0]
+        odds = self.increments[np.minimum(self.counts, len(self.increments) - 1)] - self.increments[0]
         contenders = family.contenders(rows[group], sums, odds)
         assert contenders is not None
         return group.start + contenders[0], contenders[1]
@@ -205,7 +205,7 @@ def join_sparsely(board: SparseBoard) -> int:
 def _rises(board: SparseBoard, a: Index, b: Index) -> Array:
     """By how much joining atoms that share no group would raise the objective."""
     [family], [sums] = board.families, board.sums
-    rate = np.concatenate([[0.0], np.cumsum(board.steps)])
+    rate = np.concatenate([[0.0], np.cumsum(board.increments)])
     prior = rate[board.counts[a] + board.counts[b]] - rate[board.counts[a]] - rate[board.counts[b]]
     evidence = family.log_evidence(sums)
     return np.asarray(prior + family.log_evidence_of_unions(sums, a, b) - evidence[a] - evidence[b])

@@ -1,28 +1,29 @@
-"""A prior whose spectrum of supports is learned, with a rate of junk: how many atoms do m of J groups hold?
+"""A prior whose spectrum of supports is learned, with a rate of background: how many atoms do m of J groups hold?
 
 Under the Beta-Bernoulli process the expected number of atoms held by one group only is bounded however many groups
 there are. Local models that are *estimated* are not like that: each brings its own share of components that belong to
 no atom, so their number grows with J, and a prior that does not know this believes them. Here the numbers of atoms by
 support are independent Poisson with means C(J, m) exp R(m),
 
-    R(m) = log c + log B(a + m, b + J - m)  for m >= 2,       R(1) = log(c B(a + 1, b + J - 1) + junk),
+    R(m) = log c + log B(a + m, b + J - m)  for m >= 2,       R(1) = log(c B(a + 1, b + J - 1) + background),
 
-which is a Beta process of finite (a > 0) or infinite (a -> 0) activity plus Poisson(junk) values per group that belong
-to no atom. a -> 0, c = alpha gamma0, b = alpha and junk = 0 is `BetaBernoulli`. Whether a value alone is an atom or
-junk is summed out, so nothing else changes: the log prior odds of joining are R(m + 1) - R(m), of being new R(1).
+which is a Beta process of finite (a > 0) or infinite (a -> 0) activity plus Poisson(background) values per group that
+belong to no atom. a -> 0, c = alpha gamma0, b = alpha and background = 0 is `BetaBernoulli`. Whether a value alone is
+an atom or background is summed out, so nothing else changes: the log prior odds of joining are R(m + 1) - R(m), of
+being new R(1).
 
 The most probable spectrum by Newton's method, and none fitted twice.
 
-With c and junk at their best, what is left of the log posterior is a function of (a, b) alone, up to a constant:
+With c and background at their best, what is left of the log posterior is a function of (a, b) alone, up to a constant:
 
     sum_m K_m log B(a + m, b + J - m) - K log M(a, b) + log priors,
 
-    without junk  M = B(a, b) - B(a, b + J);
-    with junk     sums run over m >= 2, and  M = B(a, b) - B(a, b + J) - q B(a + 1, b + J - 1),
+    without background  M = B(a, b) - B(a, b + J);
+    with background     sums run over m >= 2, and  M = B(a, b) - B(a, b + J) - q B(a + 1, b + J - 1),
 
-q = J + 1 / (prior mean of junk), because then c M is the number of shared atoms and junk + c B(a + 1, b + J - 1) =
-K_1 / q. Slopes and curvatures of both sums are those of Beta functions: psi and its derivative. The same of one point,
-in readable form, is `_log_posterior` and `_profile`; tests compare.
+q = J + 1 / (prior mean of background), because then c M is the number of shared atoms and background + c B(a + 1, b + J
+- 1) = K_1 / q. Slopes and curvatures of both sums are those of Beta functions: psi and its derivative. The same of one
+point, in readable form, is `_log_posterior` and `_profile`; tests compare.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ LOG_A, LOG_B = (np.log(0.5), 2.0), (0.0, 2.0)
 """Prior mean and deviation of log a and log b: a decade either way."""
 
 GATE = 3.0
-"""Nats by which junk must raise the posterior to be believed in: twenty to one. Clean sets hardly ever get there."""
+"""Nats by which background must raise the posterior to be believed in: twenty to one. Clean sets hardly ever get
+there."""
 
 BOUNDS = ((-6.0, 4.0), (-4.0, 5.0))
 """Of log a and log b; at the first, a is as good as zero."""
@@ -57,8 +59,8 @@ SMALLEST_RISE = 1e-10
 """Nats that a step must promise: at less a climb ends."""
 
 PROMISES = 10.0
-"""Times what a step promises that a climb with junk may be behind one without: at more it ends. Of 4,172 drawn tables
-of supports, 2,565 of them with junk, it missed none; at 3 one, at 1 forty-five."""
+"""Times what a step promises that a climb with background may be behind one without: at more it ends. Of 4,172 drawn
+tables of supports, 2,565 of them with background, it missed none; at 3 one, at 1 forty-five."""
 
 LONGEST_STEP = 2.0
 """In log a or log b."""
@@ -74,19 +76,21 @@ REMEMBERED = 256
 
 
 class Supports(NamedTuple):
-    """How many atoms have which support, in how many groups; prior mean of junk per group."""
+    """How many atoms have which support, in how many groups; prior mean of background per group."""
 
     m: tuple[int, ...]
     number: tuple[int, ...]
     J: int
-    junk_mean: float
+    background_mean: float
 
 
 Pair = tuple[float, float]
 
 
 class Point(NamedTuple):
-    """A point (log a, log b): log posterior (minus infinity: no junk there), slope, and curvature by aa, ab and bb."""
+    """A point (log a, log b): log posterior (minus infinity: no background there), slope, and curvature by aa, ab and
+    bb.
+    """
 
     at: Pair
     value: float
@@ -102,15 +106,16 @@ class Climbed(NamedTuple):
 
 
 @lru_cache(maxsize=REMEMBERED)
-def climb(s: Supports, junk: bool) -> Climbed:
-    """Where (log a, log b) is most probable, with or without junk; c and junk at their best everywhere.
+def climb(s: Supports, background: bool) -> Climbed:
+    """Where (log a, log b) is most probable, with or without background; c and background at their best everywhere.
 
-    A climb begins at the prior mean; with junk, if there can be none, where the one without ended. If it is behind that
-    one, it is given up when it comes to where junk ends, along which it would creep on: there it is behind by the gate.
+    A climb begins at the prior mean; with background, if there can be none, where the one without ended. If it is
+    behind that one, it is given up when it comes to where background ends, along which it would creep on: there it is
+    behind by the gate.
     """
-    surface, beyond, to_beat = Surface(s, junk), False, -inf
+    surface, beyond, to_beat = Surface(s, background), False, -inf
     here = surface.look((LOG_A[0], LOG_B[0]))
-    if junk:
+    if background:
         without, to_beat = climb(s, False)
         here = here if here.value > -inf else surface.look(without)
     for _ in range(MOST_STEPS):
@@ -126,7 +131,7 @@ def climb(s: Supports, junk: bool) -> Climbed:
             beyond |= there.value == -inf
             step, promise = (step[0] / 4, step[1] / 4), promise / 4
         if not there.value > here.value:
-            break  # the maximum, or the end of all junk, beyond which none is the better belief
+            break  # the maximum, or the end of all background, beyond which none is the better belief
         here = there
     return Climbed(here.at, here.value)
 
@@ -193,20 +198,20 @@ class Surface:
     arguments, their second ones, and of the sums of both.
     """
 
-    def __init__(self, s: Supports, junk: bool) -> None:
+    def __init__(self, s: Supports, background: bool) -> None:
         m, number, J = np.array(s.m, dtype=np.float64), np.array(s.number, dtype=np.float64), s.J
         alone = float(number[m == 1].sum())
-        if junk:
+        if background:
             m, number = m[m > 1], number[m > 1]
-        n, self.K, self.alone = len(m), float(number.sum()), alone if junk else 0.0
+        n, self.K, self.singletons = len(m), float(number.sum()), alone if background else 0.0
         self.offset = np.concatenate([m, J - m, [0, 0, 1], [0, J, J - 1], [0, J, J]])
         self.which = np.repeat([0, 1, 0, 1, 2], [n, n, 3, 3, 3])  # a, b or their sum
         self.number = np.zeros((2 * n, 2))
         self.number[:n, 0] = self.number[n:, 1] = number
-        self.q = J + 1 / s.junk_mean if junk else 0.0
+        self.q = J + 1 / s.background_mean if background else 0.0
         self.constant = self.K * log(self.K) - self.K if self.K else 0.0
-        if junk and alone:
-            self.constant += alone * log(alone / self.q) - alone - log(s.junk_mean) - GATE
+        if background and alone:
+            self.constant += alone * log(alone / self.q) - alone - log(s.background_mean) - GATE
 
     def look(self, x: Pair) -> Point:
         """Value, slope and curvature at one point."""
@@ -220,7 +225,7 @@ class Surface:
         beta = [one + other - both for one, other, both in zip(*logs, strict=True)]
         shares = [1.0, -exp(beta[1] - beta[0]), -self.q * exp(beta[2] - beta[0])]
         M = sum(shares)
-        if M <= 0 or (self.q and -K * shares[2] >= self.alone * M):
+        if M <= 0 or (self.q and -K * shares[2] >= self.singletons * M):
             return Point(x, -inf, (0.0, 0.0), (0.0, 0.0, 0.0))
         shares = [share / M for share in shares]
         value = self.constant + sum(sums[0]) - K * (logs[2][2] + log(M) + beta[0])
@@ -244,34 +249,34 @@ def _dot(one: list[float], other: list[float]) -> float:
 
 
 JUNK_SHARE = 0.1
-"""Prior mean of junk values as a share of a group's values."""
+"""Prior mean of background values as a share of a group's values."""
 
 
 @dataclass(frozen=True)
 class Spectrum(Prior):
-    """Prior with learned spectrum of supports and a gated junk rate.
+    """Prior with learned spectrum of supports and a gated background rate.
 
     Parameters
     ----------
     a, b, c : float
         Shape of the spectrum; the defaults are those of ``BetaBernoulli(1, 1)``, to start from.
-    junk : float
+    background : float
         Expected number of values per group that belong to no atom.
 
     Examples
     --------
-    >>> Spectrum().steps(3).round(2)
+    >>> Spectrum().increments(3).round(2)
     array([-1.1 , -0.69,  0.69])
     """
 
     a: float = float(np.exp(BOUNDS[0][0]))
     b: float = 1.0
     c: float = 1.0
-    junk: float = 0.0
+    background: float = 0.0
 
     @classmethod
-    def expecting(cls, a: float, b: float, atoms: float, J: int, junk: float = 0.0) -> Spectrum:
-        """The one that expects so many atoms in J groups, besides junk.
+    def expecting(cls, a: float, b: float, atoms: float, J: int, background: float = 0.0) -> Spectrum:
+        """The one that expects so many atoms in J groups, besides background.
 
         Examples
         --------
@@ -281,22 +286,22 @@ class Spectrum(Prior):
         >>> round(float(rate.sum()), 9)
         12.0
         """
-        return cls(a, b, atoms / _mass(a, b, J), junk)
+        return cls(a, b, atoms / _mass(a, b, J), background)
 
     def log_rate(self, m: Array, J: int) -> Array:
         """R(m) of J groups."""
         from scipy.special import betaln
 
         R = np.log(self.c) + betaln(self.a + m, self.b + J - m)
-        return np.asarray(np.where(m == 1, np.logaddexp(R, np.log(self.junk)), R) if self.junk > 0 else R)
+        return np.asarray(np.where(m == 1, np.logaddexp(R, np.log(self.background)), R) if self.background > 0 else R)
 
-    def steps(self, J: int) -> Array:
+    def increments(self, J: int) -> Array:
         """R(1), then R(m + 1) - R(m)."""
         R = self.log_rate(np.arange(1.0, max(J, 1) + 1), J)
         return np.concatenate([R[:1], np.diff(R)])
 
     def log_prob(self, counts: Index, sizes: Index) -> float:
-        """Log probability of a matching, with the log priors of a, b and junk: learning never lowers it."""
+        """Log probability of a matching, with the log priors of a, b and background: learning never lowers it."""
         from scipy.special import gammaln
 
         labels = float(gammaln(sizes + 1.0).sum())
@@ -307,14 +312,14 @@ class Spectrum(Prior):
         supports = _supports(counts, sizes)
         if len(counts) == 0:
             return self
-        found = [self, _fit(supports, junk=False)]
-        if 1 in supports.m and len(supports.m) > 1:  # else nothing can be junk, or all
-            found.append(_fit(supports, junk=True))
+        found = [self, _fit(supports, background=False)]
+        if 1 in supports.m and len(supports.m) > 1:  # else nothing can be background, or all
+            found.append(_fit(supports, background=True))
         return max(found, key=lambda prior: _log_posterior(prior, supports))
 
-    def junk_probability(self, J: int) -> float:
-        """Probability that a value alone is junk and not an atom of its own."""
-        return float(self.junk / np.exp(self.log_rate(np.ones(1), J)[0])) if self.junk > 0 else 0.0
+    def background_probability(self, J: int) -> float:
+        """Probability that a value alone is background and not an atom of its own."""
+        return float(self.background / np.exp(self.log_rate(np.ones(1), J)[0])) if self.background > 0 else 0.0
 
 
 def _supports(counts: Index, sizes: Index) -> Supports:
@@ -331,12 +336,12 @@ def _log_posterior(prior: Spectrum, s: Supports) -> float:
     The second sum has a closed form: sum_{m=0..J} C(J, m) B(a + m, b + J - m) = B(a, b).
     """
     R = prior.log_rate(np.array(s.m, dtype=np.float64), s.J)
-    total = prior.c * _mass(prior.a, prior.b, s.J) + prior.junk * s.J
+    total = prior.c * _mass(prior.a, prior.b, s.J) + prior.background * s.J
     log_prior = (
         -0.5 * ((np.log(prior.a) - LOG_A[0]) / LOG_A[1]) ** 2 - 0.5 * ((np.log(prior.b) - LOG_B[0]) / LOG_B[1]) ** 2
     )
-    if prior.junk > 0:
-        log_prior += -np.log(s.junk_mean) - prior.junk / s.junk_mean - GATE
+    if prior.background > 0:
+        log_prior += -np.log(s.background_mean) - prior.background / s.background_mean - GATE
     return float((np.array(s.number) * R).sum() - total + log_prior)
 
 
@@ -348,16 +353,16 @@ def _mass(a: float, b: float, J: int) -> float:
     return float(np.exp(whole) * -np.expm1(none - whole))
 
 
-def _fit(s: Supports, junk: bool) -> Spectrum:
-    """The most probable spectrum with or without junk: a search in (log a, log b), the rest in closed form."""
-    return _profile(s, *climb(s, junk).at, junk)
+def _fit(s: Supports, background: bool) -> Spectrum:
+    """The most probable spectrum with or without background: a search in (log a, log b), the rest in closed form."""
+    return _profile(s, *climb(s, background).at, background)
 
 
-def _profile(s: Supports, log_a: float, log_b: float, junk: bool) -> Spectrum:
-    """The scale c and junk at their best given a and b.
+def _profile(s: Supports, log_a: float, log_b: float, background: bool) -> Spectrum:
+    """The scale c and background at their best given a and b.
 
-    Without junk, c = K / mass. With junk, setting both derivatives to zero gives c B_1 + junk = K_1 / q with
-    q = J + 1 / (prior mean of junk), and c = (K - K_1) / (mass - q B_1), where B_1 = B(a + 1, b + J - 1).
+    Without background, c = K / mass. With background, setting both derivatives to zero gives c B_1 + background = K_1 /
+    q with q = J + 1 / (prior mean of background), and c = (K - K_1) / (mass - q B_1), where B_1 = B(a + 1, b + J - 1).
     """
     from scipy.special import betaln
 
@@ -365,11 +370,11 @@ def _profile(s: Supports, log_a: float, log_b: float, junk: bool) -> Spectrum:
     mass = _mass(a, b, s.J)
     K, K_1 = sum(s.number), dict(zip(s.m, s.number, strict=True)).get(1, 0)
     plain = Spectrum(float(a), float(b), float(K / mass), 0.0)
-    if not junk or K_1 == 0 or K_1 == K:
+    if not background or K_1 == 0 or K_1 == K:
         return plain
-    first, q = float(np.exp(betaln(a + 1, b + s.J - 1))), s.J + 1 / s.junk_mean
+    first, q = float(np.exp(betaln(a + 1, b + s.J - 1))), s.J + 1 / s.background_mean
     if mass <= q * first:
         return plain
     c = (K - K_1) / (mass - q * first)
     rate = K_1 / q - c * first
-    return replace(plain, c=float(c), junk=float(rate)) if rate > 0 else plain
+    return replace(plain, c=float(c), background=float(rate)) if rate > 0 else plain

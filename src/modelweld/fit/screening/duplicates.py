@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from modelweld.core.family import sum_by_atom
 from modelweld.core.matching import Matching, ranks
 from modelweld.core.values import Index, Stack, group_of_values
-from modelweld.errors import Finding, TwinWarning
+from modelweld.errors import DuplicateWarning, Finding
 from modelweld.families import Drift, Family
 from modelweld.families.math.start import voted_share
 from modelweld.fit.screening.pipeline import Fit, Flags, SetValues
@@ -86,19 +86,19 @@ MOST_PAIRS = 500_000
 
 COINCIDED = (
     " sent the same values, or nearly: they are counted once. If one was sent twice, or two share a model, leave one "
-    "out; if they are independent and coincide all the same, say so with twins='independent'."
+    "out; if they are independent and coincide all the same, say so with duplicates='independent'."
 )
 
 SHARED = (
     " agree better than sites with rows of their own do: where they are closest, they differ by {} of what their "
     "standard errors allow. Was one model trained again on nearly the same rows? All are counted. If so, leave one "
-    "out; if they are independent, say so with twins='independent'."
+    "out; if they are independent, say so with duplicates='independent'."
 )
 
 ALL_ALIKE = Finding(
     "all sites sent the same values: they are fused as if they were independent, but say nothing about noise, nor "
     "about what sites have in common.",
-    TwinWarning,
+    DuplicateWarning,
 )
 
 
@@ -215,20 +215,20 @@ def fit_distinct(values: SetValues, fit: Fit) -> Matching:
     """
     groups, stand_in = find_duplicates(values.stacks, values.numbers)
     if not groups:
-        return replace(fit(values), twins={})
+        return replace(fit(values), duplicates={})
     if len(groups[0]) == np.count_nonzero(values.sizes):
-        return replace(fit(values), twins={}).say(ALL_ALIKE)
+        return replace(fit(values), duplicates={}).say(ALL_ALIKE)
     stay = np.setdiff1d(np.arange(len(values.sites)), [j for group in groups for j in group[1:]])
     fitted = np.flatnonzero(np.isin(group_of_values(values.offsets), stay))
     matching = restore_duplicates(fit(values.of(stay)), np.searchsorted(fitted, stand_in), values.offsets)
-    matching = replace(matching, twins={j: min(group) for group in groups for j in sorted(group)[1:]})
-    return matching.say(*(Finding(COINCIDED, TwinWarning, [values.sites[j] for j in sorted(g)]) for g in groups))
+    matching = replace(matching, duplicates={j: min(group) for group in groups for j in sorted(group)[1:]})
+    return matching.say(*(Finding(COINCIDED, DuplicateWarning, [values.sites[j] for j in sorted(g)]) for g in groups))
 
 
 def restore_duplicates(matching: Matching, source: Index, offsets: Index) -> Matching:
     """The matching of all sites: every value labelled like the fitted one that is its `source`.
 
-    What was set aside of the one is set aside of the others, each value an atom of its own; which atoms are atoms is
+    What was excluded of the one is excluded of the others, each value an atom of its own; which atoms are atoms is
     decided by the sites fitted.
     """
     kept = np.ones(len(source), dtype=bool) if matching.kept is None else matching.kept[source]
@@ -297,13 +297,13 @@ def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: In
     if J < FEWEST_SITES or not all(family.has_places for family in given.families):
         return numbers
     labels = matching.stacked_labels
-    if fitted is not None and matching.kept is not None:  # what was set aside of one was of its copies
+    if fitted is not None and matching.kept is not None:  # what was excluded of one was of its copies
         labels = np.where(matching.kept, labels, len(matching.counts) + fitted)
     labels = given.at_one_time(labels)
     if not (together := _holding_the_same(labels, given.offsets)):
         return numbers
     values, seen = _side_by_side([s.filled() for s in stacks]), _side_by_side([s.seen for s in stacks])
-    once = ~np.isin(site, list(matching.twins or ()))
+    once = ~np.isin(site, list(matching.duplicates or ()))
     deviation = _deviation(values, seen, labels, once) if given.times is None else _noise(matching, values)
     line = values @ (any_direction(len(deviation)) / deviation)
     alike, similar = list[Index](), list[Index]()
@@ -380,15 +380,15 @@ def _deviation(values: Array, seen: Flags, labels: Index, once: Flags) -> Array:
 
 def name_shared_rows(stacks: Sequence[Stack], matching: Matching, sites: Sequence[str]) -> Iterator[Finding]:
     """Which sites may share rows; of arrays with standard errors alone."""
-    found = sharing(stacks, matching.stacked_labels, matching.twins or {})
+    found = sharing(stacks, matching.stacked_labels, matching.duplicates or {})
     part = components(np.array([*found], dtype=np.int64).reshape(-1, 2).T, len(sites))
     for p in dict.fromkeys(part[i] for i, _ in sorted(found)):
         closest = min(share for (i, _), share in found.items() if part[i] == p)
         share = f"{closest:.0%}" if closest >= 0.01 else "less than 1%"
-        yield Finding(SHARED.format(share), TwinWarning, [sites[j] for j in np.flatnonzero(part == p).tolist()])
+        yield Finding(SHARED.format(share), DuplicateWarning, [sites[j] for j in np.flatnonzero(part == p).tolist()])
 
 
-def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) -> dict[tuple[int, int], float]:
+def sharing(stacks: Sequence[Stack], labels: Index, duplicates: Mapping[int, int]) -> dict[tuple[int, int], float]:
     """Pairs of sites that are closer than chance allows -> by how much of their standard errors they differ at best.
 
     Examples
@@ -430,7 +430,7 @@ def sharing(stacks: Sequence[Stack], labels: Index, twins: Mapping[int, int]) ->
     closest = np.full(len(keys), np.inf)
     np.minimum.at(closest, pair, np.where(numbers > 0, np.sqrt(sums / np.maximum(numbers, 1)), np.inf))
     found = zip(*(x[suspect].tolist() for x in (keys // J, keys % J, closest)), strict=True)
-    return {(i, j): share for i, j, share in found if twins.get(i, i) != twins.get(j, j)}
+    return {(i, j): share for i, j, share in found if duplicates.get(i, i) != duplicates.get(j, j)}
 
 
 def _pairs(labels: Index, lags: int) -> Iterator[tuple[Index, Index]]:

@@ -3,7 +3,7 @@
 Location and scale are robust, with a breakdown point in sites, not in values. In every dimension the centre is the
 median over sites of the sites' means, the scale the median over sites of their root mean square deviations from it
 (medians of means): what fewer than half of the sites send cannot carry them away, however many values it is. A value's
-distance is the root mean square over its dimensions of deviations in units of the scale. It is set aside when that
+distance is the root mean square over its dimensions of deviations in units of the scale. It is excluded when that
 exceeds a limit and no other site has a value near it. What most sites do is never an outlier.
 """
 
@@ -29,7 +29,7 @@ from modelweld.fit.search.starts import is_large
 from modelweld.inputs.local_model import Array
 
 BREAKDOWN = 0.5
-"""Share of sites that all must stay below which may be set aside: medians bear a minority, and no more."""
+"""Share of sites that all must stay below which may be excluded: medians bear a minority, and no more."""
 
 FALSE_ALARM = 1e-6
 """Probability that any of N Gaussian values exceeds the limit before generosity."""
@@ -52,8 +52,8 @@ MAD_TO_DEVIATION = 1.4826
 """A Gaussian's standard deviation over its median absolute deviation, 1 / Phi^-1(3/4)."""
 
 CHANCE = 0.05
-"""Probability of a neighbour by chance above which it confirms nothing: it only has to hold back a whole site of junk,
-which goes if more than half of its values do."""
+"""Probability of a neighbour by chance above which it confirms nothing: it only has to hold back a whole site of
+background, which goes if more than half of its values do."""
 
 Flags = NDArray[np.bool_]
 
@@ -65,13 +65,13 @@ class OutlierReport:
     Attributes
     ----------
     keep : bool array (N,)
-        Values to fit; the others are set aside.
+        Values to fit; the others are excluded.
     sites : tuple of int
-        Sites set aside whole.
+        Sites excluded whole.
     values : dict of int to int array
-        Values set aside, counted within their site, of every other site that has some.
+        Values excluded, counted within their site, of every other site that has some.
     reasons : list of Finding
-        One sentence for each of these sites, or one that says why nothing was set aside.
+        One sentence for each of these sites, or one that says why nothing was excluded.
     limit : tuple of float
         For each array, robust deviations beyond which a value seen in full is an outlier; infinite if nothing varies.
     """
@@ -107,8 +107,8 @@ def find_outliers(
     Returns
     -------
     OutlierReport
-        Which values to keep, and why not the others. A site most of whose values are outliers is set aside whole. With
-        fewer than four sites, or when half of them or more would go, nothing is set aside.
+        Which values to keep, and why not the others. A site most of whose values are outliers is excluded whole. With
+        fewer than four sites, or when half of them or more would go, nothing is excluded.
 
     Notes
     -----
@@ -147,7 +147,7 @@ def find_outliers(
     if len(whole) >= BREAKDOWN * np.count_nonzero(sizes):
         reason = Finding(
             f"{len(whole)} of {np.count_nonzero(sizes)} sites ({', '.join(repr(names[j]) for j in whole)}) lie far "
-            "from the others: which of them are honest cannot be told, so nothing was set aside.",
+            "from the others: which of them are honest cannot be told, so nothing was excluded.",
             OutlierWarning,
         )
         return OutlierReport(keep, (), {}, [reason], limit)
@@ -311,7 +311,7 @@ def _reason(
     return Finding(
         f": {len(far)} of {size} {lie} more than {d.limits[far].min():.2g} robust deviations from the others; "
         f"largest in {labels[which]}{column} (value {value:.4g}{between}). "
-        + ("The whole site is set aside." if whole else "Only these are set aside."),
+        + ("The whole site is excluded." if whole else "Only these are excluded."),
         OutlierWarning,
         [who],
     )

@@ -1,7 +1,7 @@
 """What stands between the values given and the fit: a pipeline of screens.
 
 A *screen* gets values and the fit of whatever it hands on, and returns the matching of all values that it got. It may
-hand on fewer values and put the others back (outliers), fit more than once (twins), or look at the matching alone.
+hand on fewer values and put the others back (outliers), fit more than once (duplicates), or look at the matching alone.
 
     through([a, b], fit)(values)  is  a(values, fit=lambda rest: b(rest, fit))
 """
@@ -103,7 +103,7 @@ class SetValues:
     def restore(self, matching: Matching, keep: Flags, atoms: Index | None = None) -> Matching:
         """The matching of those kept, with the others as atoms of their own, after all others, numbered by content.
 
-        One for each value, or for those with the same of some numbers, `atoms`. What was set aside before stays so.
+        One for each value, or for those with the same of some numbers, `atoms`. What was excluded before stays so.
         """
         outside = np.flatnonzero(~keep)
         outside = outside[by_count(np.ones_like(outside), np.hstack([s.values[outside] for s in self.stacks]))]
@@ -127,7 +127,7 @@ class SetValues:
                 for (name, values), stack in zip(matching.values.items(), self.stacks, strict=True)
             },
             kept=kept,
-            twins=matching.twins and {stay[j]: stay[first] for j, first in matching.twins.items()},
+            duplicates=matching.duplicates and {stay[j]: stay[first] for j, first in matching.duplicates.items()},
         )
 
 

@@ -25,11 +25,11 @@ from modelweld.fit.screening.site_medians import any_seen
 from modelweld.fit.search.leave_one_out import leave_out
 from modelweld.fit.search.parts import Parts
 from modelweld.fit.search.split_rules import name_oversplit
-from modelweld.progress import tell
+from modelweld.progress import report_progress
 
 OVERSIZED, FEWEST_OF_OVERSIZED = 30.0, 200
-"""Times the number of values of the median site from which a site is set aside, and values below which it costs
-nothing. A layer of 512 units beside layers of 32 is sixteen times as wide; pieces of up to thirteen times as many
+"""Times the number of values of the median site from which a site is excluded, and values below which it costs
+nothing. A layer of 512 units beside layers of 32 is sixteen times as wide; fragments of up to thirteen times as many
 values are joined (`fit.search.split_rules`)."""
 
 MOST_SHARED = 0.5
@@ -40,7 +40,7 @@ def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
     """The screens of a plan, the first one outermost."""
     asked: dict[Screen, bool | str] = {
         idle: plan.search != "plain",
-        duplicates: plan.search != "plain" and plan.twins == "once",
+        duplicates: plan.search != "plain" and plan.duplicates == "once",
         oversized: plan.screen,
         partial(shifted, refit=refit): plan.screen,
         oversplit: True,
@@ -73,7 +73,7 @@ def find_idle(values: SetValues) -> tuple[Flags, list[str], Index]:
     before = repetitions(values.stacks, numbers)
     found = ((~seen, "were not seen (weight zero)"), (before > 0, "repeat another of them"))
     reasons = [
-        f"site {values.sites[j]!r}: {number[j]} of its {values.sizes[j]} values {why}. They are set aside."
+        f"site {values.sites[j]!r}: {number[j]} of its {values.sizes[j]} values {why}. They are excluded."
         for number, why in ((values.number(which), why) for which, why in found if which.any())
         for j in np.flatnonzero(number).tolist()
     ]
@@ -96,8 +96,8 @@ def repetitions(stacks: Sequence[Stack], numbers: Index) -> Index:
 def oversized(values: SetValues, fit: Fit) -> Matching:
     """Set aside sites that send far more values than others.
 
-    Ten thousand values are as many chances to lie near something by accident, and matching them takes minutes; pieces
-    of atoms by the dozen bring the noise down for all. What most sites send says how many there can be.
+    Ten thousand values are as many chances to lie near something by accident, and matching them takes minutes;
+    fragments of atoms by the dozen bring the noise down for all. What most sites send says how many there can be.
     """
     found, sizes = find_oversized(values.sizes), values.sizes
     if not found.size:
@@ -110,7 +110,7 @@ def oversized(values: SetValues, fit: Fit) -> Matching:
 def describe_oversized(site: str, size: int, sizes: Index) -> Finding:
     """That a site sent so many values, where all sent `sizes`."""
     return Finding(
-        f" sent {size:,} values, a typical site {float(np.median(sizes[sizes > 0])):g}: the whole site is set aside, "
+        f" sent {size:,} values, a typical site {float(np.median(sizes[sizes > 0])):g}: the whole site is excluded, "
         "so that its number decides nothing. Ask its owner for a model with fewer components; filter_outliers=False "
         "takes it.",
         OutlierWarning,
@@ -139,7 +139,7 @@ def outliers(values: SetValues, fit: Fit) -> Matching:
     real = [i for i, family in enumerate(values.families) if family.has_places]
     if not real:
         return fit(values)
-    tell("looking for outliers", 0)
+    report_progress("looking for outliers", 0)
     names = [", ".join(arrays_of(values.names[i])) for i in real]
     columns = None if values.columns is None else [values.columns[i] for i in real]
     report = find_outliers([values.stacks[i] for i in real], list(values.sites), names, columns)
@@ -149,16 +149,16 @@ def outliers(values: SetValues, fit: Fit) -> Matching:
 
 
 def oversplit(values: SetValues, fit: Fit) -> Matching:
-    """Set nothing aside: name sites that sent their atoms in pieces, where most did not."""
+    """Set nothing aside: name sites that sent their atoms in fragments, where most did not."""
     matching = fit(values)
-    return matching.say(*name_oversplit(matching, values.sites)) if matching.copies is not None else matching
+    return matching.say(*name_oversplit(matching, values.sites)) if matching.splits is not None else matching
 
 
 def shifted(values: SetValues, fit: Fit, refit: Refit) -> Matching:
     """Set aside whole sites that are off by a constant; the others are fitted on.
 
     Such a site's values lie among honest ones, so nothing is wrong with any of them alone, but hardly any is shared,
-    and after one common shift most would be (`screening.shift_estimate`).
+    and after one common shift most would be (`fit.screening.shift_estimate`).
     """
     matching = replace(fit(values), screened=True)
     found = find_shifted(matching, values)
@@ -175,7 +175,7 @@ def shifted(values: SetValues, fit: Fit, refit: Refit) -> Matching:
 def _describe_shifted(site: str, matched: int, size: int) -> Finding:
     return Finding(
         f": moved by one constant shift, {matched} of its {size} values would match atoms of the others; as they are, "
-        "hardly any does. The whole site is set aside: ask its owner about units, calibration or preprocessing "
+        "hardly any does. The whole site is excluded: ask its owner about units, calibration or preprocessing "
         "(fusion.diagnose() says how far it is off).",
         OutlierWarning,
         [site],
@@ -204,12 +204,12 @@ def find_shifted(matching: Matching, values: SetValues) -> dict[int, int]:
     if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE or not 0 < len(suspects) < most:
         return {}
     families = list(matching.families.values())
-    parts = Parts(values.stacks, families, matching.prior, matching.copies, matching.stacked_labels)
+    parts = Parts(values.stacks, families, matching.prior, matching.splits, matching.stacked_labels)
     places = shiftable_arrays(parts)
     if len(places) < len(families):
         return {}
     found = {}
-    tell("looking for shifted sites", 0)
+    report_progress("looking for shifted sites", 0)
     for first, last, board in parts:
         for j in suspects[(suspects >= first) & (suspects < last)].tolist():
             shift = explaining_shift(board, places, leave_out(board, j - first))

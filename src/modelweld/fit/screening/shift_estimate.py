@@ -39,13 +39,13 @@ class Shiftable(NamedTuple):
     total: Array
     noise: Array
     spread: Array
-    trust: float
+    inflation: float
     deviation: Array
 
     def weight(self, board: Board, values: Index) -> Array:
         """Of values on a board, as in the fit; zero where not seen."""
         stack = board.stacks[self.number]
-        return _weight(stack.take(values, stack.offsets), self.noise, self.trust)
+        return _weight(stack.take(values, stack.offsets), self.noise, self.inflation)
 
 
 class Shift(NamedTuple):
@@ -71,10 +71,10 @@ def shiftable_arrays(fit: Board | Parts) -> list[Shiftable]:
         else:
             for part in blocks(len(fit.labels), D):
                 total += sum_by_atom(
-                    _weight(stack.take(part, stack.offsets), noise, variances.trust), fit.labels[part], K
+                    _weight(stack.take(part, stack.offsets), noise, variances.inflation), fit.labels[part], K
                 )
-        deviation = np.sqrt(noise * _typical_inverse(stack, noise, variances.trust))
-        result.append(Shiftable(i, family, total, noise, spread, variances.trust, deviation))
+        deviation = np.sqrt(noise * _typical_inverse(stack, noise, variances.inflation))
+        result.append(Shiftable(i, family, total, noise, spread, variances.inflation, deviation))
     return result
 
 
@@ -90,7 +90,7 @@ def shifts_of(
     means, zs = [np.zeros((J, 0))], [np.zeros((J, 0))]
     for x in places:
         own = x.weight(board, out.values)
-        mine = sum_by_atom(own, out.where, len(out.atoms)) if out.in_pieces else own[np.argsort(out.where)]
+        mine = sum_by_atom(own, out.where, len(out.atoms)) if out.in_fragments else own[np.argsort(out.where)]
         total = x.total[out.atoms]
         others = np.where(total - mine > WEIGHT_ROUNDING * total, total - mine, 0.0)
         about = (x.spread / (1 + x.spread / x.noise * others))[out.where]
@@ -203,21 +203,23 @@ class _Site(NamedTuple):
         return _Fit((rows, columns), 0.5 * np.where(seen, terms, 0.0).sum(1))
 
 
-def _weight(stack: Stack, noise: Array | float, trust: float) -> Array:
+def _weight(stack: Stack, noise: Array | float, inflation: float) -> Array:
     """1 / (1 / weight + trust variance / noise), as in the fit; zero where not seen."""
     seen = np.ones(stack.values.shape) if stack.weight is None else stack.weight
     inverse = 1 / np.where(seen > 0, seen, 1.0)
     if stack.variance is not None:
-        inverse = inverse + trust * stack.variance / noise
+        inverse = inverse + inflation * stack.variance / noise
     return np.asarray(np.where(seen > 0, 1 / inverse, 0.0))
 
 
-def _typical_inverse(stack: Stack, noise: Array, trust: float) -> Array:
+def _typical_inverse(stack: Stack, noise: Array, inflation: float) -> Array:
     """Median over seen values of 1 / weight, per dimension; one where nothing is seen."""
     typical = np.ones(len(noise))
     for d in range(0 if stack.plain else len(noise)):
         variance, weight = (None if x is None else x[:, d : d + 1] for x in (stack.variance, stack.weight))
-        column = _weight(Stack(stack.values[:, d : d + 1], stack.offsets, variance, weight), noise[d], trust).ravel()
+        column = _weight(
+            Stack(stack.values[:, d : d + 1], stack.offsets, variance, weight), noise[d], inflation
+        ).ravel()
         seen = column[column > 0]
         typical[d] = 1 / float(np.median(seen)) if len(seen) else 1.0
     return typical

@@ -15,7 +15,7 @@ FEWEST_SITES = 3
 """For one of them to be named: of two, nobody knows which is right, and how far others lie apart."""
 
 FEWEST_SITES_TO_COMPARE = 4
-"""Below this nothing is set aside. A median over sites needs an honest majority, and with three a site that merely
+"""Below this nothing is excluded. A median over sites needs an honest majority, and with three a site that merely
 differs makes two camps of one and two; from four on, the middle two are honest when one is not."""
 
 

@@ -99,7 +99,7 @@ def describe(found: Sequence[OtherUnit], features: Sequence[str], site: str, oth
     one, more = found[0], len(features) - MOST_LISTED
     named = ", ".join(features[:MOST_LISTED]) + (f" and {more} more features" if more > 0 else "")
     verb = "is" if len(features) == 1 else "are"
-    who, what, without = f"site {site!r}", one.what, f", or leave it out, fusion.remove({site!r}, anew=True)"
+    who, what, without = f"site {site!r}", one.what, f", or leave it out, fusion.remove({site!r}, from_scratch=True)"
     if other:
         who, without = f"{who} or {other!r}", ""
         what = what.replace("than elsewhere", f"at {site!r} than at {other!r}") if not one.offset else what

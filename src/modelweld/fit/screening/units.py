@@ -1,7 +1,7 @@
 """A site that measures a feature in another unit than the others: found by what travels anyway, and named.
 
 A site's mean and deviation of all its points in a feature follow from its components. Sites differ by themselves as
-well, some in deviation, some in mean; but other units move both together (`screening.unit_fit`). The site and feature
+well, some in deviation, some in mean; but other units move both together (`fit.screening.unit_fit`). The site and feature
 that another unit explains best are named, converted, and all is compared again, so that nobody is named for what
 another did. Nothing is converted for good: that is for the owner of the data to do.
 
@@ -11,7 +11,7 @@ Taken for feature d, a site's column e has the misfit
 
     X(d, e) = (log s_e / S_d)^2 / v_s + (m_e - M_d)^2 / (S_d^2 v_m)
 
-of `screening.unit_fit`, without any factor. The order of columns that fits best is an assignment; a column may move
+of `fit.screening.unit_fit`, without any factor. The order of columns that fits best is an assignment; a column may move
 only for a price, so that sites which merely differ stay as they are.
 """
 
@@ -117,7 +117,7 @@ def describe_swapped(features: Sequence[str], site: str) -> str:
     return (
         f"site {site!r}: its columns for {', '.join(features)} seem to be mixed up: in another order they are like the "
         "other sites', and as they are they are not. Nothing is moved: look at their order and names there and fuse "
-        f"again, or leave it out, fusion.remove({site!r}, anew=True); columns with names, read(model, features=[...]), "
+        f"again, or leave it out, fusion.remove({site!r}, from_scratch=True); named columns, read(model, features=), "
         "are put in order by themselves."
     )
 
@@ -319,7 +319,7 @@ def find_other_units(
     """Sites and features in other units than most sites'; `compared` are these totals `side_by_side`, where known.
 
     `plain` values need not be in units at all (weights, embeddings): only sites that are like the others in at least
-    half of their dimensions are compared. One that is not is another kind of stranger, for `screening.outliers`.
+    half of their dimensions are compared. One that is not is another kind of stranger, for `fit.screening.outliers`.
 
     Examples
     --------

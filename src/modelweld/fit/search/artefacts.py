@@ -1,9 +1,9 @@
-"""Atoms that no site has: pieces and mixtures of true atoms, made alike by several estimated models.
+"""Atoms that no site has: fragments and mixtures of true atoms, made alike by several estimated models.
 
-A local model with a component too many splits a true one; if that one's scatter is long, pieces of different sites
-lie at the same two places. A model with a component too few sends a place between two atoms. Pieces near their atom
-are `pieces.prior`. Those farther off gather into atoms of their own, and there is nothing wrong with their support or
-scatter. What gives them away is where they are and who holds them:
+A local model with a component too many splits a true one; if that one's scatter is long, fragments of different sites
+lie at the same two places. A model with a component too few sends a place between two atoms. Fragments near their atom
+are `fragments.prior`. Those farther off gather into atoms of their own, and there is nothing wrong with their support
+or scatter. What gives them away is where they are and who holds them:
 
 - a *shadow* of atom p lies near p, and most of its holders hold p as well;
 - a *blend* of p and q is a value on the line from p to q, at a site that holds neither.
@@ -12,17 +12,17 @@ Either is compared with being an atom. An atom s of m groups scores R(m) + log e
 anywhere within the spread. As a shadow of p, held by n of the n_p holders of p and o of the J - n_p others, it scores
 
     log delta + log B(1 + n, 3 + n_p - n) / B(1, 3) + log B(1 + o, 19 + J - n_p - o) / B(1, 19)
-              + log evidence with place ~ N(place of p, tau),   tau: mean square difference of pieces of one group,
+              + log evidence with place ~ N(place of p, tau),   tau: mean square difference of fragments of one group,
 
 and as blends, each value v for itself, over the Q pairs (p, q) that its group of L values does not hold,
 
     sum over v of log(delta L / Q) + log sum over (p, q) of int_0^1 N(v; u p + (1 - u) q, v's own variance) du.
 
-Both rates are those of pieces, whose share delta is learned: shadows are such pieces, and a site that was told its
-number of components and glues two has one to spare, which splits a third, so that there are as many blends.
+Both rates are those of fragments, whose share delta is learned: shadows are such fragments, and a site that was told
+its number of components and glues two has one to spare, which splits a third, so that there are as many blends.
 
-A shadow then joins its atom, as nearer pieces do, without teaching the noise how far pieces lie: hyperparameters stay
-those of the fit, the objective is that of the answer. A blend is set aside, that is, numbered after the K others.
+A shadow then joins its atom, as nearer fragments do, without teaching the noise how far fragments lie: hyperparameters
+stay those of the fit, the objective is that of the answer. A blend is excluded, that is, numbered after the K others.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from modelweld.progress import track
 
 HELD_BY_HOLDERS, HELD_BY_OTHERS = (1.0, 3.0), (1.0, 19.0)
 """Beta priors of the share of groups that hold a shadow: a quarter of those that hold its atom, a twentieth of the
-others (a site may send one piece of two)."""
+others (a site may send one fragment of two)."""
 
 PRIOR_PAIRS, PIECES_APART = 2.0, 4.0
-"""The mean square difference of pieces is learned as if two pairs had been seen before, at four times the noise: any
-two values of one atom differ by twice the noise, pieces by more."""
+"""The mean square difference of fragments is learned as if two pairs had been seen before, at four times the noise: any
+two values of one atom differ by twice the noise, fragments by more."""
 
 MOST_BLENDS = 5
 """Groups of an atom up to which it may be blends: each lies at a place of its own on the line, so few fall together."""
@@ -54,9 +54,9 @@ MOST_BLENDS = 5
 def artefacts(board: Board) -> list[Artefact]:
     """Atoms that are more probably shadows or blends of others, the least supported first.
 
-    None where no group has an atom in pieces, or where values of some array lie nowhere.
+    None where no group has an atom in fragments, or where values of some array lie nowhere.
     """
-    if board.pieces is None or (board.pieces_held() == 1).all():
+    if board.fragments is None or (board.fragments_held() == 1).all():
         return []
     parts = zip(board.families, board.rows, board.sums, strict=True)
     arrays = [x for x in (family.located(rows, sums) for family, rows, sums in parts) if x is not None]
@@ -66,13 +66,13 @@ def artefacts(board: Board) -> list[Artefact]:
     held = np.zeros((K, len(board.sizes)), dtype=bool)
     held[board.labels, board.group] = True
     as_shadow = _as_shadows(board, arrays, held)
-    log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
+    log_rate = np.concatenate([[0.0], np.cumsum(board.increments)])
     as_atom = log_rate[board.counts] + np.sum(
         [f.log_evidence(sums) for f, sums in zip(board.families, board.sums, strict=True)], axis=0
     )
     found: list[Artefact] = []
     left = np.ones(K, dtype=bool)
-    for s in track(np.argsort(board.counts, kind="stable").tolist(), "looking for pieces and mixtures", K):
+    for s in track(np.argsort(board.counts, kind="stable").tolist(), "looking for fragments and mixtures", K):
         others = left & (board.counts >= board.counts[s])
         others[s] = False
         best = _best_shadow(s, as_shadow, others)
@@ -85,50 +85,50 @@ def artefacts(board: Board) -> list[Artefact]:
     return found
 
 
-def join_pieces_apart(board: AnyBoard) -> tuple[AnyBoard, list[Artefact]]:
+def join_fragments_apart(board: AnyBoard) -> tuple[AnyBoard, list[Artefact]]:
     """The board with shadows joined, and the artefacts that are left on it."""
     if not isinstance(board, Board):
         return board, []
     found = artefacts(board)
-    if any(artefact.is_piece for artefact in found):
+    if any(artefact.is_fragment for artefact in found):
         joined, left = join_shadows(board, found)
         if not falls_together(joined):
-            return joined, left  # else neighbours in a continuum, each at most sites, are no pieces of each other
-    return board, [artefact for artefact in found if not artefact.is_piece]
+            return joined, left  # else neighbours in a continuum, each at most sites, are no fragments of each other
+    return board, [artefact for artefact in found if not artefact.is_fragment]
 
 
 def join_shadows(board: Board, found: list[Artefact]) -> tuple[Board, list[Artefact]]:
     """The board with every shadow's values at its atom, and the artefacts that are left."""
     atom = np.arange(len(board.counts))
     for artefact in reversed(found):  # what a shadow is a shadow of may be one itself, and is then found later
-        if artefact.is_piece:
+        if artefact.is_fragment:
             atom[artefact.atom] = atom[artefact.made_of[0]]
     left, labels = np.unique(atom[board.labels], return_inverse=True)
     number = np.searchsorted(left, atom)
-    return board.at(labels.ravel()), [artefact.renumbered(number) for artefact in found if not artefact.is_piece]
+    return board.at(labels.ravel()), [artefact.renumbered(number) for artefact in found if not artefact.is_fragment]
 
 
 def _as_shadows(board: Board, arrays: list[Location], held: NDArray[np.bool_]) -> Array:
     """Log score of every atom as a shadow of every other: (K, K)."""
     from scipy.special import betaln
 
-    assert board.pieces is not None
+    assert board.fragments is not None
     K, J = held.shape
     both = held.astype(np.float64) @ held.T
     n_p = board.counts.astype(np.float64)
     others = board.counts[:, None] - both
-    score = np.log(board.pieces.delta) * np.ones((K, K))
+    score = np.log(board.fragments.delta) * np.ones((K, K))
     for (a, b), number, of in ((HELD_BY_HOLDERS, both, n_p), (HELD_BY_OTHERS, others, J - n_p)):
         score += betaln(a + number, b + of - number) - betaln(a, b)
     for x, sums in zip(arrays, board.sums, strict=True):
-        apart = _pieces_apart(board, x)
-        for p in track(range(K), "looking for pieces", K):
+        apart = _fragments_apart(board, x)
+        for p in track(range(K), "looking for fragments", K):
             score[:, p] += x.about(x.places[p], apart + x.uncertain[p]).log_evidence(sums)
     return np.asarray(score)
 
 
-def _pieces_apart(board: Board, x: Location) -> Array:
-    """Mean square difference (D,) of pieces that one group has of one atom, counted where both are seen."""
+def _fragments_apart(board: Board, x: Location) -> Array:
+    """Mean square difference (D,) of fragments that one group has of one atom, counted where both are seen."""
     seen, y = x.seen, x.values
     _, at, number = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
     at = at.ravel()
@@ -153,7 +153,7 @@ def _blend(
     board: Board, arrays: list[Location], s: int, others: NDArray[np.bool_], held: NDArray[np.bool_]
 ) -> Artefact:
     """Log score of an atom's values as blends, and the pair that explains most of them best."""
-    assert board.pieces is not None
+    assert board.fragments is not None
     total = 0.0
     by_pair: dict[tuple[int, ...], float] = {}
     for i in np.flatnonzero(board.labels == s):
@@ -166,7 +166,7 @@ def _blend(
         best = float(density.max())
         if best == -np.inf:
             return Artefact(s, (), -np.inf)
-        total += float(np.log(board.pieces.delta * board.sizes[j] / Q) + best + np.log(np.exp(density - best).sum()))
+        total += float(np.log(board.fragments.delta * board.sizes[j] / Q) + best + np.log(np.exp(density - best).sum()))
         a, b = np.unravel_index(int(np.argmax(density)), density.shape)
         pair = (int(atoms[a]), int(atoms[b]))
         by_pair[pair] = by_pair.get(pair, 0.0) + 1

@@ -53,7 +53,7 @@ class Without:
         return np.asarray(self.holders[self.where] > 0)
 
     @property
-    def in_pieces(self) -> bool:
+    def in_fragments(self) -> bool:
         """Whether a site holds an atom in several values."""
         return len(self.atoms) < len(self.values)
 

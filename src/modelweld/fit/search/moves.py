@@ -2,8 +2,8 @@
 
 Sweeps stop where no single group can do better. Ways out:
 
-- `merge` joins the two atoms whose union raises the objective most, again and again; with pieces (over-segmentation)
-  also atoms that share groups: their values become pieces of one atom;
+- `merge` joins the two atoms whose union raises the objective most, again and again; with fragments (over-segmentation)
+  also atoms that share groups: their values become fragments of one atom;
 - `split` parts an atom in two, where its members are at hand: a compiled board has only their sums;
 - `dissolve` frees all groups that hold a small atom at once, so that they meet the other atoms without it: an atom too
   many is held by few groups, none of which leaves it alone.
@@ -30,9 +30,9 @@ from modelweld.core.family import Family
 from modelweld.core.plan import MOST_SWEEPS
 from modelweld.core.values import Index, blocks
 from modelweld.fit.engines.sparse_board import SparseBoard, join_sparsely
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import Array
-from modelweld.progress import tell
+from modelweld.progress import report_progress
 
 PATIENCE = 12
 """Atoms dissolved in vain after which that ends. Of 48 simulated sets of much noise, none ended higher by more than 16
@@ -44,7 +44,7 @@ others have not answered yet. At 10 and at 40 fewer and more runs of sweeps foll
 
 LARGEST_TABLE = 4_000_000
 """Pairs of atoms, or of atoms and groups, up to which atoms of a compiled board are joined, and of values up to which
-pieces start from an agglomeration: 32 MB. A reference board with as many atoms is sparse, and has its own way
+fragments start from an agglomeration: 32 MB. A reference board with as many atoms is sparse, and has its own way
 (`fit.engines.sparse_board`)."""
 
 SINGLES_BLOCK = 256
@@ -86,16 +86,16 @@ def dissolve(
         if in_vain >= min(patience, len(atoms)):
             break
         before = board.state()
-        is_home = partial(is_at, board, before.labels)
+        is_back = partial(is_at, board, before.labels)
         board.release(board.holders(int(atoms[in_vain])))
         board.place_new()
         in_vain += 1
-        if is_home():
+        if is_back():
             continue
         if board.objective() > history[-1] - WORTH_A_RUN:
-            attempt = alternate(board, J, rng, max_sweeps, is_home, history[-1])
+            attempt = alternate(board, J, rng, max_sweeps, is_back, history[-1])
             changes += attempt.changes
-            if not attempt.came_home and attempt.history[-1] > history[-1] + SMALLEST_RISE:
+            if not attempt.returned and attempt.history[-1] > history[-1] + SMALLEST_RISE:
                 history.append(attempt.history[-1])
                 converged, in_vain, rises = attempt.converged, 0, rises + 1
                 continue
@@ -118,7 +118,7 @@ def merge(board: Movable) -> int:
         return 0
     if isinstance(board, SparseBoard):
         return join_sparsely(board)
-    pairs = Pairs(board, board.pieces)
+    pairs = Pairs(board, board.fragments)
     joined = pairs.join_all()
     if joined:
         board.labels = pairs.tally.labels
@@ -127,11 +127,12 @@ def merge(board: Movable) -> int:
 
 
 class Pairs:
-    """By how much joining each two atoms of a board would raise the objective, were they held in `pieces` like these.
+    """By how much joining each two atoms of a board would raise the objective, were they held in `fragments` like
+    these.
 
     The union has the evidence of both atoms' values and the prior's score for the groups that hold either; where both
-    hold a group, r + s pieces stand in place of r and s, which is one factor delta more and one (1 - delta) less
-    (without pieces such atoms cannot be joined).
+    hold a group, r + s fragments stand in place of r and s, which is one factor delta more and one (1 - delta) less
+    (without fragments such atoms cannot be joined).
 
     Attributes
     ----------
@@ -139,29 +140,31 @@ class Pairs:
         Minus infinity where two atoms may not be joined, and on the diagonal.
     """
 
-    def __init__(self, board: Movable, pieces: Pieces | None) -> None:
-        self.tally, self.pieces = board.tally(), pieces
+    def __init__(self, board: Movable, fragments: Fragments | None) -> None:
+        self.tally, self.fragments = board.tally(), fragments
         K, J = len(self.tally.counts), len(board.sizes)
         self.families, self.sums, self.counts = self.tally.families, self.tally.sums, self.tally.counts
         self.evidence = sum((f.log_evidence(s) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(K))
-        self.held_pieces = np.zeros((K, J), dtype=np.int64)
-        np.add.at(self.held_pieces, (self.tally.labels, self.tally.group), 1)
+        self.held_fragments = np.zeros((K, J), dtype=np.int64)
+        np.add.at(self.held_fragments, (self.tally.labels, self.tally.group), 1)
         self.log_ways = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, 2 * board.sizes.max(initial=0) + 1)))])
-        self.held = (self.held_pieces > 0).astype(np.float64)
-        self.log_rate = np.concatenate([[0.0], np.cumsum(board.steps)])
+        self.held = (self.held_fragments > 0).astype(np.float64)
+        self.log_rate = np.concatenate([[0.0], np.cumsum(board.increments)])
         self.rises = self._all_rises(single=len(board.labels) == K)
         self.best = self.rises.argmax(1)
         self.highest = self.rises[np.arange(K), self.best]
 
     def _all_rises(self, single: bool) -> Array:
-        """The rises of all pairs; where every atom is a `single` value, the family's `gain` is the quicker way."""
+        """The rises of all pairs; where every atom is a `single` value, the family's `log_predictive` is the quicker
+        way.
+        """
         rises = self._prior_of_singles() if single else self._prior_of_all()
         np.fill_diagonal(rises, -np.inf)
         if single:
             return self._with_singles(rises)
         a, b = np.nonzero(np.triu(rises > -np.inf))  # where two may be joined at all
         for part in blocks(len(a), sum(s.shape[1] for s in self.sums)):
-            tell("comparing atoms", part.start, len(a))
+            report_progress("comparing atoms", part.start, len(a))
             one, other = a[part], b[part]
             rises[one, other] += self._evidence_with(one, other)
             rises[other, one] = rises[one, other]
@@ -171,7 +174,10 @@ class Pairs:
         """These rises, with what the evidence gains from any two values: half of the table, then its mirror image."""
         for start in range(0, len(rises), SINGLES_BLOCK):
             part, rest = slice(start, start + SINGLES_BLOCK), slice(start, None)
-            gain = sum((f.gain(s[part], s[rest]) for f, s in zip(self.families, self.sums, strict=True)), np.zeros(()))
+            gain = sum(
+                (f.log_predictive(s[part], s[rest]) for f, s in zip(self.families, self.sums, strict=True)),
+                np.zeros(()),
+            )
             rises[part, rest] += gain - self.evidence[part, None]
             rises[rest, part] = rises[part, rest].T
         return rises
@@ -179,7 +185,7 @@ class Pairs:
     def _prior_of_singles(self) -> Array:
         """`_prior_of_all` where every atom is one value: two of one group, or of two."""
         one, two = -self.log_rate[1], self.log_rate[2:3].sum() - 2 * self.log_rate[1]  # a single group has no two
-        together = -np.inf if self.pieces is None else np.log(self.pieces.delta / (1 - self.pieces.delta))
+        together = -np.inf if self.fragments is None else np.log(self.fragments.delta / (1 - self.fragments.delta))
         group = self.held.argmax(1)
         return np.asarray(np.where(group[:, None] == group, one + together + self.log_ways[2], two))
 
@@ -188,12 +194,12 @@ class Pairs:
         shared = self.held @ self.held.T
         union = (self.counts[:, None] + self.counts - shared).astype(np.int64)
         gain = self.log_rate[union] - self.log_rate[self.counts][:, None] - self.log_rate[self.counts]
-        if self.pieces is None:
+        if self.fragments is None:
             return np.asarray(np.where(shared > 0, -np.inf, gain))
-        gain += shared * np.log(self.pieces.delta / (1 - self.pieces.delta))
-        if self.held_pieces.max() == 1:
+        gain += shared * np.log(self.fragments.delta / (1 - self.fragments.delta))
+        if self.held_fragments.max() == 1:
             return np.asarray(gain + shared * self.log_ways[2])
-        for r in self.held_pieces.T:
+        for r in self.held_fragments.T:
             here = np.flatnonzero(r)
             r = r[here]
             gain[np.ix_(here, here)] += self.log_ways[r[:, None] + r] - self.log_ways[r][:, None] - self.log_ways[r]
@@ -219,12 +225,12 @@ class Pairs:
         union = (self.counts[k] + self.counts[others] - shared).astype(np.int64)
         gain = self.log_rate[union] - self.log_rate[self.counts[k]] - self.log_rate[self.counts[others]]
         both = shared.nonzero()[0]
-        if self.pieces is None:
+        if self.fragments is None:
             gain[both] = -np.inf
         elif len(both):
-            gain[both] += shared[both] * np.log(self.pieces.delta / (1 - self.pieces.delta))
+            gain[both] += shared[both] * np.log(self.fragments.delta / (1 - self.fragments.delta))
             groups = self.held[k].nonzero()[0]
-            r, s = self.held_pieces[k, groups], self.held_pieces[np.ix_(others[both], groups)]
+            r, s = self.held_fragments[k, groups], self.held_fragments[np.ix_(others[both], groups)]
             ways = self.log_ways[r + s] - self.log_ways[r] - self.log_ways[s]  # zero where s is zero
             gain[both] += ways.sum(1)
         return np.asarray(gain)
@@ -234,7 +240,7 @@ class Pairs:
         joined = 0
         while self.join_best():
             joined += 1
-            tell("merging atoms", joined)
+            report_progress("merging atoms", joined)
         return joined
 
     def join_best(self) -> bool:
@@ -244,8 +250,8 @@ class Pairs:
         if self.highest[a] <= SMALLEST_RISE:
             return False
         a, b = min(a, b), max(a, b)
-        self.held_pieces[a] += self.held_pieces[b]
-        self.held[a] = self.held_pieces[a] > 0
+        self.held_fragments[a] += self.held_fragments[b]
+        self.held[a] = self.held_fragments[a] > 0
         self.tally.join(a, b, int(self.held[a].sum()))
         row = np.maximum(self.rises[a], self.rises[b])
         row[[a, b]] = self.rises[b] = self.rises[:, b] = -np.inf
@@ -277,15 +283,15 @@ class Members(Protocol):
     families: list[Family]
     rows: list[Array]
     sums: list[Array]
-    alone: Array
+    singletons: Array
     labels: Index
     counts: Index
 
-    def worth_at(self, labels: Index, slots: int) -> Array:
+    def objective_by_atom(self, labels: Index, slots: int) -> Array:
         """What each atom adds to the objective when values are at these labels; zero where a slot is empty."""
 
     def recount(self) -> None:
-        """Number the atoms without gaps and add everything anew."""
+        """Number the atoms without gaps and add everything again."""
 
 
 def split(board: Members) -> int:
@@ -294,10 +300,10 @@ def split(board: Members) -> int:
     if not (size > 1).any():
         return 0
     farthest, half = partings(board)
-    whole, parted = board.worth_at(board.labels, K), np.zeros(K, dtype=bool)
+    whole, parted = board.objective_by_atom(board.labels, K), np.zeros(K, dtype=bool)
     labels = board.labels.copy()
     for part in (farthest, half):
-        both = board.worth_at(np.where(part, K + board.labels, board.labels), 2 * K)
+        both = board.objective_by_atom(np.where(part, K + board.labels, board.labels), 2 * K)
         better = (both[:K] + both[K:] > whole + SMALLEST_RISE) & (size > 1) & ~parted
         moving = part & better[board.labels]
         labels[moving] = K + board.labels[moving]
@@ -318,15 +324,15 @@ def partings(board: Members) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     def beside(ends: Index) -> Rows:
         return lambda rows, _, part: np.asarray(rows[part] + rows[ends[own[part]]])
 
-    first = _least(-_evidence(board, without) - board.alone, own)  # the atom's own evidence is the same for all
-    near_first = _evidence(board, beside(first)) - board.alone
+    first = _least(-_evidence(board, without) - board.singletons, own)  # the atom's own evidence is the same for all
+    near_first = _evidence(board, beside(first)) - board.singletons
     farther = near_first.copy()
     farther[first] = np.inf  # an end is not beside itself
     second = _least(farther, own)
     alone, half = np.zeros((2, len(own)), dtype=bool)
     alone[first] = True
-    shared = board.alone[first] - board.alone[second]
-    half[:] = near_first - shared[own] < _evidence(board, beside(second)) - board.alone
+    shared = board.singletons[first] - board.singletons[second]
+    half[:] = near_first - shared[own] < _evidence(board, beside(second)) - board.singletons
     half[first], half[second] = False, True
     return alone, half
 

@@ -16,7 +16,7 @@ from modelweld.core.board import Board
 from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.prior import Prior
 from modelweld.core.values import BLOCK, Index, Stack, group_of_values
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import Array
 
 
@@ -50,23 +50,23 @@ class Parts:
         stacks: Sequence[Stack],
         families: Sequence[Family],
         prior: Prior,
-        pieces: Pieces | None,
+        fragments: Fragments | None,
         labels: Index,
         largest: int = BLOCK,
     ) -> None:
-        self.stacks, self.families, self.prior, self.pieces = list(stacks), list(families), prior, pieces
+        self.stacks, self.families, self.prior, self.fragments = list(stacks), list(families), prior, fragments
         self.labels, self.offsets, self.sizes = labels, stacks[0].offsets, stacks[0].sizes
         J = len(self.sizes)
-        self._held, self._pieces = np.unique(labels * J + group_of_values(self.offsets), return_counts=True)
+        self._held, self._fragments = np.unique(labels * J + group_of_values(self.offsets), return_counts=True)
         self.counts = np.bincount(self._held // J, minlength=int(labels.max(initial=-1)) + 1)
         self._signless = any(family.signless for family in families)
         sees = self._signless or any(type(family).seeing is not Family.seeing for family in families)
         width = max(len(self.counts), sum(stack.values.shape[1] for stack in stacks))
         self.most_values = len(labels) if sees else largest // max(width, 1)
 
-    def pieces_held(self) -> Index:
-        """In how many pieces each (atom, group) is held, one number per pair."""
-        return np.asarray(self._pieces)
+    def fragments_held(self) -> Index:
+        """In how many fragments each (atom, group) is held, one number per pair."""
+        return np.asarray(self._fragments)
 
     @cached_property
     def sums(self) -> list[Array]:
@@ -99,7 +99,7 @@ class Parts:
     @cached_property
     def _whole(self) -> Board:
         """All groups, their values turned to agree with their atoms."""
-        return Board(self.stacks, self.families, self.prior, self.pieces, self.labels)
+        return Board(self.stacks, self.families, self.prior, self.fragments, self.labels)
 
     def _spans(self) -> Iterator[tuple[int, int]]:
         """Groups, as many together as fit on a board."""
@@ -114,6 +114,6 @@ class Parts:
         """These groups, in no atom yet, as some of all."""
         rows, offsets = slice(self.offsets[first], self.offsets[last]), self.offsets[first : last + 1]
         stacks = [stack.take(rows, offsets - offsets[0]) for stack in self.stacks]
-        board = Board(stacks, self.families, self.prior, self.pieces)
+        board = Board(stacks, self.families, self.prior, self.fragments)
         board.set_prior(self.prior, len(self.sizes))
         return board

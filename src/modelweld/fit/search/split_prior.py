@@ -1,13 +1,13 @@
-"""An atom in several pieces: over-segmentation, which estimated local models show and the paper's model forbids.
+"""An atom in several fragments: over-segmentation, which estimated local models show and the paper's model forbids.
 
-A mixture that is fitted with a component too many splits one of its true components in two. The pieces are noisy
-values of the same atom, but one group may hold an atom only once, so second pieces gather into atoms of their own,
-more of them the more groups there are. Here a group that holds an atom holds it in r >= 1 pieces with probability (1
+A mixture that is fitted with a component too many splits one of its true components in two. The fragments are noisy
+values of the same atom, but one group may hold an atom only once, so second fragments gather into atoms of their own,
+more of them the more groups there are. Here a group that holds an atom holds it in r >= 1 fragments with probability (1
 - delta) delta^(r - 1):
 
     log P = ... + sum over (group, atom) held [log(1 - delta) + (r - 1) log delta + lgamma(r + 1)]
 
-(lgamma because the pieces are interchangeable). delta = 0 is the paper's model.
+(lgamma because the fragments are interchangeable). delta = 0 is the paper's model.
 """
 
 from __future__ import annotations
@@ -20,33 +20,38 @@ from modelweld.core.values import Index
 from modelweld.inputs.local_model import Array
 
 MOST_PIECES = 3
-"""Pieces of one atom that a group may be given in one step; more can gather over several."""
+"""Fragments of one atom that a group may be given in one step; more can gather over several."""
 
 PRIOR_EXTRA, PRIOR_HELD = 0.5, 9.5
-"""Beta(1.5, 10.5) prior of delta, whose mode given the pieces is (extra + .5) / (N + 10): few pieces, never none."""
+"""Beta(1.5, 10.5) prior of delta, whose mode given the fragments is (extra + .5) / (N + 10): few fragments, never
+none."""
 
 LARGEST_SHARE = 0.15
-"""Above this, local components overlap too much to tell pieces from neighbours: pieces are then not believed in."""
+"""Above this, local components overlap too much to tell fragments from neighbours: fragments are then not believed
+in."""
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """How probable it is that a group holds an atom in several pieces.
+class Fragments:
+    """How probable it is that a group holds an atom in several fragments.
 
     Examples
     --------
-    >>> round(Pieces(0.1).log_prob(np.array([1, 2])) - Pieces(0.1).log_prob(np.array([1, 1])), 3)  # log .1 + log 2
+    >>> round(Fragments(0.1).log_prob(np.array([1, 2])) - Fragments(0.1).log_prob(np.array([1, 1])), 3)  # log .1 + log
+    2
     -1.609
     """
 
     delta: float = 0.05
 
-    def log_prob(self, pieces: Index) -> float:
-        """Log probability of the numbers of pieces, one per (group, atom) held, with the log prior density of delta."""
-        return float(self.log_prob_each(pieces).sum() + self._log_prior())
+    def log_prob(self, fragments: Index) -> float:
+        """Log probability of the numbers of fragments, one per (group, atom) held, with the log prior density of
+        delta.
+        """
+        return float(self.log_prob_each(fragments).sum() + self._log_prior())
 
     def log_prob_of_sums(self, held: int, values: int, ways: float) -> float:
-        """The same from the number of (group, atom) held, of their pieces, and the sum of the lgamma above."""
+        """The same from the number of (group, atom) held, of their fragments, and the sum of the lgamma above."""
         each = held * np.log1p(-self.delta) + (values - held) * np.log(self.delta)
         return float(each + ways + self._log_prior())
 
@@ -56,26 +61,26 @@ class Pieces:
         beta = PRIOR_EXTRA * np.log(self.delta) + PRIOR_HELD * np.log1p(-self.delta)
         return float(beta - betaln(PRIOR_EXTRA + 1, PRIOR_HELD + 1))
 
-    def log_prob_each(self, pieces: Index) -> Array:
+    def log_prob_each(self, fragments: Index) -> Array:
         """The same for each (group, atom), without the prior of delta."""
         from scipy.special import gammaln
 
-        return np.asarray(np.log1p(-self.delta) + (pieces - 1) * np.log(self.delta) + gammaln(pieces + 1.0))
+        return np.asarray(np.log1p(-self.delta) + (fragments - 1) * np.log(self.delta) + gammaln(fragments + 1.0))
 
-    def learned(self, pieces: Index) -> Pieces:
-        """The most probable delta given the pieces."""
-        return self.learned_from_sums(len(pieces), int(pieces.sum()))
+    def learned(self, fragments: Index) -> Fragments:
+        """The most probable delta given the fragments."""
+        return self.learned_from_sums(len(fragments), int(fragments.sum()))
 
-    def learned_from_sums(self, held: int, values: int) -> Pieces:
-        """The same from the number of (group, atom) held and of their pieces."""
-        return Pieces(float((values - held + PRIOR_EXTRA) / (values + PRIOR_EXTRA + PRIOR_HELD)))
+    def learned_from_sums(self, held: int, values: int) -> Fragments:
+        """The same from the number of (group, atom) held and of their fragments."""
+        return Fragments(float((values - held + PRIOR_EXTRA) / (values + PRIOR_EXTRA + PRIOR_HELD)))
 
-    def piece_scores(self, scores: Array, gain: Array) -> Array:
-        """Scores (L, K) of first pieces, then of second and third ones: (L, 3 K).
+    def fragment_scores(self, scores: Array, gain: Array) -> Array:
+        """Scores (L, K) of first fragments, then of second and third ones: (L, 3 K).
 
-        `gain` is the score without the prior's share for the atom. Pieces are used in order; where a later one would
-        score higher, the assignment could take it alone, so it is held down to the one before (a lower bound; what
-        was found is judged by the exact objective).
+        `log_predictive` is the score without the prior's share for the atom. Fragments are used in order; where a later
+        one would score higher, the assignment could take it alone, so it is held down to the one before (a lower bound;
+        what was found is judged by the exact objective).
         """
         columns = [scores]
         for r in range(2, MOST_PIECES + 1):

@@ -1,9 +1,9 @@
-"""When pieces are looked for and believed in: few always, many only where they cannot be neighbouring atoms.
+"""When fragments are looked for and believed in: few always, many only where they cannot be neighbouring atoms.
 
-Among values without standard errors atoms are in pieces only where the objective insists. Where sites send atoms in
-pieces, the matching that holds every atom once has an atom for each piece. The search for pieces starts from those
-atoms, joined at the noise of that matching, which values of different sites taught it: two of one say nothing of it.
-What it takes grows with the number of atoms, however many values there are.
+Among values without standard errors atoms are in fragments only where the objective insists. Where sites send atoms in
+fragments, the matching that holds every atom once has an atom for each fragment. The search for fragments starts from
+those atoms, joined at the noise of that matching, which values of different sites taught it: two of one say nothing of
+it. What it takes grows with the number of atoms, however many values there are.
 """
 
 from __future__ import annotations
@@ -19,40 +19,40 @@ from modelweld.core.tally import Tally
 from modelweld.core.values import Index, group_of_values
 from modelweld.errors import Finding, OverlapWarning, OversplitWarning, warn_user
 from modelweld.fit.search.moves import LARGEST_TABLE, Pairs
-from modelweld.fit.search.split_prior import LARGEST_SHARE, Pieces
+from modelweld.fit.search.split_prior import LARGEST_SHARE, Fragments
 
 CERTAIN, DOUBTFUL_SHARE = 0.75, 0.1
-"""Many pieces are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites
-that send atoms in pieces they are better from .75 on (experiments/strength/guard.py), in few dimensions as well;
+"""Many fragments are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites
+that send atoms in fragments they are better from .75 on (experiments/strength/guard.py), in few dimensions as well;
 people's movements, whose components overlap, reach .72."""
 
 COLLAPSE = 0.42
-"""Where more of all values would be second pieces, atoms are not split: everything falls together. Sites of very
+"""Where more of all values would be second fragments, atoms are not split: everything falls together. Sites of very
 unequal weights that are told too many components come near to that (experiments/right, D=2, Dirichlet(.3): ARI .709 at
 .4, .756 at .42)."""
 
 OVERSPLIT, FEWEST_SECOND = 1.5, 4
-"""Pieces per atom, on average, and pieces beyond the first of their atom from which a site is named, if most others are
-not like it. A mixture of eight components that is told two too many has 1.25 and 2: every site has some."""
+"""Fragments per atom, on average, and fragments beyond the first of their atom from which a site is named, if most
+others are not like it. A mixture of eight components that is told two too many has 1.25 and 2: every site has some."""
 
 EVIDENT = 10.0
-"""Nats by which pieces must raise the objective: atoms that merely overlap raise it by 2 or 3, sites that split theirs
-by a hundred."""
+"""Nats by which fragments must raise the objective: atoms that merely overlap raise it by 2 or 3, sites that split
+theirs by a hundred."""
 
 FEWEST_MATCHED = 20
-"""Groups beyond the first of their atoms from which the noise is known well enough to tell pieces by it: among fewer,
-two values that happen to coincide bring it down."""
+"""Groups beyond the first of their atoms from which the noise is known well enough to tell fragments by it: among
+fewer, two values that happen to coincide bring it down."""
 
-SHARES = (0.5, Pieces().delta)
-"""Shares of pieces at which atoms are joined, one start of the search for each. At a half one piece more costs nothing;
-at .05 two atoms that forty sites hold side by side lose a hundred nats by being joined, and stay two. At .05 neighbours
-that overlap stay apart where few atoms are in pieces; at a half they are joined."""
+SHARES = (0.5, Fragments().delta)
+"""Shares of fragments at which atoms are joined, one start of the search for each. At a half one fragment more costs
+nothing; at .05 two atoms that forty sites hold side by side lose a hundred nats by being joined, and stay two. At .05
+neighbours that overlap stay apart where few atoms are in fragments; at a half they are joined."""
 
 
 def believable(board: Board) -> bool:
-    """Whether the pieces found are few, or at least unmistakable.
+    """Whether the fragments found are few, or at least unmistakable.
 
-    A minority of sites may split as they like: their pieces say nothing of how the others are split.
+    A minority of sites may split as they like: their fragments say nothing of how the others are split.
     """
     if board.delta <= LARGEST_SHARE:
         return True
@@ -61,57 +61,57 @@ def believable(board: Board) -> bool:
 
 
 def warn_overlap(board: Board) -> None:
-    """Say that the pieces found are not believed."""
+    """Say that the fragments found are not believed."""
     warn_user(
-        f"{board.delta:.0%} of local parameters would be second pieces of an atom of their own site: local components "
-        "overlap too much to tell pieces from neighbours, so every site holds an atom once. Fewer components "
+        f"{board.delta:.0%} of local parameters would be second fragments of an atom of their site: local components "
+        "overlap too much to tell fragments from neighbours, so every site holds an atom once. Fewer components "
         "there, or more restarts, would help.",
         OverlapWarning,
     )
 
 
 def share_elsewhere(board: Board) -> float:
-    """Share of second pieces among the values of all groups but the minority that splits most."""
-    second = _second_pieces(board.labels, board.group, len(board.sizes))
+    """Share of second fragments among the values of all groups but the minority that splits most."""
+    second = _second_fragments(board.labels, board.group, len(board.sizes))
     return _share(second, board.sizes, _splitting_least(second, board.sizes))
 
 
 def falls_together(board: Board) -> bool:
-    """Whether most groups have so many second pieces that atoms were not split: neighbours were joined."""
+    """Whether most groups have so many second fragments that atoms were not split: neighbours were joined."""
     return share_elsewhere(board) > COLLAPSE
 
 
-def _second_pieces(labels: Index, group: Index, J: int) -> Index:
-    """Pieces beyond the first of its atom, of each group."""
+def _second_fragments(labels: Index, group: Index, J: int) -> Index:
+    """Fragments beyond the first of its atom, of each group."""
     held = np.unique(np.stack([labels, group]), axis=1)[1]
     return np.asarray(np.bincount(group, minlength=J) - np.bincount(held, minlength=J))
 
 
 def _splitting_least(second: Index, sizes: Index) -> Index:
-    """The groups but for the minority with the largest numbers of second pieces; of two groups, the other one."""
+    """The groups but for the minority with the largest numbers of second fragments; of two groups, the other one."""
     filled = np.flatnonzero(sizes)
     minority = max((len(filled) - 1) // 2, 1)
     return filled[np.argsort(second[filled], kind="stable")][: len(filled) - minority]
 
 
 def _share(second: Index, sizes: Index, groups: Index) -> float:
-    """Share of second pieces among the values of some groups."""
+    """Share of second fragments among the values of some groups."""
     return float(second[groups].sum() / max(sizes[groups].sum(), 1))
 
 
 def name_oversplit(matching: Matching, sites: Sequence[str]) -> list[Finding]:
-    """Sites that sent their atoms in pieces, if they are a minority and the others did not."""
+    """Sites that sent their atoms in fragments, if they are a minority and the others did not."""
     sizes = np.diff(matching.offsets)
-    second = _second_pieces(matching.stacked_labels, group_of_values(matching.offsets), len(sizes))
+    second = _second_fragments(matching.stacked_labels, group_of_values(matching.offsets), len(sizes))
     split = (second >= FEWEST_SECOND) & (sizes >= OVERSPLIT * (sizes - second))
     whole = np.flatnonzero(~split & (sizes > 0))
     if 2 * split.sum() > np.count_nonzero(sizes) or _share(second, sizes, whole) > LARGEST_SHARE:
         return []
     return [
         Finding(
-            f" sent about {sizes[j] / (sizes[j] - second[j]):.2g} pieces of every atom it holds "
-            f"({sizes[j]} values, {sizes[j] - second[j]} atoms); most others hold theirs whole. Its pieces are taken "
-            "together. Fewer components there, or more restarts, would help; with copies=False each would be an atom "
+            f" sent about {sizes[j] / (sizes[j] - second[j]):.2g} fragments of every atom it holds "
+            f"({sizes[j]} values, {sizes[j] - second[j]} atoms); most others hold theirs whole. They are taken "
+            "together. Fewer components there, or more restarts, would help; with splits=False each would be an atom "
             "of its own.",
             OversplitWarning,
             [sites[j]],
@@ -121,34 +121,36 @@ def name_oversplit(matching: Matching, sites: Sequence[str]) -> list[Finding]:
 
 
 def certainty(board: Board) -> float:
-    """How sure the most doubtful tenth of all pieces is of its atom, at most; 1 where nothing is in pieces.
+    """How sure the most doubtful tenth of all fragments is of its atom, at most; 1 where nothing is in fragments.
 
-    A piece is taken out of its atom and compared with it and all other atoms, all equally probable beforehand.
+    A fragment is taken out of its atom and compared with it and all other atoms, all equally probable beforehand.
     """
     from scipy.special import logsumexp
 
-    _, held, pieces = np.unique(np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True)
-    among = np.flatnonzero(pieces[held.ravel()] > 1)
+    _, held, fragments = np.unique(
+        np.stack([board.labels, board.group]), axis=1, return_inverse=True, return_counts=True
+    )
+    among = np.flatnonzero(fragments[held.ravel()] > 1)
     if not len(among):
         return 1.0
     rest, atoms, gain = board.copy(), np.arange(len(board.counts)), np.empty((len(among), len(board.counts)))
     for row, i in enumerate(among[:, None]):
         before = rest.remember(i)
         rest.take(i, counted=False)
-        gain[row] = rest.gain(i, atoms)[0]
+        gain[row] = rest.log_predictive(i, atoms)[0]
         rest.put_back(before)
     own = gain[np.arange(len(among)), board.labels[among]]
     return float(np.quantile(np.exp(own - logsumexp(gain, axis=1)), DOUBTFUL_SHARE))
 
 
-def join_pieces(whole: Movable) -> list[Index]:
-    """Labels of a matching without pieces after its atoms were joined, the best two first, at each share."""
+def join_fragments(whole: Movable) -> list[Index]:
+    """Labels of a matching without fragments after its atoms were joined, the best two first, at each share."""
     K, J = len(whole.counts), len(whole.sizes)
     found: list[Index] = []
     if len(whole.labels) <= FEWEST_MATCHED or K < 2 or K * max(K, J) > LARGEST_TABLE:
         return found
     for share in SHARES:
-        pairs = Pairs(whole, Pieces(share))
+        pairs = Pairs(whole, Fragments(share))
         if not pairs.join_all():  # at smaller shares no two atoms are rather joined than at this one
             break
         new = not any(is_same_partition(pairs.tally.labels, labels) for labels in found)
@@ -158,34 +160,35 @@ def join_pieces(whole: Movable) -> list[Index]:
 
 
 def _rise(joined: Tally, whole: Movable) -> float:
-    """By how much joined atoms are more probable than those of `whole`, at the share of pieces they are held in."""
-    before, held, pieces = whole.tally(), joined.counts > 0, joined.pieces_held()
+    """By how much joined atoms are more probable than those of `whole`, at the share of fragments they are held in."""
+    before, held, fragments = whole.tally(), joined.counts > 0, joined.fragments_held()
     value = joined.evidence([sums[held] for sums in joined.sums]) - before.evidence(before.sums)
     value += whole.prior.log_prob(joined.counts[held], whole.sizes) - whole.prior.log_prob(before.counts, whole.sizes)
-    return value + Pieces().learned(pieces).log_prob(pieces)
+    return value + Fragments().learned(fragments).log_prob(fragments)
 
 
-def invites_pieces(joined: Board, whole: Movable) -> bool:
-    """Whether joined atoms are insisted on once the share of pieces is learned, and a sweep leaves some in pieces.
+def invites_fragments(joined: Board, whole: Movable) -> bool:
+    """Whether joined atoms are insisted on once the share of fragments is learned, and a sweep leaves some in
+    fragments.
 
-    Where most sites' values fall together, neighbours were joined, not pieces.
+    Where most sites' values fall together, neighbours were joined, not fragments.
     """
     joined.learn()
     if falls_together(joined) or not insists(joined, whole):
         return False
     joined.sweep(np.arange(len(joined.sizes)))
-    return _holds_pieces(joined)
+    return _holds_fragments(joined)
 
 
 def insists(board: Board, whole: Movable) -> bool:
-    """Whether atoms are held in pieces, and the objective is higher for it by enough."""
-    return _holds_pieces(board) and board.objective() > whole.objective() + EVIDENT
+    """Whether atoms are held in fragments, and the objective is higher for it by enough."""
+    return _holds_fragments(board) and board.objective() > whole.objective() + EVIDENT
 
 
 def knows_noise(board: Board) -> bool:
-    """Whether enough values are matched to tell pieces by their noise."""
+    """Whether enough values are matched to tell fragments by their noise."""
     return bool(board.counts.sum() - len(board.counts) >= FEWEST_MATCHED)
 
 
-def _holds_pieces(board: Board) -> bool:
-    return bool((board.pieces_held() > 1).any())
+def _holds_fragments(board: Board) -> bool:
+    return bool((board.fragments_held() > 1).any())

@@ -31,13 +31,20 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fit.engines.sparse_board import SparseBoard, suits
 from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
-from modelweld.fit.search.split_prior import Pieces
-from modelweld.fit.search.split_rules import believable, insists, invites_pieces, join_pieces, knows_noise, warn_overlap
-from modelweld.progress import tell
+from modelweld.fit.search.split_prior import Fragments
+from modelweld.fit.search.split_rules import (
+    believable,
+    insists,
+    invites_fragments,
+    join_fragments,
+    knows_noise,
+    warn_overlap,
+)
+from modelweld.progress import report_progress
 
 LARGEST_IN_PIECES = 10_000_000
-"""Numbers, values times dimensions, up to which pieces are looked for after a compiled sweep: a reference board holds
-five times as many, 400 MB."""
+"""Numbers, values times dimensions, up to which fragments are looked for after a compiled sweep: a reference board
+holds five times as many, 400 MB."""
 
 
 DISSOLVED_UP_TO = 100_000
@@ -67,19 +74,19 @@ def run(
     """The best matching found, how it was found, and where the board's values stood when they were given."""
     compiled, N = uses_compiled(stacks, families, plan), len(stacks[0].values)
     effort = effort_of(plan, compiled, N)
-    doubt = effort.moves and plan.pieces == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
-    tell("finding where to start", 0)
+    doubt = effort.moves and plan.fragments == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
+    report_progress("finding where to start", 0)
     board: Movable
     if compiled:
         boards, order = compiled_boards(stacks[0], families[0], prior)
         board, progress = best_run(boards, len(stacks[0].sizes), rng, effort)
         doubt &= board.margin < CLEAR and stacks[0].values.size <= LARGEST_IN_PIECES
     else:
-        pieces = plan.pieces is True or (plan.pieces == "auto" and any(s.variance is not None for s in stacks))
+        fragments = plan.fragments is True or (plan.fragments == "auto" and any(s.variance is not None for s in stacks))
         arranged, order = arrange(stacks)
         starts = _side_by_side([family.starts(stack) for family, stack in zip(families, arranged, strict=True)])
-        board, progress = find_matching(arranged, starts, prior, pieces, rng, effort)
-    found = prefer_pieces(board, stacks, order, rng, effort_of(plan, False, N)) if doubt else None
+        board, progress = find_matching(arranged, starts, prior, fragments, rng, effort)
+    found = prefer_fragments(board, stacks, order, rng, effort_of(plan, False, N)) if doubt else None
     return (board, progress, order) if found is None else found
 
 
@@ -103,7 +110,7 @@ def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Pla
     """Whether the compiled sweep does this job: by its size alone, unless the plan says so."""
     stack = stacks[0]
     able = len(stacks) == 1 and families[0].compilable and stack.plain and len(stack.values) > 0
-    able = able and plan.pieces is not True
+    able = able and plan.fragments is not True
     if plan.engine == "compiled" and not able:
         raise InputError(
             "engine 'compiled' is for one array with a diagonal or scalar Gaussian, without variance, weight or copies."
@@ -146,19 +153,19 @@ def find_matching(
     stacks: Sequence[Stack],
     starts: Sequence[Sequence[Family]],
     prior: Prior,
-    pieces: bool,
+    fragments: bool,
     rng: np.random.Generator,
     effort: Effort,
 ) -> tuple[Board, Run]:
-    """The best matching found with the reference board; in pieces only if they are there and believable.
+    """The best matching found with the reference board; in fragments only if they are there and believable.
 
-    Where pieces were allowed and none is held, that matching is the answer: matchings without pieces are worth the same
-    whether pieces are allowed or not, but for a constant, so that no sweep, union or split can raise it.
+    Where fragments were allowed and none is held, that matching is the answer: matchings without fragments are worth
+    the same whether fragments are allowed or not, but for a constant, so that no sweep, union or split can raise it.
     """
-    if pieces:
-        board, progress = find_pieces(stacks, starts, prior, rng, effort)
-        if not (board.pieces_held() > 1).any():  # then what is best among more matchings is best among these
-            whole = board.without_pieces()
+    if fragments:
+        board, progress = find_fragments(stacks, starts, prior, rng, effort)
+        if not (board.fragments_held() > 1).any():  # then what is best among more matchings is best among these
+            whole = board.without_fragments()
             return whole, Run([whole.objective()], progress.changes, progress.converged, cut_short=progress.cut_short)
         if believable(board):
             return board, progress
@@ -169,32 +176,32 @@ def find_matching(
     return best_run(boards, J, rng, effort)
 
 
-def find_pieces(
+def find_fragments(
     stacks: Sequence[Stack], starts: Sequence[Sequence[Family]], prior: Prior, rng: np.random.Generator, effort: Effort
 ) -> tuple[Board, Run]:
-    """The best matching found with atoms in pieces, whether there are any or not."""
+    """The best matching found with atoms in fragments, whether there are any or not."""
     J = len(stacks[0].sizes)
-    boards = [Board(stacks, families, prior, Pieces()) for families in starts]
+    boards = [Board(stacks, families, prior, Fragments()) for families in starts]
     if effort.moves and len(boards[0].labels) ** 2 <= LARGEST_TABLE:
         boards = [best_agglomerated(boards)]
     return best_run(boards, J, rng, effort)
 
 
-def prefer_pieces(
+def prefer_fragments(
     whole: Movable, stacks: Sequence[Stack], order: Index, rng: np.random.Generator, effort: Effort
 ) -> tuple[Board, Run, Index] | None:
-    """The best matching of plain values with atoms in pieces, where these are evident beside the one without them.
+    """The best matching of plain values with atoms in fragments, where these are evident beside the one without them.
 
     The values of that one, `whole`, stood in `order`.
     """
-    joined, J = join_pieces(whole), len(whole.sizes)
+    joined, J = join_fragments(whole), len(whole.sizes)
     if not joined:
         return None
     stacks, arranged = arrange(stacks)
     at = np.argsort(order)[arranged]
-    starts = [Board(stacks, whole.families, whole.prior, Pieces(), labels[at]) for labels in joined]
+    starts = [Board(stacks, whole.families, whole.prior, Fragments(), labels[at]) for labels in joined]
     rng = rng.spawn(1)[0]  # what follows draws as it would have
-    runs = [best_run([b], J, rng, effort) for b in starts if invites_pieces(b, whole)]
+    runs = [best_run([b], J, rng, effort) for b in starts if invites_fragments(b, whole)]
     runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0])]
     runs.sort(key=lambda run: -run[0].objective())
     for board, progress in runs:
@@ -223,7 +230,7 @@ def best_agglomerated(boards: Sequence[Board]) -> Board:
 def agglomerate(board: Board) -> Board:
     """The board with every value an atom, the best pairs of atoms joined until none raises the objective.
 
-    Sweeps from nothing match pieces one group at a time, after the first of them have gathered elsewhere; this sees
+    Sweeps from nothing match fragments one group at a time, after the first of them have gathered elsewhere; this sees
     all groups at once, and does not depend on their order.
     """
     board.labels = np.arange(len(board.labels))
@@ -237,10 +244,12 @@ def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
     return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]
 
 
-def board_at(old: Matching, stacks: Sequence[Stack], labels: Index, *, anew: bool = False) -> tuple[AnyBoard, Index]:
+def board_at(
+    old: Matching, stacks: Sequence[Stack], labels: Index, *, from_scratch: bool = False
+) -> tuple[AnyBoard, Index]:
     """A board of the kind that made a matching, at these labels (NEW: none yet), and where its values stood.
 
-    With `anew`, what is believed of hyperparameters is read off these values, as `fuse` would.
+    With `from_scratch`, what is believed of hyperparameters is read off these values, as `fuse` would.
     """
     assert old.prior is not None
     families = list(old.families.values())
@@ -250,12 +259,12 @@ def board_at(old: Matching, stacks: Sequence[Stack], labels: Index, *, anew: boo
         [family] = families
         assert isinstance(family, Gaussian)
         stack, order = pack(stacks[0])
-        family = family.believing(stack) if anew else family
+        family = family.believing(stack) if from_scratch else family
         compiled = CompiledBoard(stack, family, old.prior)
         compiled.restore(State(labels[order], [family], old.prior, None))
         return compiled, order
     stacks, order = arrange(stacks)
-    if anew:
+    if from_scratch:
         families = [family.believing(stack) for family, stack in zip(families, stacks, strict=True)]
     make = SparseBoard if old.engine == SparseBoard.engine and suits(stacks, families, old.prior) else Board
-    return make(stacks, families, old.prior, old.copies, labels[order]), order
+    return make(stacks, families, old.prior, old.splits, labels[order]), order

@@ -16,11 +16,11 @@ from modelweld.core.prior import Prior
 from modelweld.core.values import Index, Key, Stack, arrange, stack_arrays
 from modelweld.errors import InputError
 from modelweld.fit.search.parts import Parts
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.names import SHOWN
 from modelweld.inputs.sets import GlobalArrays, stack_of
-from modelweld.results.diagnostics.without_sites import staying, uncrowding
+from modelweld.results.diagnostics.without_sites import staying, without_oversized
 
 Thing = TypeVar("Thing")
 
@@ -70,9 +70,9 @@ class Matched:
         """The same without sites that repeat another in every set, made once; itself where there are none."""
         return self._of_sites(staying(self))
 
-    def uncrowded(self) -> Self:
-        """The same without sites that were set aside for their number, made once; itself where there are none."""
-        return self._of_sites(uncrowding(self))
+    def without_oversized(self) -> Self:
+        """The same without sites that were excluded for their number, made once; itself where there are none."""
+        return self._of_sites(without_oversized(self))
 
     def _of_sites(self, stay: Sequence[int]) -> Self:
         if len(stay) == len(self.sites):
@@ -107,7 +107,7 @@ class Matched:
 
     @property
     def K(self) -> int:
-        """Number of atoms that are not set aside."""
+        """Number of atoms that are not excluded."""
         return self.matching.K
 
     @property
@@ -122,7 +122,7 @@ class Matched:
 
     @property
     def atoms(self) -> Array:
-        """Global values of the one array that was matched, one row per atom: K, then those set aside."""
+        """Global values of the one array that was matched, one row per atom: K, then those excluded."""
         return next(iter(self._one_array(self.matching.values).values()))
 
     @property
@@ -256,8 +256,8 @@ class Matched:
             stacks, order = arrange(stacks)
         return Board(stacks, *settings, labels[order]), order
 
-    def _settings(self, name: str) -> tuple[list[Family], Prior, Pieces | None]:
-        """Families, prior and pieces of a set."""
+    def _settings(self, name: str) -> tuple[list[Family], Prior, Fragments | None]:
+        """Families, prior and fragments of a set."""
         matching = self.matchings[name]
         if matching.prior is None or not matching.families:
             raise InputError(
@@ -269,7 +269,7 @@ class Matched:
                 "this is not asked of groups that have times, whose atoms move: ask fusion.path(atom), fusion.lives(), "
                 "fusion.forecast(time), or fusion.at(time) for the model of a day, which can be asked like any other."
             )
-        return list(matching.families.values()), matching.prior.as_probability(), matching.copies
+        return list(matching.families.values()), matching.prior.as_probability(), matching.splits
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "_made": {}, "before": None}  # made again where it is asked for

@@ -1,6 +1,6 @@
 """Was fusing worth it? Whether sites share anything at all, and what the matching gains in log posterior odds.
 
-The first is asked of the values alone (`diagnostics.sharing`): no matching is judged by what was learned from it. Gains
+The first is asked of the values alone (`results.diagnostics.sharing`): no matching is judged by what was learned from it. Gains
 are changes of the one objective, in nats, at the learned hyperparameters: they compare matchings, but cannot say no,
 because hyperparameters were chosen for them.
 """
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SiteVerdict:
-    """What matching one site to the others is worth: `gain` in nats, `shared` of its `parameters`, one sentence.
+    """What matching one site to the others is worth: `log_predictive` in nats, `shared` of its `parameters`, one
+    sentence.
 
     `p_value` is that of having nothing in common with the others (NaN if it was not judged); it is `worth` it if that
     is at most the level and there is a gain (None: cannot be said).
@@ -111,17 +112,17 @@ def worth_merging(
     Returns
     -------
     MergeVerdict
-        `p_value`, `worth`, `gain`, a `sentence`, and the same for each site: the objective minus that with this site's
-        values alone and all others matched as they are. Sites' gains do not add up to the whole: what two sites share
-        counts for both.
+        `p_value`, `worth`, `log_predictive`, a `sentence`, and the same for each site: the objective minus that with
+        this site's values alone and all others matched as they are. Sites' gains do not add up to the whole: what two
+        sites share counts for both.
 
     Notes
     -----
     Pairs of values of different sites are counted within many distances and compared with sites turned at random
-    (`modelweld.results.diagnostics.pair_scan`). A no means that nothing was found: with two sites, few values or one feature
-    much can be shared unseen. A yes says that values of different sites lie close together more often than their
-    distribution explains. **That is also so if all sites scatter about the same few centres**, or along the same curve:
-    they then have these in common, but not single values. At most 1,000 values are looked at, 200 of a site.
+    (`modelweld.results.diagnostics.pair_scan`). A no means that nothing was found: with two sites, few values or one
+    feature much can be shared unseen. A yes says that values of different sites lie close together more often than
+    their distribution explains. **That is also so if all sites scatter about the same few centres**, or along the same
+    curve: they then have these in common, but not single values. At most 1,000 values are looked at, 200 of a site.
 
     Examples
     --------
@@ -159,7 +160,7 @@ def worth_merging(
             gains[own] += gains_of_sites(board, out)
             parameters[own] += np.bincount(out.site, minlength=last - first)
             shared[own] += np.bincount(out.site[out.shared], minlength=last - first)
-            alone += float(board.alone.sum())
+            alone += float(board.singletons.sum())
         total += gain_over_apart(parts, alone)
     found = _least([judge_sharing(fusion, name, draws, seed) for name in names])
     verdicts = []
@@ -206,21 +207,21 @@ def gain_over_apart(fit: Parts | Board, alone: float) -> float:
     gain = fit.prior.log_prob(fit.counts, fit.sizes) - fit.prior.log_prob(ones, fit.sizes) - alone
     for family, sums in zip(fit.families, fit.sums, strict=True):
         gain += float(family.log_evidence(sums).sum())
-    if fit.pieces is not None:
-        gain += fit.pieces.log_prob(fit.pieces_held()) - fit.pieces.log_prob(ones)
+    if fit.fragments is not None:
+        gain += fit.fragments.log_prob(fit.fragments_held()) - fit.fragments.log_prob(ones)
     return gain
 
 
 def gains_of_sites(board: Board, out: Without) -> Array:
     """The objective minus that with one site's values alone, each an atom of its own; for every site (J,)."""
     J = len(board.sizes)
-    gain = -board.alone[out.values] - board.steps[0]
-    of_atom = board.steps[out.holders]
+    gain = -board.singletons[out.values] - board.increments[0]
+    of_atom = board.increments[out.holders]
     for family, sums, rest in zip(board.families, board.sums, out.rest, strict=True):
         of_atom = of_atom + family.log_evidence(sums)[out.atoms] - family.log_evidence(rest)
-    if board.pieces is not None:
-        gain = gain - board.pieces.log_prob_each(np.ones_like(out.values))
-        of_atom = of_atom + board.pieces.log_prob_each(np.bincount(out.where, minlength=len(out.atoms)))
+    if board.fragments is not None:
+        gain = gain - board.fragments.log_prob_each(np.ones_like(out.values))
+        of_atom = of_atom + board.fragments.log_prob_each(np.bincount(out.where, minlength=len(out.atoms)))
     return np.asarray(np.bincount(out.site, gain, minlength=J) + np.bincount(out.sites, of_atom, minlength=J), float)
 
 

@@ -1,4 +1,6 @@
-"""What a site's owner should know: which parameters are pieces of one atom (over-segmentation), which are of none."""
+"""What a site's owner should know: which parameters are fragments of one atom (over-segmentation), which are of
+none.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +14,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Pieces:
-    """Parameters of one site that are pieces of the same atom.
+class Fragments:
+    """Parameters of one site that are fragments of the same atom.
 
     Examples
     --------
-    >>> print(Pieces("north", 3, (0, 2)).sentence)
-    site 'north': parameters 0 and 2 look like pieces of one (atom 3): more restarts there.
+    >>> print(Fragments("north", 3, (0, 2)).sentence)
+    site 'north': parameters 0 and 2 look like fragments of one (atom 3): more restarts there.
     """
 
     site: str
@@ -29,16 +31,19 @@ class Pieces:
     def sentence(self) -> str:
         """In plain words."""
         rows = " and ".join(map(str, self.rows))
-        return f"site {self.site!r}: parameters {rows} look like pieces of one (atom {self.atom}): more restarts there."
+        return (
+            f"site {self.site!r}: parameters {rows} look like fragments of one (atom {self.atom}): more restarts there."
+        )
 
 
 @dataclass(frozen=True)
-class SetAside:
-    """A parameter that is more probably junk, a piece or a mixture of atoms than (a value of) an atom of its own.
+class Excluded:
+    """A parameter that is more probably background, a fragment or a mixture of atoms than (a value of) an atom of its
+    own.
 
     Examples
     --------
-    >>> print(SetAside("north", 1, 0.97, None).sentence)
+    >>> print(Excluded("north", 1, 0.97, None).sentence)
     site 'north': parameter 1 belongs to no atom (probability 0.97). It is kept, but not counted.
     """
 
@@ -58,13 +63,13 @@ class SetAside:
         )
 
 
-def pieces(fusion: Fusion, set_name: str | None = None) -> list[Pieces]:
-    """Every case of one site holding one atom in several pieces.
+def fragments(fusion: Fusion, set_name: str | None = None) -> list[Fragments]:
+    """Every case of one site holding one atom in several fragments.
 
     Examples
     --------
     >>> import modelweld
-    >>> pieces(modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]]]))
+    >>> fragments(modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]]]))
     []
     """
     matching = fusion.matching if set_name is None else fusion.matchings[set_name]
@@ -72,25 +77,25 @@ def pieces(fusion: Fusion, set_name: str | None = None) -> list[Pieces]:
     for site, labels in zip(fusion.sites, matching.labels, strict=True):
         atoms, counts = np.unique(labels, return_counts=True)
         for atom in atoms[counts > 1]:
-            found.append(Pieces(site, int(atom), tuple(np.flatnonzero(labels == atom).tolist())))
+            found.append(Fragments(site, int(atom), tuple(np.flatnonzero(labels == atom).tolist())))
     return found
 
 
-def set_aside(fusion: Fusion, set_name: str | None = None) -> list[SetAside]:
-    """Every parameter that is set aside, with the atom whose values (over all arrays of the set) are nearest.
+def excluded(fusion: Fusion, set_name: str | None = None) -> list[Excluded]:
+    """Every parameter that is excluded, with the atom whose values (over all arrays of the set) are nearest.
 
     Distances are in noise deviations where the family has a noise.
 
     Examples
     --------
     >>> import modelweld
-    >>> set_aside(modelweld.fuse([[[0.0], [9.0]], [[9.1]], [[0.1]]]))
+    >>> excluded(modelweld.fuse([[[0.0], [9.0]], [[9.1]], [[0.1]]]))
     []
     """
     matching = fusion.matching if set_name is None else fusion.matchings[set_name]
     K, artefacts = matching.K, {artefact.atom: artefact for artefact in matching.artefacts}
     found = []
-    for row in matching.set_aside:
+    for row in matching.excluded:
         j = int(np.searchsorted(matching.offsets, row, side="right")) - 1
         atom = matching.stacked_labels[row]
         distance = np.zeros(K)
@@ -101,7 +106,7 @@ def set_aside(fusion: Fusion, set_name: str | None = None) -> list[SetAside]:
         where = (fusion.sites[j], int(row - matching.offsets[j]))
         if atom in artefacts:
             artefact = artefacts[int(atom)]
-            found.append(SetAside(*where, artefact.probability, nearest, artefact.sentence))
+            found.append(Excluded(*where, artefact.probability, nearest, artefact.sentence))
         else:
-            found.append(SetAside(*where, matching.junk_probability, nearest))
+            found.append(Excluded(*where, matching.background_probability, nearest))
     return found

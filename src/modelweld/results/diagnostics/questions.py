@@ -11,14 +11,14 @@ import numpy as np
 
 from modelweld.errors import InputError
 from modelweld.inputs.local_model import Array
-from modelweld.progress import Progress, listen, track
+from modelweld.progress import Progress, progress_to, track
 from modelweld.results.diagnostics.matched import Matched
 from modelweld.results.diagnostics.without_sites import (
     Found,
-    atoms_with_crowds,
-    draws_with_crowds,
+    atoms_with_oversized,
+    draws_with_oversized,
     sources_of,
-    with_crowds,
+    with_oversized,
 )
 from modelweld.threads import on_one_thread
 
@@ -82,15 +82,15 @@ class Questions(Matched):
         name, matching = self.named_set(set_name)
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
-        few, once = self.uncrowded(), self.once()
+        few, once = self.without_oversized(), self.once()
         if few is not self or once is not self:
-            crowded = few is not self
-            stated = (few if crowded else once).confidence(name, how, progress=progress)
+            oversized = few is not self
+            stated = (few if oversized else once).confidence(name, how, progress=progress)
             shares = np.concatenate(stated)
-            shares = with_crowds(shares, self) if crowded else shares[sources_of(self, once, name).values]
+            shares = with_oversized(shares, self) if oversized else shares[sources_of(self, once, name).values]
             return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
         parts = self.parts(name)
-        with listen(progress, "computing confidences"):
+        with progress_to(progress, "computing confidences"):
             if how == "conditional" or (how is None and not (affordable_draws(parts) or affordable_walks(parts))):
                 boards = track(parts, "computing confidences", len(parts))
                 return Confidence(chain.from_iterable(confidences(part.board) for part in boards), "conditional")
@@ -142,9 +142,9 @@ class Questions(Matched):
         name, _ = self.named_set(set_name)
 
         def draw() -> Posterior:
-            few = self.uncrowded()
+            few = self.without_oversized()
             if few is not self:
-                return draws_with_crowds(few.drawn(name), self)
+                return draws_with_oversized(few.drawn(name), self)
             parts = self.once().parts(name)
             draws = affordable_draws(parts) or affordable_walks(parts) or FEWEST_DRAWS
             return self.sample(draws, CHAINS, set_name=name, fixed=False)
@@ -249,9 +249,9 @@ class Questions(Matched):
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self.named_set(set_name)
         check_lengths(draws, chains)
-        few, once = self.uncrowded(), self.once()
+        few, once = self.without_oversized(), self.once()
         if few is not self:
-            return draws_with_crowds(few.sample(draws, chains, seed, name, warm_up, fixed, progress=progress), self)
+            return draws_with_oversized(few.sample(draws, chains, seed, name, warm_up, fixed, progress=progress), self)
         if once is not self:
             posterior = once.sample(draws, chains, seed, name, warm_up, fixed, progress=progress)
             labels = posterior.labels[..., sources_of(self, once, name).values]
@@ -262,7 +262,7 @@ class Questions(Matched):
                 f"hyperparameters of set {name!r} cannot be drawn: they are fixed, or no family of its says in "
                 "`walked` what to draw; fixed=True draws the matching alone."
             )
-        with listen(progress, "drawing matchings"):
+        with progress_to(progress, "drawing matchings"):
             if fixed or not drawable(board):
                 posterior = sample(board, draws, chains, seed, warm_up, WalkingChain if fixed is False else None)
             else:
@@ -332,14 +332,14 @@ class Questions(Matched):
         return self._ask_of_atoms(new_site, level, set_name)
 
     def _ask_of_atoms(self, ask: Callable[..., Found], level: float, set_name: str | None) -> Found:
-        """Of every atom: those of sites set aside for their number are their own, repeated sites count once."""
+        """Of every atom: those of sites excluded for their number are their own, repeated sites count once."""
         from modelweld.results.posterior.intervals import check_level
 
         check_level(level)
         name, matching = self.named_set(set_name)
-        few, once = self.uncrowded(), self.once()
+        few, once = self.without_oversized(), self.once()
         if few is not self:
-            return atoms_with_crowds(few._ask_of_atoms(ask, level, name), self)
+            return atoms_with_oversized(few._ask_of_atoms(ask, level, name), self)
         if once is not self:
             return once._ask_of_atoms(ask, level, name).take(sources_of(self, once, name).atoms)
         return ask(self.board(name), self.drawn(name), matching.stacked_labels, level)

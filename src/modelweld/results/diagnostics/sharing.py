@@ -37,10 +37,10 @@ class Sharing(NamedTuple):
 
 
 def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharing:
-    """Whether values of different sites lie closer together than chance explains: see `diagnostics.pair_scan`.
+    """Whether values of different sites lie closer together than chance explains: see `results.diagnostics.pair_scan`.
 
-    Gross outliers, sites that were set aside whole and those that repeat another are left out; what the fit takes for
-    junk is not, because the fit is what is judged.
+    Gross outliers, sites that were excluded whole and those that repeat another are left out; what the fit takes for
+    background is not, because the fit is what is judged.
     """
     J = len(fusion.sites)
     nobody = np.full(J, np.nan)
@@ -54,7 +54,7 @@ def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharin
     if matching.kept is not None:
         usable &= matching.kept[order]
     group = group_of_values(matching.offsets)[order]
-    usable &= ~np.isin(group, list(matching.twins or ()))
+    usable &= ~np.isin(group, list(matching.duplicates or ()))
     rows, sites, offsets = _choose(np.flatnonzero(usable), group, seed)
     if len(sites) < 2:
         return Sharing(np.nan, nobody, "fewer than two sites have values to compare")

@@ -30,7 +30,7 @@ a robust deviation above this, a site's is divided by it. Six give it to a third
 
 
 class Measured(NamedTuple):
-    """What each of J sites is without itself: see `diagnostics.sites.SiteDiagnostics`."""
+    """What each of J sites is without itself: see `results.diagnostics.sites.SiteDiagnostics`."""
 
     parameters: Index
     unshared: Index

@@ -179,9 +179,9 @@ def _dimensions(fusion: Questions, name: str, places: Sequence[Shiftable]) -> li
 def scores_of(board: Board, out: Without) -> Array:
     """Mean log predictive density (J,) of each site's values given the others, minus that of new atoms."""
     J = len(board.sizes)
-    gain = -board.alone[out.values]
+    gain = -board.singletons[out.values]
     for family, rows, sums, rest in zip(board.families, board.rows, board.sums, out.rest, strict=True):
-        if out.in_pieces:
+        if out.in_fragments:
             gain += family.log_evidence(rest[out.where] + rows[out.values])
         else:
             gain += family.log_evidence(sums)[board.labels[out.values]]

@@ -6,7 +6,7 @@ With total the variance of all values in a dimension,
     log(spread / total) ~ N(0, .7^2),   mean ~ N(mean of all values, total)
     log(a / b) ~ N(0, 1),   log(a + b) ~ N(log 30, 1.5^2)                             shape of `fit.priors.spectrum`
     log(number of atoms the prior expects) ~ N(log(mean size of groups), 2^2)
-    share of pieces ~ Beta(.2, 49.8), where the fit may have pieces
+    share of fragments ~ Beta(.2, 49.8), where the fit may have fragments
 
 and, as factors, what the family believes of noise (`families.math.noise_prior`). Given those, numbers of atoms by
 support are Poisson (`fit.priors.spectrum`).
@@ -35,8 +35,9 @@ SPREAD_DEVIATION = 0.7
 """Of log(spread / total): most of the variance is that of the atoms."""
 
 PIECES = (0.2, 49.8)
-"""Beta law of the share of pieces, where the fit has any: as good as none, most probably, or else anything. With a mean
-of a twentieth, one of twenty values of three sites was taken for a piece where none was, and K was too low by one."""
+"""Beta law of the share of fragments, where the fit has any: as good as none, most probably, or else anything. With a
+mean of a twentieth, one of twenty values of three sites was taken for a fragment where none was, and K was too low by
+one."""
 
 HELD, ALIKE = (0.0, 1.0), (float(np.log(30.0)), 1.5)
 """Mean and deviation of the log odds with which a site holds an atom, and of log(a + b), how alike atoms are in that.
@@ -55,7 +56,7 @@ class Beliefs(NamedTuple):
     squares: Array  # (H,): and what the family believes of it
     degrees: float
     log_size: float  # of the mean group
-    junk_mean: float
+    background_mean: float
     draws_values: bool  # whether mean, noise and spread move
     draws_prior: bool  # whether the prior's parameters move
 
@@ -152,7 +153,7 @@ def fill_rates(rest, R):
 
 
 @exact
-def log_belief(rest, log_size, junk_mean, J):
+def log_belief(rest, log_size, background_mean, J):
     """Log density of the prior's parameters, in their logarithms, up to a constant, less what it says of J groups."""
     if not (BOUNDS[0][0] <= rest[LOG_A] <= BOUNDS[0][1] and BOUNDS[1][0] <= rest[LOG_B] <= BOUNDS[1][1]):
         return -np.inf
@@ -164,14 +165,14 @@ def log_belief(rest, log_size, junk_mean, J):
     ):
         total -= 0.5 * off * off
     if rest[JUNK] > 0:
-        total += np.log(rest[JUNK]) - rest[JUNK] * (J + 1 / junk_mean)
+        total += np.log(rest[JUNK]) - rest[JUNK] * (J + 1 / background_mean)
     return total
 
 
 @exact
-def log_prior(counts, rest, log_size, junk_mean, R):
+def log_prior(counts, rest, log_size, background_mean, R):
     """Log probability of supports and of the prior's parameters; `R`, zero at zero, is filled."""
-    total = log_belief(rest, log_size, junk_mean, len(R) - 2)
+    total = log_belief(rest, log_size, background_mean, len(R) - 2)
     if total > -np.inf:
         fill_rates(rest, R)
         for k in range(len(counts)):

@@ -55,7 +55,7 @@ def objective(values, state, beliefs, at_p, at_s):
             total += believed_noise(state, beliefs, h, state.noise[h], state.rest[SHARE])
             total += believed_spread(state.spread[h] / beliefs.total[h])
     if beliefs.draws_prior:
-        return total + log_prior(state.counts, state.rest, beliefs.log_size, beliefs.junk_mean, state.R)
+        return total + log_prior(state.counts, state.rest, beliefs.log_size, beliefs.background_mean, state.R)
     for c in range(state.held[0]):
         total += state.R[state.counts[state.slots[c]]]
     return total
@@ -81,7 +81,7 @@ def run(values, state, beliefs, steps, rate, sweeps, every, kept, tried, done):
         if state.rest[DELTA] > 0 and (beliefs.draws_prior or beliefs.draws_values):
             move_delta(state)
         if beliefs.draws_prior:
-            move_prior(state.counts, state.rest, beliefs.log_size, beliefs.junk_mean, state.R, state.random)
+            move_prior(state.counts, state.rest, beliefs.log_size, beliefs.background_mean, state.R, state.random)
         if beliefs.draws_values:
             move_values(values, state, beliefs, steps, rate, at_p, at_s)
         else:

@@ -143,9 +143,11 @@ def move_values(values, state, beliefs, steps, rate, at_p, at_s):
 
 
 @exact
-def move_prior(counts, rest, log_size, junk_mean, R, random):
-    """Walk log a, log b, both together, log(number of atoms), and junk where there is any; `rest` and `R` follow."""
-    here, old = log_prior(counts, rest, log_size, junk_mean, R), rest.copy()
+def move_prior(counts, rest, log_size, background_mean, R, random):
+    """Walk log a, log b, both together, log(number of atoms), and background where there is any; `rest` and `R`
+    follow.
+    """
+    here, old = log_prior(counts, rest, log_size, background_mean, R), rest.copy()
     for move in range(5 if rest[JUNK] > 0 else 4):
         by = normal(random)
         if move in (0, 2):
@@ -156,7 +158,7 @@ def move_prior(counts, rest, log_size, junk_mean, R, random):
             rest[LOG_ATOMS] += ATOMS_STEP * by
         if move == 4:
             rest[JUNK] *= np.exp(ATOMS_STEP * by)
-        there = log_prior(counts, rest, log_size, junk_mean, R)
+        there = log_prior(counts, rest, log_size, background_mean, R)
         if accepts(random, there - here):
             old[:] = rest
             here = there
@@ -167,7 +169,7 @@ def move_prior(counts, rest, log_size, junk_mean, R, random):
 
 @exact
 def move_delta(state):
-    """The share of pieces: Beta given how many (group, atom) are held, by a walk in its log odds."""
+    """The share of fragments: Beta given how many (group, atom) are held, by a walk in its log odds."""
     N, held = len(state.labels), 0
     for c in range(state.held[0]):
         held += state.counts[state.slots[c]]

@@ -4,7 +4,7 @@
 - `swap`: two values of a group trade their atoms, or do not, by the exact odds. One at a time they could not.
 - `split_or_merge`: of the atoms of two values i and j, drawn by a law that looks at the values alone: one atom is split
   round them, value after value (the sequential proposal of Dahl 2005), two are made one. Atoms that a group holds in
-  pieces, or that one group holds both, stay: that is so before and after.
+  fragments, or that one group holds both, stay: that is so before and after.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def redraw_value(values, state, i, room, mine):
 def swap(values, state, i):
     """Trade the atoms of value i and one of its group, or not."""
     y, precision, sums, spread, mean = values.y, state.precision, state.sums, state.spread, state.mean
-    other = values.twins[i, below(state.random, values.twins.shape[1])]
+    other = values.duplicates[i, below(state.random, values.duplicates.shape[1])]
     a, b = state.labels[i], state.labels[other]
     if a == b:
         return False
@@ -198,7 +198,7 @@ def deal(values, state, i, j, members, n, split, two, sides):
 
 @exact
 def recount(values, state, k):
-    """Sums and count of an atom without pieces, anew."""
+    """Sums and count of an atom without fragments, again."""
     state.sums[:2, k] = 0.0
     v, n = state.first[k], 0
     while v >= 0:

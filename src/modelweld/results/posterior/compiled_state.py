@@ -31,7 +31,7 @@ P, S, U, M = range(4)
 
 SHARE, LOG_A, LOG_B, LOG_ATOMS, JUNK, DELTA = range(SINGLE := 6)
 """Where single numbers stand: mean of log(noise / total), the prior's log a, log b, log of the number of atoms
-it expects and rate of junk, and the share of pieces."""
+it expects and rate of background, and the share of fragments."""
 
 
 class Values(NamedTuple):
@@ -40,11 +40,11 @@ class Values(NamedTuple):
     y: Array  # (N, D): measured from the origin
     seen: Array  # (N, D): one or zero
     inverse: Array  # (N, D): one over the weight
-    variance: Array  # (N, D): squared standard errors, times the family's `trust`
+    variance: Array  # (N, D): squared standard errors, times the family's `inflation`
     group: Index  # (N,)
     offsets: Index  # (J + 1,)
     near: Index  # (N, M): values of other groups that are near, to split and merge atoms by
-    twins: Index  # (N, M'): values of its own group that are near, to swap with; itself where there are none
+    duplicates: Index  # (N, M'): values of its own group that are near, to swap with; itself where there are none
 
 
 class State(NamedTuple):
@@ -222,7 +222,7 @@ def close_if_empty(state, k):
 
 @exact
 def refresh(values, state):
-    """All precisions and sums anew, after hyperparameters moved; rids sums of rounding."""
+    """All precisions and sums again, after hyperparameters moved; rids sums of rounding."""
     N, D = values.y.shape
     scalar = len(state.noise) == 1
     state.sums[:2] = 0.0

@@ -29,7 +29,7 @@ class Given(NamedTuple):
     offsets: Index  # (J + 1,)
     near: Index  # (N, M): values that are near, to split and merge atoms by
     R: Array  # (J + 2,): log prior of an atom by its count
-    delta: float  # share of pieces; zero where there are none
+    delta: float  # share of fragments; zero where there are none
 
 
 class Moving(NamedTuple):
@@ -62,7 +62,7 @@ def at_start(given: Given, labels: Index, seed: int) -> Moving:
 
 @exact
 def refresh(given, state):
-    """Counts, sums and evidences anew."""
+    """Counts, sums and evidences again."""
     state.counts[:] = 0
     state.sizes[:] = 0
     state.sums[:] = 0.0
@@ -88,7 +88,7 @@ def held_by_group(given, state, i, k):
 
 
 @exact
-def pieces_at(given, state, i, k):
+def fragments_at(given, state, i, k):
     """Other values of i's group that are at atom k."""
     n = 0
     for other in range(given.offsets[given.group[i]], given.offsets[given.group[i] + 1]):
@@ -101,7 +101,7 @@ def take(given, state, i):
     """Value i out of its atom; its label stays."""
     k = state.labels[i]
     state.sizes[k] -= 1
-    state.counts[k] -= pieces_at(given, state, i, k) == 0
+    state.counts[k] -= fragments_at(given, state, i, k) == 0
     empty = state.sizes[k] == 0
     for c in range(given.rows.shape[1]):
         state.sums[k, c] = 0.0 if empty else state.sums[k, c] - given.rows[i, c]
@@ -113,7 +113,7 @@ def put(given, state, i, k):
     """Value i, which is in no atom, into atom k."""
     state.labels[i] = k
     state.sizes[k] += 1
-    state.counts[k] += pieces_at(given, state, i, k) == 0
+    state.counts[k] += fragments_at(given, state, i, k) == 0
     for c in range(given.rows.shape[1]):
         state.sums[k, c] += given.rows[i, c]
     state.worth[k] = log_evidence(given.evidence, state.sums[k])
@@ -139,7 +139,7 @@ def redraw_value(given, state, i, scores, atoms):
             continue
         if state.sizes[k] == 0:
             vacant = k
-        mine = 0 if state.sizes[k] == 0 else pieces_at(given, state, i, k)
+        mine = 0 if state.sizes[k] == 0 else fragments_at(given, state, i, k)
         if mine == 0:
             m = state.counts[k]
             prior = given.R[m + 1] - given.R[m] + (np.log1p(-given.delta) if given.delta > 0 else 0.0)
@@ -160,7 +160,7 @@ def swap(given, state, i):
     begin, end = given.offsets[given.group[i]], given.offsets[given.group[i] + 1]
     other = begin + below(state.random, end - begin)
     a, b = state.labels[i], state.labels[other]
-    if a == b or pieces_at(given, state, i, a) > 0 or pieces_at(given, state, other, b) > 0:
+    if a == b or fragments_at(given, state, i, a) > 0 or fragments_at(given, state, other, b) > 0:
         return
     stay = state.worth[a] + state.worth[b]
     one, two = state.room[1], state.room[2]

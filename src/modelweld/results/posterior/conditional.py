@@ -3,8 +3,8 @@
 And how well a fit predicts a site that it has not seen (`log_density`).
 
 Given the matching and the hyperparameters of J sites, one more site holds an atom that m of them hold with odds
-w_k = exp(steps[m]), apart from the others, and Poisson(r) new ones, r = exp(steps[0]). Summed over all assignments a of
-its L values, which come in any order,
+w_k = exp(increments[m]), apart from the others, and Poisson(r) new ones, r = exp(increments[0]). Summed over all
+assignments a of its L values, which come in any order,
 
     p(values) = exp(-r) / L!  prod_k 1 / (1 + w_k)  sum_a [prod_{i at k} w_k g_ik  prod_{i new} r e_i],
 
@@ -30,17 +30,17 @@ def conditional(board: Board, j: int) -> Array:
     """P(value of group j -> atom | the other groups' matching, hyperparameters): (L_j, K + 1), last column a new atom.
 
     Without group j, the atoms that it alone holds do not exist: their columns are zero, and the probability of such an
-    atom is in the last column. A group that holds an atom in several pieces is judged one value at a time, given its
+    atom is in the last column. A group that holds an atom in several fragments is judged one value at a time, given its
     others. *Conditional*: see `modelweld.Fusion.confidence` for what that leaves out.
     """
     group = board.values_of(j)
-    judged = _judged_alone(board, group) if _in_pieces(board, group) else [group]
+    judged = _judged_alone(board, group) if _in_fragments(board, group) else [group]
     return np.concatenate([assignment_marginals(_scores_of(board, values, group)) for values in judged])
 
 
-def _in_pieces(board: Board, group: slice) -> bool:
+def _in_fragments(board: Board, group: slice) -> bool:
     held = board.labels[group]
-    return board.pieces is not None and len(np.unique(held)) < len(held)
+    return board.fragments is not None and len(np.unique(held)) < len(held)
 
 
 def _judged_alone(board: Board, group: slice) -> list[slice]:
@@ -55,18 +55,19 @@ def _scores_of(board: Board, judged: slice, group: slice) -> Array:
     try:
         board.take(judged, counted=False)
         board.counts[np.unique(held.atoms)] -= 1  # of other groups
-        pieces = np.bincount(others, minlength=K)
-        there = board.counts + pieces > 0
+        fragments = np.bincount(others, minlength=K)
+        there = board.counts + fragments > 0
         if there.all():
             scores = board.scores(judged, np.arange(K))
         else:
             scores = np.full((judged.stop - judged.start, K), -np.inf)
             scores[:, there] = board.scores(judged, np.flatnonzero(there))
-        if board.pieces is not None and pieces.any():
-            # a further piece pays log delta + log(pieces) where a first one pays log(1 - delta) and the prior's step
-            delta = board.pieces.delta
-            further = np.log(delta) + np.log(pieces + 1.0) - np.log1p(-delta) - board.steps[board.counts]
-            scores = scores + np.where(pieces > 0, further, 0.0)
+        if board.fragments is not None and fragments.any():
+            # a further fragment pays log delta + log(fragments) where a first one pays log(1 - delta) and the prior's
+            # step
+            delta = board.fragments.delta
+            further = np.log(delta) + np.log(fragments + 1.0) - np.log1p(-delta) - board.increments[board.counts]
+            scores = scores + np.where(fragments > 0, further, 0.0)
     finally:
         board.put_back(held)
     return scores
@@ -88,20 +89,20 @@ def _all_scores(board: Board, out: Without) -> tuple[Array, Index]:
 
     At an atom that its group does not hold a value scores as with all groups there; the others are corrected.
     """
-    (N, K), base = (len(board.labels), len(board.counts)), -board.alone[:, None] - board.steps[0]
-    scores = board.gain(
-        slice(None), np.arange(K), onto=base + board.steps[np.minimum(board.counts, len(board.steps) - 1)]
+    (N, K), base = (len(board.labels), len(board.counts)), -board.singletons[:, None] - board.increments[0]
+    scores = board.log_predictive(
+        slice(None), np.arange(K), onto=base + board.increments[np.minimum(board.counts, len(board.increments) - 1)]
     )
     together, bounds = board.group.copy(), np.searchsorted(out.sites, np.arange(len(board.sizes) + 1)).tolist()
     for j, (first, last) in enumerate(pairwise(bounds)):
         group, held = board.values_of(j), slice(first, last)
-        if last - first < group.stop - group.start:  # in pieces
+        if last - first < group.stop - group.start:  # in fragments
             together[group] = N + np.arange(group.start, group.stop)
             scores[group] = np.concatenate([_scores_of(board, v, group) for v in _judged_alone(board, group)])
             continue
-        own = base[group] + board.steps[out.holders[held]]
+        own = base[group] + board.increments[out.holders[held]]
         for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):
-            own += family.gain(rows[group], rest[held])
+            own += family.log_predictive(rows[group], rest[held])
         own[:, out.holders[held] == 0] = -np.inf
         scores[group, out.atoms[held]] = own
     return scores, together
@@ -112,12 +113,12 @@ def log_density(board: Board, rows: Sequence[Array]) -> float:
     from scipy.special import gammaln
 
     held = np.flatnonzero(board.counts)
-    steps = board.prior.steps(len(board.sizes) + 1)
+    steps = board.prior.increments(len(board.sizes) + 1)
     joining, new = steps[board.counts[held]], steps[0]
     L = len(rows[0])
     gain, alone = np.zeros((L, len(held))), np.zeros(L)
     for family, own, sums in zip(board.families, rows, board.sums, strict=True):
-        gain += family.gain(own, sums[held])
+        gain += family.log_predictive(own, sums[held])
         alone += family.log_evidence(own)
     odds = gain + joining - new - alone[:, None]
     nowhere = -np.logaddexp(0.0, joining).sum() - np.exp(new) + (new + alone).sum() - gammaln(L + 1)

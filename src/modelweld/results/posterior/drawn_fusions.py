@@ -78,7 +78,7 @@ def drawn_fusions(fusion: Fusion, posterior: Posterior, n: int, seed: int) -> It
 def _at_draw(fusion: Fusion, labels: Index, families: Sequence[Family], rng: np.random.Generator) -> Fusion:
     name, matching = fusion.named_set()
     fitted = fusion.board(name)
-    board = Board(fitted.stacks, families, fitted.prior, fitted.pieces, labels)
+    board = Board(fitted.stacks, families, fitted.prior, fitted.fragments, labels)
     estimates = board.estimates()
     atoms = [family.draw_atoms(sums, rng) for family, sums in zip(board.families, board.sums, strict=True)]
     number = by_count(board.counts, estimates[0])
@@ -177,7 +177,7 @@ def each_draw(board: Board, posterior: Posterior) -> Iterator[DrawSums]:
     drawn = posterior.hyperparameters
     seen = stack.seen.astype(np.float64)
     inverse = np.ones_like(seen) if stack.weight is None else 1.0 / np.where(seen > 0, stack.weight, 1.0)
-    error = np.zeros_like(seen) if stack.variance is None else family.trust * stack.variance
+    error = np.zeros_like(seen) if stack.variance is None else family.inflation * stack.variance
     for c, t in np.ndindex(posterior.K.shape):
         names, labels = np.unique(posterior.labels[c, t], return_inverse=True)
         labels = labels.ravel()

@@ -37,7 +37,8 @@ SPLIT, MERGE, VALUE = range(len(MOVES))
 
 
 def number_of_atoms(board: Board, matching: Matching, labels: Index) -> int:
-    """How many atoms a draw has by the rules of `Matching.K`: no outliers, no lone values that are junk, no artefacts.
+    """How many atoms a draw has by the rules of `Matching.K`: no outliers, no lone values that are background, no
+    artefacts.
 
     `labels` and the board have their values in the order in which they were given.
     """
@@ -58,7 +59,7 @@ class Posterior:
     labels : int array (chains, draws, N)
         A name for the atom of each local parameter, sites one after the other; names mean nothing across draws.
     K : int array (chains, draws)
-        Number of atoms that would not be set aside: comparable with ``fusion.K``.
+        Number of atoms that would not be excluded: comparable with ``fusion.K``.
     objective : array (chains, draws)
         Log probability of the matching plus log evidence.
     acceptance : dict of str to float
@@ -153,8 +154,8 @@ class Posterior:
 
         Each is what ``fusion.model(how)`` would be for one draw's matching and hyperparameters, draws spread evenly
         over those kept. Atoms are drawn given these, and values matched to them moved by as much (`Gaussian`,
-        `NormalGamma`, `Counts`, `Rates` and `Proportions`; other families, and what rides along such as covariances and
-        numbers of points, stay at what the draw's matching makes of them). Warnings of single models are not given.
+        `NormalGamma`, `Counts`, `Rates` and `Proportions`; other families, and what is auxiliary such as covariances
+        and numbers of points, stay at what the draw's matching makes of them). Warnings of single models are not given.
 
         Parameters
         ----------

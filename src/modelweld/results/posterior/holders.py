@@ -54,7 +54,7 @@ class Sharing:
         return MEANING[self.how]
 
     def first(self, K: int) -> Sharing:
-        """Of the first K atoms: those that are not set aside."""
+        """Of the first K atoms: those that are not excluded."""
         return replace(self, **{name: getattr(self, name)[:K] for name in ("sites", "expected", "low", "high")})
 
     def as_dict(self) -> dict[str, object]:
@@ -111,7 +111,8 @@ def drawn_sharing(posterior: Posterior, fitted: Index, offsets: Index, level: fl
 
 
 def conditional_sharing(stated: Sequence[Array], fitted: Index, offsets: Index, level: float) -> Sharing:
-    """From confidences in matches, each taken apart from the others; a site has an atom if any of its pieces is right.
+    """From confidences in matches, each taken apart from the others; a site has an atom if any of its fragments is
+    right.
 
     Examples
     --------

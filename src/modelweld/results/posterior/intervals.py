@@ -134,7 +134,7 @@ def _check_atoms_are_drawn(families: Sequence[Family]) -> None:
 def _of_any(board: Board, posterior: Posterior, at: tuple[int, ...], fitted: Index, rng: np.random.Generator) -> Array:
     """As `_of_partners`, of families other than Gaussian."""
     families = drawn_families(board.families, posterior, at)
-    drawn = Board(board.stacks, families, board.prior, board.pieces, posterior.labels[at])
+    drawn = Board(board.stacks, families, board.prior, board.fragments, posterior.labels[at])
     partner = partners(fitted, drawn.labels, rng)
     found = []
     for family, sums, estimate in zip(drawn.families, drawn.sums, board.estimates(), strict=True):
@@ -189,6 +189,8 @@ def _steps(board: Board, posterior: Posterior, number: int, J: int) -> Array:
     """Log prior odds of joining an atom that m of J - 1 groups hold, in the draw of this number."""
     drawn = posterior.hyperparameters or {}
     if "a" not in drawn:
-        return board.prior.steps(J)
-    a, b, expected, junk = (float(drawn[name].ravel()[number]) for name in ("a", "b", "expected_atoms", "junk"))
-    return Spectrum.expecting(a, b, expected, J - 1, junk).steps(J)
+        return board.prior.increments(J)
+    a, b, expected, background = (
+        float(drawn[name].ravel()[number]) for name in ("a", "b", "expected_atoms", "background")
+    )
+    return Spectrum.expecting(a, b, expected, J - 1, background).increments(J)

@@ -1,6 +1,6 @@
 """Draws of matching *and* hyperparameters, for one array of Gaussian values: compiled, so that both fit into seconds.
 
-Chains run over the values that were fitted; gross outliers are atoms of their own in every draw. Pieces are
+Chains run over the values that were fitted; gross outliers are atoms of their own in every draw. Fragments are
 drawn where the fit has some.
 """
 
@@ -148,7 +148,7 @@ class _Setting:
             squares=np.zeros(H) + np.asarray(family.squares),
             degrees=float(family.degrees),
             log_size=float(np.log(mean_size)),
-            junk_mean=JUNK_SHARE * mean_size,
+            background_mean=JUNK_SHARE * mean_size,
             draws_values=not fixed and family.learning != "nothing",
             draws_prior=not fixed and is_drawn(board.prior, len(sizes)),
         )
@@ -159,7 +159,7 @@ class _Setting:
 
         state, labels = self.start(number, seed)
         place(self.values, state, labels)
-        return _Chain(self.values, self.beliefs, state, self.steps())
+        return _Chain(self.values, self.beliefs, state, self.increments())
 
     def start(self, number: int, seed: int) -> tuple[State, Index]:
         """Where a chain starts: as fitted, or with every value alone and as much noise as is believed beforehand."""
@@ -181,10 +181,10 @@ class _Setting:
         if self.beliefs.draws_prior:
             fill_rates(state.rest, state.R)
         else:
-            state.R[1 : J + 1] = np.cumsum(self.board.steps)
+            state.R[1 : J + 1] = np.cumsum(self.board.increments)
         return state, labels
 
-    def steps(self) -> Steps:
+    def increments(self) -> Steps:
         """First steps of the walks, in logarithms."""
         from modelweld.results.posterior.compiled_hyperparameters import Steps
 
@@ -211,11 +211,13 @@ def is_drawn(prior: Prior, J: int) -> bool:
 
 
 def first_prior(prior: Prior, K: int) -> tuple[float, float, float, float]:
-    """Where walks of the prior's parameters begin: logarithms of a, b and the expected number of atoms, and junk."""
+    """Where walks of the prior's parameters begin: logarithms of a, b and the expected number of atoms, and
+    background.
+    """
     if not isinstance(prior, Spectrum):
         return LOG_A[0], LOG_B[0], float(np.log(max(K, 1))), 0.0
     log_a, log_b = (float(np.clip(np.log(x), *bound)) for x, bound in zip((prior.a, prior.b), BOUNDS, strict=True))
-    return log_a, log_b, float(np.log(max(K, 1))), prior.junk
+    return log_a, log_b, float(np.log(max(K, 1))), prior.background
 
 
 def named_prior(rest: Array) -> dict[str, Array]:
@@ -223,7 +225,7 @@ def named_prior(rest: Array) -> dict[str, Array]:
     from modelweld.results.posterior import compiled_state as at
 
     logs = {"a": at.LOG_A, "b": at.LOG_B, "expected_atoms": at.LOG_ATOMS}
-    return {name: np.exp(rest[..., i]) for name, i in logs.items()} | {"junk": rest[..., at.JUNK].copy()}
+    return {name: np.exp(rest[..., i]) for name, i in logs.items()} | {"background": rest[..., at.JUNK].copy()}
 
 
 def _values(stack: Stack, family: Gaussian, unit: Array) -> Values:
@@ -239,11 +241,11 @@ def _values(stack: Stack, family: Gaussian, unit: Array) -> Values:
         y=y,
         seen=(weight > 0).astype(np.float64),
         inverse=1.0 / np.where(weight > 0, weight, 1.0),
-        variance=np.zeros_like(y) if stack.variance is None else family.trust * stack.variance,
+        variance=np.zeros_like(y) if stack.variance is None else family.inflation * stack.variance,
         group=group,
         offsets=stack.offsets,
         near=nearest(distance, group, max(FEWEST_NEAR, round(PAIRS_PER_SITE * len(stack.sizes))), own=False),
-        twins=nearest(distance, group, TWINS, own=True),
+        duplicates=nearest(distance, group, TWINS, own=True),
     )
 
 

@@ -73,8 +73,13 @@ class Chain(Tally):
     def __init__(self, board: Board, rng: np.random.Generator) -> None:
         super().__init__(board.families, board.rows, board.group, board.labels, room=True)
         self.rng, self.fitted = rng, board.labels
-        self.alone, self.steps, self.pieces, self.offsets = board.alone, board.steps, board.pieces, board.offsets
-        self.R = np.concatenate([[0.0], np.cumsum(board.steps)])  # log prior of an atom by its count
+        self.singletons, self.increments, self.fragments, self.offsets = (
+            board.singletons,
+            board.increments,
+            board.fragments,
+            board.offsets,
+        )
+        self.R = np.concatenate([[0.0], np.cumsum(board.increments)])  # log prior of an atom by its count
         self.near = self._nearest()
         self.constant = 0.0  # what does not depend on the matching
         self.constant = board.objective() - self.objective()
@@ -85,8 +90,8 @@ class Chain(Tally):
         N, found = len(self.labels), []
         number = min(N, max(FEWEST_NEAR, round(PAIRS_PER_SITE * (len(self.offsets) - 1))))
         for part in blocks(N, N):
-            gains = [f.gain(r[part], r) for f, r in zip(self.families, self.rows, strict=True)]
-            odds = np.sum(gains, axis=0) - self.alone[part, None]
+            gains = [f.log_predictive(r[part], r) for f, r in zip(self.families, self.rows, strict=True)]
+            odds = np.sum(gains, axis=0) - self.singletons[part, None]
             odds[self.group[part, None] == self.group] = -np.inf
             best = np.argsort(-odds, axis=1, kind="stable")[:, :number]
             far = np.isneginf(np.take_along_axis(odds, best, axis=1))
@@ -110,9 +115,9 @@ class Chain(Tally):
         """Log probability of the matching plus the log evidences of its atoms."""
         held = np.flatnonzero(self.counts)
         value = self.constant + float(self.R[self.counts[held]].sum()) + self.evidence([s[held] for s in self.sums])
-        if self.pieces is None:
+        if self.fragments is None:
             return value
-        return value + self.pieces.log_prob(self.pieces_held())
+        return value + self.fragments.log_prob(self.fragments_held())
 
     def drawn(self) -> dict[str, Array]:
         """Hyperparameters that move, by name: none."""
@@ -123,7 +128,7 @@ class Chain(Tally):
         if not len(self.labels):
             return None
         found = compiled_evidence(self.families, self.rows)
-        delta = 0.0 if self.pieces is None else self.pieces.delta
+        delta = 0.0 if self.fragments is None else self.fragments.delta
         if found is None:
             return self.sweep_in_numpy(delta)
         given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
@@ -133,7 +138,7 @@ class Chain(Tally):
 
     def sweep_in_numpy(self, delta: float) -> None:
         """As `sweep`, for families whose evidence is not compiled."""
-        self.alone = np.sum([f.log_evidence(r) for f, r in zip(self.families, self.rows, strict=True)], axis=0)
+        self.singletons = np.sum([f.log_evidence(r) for f, r in zip(self.families, self.rows, strict=True)], axis=0)
         N = len(self.labels)
         for value in self.rng.permutation(N).tolist():
             self.redraw_value(value, delta)
@@ -142,7 +147,7 @@ class Chain(Tally):
             i = int(self.rng.integers(N))
             j = int(self.rng.choice(self.near[i]))
             members = np.flatnonzero((self.labels == self.labels[i]) | (self.labels == self.labels[j]))
-            if i != j and len(np.unique(self.group[members])) == len(members):  # pieces are neither made nor undone
+            if i != j and len(np.unique(self.group[members])) == len(members):  # fragments are neither made nor undone
                 self.split_or_merge(i, j, members)
         self.recount()
 
@@ -151,33 +156,33 @@ class Chain(Tally):
         return slice(*self.offsets[self.group[value] + np.arange(2)].tolist())
 
     def redraw_value(self, value: int, delta: float) -> None:
-        """One value from its conditional given all else; it may join one of its own group as a further piece."""
+        """One value from its conditional given all else; it may join one of its own group as a further fragment."""
         group, one, old = self._group_of(value), np.array([value]), int(self.labels[value])
         others = np.delete(self.labels[group], value - group.start)
         self.take(one, counted=old not in others)
         atoms = np.flatnonzero(self.counts)
-        pieces = (atoms[:, None] == others).sum(1)
-        first = pieces == 0
+        fragments = (atoms[:, None] == others).sum(1)
+        first = fragments == 0
         prior = np.full(len(atoms), -np.inf)
-        prior[first] = np.log1p(-delta) + self.steps[self.counts[atoms[first]]]
+        prior[first] = np.log1p(-delta) + self.increments[self.counts[atoms[first]]]
         if delta > 0:
-            prior[~first] = np.log(delta) + np.log(pieces[~first] + 1.0)
-        alone = np.log1p(-delta) + self.steps[0] + self.alone[value]
-        pick = draw_log(np.append(prior + self.gain(one, atoms)[0], alone), self.rng)
+            prior[~first] = np.log(delta) + np.log(fragments[~first] + 1.0)
+        alone = np.log1p(-delta) + self.increments[0] + self.singletons[value]
+        pick = draw_log(np.append(prior + self.log_predictive(one, atoms)[0], alone), self.rng)
         atom = self.open(np.append(atoms, NEW)[[pick]])
         self.put(one, atom, counted=atom[0] not in others)
         self.tried[VALUE] += 1
         self.done[VALUE] += atom[0] != old
 
     def swap(self, value: int) -> None:
-        """Trade the atoms of a value and another of its group, or not, by the exact odds; pieces stay."""
+        """Trade the atoms of a value and another of its group, or not, by the exact odds; fragments stay."""
         group = self._group_of(value)
         both = np.array([value, self.rng.integers(group.start, group.stop)])
         atoms = self.labels[both]
         if np.isin(self.labels[group], atoms).sum() > 2 or atoms[0] == atoms[1]:
             return
         self.take(both)
-        gain = self.gain(both, atoms)
+        gain = self.log_predictive(both, atoms)
         traded = draw_log(np.array([np.trace(gain), np.trace(gain[::-1])]), self.rng)
         self.put(both, atoms[::-1] if traded else atoms)
 
@@ -192,9 +197,9 @@ class Chain(Tally):
         side = np.zeros(len(order), dtype=np.int64)
         log_proposal = 0.0
         for position, value in enumerate(order.tolist()):
-            scores = self.steps[counts].copy()
+            scores = self.increments[counts].copy()
             for family, rows, s in zip(self.families, self.rows, sums, strict=True):
-                scores += family.gain(rows[value : value + 1], s)[0]
+                scores += family.log_predictive(rows[value : value + 1], s)[0]
             pick = draw_log(scores, self.rng) if split else int(self.labels[value] == self.labels[j])
             log_proposal += float(scores[pick] - np.logaddexp(*scores))
             for family, rows, s in zip(self.families, self.rows, sums, strict=True):

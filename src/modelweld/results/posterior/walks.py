@@ -190,7 +190,7 @@ class WalkingChain(Chain):
         """The prior's parameters, and what follows from them."""
         R = np.append(self.R, 0.0)
         move_prior(self.counts, self.rest, *self.size, R, self.random)
-        self.R, self.steps = R[:-1], np.diff(R[:-1])
+        self.R, self.increments = R[:-1], np.diff(R[:-1])
 
     def drawn(self) -> dict[str, Array]:
         """Hyperparameters as they are now, by name."""

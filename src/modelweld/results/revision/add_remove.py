@@ -1,16 +1,16 @@
 """A site more or a site less, without fusing everything again.
 
 At fixed hyperparameters both are exact: the new site gets its best assignment given all others, and a site that leaves
-takes its values out of the atoms' sums (of sufficient statistics). Then hyperparameters are learned anew and sweeps go
+takes its values out of the atoms' sums (of sufficient statistics). Then hyperparameters are learned again and sweeps go
 on from there until nothing changes, which takes an idle sweep or two instead of a fit. No value that a site sent is
 left in the Fusion that it left: labels, atoms, hyperparameters, objective and history are computed from the sites that
-stay. But the sweeps start from labels that it helped to find; `anew` starts from nothing, as `fuse` does.
+stay. But the sweeps start from labels that it helped to find; `from_scratch` starts from nothing, as `fuse` does.
 
 How a fusion was made, so that the same can be done again with other sites.
 
 The model of a day: what sites near that time sent of atoms that live then, moved along with their atoms.
 
-Places are those of the day. What rides along (counts, covariances, transitions) is of the sites nearest in time, as
+Places are those of the day. What is auxiliary (counts, covariances, transitions) is of the sites nearest in time, as
 many of them as it takes to have seen every atom that lives.
 """
 
@@ -100,7 +100,9 @@ def _compare_units(fusion: Fusion) -> Fusion:
     return fusion.with_(matchings=matchings)
 
 
-def without_site(fusion: Fusion, site: str | int, *, anew: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
+def without_site(
+    fusion: Fusion, site: str | int, *, from_scratch: bool = False, refit: bool = True, seed: int = 0
+) -> Fusion:
     """The fusion with one site less."""
     gone = fusion.number_of(site)
     stay = [j for j in range(len(fusion.sites)) if j != gone]
@@ -108,7 +110,7 @@ def without_site(fusion: Fusion, site: str | int, *, anew: bool = False, refit: 
         raise InputError("the last site cannot be removed: nothing would be left.")
     sites = [fusion.sites[j] for j in stay]
     recipe = fusion.recipe and fusion.recipe._replace(given=[fusion.recipe.given[j] for j in stay])
-    if anew:
+    if from_scratch:
         return _fuse_anew(recipe, sites)
     less = _revise(fusion, [fusion.given[j] for j in stay], sites, stay, refit, seed)
     less.recipe = recipe
@@ -198,7 +200,7 @@ def _rematch(old: Matching, values: SetValues, labels: Index, rng: np.random.Gen
     def fit(values: SetValues) -> Matching:
         return go_on(old, values, labels[values.rows], learn=learn)
 
-    plan = Plan("auto", screen=old.screened, twins="independent" if old.twins is None else "once")
+    plan = Plan("auto", screen=old.screened, duplicates="independent" if old.duplicates is None else "once")
     return through(screens_of(plan, go_on), fit)(values)
 
 

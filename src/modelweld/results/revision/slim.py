@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 SUMS_ROUNDING = 1e-6
 """Share of the largest sum by which what a site takes along may differ from what it brought: adding and subtracting
-loses about 1e-15 of the largest sum each time, measuring values anew far more."""
+loses about 1e-15 of the largest sum each time, measuring values again far more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class SlimFusion:
 
     @property
     def K(self) -> int:
-        """Number of atoms that are not set aside, by the rule of `Fusion.K`."""
+        """Number of atoms that are not excluded, by the rule of `Fusion.K`."""
         return int(self.prior.is_atom(self.counts, len(self.sizes)).sum())
 
     @property
@@ -105,7 +105,7 @@ class SlimFusion:
 
     @property
     def atoms(self) -> Array:
-        """Global values of the one array that was matched; those set aside come last."""
+        """Global values of the one array that was matched; those excluded come last."""
         return self.values[self._one_array]
 
     @property
@@ -274,14 +274,14 @@ def slim(fusion: Fusion) -> SlimFusion:
         raise InputError(f"a fusion by {matching.engine!r} has no model that could go on from sums; use fuse.")
     if matching.delta > 0:
         raise InputError(
-            "some sites hold atoms in pieces, and which ones is told by local labels, which would be gone. Fuse with "
-            "copies=False, or keep the fusion."
+            "some sites hold atoms in fragments, and which ones is known by local labels, which would go. Fuse with "
+            "splits=False, or keep the fusion."
         )
     stacks = fusion.stacks(set_name)
     for (key, family), stack in zip(matching.families.items(), stacks, strict=True):
         _check_sufficient(family, stack, key)
-    if matching.twins:
-        copy, first = next(iter(matching.twins.items()))
+    if matching.duplicates:
+        copy, first = next(iter(matching.duplicates.items()))
         raise InputError(
             f"sites {fusion.sites[first]!r} and {fusion.sites[copy]!r} coincide and are counted once; in sums alone "
             "nobody could tell what is left when one of them goes. Remove one first."

@@ -1,4 +1,4 @@
-"""Compiled twins of `modelweld.core.algorithm1`: the easy case without search, and shortest augmenting paths.
+"""Compiled duplicates of `modelweld.core.algorithm1`: the easy case without search, and shortest augmenting paths.
 
 These leave a price of every row and column: no pair costs less than its two prices, and those of the assignment cost
 just that. In any other assignment some rows move: each to a column that is free, or whose holder moves, too. What it

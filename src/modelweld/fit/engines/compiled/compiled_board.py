@@ -16,9 +16,9 @@ from modelweld.families.gaussian import Gaussian
 from modelweld.fit.engines.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.fit.engines.compiled.packing import Tables, mean_and_squares, rebuild, sort_rows, tabulate, vacant_atoms
 from modelweld.fit.engines.compiled.sweep import sweep
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import Array, check_squares
-from modelweld.progress import tell
+from modelweld.progress import report_progress
 
 
 def pack(stack: Stack) -> tuple[Stack, Index]:
@@ -35,7 +35,7 @@ class CompiledBoard:
     """A matching in the making, as `core.board.Board`, for one array with plain values and a Gaussian family."""
 
     engine = COMPILED
-    pieces: Pieces | None = None
+    fragments: Fragments | None = None
     delta = 0.0
     """Every group holds an atom once."""
     margin = 0.0
@@ -66,7 +66,7 @@ class CompiledBoard:
         done = np.zeros(5, dtype=np.int64)
         self.atoms.reach[:] = 0.0
         groups = self.stack.group_order[order]
-        tell("matching sites", 0)
+        report_progress("matching sites", 0)
         s = self.stack
         self.used, margin = sweep(
             s.values, s.value_order, s.offsets, groups, self.labels, self.atoms, self.used, self._tables(), done
@@ -132,7 +132,7 @@ class CompiledBoard:
 
     def _believe(self, prior: Prior) -> None:
         self.prior = prior
-        self.steps = prior.steps(len(self.stack.sizes))
+        self.increments = prior.increments(len(self.stack.sizes))
         self._log_prior: float | None = None
 
     def _forget(self) -> None:
@@ -199,5 +199,5 @@ class CompiledBoard:
         """Everything the sweep needs to know of hyperparameters and prior."""
         mean, noise, spread = self.family.hyperparameters
         J = len(self.stack.sizes)
-        tables: Tables = tabulate(self.origin, mean, noise, spread, self.steps, self.surcharge, self.most_atoms, J)
+        tables: Tables = tabulate(self.origin, mean, noise, spread, self.increments, self.surcharge, self.most_atoms, J)
         return tables

@@ -1,4 +1,4 @@
-"""Compiled twin of `core.random_effects`: the same likelihood, the same search, without temporaries.
+"""Compiled duplicate of `core.random_effects`: the same likelihood, the same search, without temporaries.
 
 Atoms of equal count share a line, as there; lines are kept per dimension, (D, C), because sums run over atoms.
 """

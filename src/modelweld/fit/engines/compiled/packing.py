@@ -48,7 +48,7 @@ class Tables(NamedTuple):
     ratio: Array  # (H,): noise / spread
     shrink: Array  # (J + 1, H): 1 / (n + ratio)
     inverse: Array  # (J + 1, H): noise / v
-    constant: Array  # (J + 1,): steps[n] - 1/2 sum_d log v
+    constant: Array  # (J + 1,): increments[n] - 1/2 sum_d log v
     surcharge: Array  # (largest group,)
     most_atoms: int  # a group may open max(most_atoms - K, 1) atoms
 
@@ -158,7 +158,7 @@ def mean_and_squares(X, offsets, rows, order):
 
 @exact
 def rebuild(X, rows, offsets, order, labels, atoms, origin):
-    """Number the atoms without gaps and add their sums afresh, in canonical order; how many there are."""
+    """Number the atoms without gaps and add their sums from scratch, in canonical order; how many there are."""
     number = np.full(labels.max() + 1, NEW)
     for i in range(len(labels)):
         if labels[i] != NEW:

@@ -1,10 +1,10 @@
 """Scores of a group's values at all atoms: certified float32 products, or float64.
 
 A score is the log posterior odds of an atom against a new one. With mu_k and v_k the mean and variance of the
-predictive density at atom k, `steps` log prior odds and y a value measured from the origin,
+predictive density at atom k, `increments` log prior odds and y a value measured from the origin,
 
     score(l, k) = y.(mu_k / v_k) - y^2.(1 / 2 v_k) + c_k - new_l
-    c_k         = steps[n_k] - 1/2 sum_d (log v_k + mu_k^2 / v_k)
+    c_k         = increments[n_k] - 1/2 sum_d (log v_k + mu_k^2 / v_k)
 
 so *features* of values times *weights* of atoms give all scores, and only the weights of touched atoms change.
 Lengths are in units of the noise's deviation, which keeps float32 away from its limits whatever the units.

@@ -1,4 +1,4 @@
-"""A site that was set aside for its number costs no answer anything: questions are asked without it."""
+"""A site that was excluded for its number costs no answer anything: questions are asked without it."""
 
 import numpy as np
 import pytest
@@ -11,28 +11,28 @@ pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarni
 
 
 def drawn(family, rng):
-    """Eight honest sites of up to six values, and a crowd of 300 of junk."""
+    """Eight honest sites of up to six values, and an oversized site of 300 of background."""
     atoms = rng.normal(0, 4, (6, 5))
     sites = [(atoms + rng.normal(0, 0.2, atoms.shape))[rng.permutation(6)[:4]] for _ in range(8)]
-    crowd = rng.normal(0, 4, (300, 5))
+    oversized = rng.normal(0, 4, (300, 5))
     if isinstance(family, Directions):
-        return [x / np.linalg.norm(x, axis=1, keepdims=True) for x in sites], crowd / np.linalg.norm(
-            crowd, axis=1, keepdims=True
+        return [x / np.linalg.norm(x, axis=1, keepdims=True) for x in sites], oversized / np.linalg.norm(
+            oversized, axis=1, keepdims=True
         )
     if isinstance(family, Counts):
-        return [rng.poisson(np.exp(np.clip(x, -3, 3)) * 20) + 1.0 for x in sites], rng.poisson(9, crowd.shape) + 1.0
-    return sites, crowd
+        return [rng.poisson(np.exp(np.clip(x, -3, 3)) * 20) + 1.0 for x in sites], rng.poisson(9, oversized.shape) + 1.0
+    return sites, oversized
 
 
 @pytest.mark.parametrize(
     "family", [Gaussian(), Directions(own=False), Counts()], ids=lambda family: type(family).__name__
 )
 @pytest.mark.parametrize("how", ["conditional", "drawn"])
-def test_answers_are_those_without_the_crowd(family, how, monkeypatch):
+def test_answers_are_those_without_the_oversized(family, how, monkeypatch):
     monkeypatch.setattr(walks, "DRAWS", 12)
-    sites, crowd = drawn(family, np.random.default_rng(0))
-    fusion = modelweld.fuse([*sites[:3], crowd, *sites[3:]], family)
-    few = fusion.uncrowded()
+    sites, oversized = drawn(family, np.random.default_rng(0))
+    fusion = modelweld.fuse([*sites[:3], oversized, *sites[3:]], family)
+    few = fusion.without_oversized()
     assert few.sites == [site for site in fusion.sites if site != "3"]
     stated, without = fusion.confidence(how=how), few.confidence(how=how)
     assert (stated[3] == 1).all()
@@ -47,14 +47,14 @@ def test_answers_are_those_without_the_crowd(family, how, monkeypatch):
         assert (fusion.new_site().probability[-300:] == 0).all()
 
 
-def test_copies_of_a_crowd_go_with_it():
-    sites, crowd = drawn(Gaussian(), np.random.default_rng(1))
-    fusion = modelweld.fuse([*sites, crowd, crowd[::-1]])
-    assert fusion.uncrowded().sites == fusion.sites[:8]
+def test_splits_of_a_oversized_go_with_it():
+    sites, oversized = drawn(Gaussian(), np.random.default_rng(1))
+    fusion = modelweld.fuse([*sites, oversized, oversized[::-1]])
+    assert fusion.without_oversized().sites == fusion.sites[:8]
     assert [len(site) for site in fusion.confidence()] == [*(4,) * 8, 300, 300]
 
 
 def test_whoever_was_fitted_is_asked():
-    sites, crowd = drawn(Gaussian(), np.random.default_rng(2))
-    assert (fusion := modelweld.fuse(sites)).uncrowded() is fusion
-    assert (fusion := modelweld.fuse([*sites, crowd], filter_outliers=False)).uncrowded() is fusion
+    sites, oversized = drawn(Gaussian(), np.random.default_rng(2))
+    assert (fusion := modelweld.fuse(sites)).without_oversized() is fusion
+    assert (fusion := modelweld.fuse([*sites, oversized], filter_outliers=False)).without_oversized() is fusion

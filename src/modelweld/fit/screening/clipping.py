@@ -36,7 +36,7 @@ class Bounded(NamedTuple):
     reasons: tuple[Finding, ...]
 
 
-def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
+def clip_weights(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     """The sites with no weight above `FAR_MORE`, and no count above `MOST_COUNTED`, times the typical site's largest.
 
     A warning names those that had some.
@@ -44,7 +44,7 @@ def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     Examples
     --------
     >>> sites = [LocalModel({"v": [[1.0]]}, {"v": ("atom", None)}, weight={"v": w}) for w in (2.0, 3.0, 2.5)]
-    >>> [site.weight["v"].item() for site in bound_claims(sites, "abc").sites]
+    >>> [site.weight["v"].item() for site in clip_weights(sites, "abc").sites]
     [2.0, 3.0, 2.5]
     """
     result, reasons = list(sites), list[Finding]()
@@ -53,7 +53,7 @@ def bound_claims(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
         for j, most in _bounds(weights, FAR_MORE, f"weights of {array!r}", names, reasons).items():
             bounded = np.minimum(result[j].weight[array], most)
             result[j] = result[j].with_(weight={**result[j].weight, array: bounded})
-    for array in dict.fromkeys(name for site in sites for name in site.riding if is_count(name)):
+    for array in dict.fromkeys(name for site in sites for name in site.auxiliary if is_count(name)):
         counted = [site.arrays.get(array) if site.facts.get("counted", True) else None for site in sites]
         for j, most in _bounds(counted, MOST_COUNTED, f"{array!r}", names, reasons).items():
             scale = most / np.max(result[j].arrays[array])
@@ -82,7 +82,7 @@ def _bounds(
     return dict.fromkeys(beyond, most)
 
 
-def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
+def clip_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     """The sites with components neither far wider nor, most of them, far narrower than a typical site's.
 
     Where a site's widest variances are above `FAR_MORE` times a typical site's in more than half of the features, none
@@ -94,13 +94,13 @@ def bound_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     --------
     >>> axes = {"means": ("component", None), "variances": ("component", None)}
     >>> sites = [
-    ...     LocalModel({"means": [[0.0]], "variances": [[v]]}, axes, riding=["variances"]) for v in (1.0, 2.0, 9.0, 3.0)
-    ... ]
+    ...     LocalModel({"means": [[0.0]], "variances": [[v]]}, axes, auxiliary=["variances"]) for v in (1.0, 2.0, 9.0,
+    3.0) ... ]
     >>> [site.arrays["variances"].item() for site in bound_spreads(sites, "abcd").sites]
     [1.0, 2.0, 9.0, 3.0]
     """
     result, reasons = list(sites), list[Finding]()
-    for array in dict.fromkeys(name for site in sites for name in site.riding if is_spread(name)):
+    for array in dict.fromkeys(name for site in sites for name in site.auxiliary if is_spread(name)):
         widths = {j: _variances(site.arrays[array]) for j, site in enumerate(sites) if _has_spreads(site, array)}
         if len(widths) < FEWEST_SITES_TO_COMPARE or len({own.shape[1] for own in widths.values()}) > 1:
             continue

@@ -1,4 +1,4 @@
-"""Copies: one objective still decides, and pieces of one atom come together."""
+"""Copies: one objective still decides, and fragments of one atom come together."""
 
 from itertools import pairwise
 
@@ -11,12 +11,12 @@ from modelweld.core.board import Board
 from modelweld.core.values import Stack, offsets_of, stack_arrays
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.search.moves import Pairs, merge, merge_and_split, partings, split
-from modelweld.fit.search.split_prior import Pieces
+from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.split_rules import believable, certainty
 
 
-def doubled_board(seed, share=0.3, J=8, copies=None, prior=None, noise=0.3):
-    """Sites that hold 4 of 6 atoms, each sent in two pieces with probability `share`."""
+def doubled_board(seed, share=0.3, J=8, splits=None, prior=None, noise=0.3):
+    """Sites that hold 4 of 6 atoms, each sent in two fragments with probability `share`."""
     rng = np.random.default_rng(seed)
     atoms = rng.normal(0, 4, (6, 3))
     values, truth = [], []
@@ -27,13 +27,13 @@ def doubled_board(seed, share=0.3, J=8, copies=None, prior=None, noise=0.3):
         truth.append(held)
     stack = Stack(np.concatenate(values), offsets_of([len(v) for v in values]))
     hyper = {"mean": np.zeros(3), "noise": np.full(3, 0.2), "spread": np.full(3, 16.0)}
-    return Board([stack], [Gaussian(**hyper)], prior or BetaBernoulli(), copies), np.concatenate(truth)
+    return Board([stack], [Gaussian(**hyper)], prior or BetaBernoulli(), splits), np.concatenate(truth)
 
 
 def objective_of(board):
     """From the definition."""
     family, stack = board.families[0], board.stacks[0]
-    value = board.pieces.log_prob(board.pieces_held()) if board.pieces else 0.0
+    value = board.fragments.log_prob(board.fragments_held()) if board.fragments else 0.0
     counts = []
     rows = family.rows(stack.values, stack.variance, stack.weight)
     for k in np.unique(board.labels):
@@ -46,7 +46,7 @@ def objective_of(board):
 @pytest.mark.parametrize("prior", [BetaBernoulli(), Spectrum()])
 @pytest.mark.parametrize("seed", range(8))
 def test_no_step_and_no_update_lowers_the_objective(seed, prior):
-    board, _ = doubled_board(seed, copies=Pieces(), prior=prior, noise=1.0)
+    board, _ = doubled_board(seed, splits=Fragments(), prior=prior, noise=1.0)
     rng = np.random.default_rng(seed)
     board.sweep(rng.permutation(8))
     now = board.objective()
@@ -64,31 +64,31 @@ def test_no_step_and_no_update_lowers_the_objective(seed, prior):
         now = after
 
 
-def test_pieces_come_together():
+def test_fragments_come_together():
     for seed in range(5):
-        board, truth = doubled_board(seed, copies=Pieces())
+        board, truth = doubled_board(seed, splits=Fragments())
         rng = np.random.default_rng(0)
         progress = merge_and_split(board, 8, rng, alternate(board, 8, rng, 100), 100)
         assert progress.converged
         assert (np.diff(progress.history) >= -1e-9).all()
         assert len(board.counts) == len(np.unique(truth))
         assert len(np.unique(np.stack([board.labels, truth]), axis=1).T) == len(board.counts)
-        extra = len(truth) - len(board.pieces_held())
-        assert board.pieces.delta == pytest.approx((extra + 0.5) / (len(truth) + 10))
+        extra = len(truth) - len(board.fragments_held())
+        assert board.fragments.delta == pytest.approx((extra + 0.5) / (len(truth) + 10))
 
 
 def test_without_copies_a_group_holds_an_atom_once():
     board, _ = doubled_board(0)
     rng = np.random.default_rng(0)
     merge_and_split(board, 8, rng, alternate(board, 8, rng, 100), 100)
-    assert (board.pieces_held() == 1).all()
+    assert (board.fragments_held() == 1).all()
 
 
-@pytest.mark.parametrize("copies", [None, Pieces(0.1)])
-def test_merge_rises_are_differences_of_objectives(copies):
-    board, _ = doubled_board(1, copies=copies, noise=1.5, share=0.3 if copies else 0.0)
+@pytest.mark.parametrize("splits", [None, Fragments(0.1)])
+def test_merge_rises_are_differences_of_objectives(splits):
+    board, _ = doubled_board(1, splits=splits, noise=1.5, share=0.3 if splits else 0.0)
     board.sweep(np.arange(8))
-    rises, now, labels = Pairs(board, board.pieces).rises, board.objective(), board.labels.copy()
+    rises, now, labels = Pairs(board, board.fragments).rises, board.objective(), board.labels.copy()
     checked = 0
     for a in range(len(board.counts)):
         for b in range(a):
@@ -107,7 +107,7 @@ def test_merge_rises_are_differences_of_objectives(copies):
 @pytest.mark.parametrize("move", [merge, split])
 @pytest.mark.parametrize("seed", range(5))
 def test_moves_never_lower_the_objective(seed, move):
-    board, _ = doubled_board(seed, copies=Pieces(), noise=1.5)
+    board, _ = doubled_board(seed, splits=Fragments(), noise=1.5)
     board.sweep(np.arange(8))
     before = board.objective()
     done = move(board)
@@ -153,17 +153,17 @@ def test_splitting_mends_two_atoms_in_one():
     assert len(board.counts) > before
 
 
-def test_many_pieces_are_believed_only_where_they_are_unmistakable():
+def test_many_fragments_are_believed_only_where_they_are_unmistakable():
     clear = simulate.over_segmented(seed=0)
-    fusion = fuse(clear.values, copies=True)
+    fusion = fuse(clear.values, splits=True)
     assert fusion.matching.delta > 0.15
     assert fusion.K == clear.K
-    # where half of everything would be second pieces, that is not believed, however clear it looks
+    # where half of everything would be second fragments, that is not believed, however clear it looks
     board, _ = doubled_board(1, share=1.0)
     stack = board.stacks[0]
     halves = [stack.values[a:b] for a, b in pairwise(stack.offsets)]
     with pytest.warns(OverlapWarning, match="more restarts"):
-        fusion = fuse(halves, copies=True)
+        fusion = fuse(halves, splits=True)
     assert fusion.matching.delta == 0.0
     assert all(len(set(labels.tolist())) == len(labels) for labels in fusion.labels)
 
@@ -172,27 +172,27 @@ def test_many_pieces_are_believed_only_where_they_are_unmistakable():
     ("share", "noise", "believed"),
     [(0.3, 0.1, True), (0.8, 0.1, True), (0.95, 0.1, False), (0.3, 3.0, False), (0.05, 3.0, True)],
 )
-def test_many_or_mistakable_pieces_are_not_believed(share, noise, believed):
-    board, truth = doubled_board(0, share=share, copies=Pieces(), noise=noise)
+def test_many_or_mistakable_fragments_are_not_believed(share, noise, believed):
+    board, truth = doubled_board(0, share=share, splits=Fragments(), noise=noise)
     board.restore((truth.copy(), *board.state()[1:]))
     board.learn()
     assert believable(board) is believed
 
 
-@pytest.mark.parametrize("copies", [None, Pieces(0.1)])
+@pytest.mark.parametrize("splits", [None, Fragments(0.1)])
 @pytest.mark.parametrize("seed", range(4))
-def test_rises_are_kept_up_to_date(seed, copies):
+def test_rises_are_kept_up_to_date(seed, splits):
     """After every union the table is that of a board at the joined labels."""
-    board, _ = doubled_board(seed, copies=copies, noise=0.8, share=0.3 if copies else 0.0)
+    board, _ = doubled_board(seed, splits=splits, noise=0.8, share=0.3 if splits else 0.0)
     board.labels = np.arange(len(board.labels))
     board.recount()
-    pairs = Pairs(board, board.pieces)
+    pairs = Pairs(board, board.fragments)
     for _ in range(10):
         if not pairs.join_best():
             break
         left, board.labels = np.unique(pairs.tally.labels, return_inverse=True)
         board.recount()
-        fresh, kept = Pairs(board, board.pieces).rises, pairs.rises[np.ix_(left, left)]
+        fresh, kept = Pairs(board, board.fragments).rises, pairs.rises[np.ix_(left, left)]
         near = kept > -50  # beyond, what is hopeless is not scored again
         np.testing.assert_allclose(kept[near], fresh[near], atol=1e-8)
         assert (fresh[~near] < 0).all()
@@ -201,30 +201,30 @@ def test_rises_are_kept_up_to_date(seed, copies):
 
 def test_an_agglomeration_does_not_depend_on_the_order_of_sites():
     sites = simulate.over_segmented(seed=1).values
-    one, other = fuse(sites, copies=True), fuse(sites[::-1], copies=True)
+    one, other = fuse(sites, splits=True), fuse(sites[::-1], splits=True)
     assert one.objective == pytest.approx(other.objective)
     for a, b in zip(one.labels, other.labels[::-1], strict=True):
         np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_best_with_pieces_allowed_and_none_held_is_best_without(seed):
+def test_what_is_best_with_fragments_allowed_and_none_held_is_best_without(seed):
     """No sweep, union or split raises it: `find_matching` needs no second search."""
-    board, _ = doubled_board(seed, share=0.0, copies=Pieces(), noise=(0.3, 0.6, 1.0, 0.5)[seed])
+    board, _ = doubled_board(seed, share=0.0, splits=Fragments(), noise=(0.3, 0.6, 1.0, 0.5)[seed])
     rng = np.random.default_rng(seed)
     progress = merge_and_split(board, 8, rng, alternate(board, 8, rng, 50), 50)
-    whole = board.without_pieces()
+    whole = board.without_fragments()
     assert progress.converged
-    assert (board.pieces_held() == 1).all()
-    assert whole.objective() == pytest.approx(board.objective() - board.pieces.log_prob(board.pieces_held()))
+    assert (board.fragments_held() == 1).all()
+    assert whole.objective() == pytest.approx(board.objective() - board.fragments.log_prob(board.fragments_held()))
     assert whole.sweep(np.arange(8)) == 0
     assert merge(whole) + split(whole) == 0
 
 
-@pytest.mark.parametrize("copies", [None, Pieces(0.1)])
+@pytest.mark.parametrize("splits", [None, Fragments(0.1)])
 @pytest.mark.parametrize("seed", range(6))
-def test_worth_is_the_difference_of_objectives(seed, copies):
-    board, _ = doubled_board(seed, copies=copies, share=0.3 if copies else 0.0)
+def test_worth_is_the_difference_of_objectives(seed, splits):
+    board, _ = doubled_board(seed, splits=splits, share=0.3 if splits else 0.0)
     rng = np.random.default_rng(seed)
     board.sweep(rng.permutation(8))
     j = int(rng.integers(8))
@@ -233,14 +233,14 @@ def test_worth_is_the_difference_of_objectives(seed, copies):
     before = board.objective()
     board.take(group)
     fresh = np.full(len(old), NEW)
-    difference = board.worth(group, fresh) - board.worth(group, old)
+    difference = board.objective_gain(group, fresh) - board.objective_gain(group, old)
     board.put(group, board.open(fresh))
     board.recount()
     assert board.objective() - before == pytest.approx(difference)
 
 
 def test_certainty_is_that_of_the_most_doubtful_tenth():
-    board, truth = doubled_board(1, copies=Pieces(), noise=1.0)
+    board, truth = doubled_board(1, splits=Fragments(), noise=1.0)
     board.restore((truth.copy(), *board.state()[1:]))
     family, rows, sure = board.families[0], board.rows[0], []
     for i, (atom, group) in enumerate(zip(board.labels, board.group, strict=True)):

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import modelweld
-from modelweld import Counts, Family, Fusion, Gaussian, InputError, LocalModel, TwinWarning, fuse
+from modelweld import Counts, DuplicateWarning, Family, Fusion, Gaussian, InputError, LocalModel, fuse
 from modelweld.core.values import Stack, stack_arrays
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.fit.screening.duplicates import find_duplicates, number_values
@@ -31,7 +31,7 @@ def honest(seed: int, J: int = 6, K: int = 8, D: int = 3) -> Sites:
 
 def quietly(models: list[object] | Sites, **options: object) -> Fusion:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TwinWarning)
+        warnings.simplefilter("ignore", DuplicateWarning)
         return fuse(models, **options)  # type: ignore[arg-type]
 
 
@@ -43,7 +43,7 @@ def found_among(sites: Sites, family: Family | None = None) -> list[list[int]]:
     return found_in(stack_arrays(sites), family)
 
 
-def twins_of(sites: Sites) -> dict[int, int]:
+def duplicates_of(sites: Sites) -> dict[int, int]:
     return {j: first for first, *others in found_among(sites) for j in others}
 
 
@@ -59,27 +59,27 @@ def test_rows_in_any_order_are_found_and_paired(jitter: float) -> None:
     assert np.abs(stack.values - stack.values[stand_in]).max() <= 2 * jitter
 
 
-def test_noise_makes_no_twins() -> None:
+def test_noise_makes_no_duplicates() -> None:
     """Not even a ten-thousandth of the deviation, however far an outlier stretches what all values have."""
     sites = honest(2)
     off = sites[0] + 1e-4 * np.random.default_rng(0).normal(0, 10, sites[0].shape)
-    assert twins_of([*sites, off, np.full((3, 3), 1e12) * [[1], [2], [3]]]) == {}
+    assert duplicates_of([*sites, off, np.full((3, 3), 1e12) * [[1], [2], [3]]]) == {}
 
 
-def test_sites_with_the_same_mean_are_no_twins() -> None:
+def test_sites_with_the_same_mean_are_no_duplicates() -> None:
     rng = np.random.default_rng(3)
     sites = [x - x.mean(0) for x in rng.normal(size=(300, 5, 4))]
-    assert twins_of(sites) == {}
-    assert twins_of([*sites, -sites[0]]) == {}
+    assert duplicates_of(sites) == {}
+    assert duplicates_of([*sites, -sites[0]]) == {}
 
 
 def test_one_row_and_few_codes_coincide_by_chance() -> None:
     rng = np.random.default_rng(4)
-    assert twins_of([rng.normal(size=(1, 2))] * 5) == {}
+    assert duplicates_of([rng.normal(size=(1, 2))] * 5) == {}
     codes = [rng.integers(0, 2, (2, 1)).astype(float) for _ in range(30)]
-    assert twins_of(codes) == {}
+    assert duplicates_of(codes) == {}
     long = [rng.integers(0, 2, (10, 20)).astype(float) for _ in range(30)]
-    assert twins_of([*long, long[7][::-1]]) in ({30: 7}, {7: 30})
+    assert duplicates_of([*long, long[7][::-1]]) in ({30: 7}, {7: 30})
 
 
 def test_what_was_not_seen_must_be_the_same() -> None:
@@ -103,7 +103,7 @@ def test_other_families_ask_for_the_very_same_values() -> None:
 def test_a_copy_changes_nothing_for_the_others(seed: int, J: int) -> None:
     sites = honest(seed, J)
     without = quietly(sites)
-    with pytest.warns(TwinWarning, match=f"'0' and '{J}' sent the same values"):
+    with pytest.warns(DuplicateWarning, match=f"'0' and '{J}' sent the same values"):
         fusion = fuse([*sites, sites[0][::-1]])
     assert fusion.K == without.K
     assert fusion.objective == without.objective
@@ -120,12 +120,12 @@ def _renamed(labels: list[NDArray[np.int64]], others: list[NDArray[np.int64]]) -
     return pairs[1]
 
 
-def test_twins_are_full_members() -> None:
+def test_duplicates_are_full_members() -> None:
     sites = honest(7)
     fusion = quietly([*sites, sites[3], sites[3]])
     assert np.array_equal(fusion.counts, fusion.matching.presence.sum(0))
     assert np.array_equal(np.sort(fusion.counts[: fusion.K])[::-1], fusion.counts[: fusion.K])
-    assert len(fusion.matching.twins or {}) == 2
+    assert len(fusion.matching.duplicates or {}) == 2
     assert fusion.matching.sites_fitted == 6
 
 
@@ -145,12 +145,12 @@ def test_the_order_of_sites_does_not_matter(jitter: float) -> None:
             assert np.array_equal(other.labels[place], first.labels[j])
 
 
-def test_junk_sent_twice_is_still_junk() -> None:
+def test_background_sent_twice_is_still_background() -> None:
     """What only coinciding sites hold is held by one site."""
     sites = honest(9, J=20)
-    junk = np.random.default_rng(1).normal(0, 10, (40, 3))
-    fusion = quietly([*sites, junk, junk[::-1]])
-    assert fusion.K == quietly([*sites, junk]).K
+    background = np.random.default_rng(1).normal(0, 10, (40, 3))
+    fusion = quietly([*sites, background, background[::-1]])
+    assert fusion.K == quietly([*sites, background]).K
     aside = np.setdiff1d(fusion.labels[20], np.arange(fusion.K))
     assert len(aside) > 0
     assert (fusion.counts[aside] == 2).all()
@@ -173,34 +173,34 @@ def test_outliers_sent_twice_are_set_aside_twice() -> None:
 
 def test_where_all_coincide_the_answer_is_what_they_sent() -> None:
     site = honest(15)[0]
-    with pytest.warns(TwinWarning, match="all sites sent the same"):
+    with pytest.warns(DuplicateWarning, match="all sites sent the same"):
         fusion = fuse([site, site[::-1], site, np.zeros((0, 3))])
     assert np.allclose(fusion.atoms[fusion.labels[0]], site, rtol=0, atol=1e-4)
     assert (fusion.counts == 3).all()
-    with pytest.warns(TwinWarning, match="counted once"):
+    with pytest.warns(DuplicateWarning, match="counted once"):
         larger = fusion.add(honest(15)[1])
-    assert len(larger.matching.twins or {}) == 2
+    assert len(larger.matching.duplicates or {}) == 2
 
 
 def test_independent_sites_are_taken_at_their_word() -> None:
     sites = honest(11)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", TwinWarning)
-        fusion = fuse([*sites, sites[0]], twins="independent")
+        warnings.simplefilter("error", DuplicateWarning)
+        fusion = fuse([*sites, sites[0]], duplicates="independent")
         fuse([*sites, sites[0]], preset="paper")
         plain = fuse([*sites, sites[0]], search="plain")
-    assert fusion.matching.twins is None
-    assert plain.matching.twins is None
-    assert fusion.settings["twins"] == "independent"
+    assert fusion.matching.duplicates is None
+    assert plain.matching.duplicates is None
+    assert fusion.settings["duplicates"] == "independent"
     with pytest.raises(InputError, match="'once' or 'independent'"):
-        fuse(sites, twins="twice")  # type: ignore[arg-type]
+        fuse(sites, duplicates="twice")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_adding_a_copy_counts_it_once(seed: int) -> None:
     sites = honest(seed)
     before = quietly(sites)
-    with pytest.warns(TwinWarning, match="'2' and 'late'"):
+    with pytest.warns(DuplicateWarning, match="'2' and 'late'"):
         after = before.add(sites[2][::-1], site="late")
     assert after.K == before.K
     assert after.objective >= before.objective - 1e-6
@@ -214,7 +214,7 @@ def test_removing_one_of_two_leaves_the_other_in_the_fit(seed: int, gone: int) -
     both = quietly([*sites, sites[0]])
     left = both.remove(gone)
     alone = quietly(sites[1:] + sites[:1] if gone == 0 else sites)
-    assert left.matching.twins == {}
+    assert left.matching.duplicates == {}
     assert left.K == alone.K
     assert left.objective == pytest.approx(alone.objective, abs=1e-6)
     assert all(np.array_equal(a, b) for a, b in zip(left.labels, alone.labels, strict=True))
@@ -223,12 +223,12 @@ def test_removing_one_of_two_leaves_the_other_in_the_fit(seed: int, gone: int) -
 def test_files_and_pages_know_them(tmp_path: Path) -> None:
     sites = honest(13)
     fusion = quietly([*sites, sites[0]])
-    assert modelweld.load(fusion.save(tmp_path / "f.safetensors")).matching.twins == fusion.matching.twins
+    assert modelweld.load(fusion.save(tmp_path / "f.safetensors")).matching.duplicates == fusion.matching.duplicates
     page = fusion.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "'0' and '6' sent the same values" in page
 
 
-def test_slim_refuses_twins() -> None:
+def test_slim_refuses_duplicates() -> None:
     sites = honest(14)
     fusion = quietly([*sites, sites[0]])
     with pytest.raises(InputError, match="Remove one first"):
@@ -264,7 +264,7 @@ def test_a_network_sent_twice_is_one_network() -> None:
         network(weights, [np.zeros(6), np.zeros(5), np.zeros(3)], activation="relu", counts=9.0) for weights in noisy
     ]
     fusion, alone = quietly([*nets, nets[1]]), quietly(nets)
-    assert [matching.twins for matching in fusion.matchings.values()] == [{5: 1}, {5: 1}]
+    assert [matching.duplicates for matching in fusion.matchings.values()] == [{5: 1}, {5: 1}]
     assert fusion.once().sites == list("01234")
     X = rng.normal(size=(20, 4))
     assert np.allclose(outputs(fusion.fused("mean"), X), outputs(alone.fused("mean"), X))
@@ -283,9 +283,9 @@ def test_a_near_copy_is_counted_once_and_named(jitter, named, J):
         atoms = rng.normal(0, 4, (10, 5))
         sites = [atoms[rng.permutation(10)[:7]] + rng.normal(0, 0.4, (7, 5)) for _ in range(J)]
         copy = rng.permutation(sites[0]) + rng.normal(0, 0.4 * jitter, (7, 5))
-        with pytest.warns(TwinWarning, match=f"'0' and '{J}' sent the same") if named else nullcontext():
+        with pytest.warns(DuplicateWarning, match=f"'0' and '{J}' sent the same") if named else nullcontext():
             fusion = fuse([*sites, copy])
-        assert fusion.matching.twins == ({J: 0} if named else {})
+        assert fusion.matching.duplicates == ({J: 0} if named else {})
         if named:
             honest = fuse(sites)
             assert fusion.K == honest.K
@@ -295,7 +295,7 @@ def test_a_near_copy_is_counted_once_and_named(jitter, named, J):
 @pytest.mark.parametrize("jitter", [0.0, 0.03, 0.1])
 @pytest.mark.parametrize("shift", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("bad", [2, 9])
-@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # what is shifted by three deviations is set aside
+@pytest.mark.filterwarnings("ignore::modelweld.OutlierWarning")  # what is shifted by three deviations is excluded
 def test_a_minority_of_noisy_copies_counts_once(jitter, shift, bad):
     """They neither bring the noise down to theirs nor drag atoms along: the others are matched as with one of them."""
     rng = np.random.default_rng(int(100 * jitter) + bad)
@@ -304,7 +304,7 @@ def test_a_minority_of_noisy_copies_counts_once(jitter, shift, bad):
     sites = [places + rng.normal(0, 0.5, places.shape) for places in held]
     one = atoms + shift * 0.5 + rng.normal(0, 0.5, atoms.shape)
     fusion = quietly([*sites, *(one + rng.normal(0, 0.5 * jitter, one.shape) for _ in range(bad))])
-    assert len(fusion.matching.twins or {}) == bad - 1
+    assert len(fusion.matching.duplicates or {}) == bad - 1
     alone = quietly([*sites, one])
     assert adjusted_rand(np.concatenate(fusion.labels[: 20 - bad]), np.concatenate(alone.labels[: 20 - bad])) == 1
 
@@ -315,7 +315,7 @@ def test_sites_that_know_their_values_well_are_no_copies():
         rng = np.random.default_rng(seed)
         atoms = rng.normal(0, 4, (10, 5))
         noise = [0.4] * 17 + [0.02] * 3
-        assert fuse([atoms + rng.normal(0, x, atoms.shape) for x in noise]).matching.twins == {}
+        assert fuse([atoms + rng.normal(0, x, atoms.shape) for x in noise]).matching.duplicates == {}
 
 
 def test_sites_that_all_agree_well_are_no_copies():
@@ -323,8 +323,8 @@ def test_sites_that_all_agree_well_are_no_copies():
     atoms = rng.normal(0, 4, (6, 3))
     for noise in (1e-4, 1e-2, 1.0):
         sites = [atoms + rng.normal(0, noise, atoms.shape) for _ in range(6)]
-        assert fuse(sites).matching.twins == {}
-        assert fuse([*sites[:2], *(site + 50.0 for site in sites[2:4])]).matching.twins == {}
+        assert fuse(sites).matching.duplicates == {}
+        assert fuse([*sites[:2], *(site + 50.0 for site in sites[2:4])]).matching.duplicates == {}
 
 
 def test_a_copy_is_no_evidence_of_its_own() -> None:
