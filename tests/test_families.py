@@ -8,7 +8,7 @@ from scipy.stats import ks_2samp
 
 from cases import Drawn, collected
 from modelweld.core.family import Family
-from modelweld.families.math.signs import upright
+from modelweld.core.signs import upright
 
 CASES = collected()
 

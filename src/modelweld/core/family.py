@@ -14,8 +14,8 @@ from typing import ClassVar, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from modelweld.core.signs import oriented
 from modelweld.core.values import Index, Stack
-from modelweld.families.math.signs import oriented
 from modelweld.inputs.local_model import Array
 
 Learned = dict[str, ArrayLike | None]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family, with_fields
+from modelweld.core.signs import LOG_2, upright
 from modelweld.core.values import Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, freeze_number, known
@@ -17,7 +18,6 @@ from modelweld.families.math.concentration_integral import COLUMNS, OwnTilts, ev
 from modelweld.families.math.cosine_bound import contending
 from modelweld.families.math.direction_rows import direction_rows
 from modelweld.families.math.own_concentration import Mixed
-from modelweld.families.math.signs import LOG_2, upright
 from modelweld.families.math.start import NOISE_SHARES, noise_shares
 from modelweld.families.math.unit_vectors import (
     even_weights,

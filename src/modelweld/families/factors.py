@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.family import Location, Variances, first_row
 from modelweld.core.random_effects import Effects
+from modelweld.core.signs import LOG_2, mirrored, upright
 from modelweld.core.values import Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.gaussian import Gaussian
-from modelweld.families.math.signs import LOG_2, mirrored, upright
 from modelweld.families.math.start import Look
 from modelweld.families.registry import register
 from modelweld.inputs.local_model import Array
@@ -41,7 +41,7 @@ class Factors(Gaussian):
     Notes
     -----
     A row is that of `Gaussian`, measured from zero, and one number more: whether anything was seen. Signs are found
-    with the matching, by one objective (`modelweld.families.math.signs`): the evidence of n values with the signs at
+    with the matching, by one objective (`modelweld.core.signs`): the evidence of n values with the signs at
     which it is highest, less (n - 1) log 2.
 
     Examples

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.signs import upright
 from modelweld.errors import InputError
 from modelweld.families import Family
-from modelweld.families.math.signs import upright
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.kind import Facts, Kind, keep_arrays, shared_facts
 from modelweld.kinds.layout import Layout, mapping, truth, whole

@@ -1,9 +1,9 @@
 """A site that measures a feature in another unit than the others: found by what travels anyway, and named.
 
 A site's mean and deviation of all its points in a feature follow from its components. Sites differ by themselves as
-well, some in deviation, some in mean; but other units move both together (`fit.screening.unit_fit`). The site and feature
-that another unit explains best are named, converted, and all is compared again, so that nobody is named for what
-another did. Nothing is converted for good: that is for the owner of the data to do.
+well, some in deviation, some in mean; but other units move both together (`fit.screening.unit_fit`). The site and
+feature that another unit explains best are named, converted, and all is compared again, so that nobody is named for
+what another did. Nothing is converted for good: that is for the owner of the data to do.
 
 A site whose columns are in another order than the others': found by what travels anyway, and named.
 

@@ -1,8 +1,8 @@
 """Was fusing worth it? Whether sites share anything at all, and what the matching gains in log posterior odds.
 
-The first is asked of the values alone (`results.diagnostics.sharing`): no matching is judged by what was learned from it. Gains
-are changes of the one objective, in nats, at the learned hyperparameters: they compare matchings, but cannot say no,
-because hyperparameters were chosen for them.
+The first is asked of the values alone (`results.diagnostics.sharing`): no matching is judged by what was learned from
+it. Gains are changes of the one objective, in nats, at the learned hyperparameters: they compare matchings, but cannot
+say no, because hyperparameters were chosen for them.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ nothing is judged by what was learned from it.
 
 Local values as points that would lie about evenly in all directions if sites had nothing to do with each other.
 
-Whether sites come closer to each other than chance (`results.diagnostics.pair_scan`) is asked by turning them. Turned sites
-look like real ones only if all values together look the same from all sides, whatever their units, skewness, tails and
-correlations; so these are taken out first, by maps too smooth to pull apart values that lie close together.
+Whether sites come closer to each other than chance (`results.diagnostics.pair_scan`) is asked by turning them. Turned
+sites look like real ones only if all values together look the same from all sides, whatever their units, skewness,
+tails and correlations; so these are taken out first, by maps too smooth to pull apart values that lie close together.
 """
 
 from __future__ import annotations
