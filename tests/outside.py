@@ -10,7 +10,7 @@ import numpy as np
 from modelweld.families import Gaussian
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import Kind
-from modelweld.kinds.layout import Layout
+from modelweld.kinds.kind import Layout
 from modelweld.kinds.mixture import mixture
 
 

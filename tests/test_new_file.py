@@ -7,7 +7,7 @@ import time
 import pytest
 
 from modelweld import InputError
-from modelweld.files.new_file import LEFT, PART, whole_file
+from modelweld.files.limits import LEFT, PART, whole_file
 
 
 def _write(path, text="new", **options):

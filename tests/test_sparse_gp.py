@@ -7,9 +7,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern, RationalQuadratic, WhiteKernel
 
 from modelweld import BetaBernoulli, InputError, fuse, read
-from modelweld.gp.variational import NAMES, Committee, Kernel, SparseGP
 from modelweld.kinds import gp_natural as natural
 from modelweld.kinds.gp_natural import evidence
+from modelweld.kinds.gp_predictors import NAMES, Committee, Kernel, SparseGP
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries import write
 from modelweld.libraries.inducing import FEWEST_ROWS

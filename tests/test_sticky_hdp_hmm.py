@@ -17,11 +17,9 @@ from modelweld import InputError, LocalModel, Moments, fuse, read
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import ConvergenceWarning, ModelweldWarning
 from modelweld.hmm import StickyHDPHMM, window_start, windows
-from modelweld.hmm.ascent import Course, Point, Problem
-from modelweld.hmm.emissions import LOG_2PI, Emissions, Prior, log_evidence
+from modelweld.hmm.ascent import Concentrations, Course, Point, Problem, Sticks, seen
 from modelweld.hmm.forward_backward import forward_backward, most_probable
-from modelweld.hmm.statistics import Statistics, features
-from modelweld.hmm.sticks import Concentrations, Sticks, seen
+from modelweld.hmm.statistics import LOG_2PI, Emissions, Prior, Statistics, features, log_evidence
 from modelweld.hmm.windows import pooled_windows, statistics_of
 from modelweld.libraries import write
 

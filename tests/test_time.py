@@ -13,12 +13,10 @@ from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Stack, offsets_of, stack_arrays
 from modelweld.families import Drift, Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.time.chains import Chains
-from modelweld.time.lives import BirthDeath, lifespans
+from modelweld.time.birth_death import BirthDeath, lifespans
+from modelweld.time.chains import Chains, effects_of, log_evidence
 from modelweld.time.matcher import arrange_in_time, run
-from modelweld.time.motion_learning import effects_of, log_evidence
-from modelweld.time.timeline import Timeline, smooth
-from modelweld.time.walk import Walk, link
+from modelweld.time.timeline import Timeline, Walk, link, smooth
 from shared.simulate_time import moving_groups
 
 MOMENTS = np.array([0.0, 0.7, 0.7, 2.0, 5.0])

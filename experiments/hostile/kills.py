@@ -35,7 +35,7 @@ import numpy as np
 
 import modelweld
 from modelweld import cli
-from modelweld.files import new_file
+from modelweld.files import limits
 from modelweld.kinds.mixture import mixture
 from study import versions
 
@@ -188,13 +188,13 @@ def is_whole(path: Path, data: bytes) -> bool:
 
 def parts() -> list[Path]:
     """What killed writers left."""
-    return list(Path().glob(f"{new_file.PART}*"))
+    return list(Path().glob(f"{limits.PART}*"))
 
 
 def age(left: list[Path]) -> None:
     """Make leftovers old enough to be taken for a killed writer's."""
     for part in left:
-        os.utime(part, (time.time() - 2 * new_file.LEFT,) * 2)
+        os.utime(part, (time.time() - 2 * limits.LEFT,) * 2)
 
 
 def disk_rows() -> list[dict[str, object]]:

@@ -55,7 +55,7 @@ def fuse(
     from modelweld.cli.paths import LEFT_OUT, expand_patterns
     from modelweld.cli.times import times_in
     from modelweld.files import save
-    from modelweld.files.new_file import check_free
+    from modelweld.files.limits import check_free
     from modelweld.report.page import check_page
 
     options = {
@@ -197,7 +197,7 @@ def remove(
 def _revise(revised: Callable[[], Fusion | SlimFusion], target: Path, force: bool, json: bool) -> None:
     """Look whether there is room for the file, then make the fusion, write it and say what it is."""
     from modelweld.files import save
-    from modelweld.files.new_file import check_free
+    from modelweld.files.limits import check_free
 
     check_free(target, force=force)
     found = revised()

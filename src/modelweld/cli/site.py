@@ -54,7 +54,7 @@ def export(
     from modelweld.cli.points import read_data
     from modelweld.cli.times import time_in
     from modelweld.errors import DisclosureWarning
-    from modelweld.files.new_file import check_free
+    from modelweld.files.limits import check_free
     from modelweld.site.export import export as write
     from modelweld.site.export import open_model
 

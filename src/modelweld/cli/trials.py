@@ -31,7 +31,7 @@ def simulate(
     """Draw sites that share some of a number of true atoms, to try the other commands on."""
     from modelweld.demo.simulate import sparse
     from modelweld.files import save
-    from modelweld.files.new_file import check_free
+    from modelweld.files.limits import check_free
     from modelweld.inputs.local_model import LocalModel
 
     drawn = sparse(atoms, sites, dimensions, noise, spread, 1.0, 1.0, seed=seed)

@@ -42,7 +42,7 @@ def model(
     from modelweld.cli.paths import fusion_of
     from modelweld.cli.times import time_in
     from modelweld.files.fused_model import save_model
-    from modelweld.files.new_file import check_free
+    from modelweld.files.limits import check_free
 
     check_free(out, force=force)
     found = fusion_of(fusion)
@@ -76,7 +76,7 @@ def apply(
     from modelweld.cli.messages import names_in
     from modelweld.cli.paths import fusion_of
     from modelweld.cli.points import ask_model, csv_text, read_points
-    from modelweld.files.new_file import check_free, whole_file
+    from modelweld.files.limits import check_free, whole_file
 
     if out is not None:
         check_free(out, force=force)

@@ -18,9 +18,18 @@ from modelweld.errors import InputError, printable, shorten
 from modelweld.federate.culprits import fuse_others
 from modelweld.files import save
 from modelweld.files.fusion_file import content_of
-from modelweld.files.limits import AGAIN, LARGEST_FILE, LONGEST_NAME, check_name, first_line, naming, spell_bytes
+from modelweld.files.limits import (
+    AGAIN,
+    LARGEST_FILE,
+    LONGEST_NAME,
+    check_free,
+    check_name,
+    first_line,
+    naming,
+    spell_bytes,
+    whole_file,
+)
 from modelweld.files.manifest import SITE, manifest_of
-from modelweld.files.new_file import check_free, whole_file
 from modelweld.files.site_file import load_site, site_bytes
 from modelweld.files.tensors import open_tensors
 from modelweld.fusion import Fusion

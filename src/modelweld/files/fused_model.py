@@ -13,8 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
 from modelweld.errors import InputError
-from modelweld.files.limits import first_line, naming, size_of
-from modelweld.files.new_file import whole_file
+from modelweld.files.limits import first_line, naming, size_of, whole_file
 from modelweld.files.numpy_files import check_archive
 
 if TYPE_CHECKING:

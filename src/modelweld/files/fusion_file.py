@@ -32,7 +32,7 @@ from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import Array, LocalModel, check_finite
 from modelweld.inputs.sets import stack_of
-from modelweld.time.lives import BirthDeath
+from modelweld.time.birth_death import BirthDeath
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -34,8 +34,8 @@ from modelweld.files.limits import (
     parse,
     size_of,
     spell_bytes,
+    whole_file,
 )
-from modelweld.files.new_file import whole_file
 
 Tensor = NDArray[np.generic]
 """Numbers of any type that a file may hold."""

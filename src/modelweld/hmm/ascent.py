@@ -11,22 +11,45 @@ States merged or deleted (structural moves, not the chain's transitions), as lon
 
 A move is tried as a point with one state less, from which a few steps are made; it is accepted if the bound there is
 above the present one. Pairs are tried in the order of what the evidence of their frames gains when they are one.
+
+Shares of the states: q(u_l) = Beta(a_l, b_l), beta_l = u_l prod_{j < l} (1 - u_j), beta_{K+1} the rest of the stick.
+
+Rows are maximised out (theta follows from bbar = E beta), so that q maximises, with c(t) = ln Gamma(sum t) - sum ln
+Gamma(t),
+
+    F(a, b) = sum_k [Ec_k - c(theta_k)] + Ec_0 - c(theta_0) - sum_l KL(Beta(a_l, b_l) || Beta(1, gamma))
+
+E c(eta beta + kappa e_k) has no closed form. Chords above the convex ln Gamma(1 + x) and ln Gamma(kappa + x) bound it:
+
+    Ec_k = (1 - bbar_k) [ln Gamma(eta + kappa) - ln Gamma(kappa) - ln Gamma(1 + eta)]
+           + K ln eta + sum_{l != k} E ln beta_l
+    Ec_0 = K ln eta0 + sum_l E ln beta_l                     (rows too if kappa = 0)
+
+E ln beta enters linearly, with weights w_l: were it not for the terms H(bbar) in bbar, a_l = 1 + w_l and b_l = gamma +
+sum_{j > l} w_j would be the answer. Natural gradient steps, (a, b) <- (1 - rho) (a, b) + rho [(1 + w, gamma + ...) +
+Fisher^-1 grad H], halved until F rises, take a few evaluations where a general optimiser takes dozens.
+
+Rows of transition probabilities (moves) and of starts: Dirichlet posteriors given the shares of states.
+
+Row k of K states has theta_kl = eta bbar_l + kappa [k = l] + N_kl for l <= K, and eta bbar_{K+1} for all states that
+are not there; the row of starts, the last one here, theta_0l = eta0 bbar_l + n_l. E ln pi_kl = psi(theta_kl) -
+psi(theta_k.).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import count
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import betaln, gammaln, polygamma, psi
 
 from modelweld.core.values import Index
-from modelweld.hmm.emissions import Emissions, Prior, fitting_scale, pooling_gains
 from modelweld.hmm.forward_backward import Paths, forward_backward
-from modelweld.hmm.statistics import Statistics
-from modelweld.hmm.sticks import Concentrations, Rows, Sticks, seen, theta
+from modelweld.hmm.statistics import Emissions, Prior, Statistics, fitting_scale, pooling_gains
 from modelweld.inputs.local_model import Array
 
 
@@ -238,3 +261,182 @@ def _merge(point: Point, i: int, j: int) -> Point:
     """State j added to state i."""
     fewer = point.taken(np.delete(np.arange(point.K), j))
     return Point(point.statistics.merged(i, j), fewer.sticks, point.prior)
+
+
+class Concentrations(NamedTuple):
+    """Hyperparameters: of moves, of staying, of starts, of the stick."""
+
+    eta: float
+    kappa: float
+    eta0: float
+    gamma: float
+
+
+def seen(moves: Array, starts: Array) -> Array:
+    """Moves, starts as last row, and a last column of zeros for all states that are not there: (K + 1, K + 1)."""
+    K = len(starts)
+    result = np.zeros((K + 1, K + 1))
+    result[:K, :K] = moves
+    result[K, :K] = starts
+    return result
+
+
+def theta(shares: Array, numbers: Array, at: Concentrations) -> Array:
+    """Parameters of all rows (K + 1, K + 1), given expected shares (K + 1,) and numbers as `seen` makes them."""
+    K = len(shares) - 1
+    weights = np.append(np.full(K, at.eta), at.eta0)
+    result = np.outer(weights, shares) + numbers
+    result[np.arange(K), np.arange(K)] += at.kappa
+    return np.asarray(result)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Posteriors of the rows (K + 1, K + 1): their parameters, and the numbers of moves in them."""
+
+    theta: Array
+    numbers: Array
+
+    @cached_property
+    def expected_log(self) -> Array:
+        """E ln pi."""
+        return np.asarray(psi(self.theta) - psi(self.theta.sum(axis=1, keepdims=True)))
+
+    @property
+    def log_move(self) -> Array:
+        """Of the states that are there (K, K)."""
+        return np.asarray(self.expected_log[:-1, :-1])
+
+    @property
+    def log_start(self) -> Array:
+        """Of the states that are there (K,)."""
+        return np.asarray(self.expected_log[-1, :-1])
+
+    @property
+    def mean(self) -> Array:
+        """Expected probabilities of moves and, last, starts, among the states that are there (K + 1, K)."""
+        there = self.theta[:, :-1]
+        return np.asarray(there / there.sum(axis=1, keepdims=True))
+
+    def bound(self) -> float:
+        """What rows add to the bound beside the sticks' part: -sum_k [c(theta_k) + sum_l N_kl E ln pi_kl]."""
+        log_beta = gammaln(self.theta).sum() - gammaln(self.theta.sum(axis=1)).sum()
+        return float(log_beta - (self.numbers * self.expected_log).sum())
+
+
+MOST_HALVINGS = 6
+"""After so many the step is given up: the shares are as good as rounding allows, or nearly."""
+
+SMALLEST_PARAMETER = 1e-3
+"""Of a Beta: a natural step may point beyond zero."""
+
+SETTLED = 1e-11
+"""Relative change of shares at which `settled` ends."""
+
+MOST_STICK_STEPS = 200
+"""Steps of `settled`; a dozen are usual."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sticks:
+    """Parameters a, b (K,) of the Beta posteriors."""
+
+    a: Array
+    b: Array
+
+    @classmethod
+    def first(cls, K: int, at: Concentrations) -> Sticks:
+        """The answer without the terms in bbar: nearly equal shares."""
+        return cls(*_linear_answer(K, at))
+
+    @cached_property
+    def shares(self) -> Array:
+        """E beta (K + 1,), the rest last."""
+        u = self.a / (self.a + self.b)
+        return np.append(u, 1.0) * np.cumprod(np.append(1.0, 1 - u))
+
+    @cached_property
+    def _expected_logs(self) -> tuple[Array, Array]:
+        """E ln u, E ln (1 - u)."""
+        both = psi(self.a + self.b)
+        return psi(self.a) - both, psi(self.b) - both
+
+    def bound(self, at: Concentrations) -> float:
+        """What sticks add to the bound, rows' normalisers apart: sum_k Ec_k + Ec_0 - KL."""
+        K = len(self.a)
+        log_u, log_rest = self._expected_logs
+        A, B = _linear_answer(K, at)
+        linear = betaln(self.a, self.b) + (A - self.a) * log_u + (B - self.b) * log_rest - betaln(1.0, at.gamma)
+        rows = (1 - self.shares[:-1]).sum() * _chord(at) + K * K * np.log(at.eta) + K * np.log(at.eta0)
+        return float(linear.sum() + rows)
+
+    def objective(self, numbers: Array, at: Concentrations) -> float:
+        """F; `numbers` are moves and starts as `transitions.seen` makes them."""
+        t = theta(self.shares, numbers, at)
+        return self.bound(at) + float(gammaln(t).sum() - gammaln(t.sum(axis=1)).sum())
+
+    def gradient(self, numbers: Array, at: Concentrations) -> tuple[Array, Array]:
+        """Of F in a and b."""
+        A, B = _linear_answer(len(self.a), at)
+        (ga, gb), (faa, fab, fbb) = self._slopes(numbers, at), self._fisher()
+        return ga + faa * (A - self.a) + fab * (B - self.b), gb + fab * (A - self.a) + fbb * (B - self.b)
+
+    def risen(self, numbers: Array, at: Concentrations) -> Sticks:
+        """After one natural gradient step, F no lower."""
+        A, B = _linear_answer(len(self.a), at)
+        (ga, gb), (faa, fab, fbb) = self._slopes(numbers, at), self._fisher()
+        det = faa * fbb - fab**2
+        to_a, to_b = A + (fbb * ga - fab * gb) / det, B + (faa * gb - fab * ga) / det
+        now = self.objective(numbers, at)
+        for halvings in range(MOST_HALVINGS):
+            rho = 0.5**halvings
+            stepped = Sticks(
+                np.maximum(self.a + rho * (to_a - self.a), SMALLEST_PARAMETER),
+                np.maximum(self.b + rho * (to_b - self.b), SMALLEST_PARAMETER),
+            )
+            if stepped.objective(numbers, at) >= now:
+                return stepped
+        return self
+
+    def settled(self, numbers: Array, at: Concentrations) -> Sticks:
+        """After as many steps as it takes."""
+        here = self
+        for _ in range(MOST_STICK_STEPS):
+            before, here = here, here.risen(numbers, at)
+            if (np.abs(here.shares - before.shares) <= SETTLED * before.shares).all():
+                break
+        return here
+
+    def _slopes(self, numbers: Array, at: Concentrations) -> tuple[Array, Array]:
+        """Of H, all terms in bbar, in a and b."""
+        K = len(self.a)
+        weights = np.append(np.full(K, at.eta), at.eta0)
+        by_share = weights @ psi(theta(self.shares, numbers, at))
+        by_share[:K] -= _chord(at)
+        # u_l multiplies share l, and 1 - u_l all shares after it
+        u = self.a / (self.a + self.b)
+        weighted = by_share * self.shares
+        after = np.cumsum(weighted[::-1])[::-1][1:]
+        by_u = weighted[:K] / u - after / (1 - u)
+        total = (self.a + self.b) ** 2
+        return by_u * self.b / total, -by_u * self.a / total
+
+    def _fisher(self) -> tuple[Array, Array, Array]:
+        """Information of a Beta: aa, ab, bb."""
+        both = polygamma(1, self.a + self.b)
+        return polygamma(1, self.a) - both, -both, polygamma(1, self.b) - both
+
+
+def _linear_answer(K: int, at: Concentrations) -> tuple[Array, Array]:
+    """1 + w_l and gamma + sum_{j > l} w_j: w counts in how many rows E ln beta_l stands."""
+    w = np.full(K + 1, K + 1.0)
+    if at.kappa > 0:
+        w[:K] -= 1  # not in a state's own row
+    return 1 + w[:K], at.gamma + np.cumsum(w[::-1])[::-1][1:]
+
+
+def _chord(at: Concentrations) -> float:
+    """What 1 - bbar_k is multiplied by."""
+    if at.kappa == 0:
+        return 0.0
+    return float(gammaln(at.eta + at.kappa) - gammaln(at.kappa) - gammaln(1 + at.eta))

@@ -15,11 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from modelweld.core.values import Index
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
-from modelweld.hmm.ascent import Course, Point, Posterior, Problem
-from modelweld.hmm.emissions import Prior, learned_prior
+from modelweld.hmm.ascent import Concentrations, Course, Point, Posterior, Problem, Sticks, seen
 from modelweld.hmm.forward_backward import forward_backward, most_probable
-from modelweld.hmm.statistics import Sequences, Summary, checked_sequences, features
-from modelweld.hmm.sticks import Concentrations, Sticks, seen
+from modelweld.hmm.statistics import Prior, Sequences, Summary, checked_sequences, features, learned_prior
 from modelweld.hmm.windows import (
     FIRST_SHARE,
     MEAN_PRECISION,

@@ -32,8 +32,15 @@ from numpy.typing import ArrayLike, NDArray
 from modelweld.core.values import Index
 from modelweld.errors import InputError
 from modelweld.hmm.ascent import Problem
-from modelweld.hmm.emissions import Emissions, Prior, log_evidence, pooling_gains
-from modelweld.hmm.statistics import Statistics, checked_sequences, features
+from modelweld.hmm.statistics import (
+    Emissions,
+    Prior,
+    Statistics,
+    checked_sequences,
+    features,
+    log_evidence,
+    pooling_gains,
+)
 from modelweld.inputs.local_model import Array
 
 MOST_PIECES = 400

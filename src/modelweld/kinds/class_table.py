@@ -13,8 +13,7 @@ import numpy as np
 
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.kind import Facts, Kind, shared_facts
-from modelweld.kinds.layout import Layout, mapping
+from modelweld.kinds.kind import Facts, Kind, Layout, mapping, shared_facts
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key

@@ -24,8 +24,7 @@ from modelweld.core.signs import upright
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.kind import Facts, Kind, keep_arrays, shared_facts
-from modelweld.kinds.layout import Layout, mapping, truth, whole
+from modelweld.kinds.kind import Facts, Kind, Layout, keep_arrays, mapping, shared_facts, truth, whole
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key

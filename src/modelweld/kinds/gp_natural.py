@@ -26,10 +26,9 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.values import Index, offsets_of
-from modelweld.gp.variational import NAMES, Kernel, SparseGP, whiten
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.kind import Facts
-from modelweld.kinds.layout import whole
+from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP, whiten
+from modelweld.kinds.kind import Facts, whole
 
 SMALLEST_SHARE = 1e-8
 """Of a prior variance that a site can leave: one ten-thousandth of its deviation, far below what data tell. Where

@@ -36,9 +36,9 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.kind import Facts, Kind, Transitions, check_counted, shared_facts
-from modelweld.kinds.layout import Layout, truth
+from modelweld.kinds.kind import Facts, Kind, Layout, Transitions, check_counted, shared_facts, truth
 from modelweld.kinds.mixture_components import (
+    complete,
     count_bare,
     diagonals,
     merge_components,
@@ -48,7 +48,6 @@ from modelweld.kinds.mixture_components import (
     squared_errors,
     weight_pairs,
 )
-from modelweld.kinds.mixture_lacking import complete
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key

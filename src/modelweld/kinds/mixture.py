@@ -19,8 +19,7 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.kind import Ellipses, Facts, Kind, shared_facts
-from modelweld.kinds.layout import Layout, truth
+from modelweld.kinds.kind import Ellipses, Facts, Kind, Layout, shared_facts, truth
 from modelweld.kinds.mixture_components import (
     Components,
     count_bare,
@@ -30,11 +29,10 @@ from modelweld.kinds.mixture_components import (
     resolution,
     squared_errors,
     squares,
+    stack_components,
     weight_pairs,
 )
-from modelweld.kinds.mixture_density import nearest
-from modelweld.kinds.mixture_lacking import stack_components
-from modelweld.kinds.mixture_numbering import number_by_groups, order_like, warn_of_moved
+from modelweld.kinds.mixture_density import nearest, number_by_groups, order_like, warn_of_moved
 from modelweld.kinds.mixture_reduction import reduce_to, warn_of_price
 
 if TYPE_CHECKING:

@@ -28,9 +28,15 @@ from modelweld.core.matching import matching_by_labels
 from modelweld.core.values import Index
 from modelweld.errors import DensityWarning, InputError, warn_user
 from modelweld.inputs.local_model import Array
-from modelweld.kinds.mixture_components import NOMINAL_POINTS, Components, merge_components, parameters
+from modelweld.kinds.mixture_components import (
+    NOMINAL_POINTS,
+    Components,
+    complete_models,
+    merge_components,
+    parameters,
+    stack_components,
+)
 from modelweld.kinds.mixture_density import draw_points, log_likelihood, points_per_component
-from modelweld.kinds.mixture_lacking import complete_models, stack_components
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.kind import Facts, Kind, keep_arrays, named_axes, shared_facts
-from modelweld.kinds.layout import Layout, mapping
+from modelweld.kinds.kind import Facts, Kind, Layout, keep_arrays, mapping, named_axes, shared_facts
 from modelweld.kinds.network_refit import ACTIVATIONS, DEVIATION, STEPS, layers, means, refit
 from modelweld.kinds.network_refit import outputs as outputs
 

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.gp.variational import NAMES, Committee, Kernel, SparseGP
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.gp_natural import (
     LEAST_HEARD,
@@ -32,8 +31,8 @@ from modelweld.kinds.gp_natural import (
     observations,
     project,
 )
-from modelweld.kinds.kind import Facts, Kind, Points, keep_arrays, shared_facts
-from modelweld.kinds.layout import Layout
+from modelweld.kinds.gp_predictors import NAMES, Committee, Kernel, SparseGP
+from modelweld.kinds.kind import Facts, Kind, Layout, Points, keep_arrays, shared_facts
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key

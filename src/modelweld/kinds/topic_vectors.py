@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
-from modelweld.kinds.kind import Facts, Kind, named_axes, shared_facts
-from modelweld.kinds.layout import Layout, whole
+from modelweld.kinds.kind import Facts, Kind, Layout, named_axes, shared_facts, whole
 from modelweld.kinds.topics import check_named
 
 if TYPE_CHECKING:

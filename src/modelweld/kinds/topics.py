@@ -21,8 +21,7 @@ from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.kinds.hmm import shares
-from modelweld.kinds.kind import Facts, Kind, check_counted, named_axes, shared_facts
-from modelweld.kinds.layout import Layout, truth, whole
+from modelweld.kinds.kind import Facts, Kind, Layout, check_counted, named_axes, shared_facts, truth, whole
 from modelweld.kinds.mixture import mixture
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.errors import InputError
-from modelweld.gp.variational import Committee, SparseGP
 from modelweld.inputs.local_model import LocalModel
+from modelweld.kinds.gp_predictors import Committee, SparseGP
 from modelweld.kinds.sparse_gp import predictor, record, sparse_gp
 from modelweld.libraries.inducing import inducing_inputs
 

@@ -17,7 +17,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import Array
 from modelweld.report.text import Content, Number, exact, rounded
-from modelweld.time.lives import BirthDeath
+from modelweld.time.birth_death import BirthDeath
 
 MEANINGS = {
     "fused": (

@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
-from modelweld.files.limits import naming
-from modelweld.files.new_file import check_free, whole_file
+from modelweld.files.limits import check_free, naming, whole_file
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.report import page_words as words

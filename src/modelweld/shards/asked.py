@@ -16,7 +16,7 @@ from modelweld.fit.screening.screens import describe_oversized
 from modelweld.shards.engine import Engine
 from modelweld.shards.fit import Survey
 from modelweld.shards.shard import Shard
-from modelweld.time.lives import BirthDeath
+from modelweld.time.birth_death import BirthDeath
 
 FEWEST_SITES_OF_A_SHARD = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""

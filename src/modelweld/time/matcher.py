@@ -33,7 +33,7 @@ from modelweld.inputs.clock import as_numbers, times_by_site
 from modelweld.inputs.local_model import Array, LocalModel
 from modelweld.inputs.plain_tables import as_model
 from modelweld.progress import report_progress
-from modelweld.time.lives import BirthDeath
+from modelweld.time.birth_death import BirthDeath
 from modelweld.time.timeline import Timeline
 
 PAIRS_COMPARED = 32

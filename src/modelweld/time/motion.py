@@ -33,8 +33,7 @@ from modelweld.core.values import Index, Stack, blocks
 from modelweld.families.drift import Drift
 from modelweld.families.math.predictive import log_predictive
 from modelweld.inputs.local_model import Array
-from modelweld.time.chains import Chains
-from modelweld.time.motion_learning import effects_of, learn_drift, log_evidence
+from modelweld.time.chains import Chains, effects_of, learn_drift, log_evidence
 
 State = tuple[Array, ...]
 """Arrays with one row per atom, or per value."""

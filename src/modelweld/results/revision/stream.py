@@ -12,7 +12,7 @@ from modelweld.inputs.clock import asked_time, number_of, spell
 from modelweld.inputs.local_model import Array
 from modelweld.inputs.sets import stack_of
 from modelweld.results.revision.add_remove import aligned
-from modelweld.time.filtered import Filtered
+from modelweld.time.paths import Filtered
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

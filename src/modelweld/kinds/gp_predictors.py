@@ -315,4 +315,4 @@ class Committee(_Predictor):
 
 SMALLEST_VARIANCE = 1e-10
 """Of a committee member's prior variance: below, it is rounding (see
-`modelweld.gp.variational.SMALLEST_EIGENVALUE`)."""
+`modelweld.kinds.gp_predictors.SMALLEST_EIGENVALUE`)."""
