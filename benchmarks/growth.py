@@ -27,14 +27,15 @@ from modelweld import Gaussian, LocalModel, simulate
 from modelweld.core.board import Board
 from modelweld.core.match import values_of
 from modelweld.core.plan import default_prior
-from modelweld.core.values import Stack, offsets_of, stack_arrays
+from modelweld.core.prior import Fragments
+from modelweld.core.values import Stack, offsets_of
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
 from modelweld.fit.screening.screens import find_shifted
 from modelweld.fit.search.artefacts import artefacts
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.starts import agglomerate
+from modelweld.inputs.sets import stack_arrays
 from modelweld.kinds.mixture import mixture
 from recorded import commit, least_seconds, record
 

@@ -17,12 +17,12 @@ from modelweld import (
     Scatter,
 )
 from modelweld.core.board import Board
+from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families import FadingCounts, FadingDirections
 from modelweld.families.drift import Drift
 from modelweld.families.factors import Factors
 from modelweld.families.registry import FAMILIES
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.results.posterior.compiled_evidences import COMPILED, compiled_evidence, evidence_of, log_evidence
 from modelweld.results.posterior.compiled_sweep import Given, at_start, sweeps
 from modelweld.results.posterior.draws import MERGE, SPLIT

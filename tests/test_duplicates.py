@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 import modelweld
 from modelweld import Counts, DuplicateWarning, Family, Fusion, Gaussian, InputError, LocalModel, fuse
-from modelweld.core.values import Stack, stack_arrays
+from modelweld.core.values import Stack
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.fit.screening.duplicates import find_duplicates, number_values
+from modelweld.inputs.sets import stack_arrays
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network, outputs
 

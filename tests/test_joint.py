@@ -8,8 +8,8 @@ from scipy.stats import beta
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, Spectrum
 from modelweld.core.board import Board
+from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.results.posterior import compiled_beliefs as hyper
 from modelweld.results.posterior import confidence, joint, walks
 from modelweld.results.posterior.compiled_hyperparameters import move_delta, move_prior, move_values

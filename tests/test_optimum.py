@@ -10,11 +10,11 @@ import modelweld
 from cases import collected
 from modelweld import BetaBernoulli, InputError, LocalModel
 from modelweld.core.board import Board
-from modelweld.core.values import offsets_of, stack_arrays
+from modelweld.core.values import offsets_of
 from modelweld.families.directions import Directions
 from modelweld.families.own.user_density import UserDensity
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.inputs.sets import stack_of
+from modelweld.inputs.sets import stack_arrays, stack_of
 from modelweld.shards import fuse_shards, grouped
 from modelweld.time.matcher import timeline_of
 from sharded import TABLE

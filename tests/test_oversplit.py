@@ -9,14 +9,13 @@ import pytest
 from modelweld import Gaussian, LocalModel, fuse
 from modelweld.core.board import Board
 from modelweld.core.matching import matching_by_labels
-from modelweld.core.prior import BetaBernoulli
-from modelweld.core.values import stack_arrays
+from modelweld.core.prior import BetaBernoulli, Fragments
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import OversplitWarning
 from modelweld.fit.search import split_rules as rules
 from modelweld.fit.search import starts as search
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.split_rules import join_fragments, name_oversplit, share_elsewhere
+from modelweld.inputs.sets import stack_arrays
 from modelweld.kinds.network import network
 from shared import simulate
 

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from modelweld.core.match import values_of
-from modelweld.core.values import Stack, offsets_of, stack_arrays
+from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Gaussian
 from modelweld.fit.screening import duplicates, outliers, site_medians
 from modelweld.fit.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
 from modelweld.fit.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find_oversized
+from modelweld.inputs.sets import stack_arrays
 from shared.simulate import SETS, sparse
 
 ESTIMATED = {"paper_figure_kmeans", "estimated_mixtures", "estimated_hmms"}

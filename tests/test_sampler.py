@@ -6,8 +6,8 @@ import pytest
 import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError
 from modelweld.core.board import Board
+from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.results.posterior import sampler
 from modelweld.results.posterior.draws import Posterior, effective_size, split_r_hat
 from modelweld.results.posterior.sampler import Chain, sample

@@ -10,12 +10,11 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, LocalModel, simulate
 from modelweld.core.board import Board
 from modelweld.core.family import sum_by_atom
-from modelweld.core.values import stack_arrays
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, SmallShardWarning
 from modelweld.files import save
 from modelweld.fit.search import starts as search
-from modelweld.inputs.sets import stack_of
+from modelweld.inputs.sets import stack_arrays, stack_of
 from modelweld.shards.centre import Centre
 from modelweld.shards.default_call import fuse_shards, grouped, polish
 from modelweld.shards.engine import Here

@@ -10,11 +10,10 @@ from modelweld import BetaBernoulli, Directions, Gaussian, LocalModel, Scatter, 
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.board import Board
 from modelweld.core.family import with_fields
-from modelweld.core.values import stack_arrays
+from modelweld.core.prior import Fragments
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import DuplicateWarning, InputError, OutlierWarning, SmallShardWarning
-from modelweld.fit.search.split_prior import Fragments
-from modelweld.inputs.sets import stack_of
+from modelweld.inputs.sets import stack_arrays, stack_of
 from modelweld.shards import fuse_shards, grouped
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here

@@ -10,11 +10,11 @@ from cases.directions import about, unit
 from modelweld.core.algorithm1 import NEW, best_assignment
 from modelweld.core.board import Board
 from modelweld.core.prior import BetaBernoulli
-from modelweld.core.values import stack_arrays
 from modelweld.families.directions import Directions
 from modelweld.fit.engines import sparse_board
 from modelweld.fit.engines.sparse_board import Scored, SparseBoard, assign
 from modelweld.fit.search.moves import merge
+from modelweld.inputs.sets import stack_arrays
 
 FORMS = {
     "shared": Directions(own=False),

@@ -8,11 +8,12 @@ import pytest
 from modelweld import BetaBernoulli, Gaussian, OverlapWarning, fuse, simulate
 from modelweld.core.algorithm1 import NEW, alternate
 from modelweld.core.board import Board
-from modelweld.core.values import Stack, offsets_of, stack_arrays
+from modelweld.core.prior import Fragments
+from modelweld.core.values import Stack, offsets_of
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.search.moves import Pairs, merge, merge_and_split, partings, split
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.split_rules import believable, certainty
+from modelweld.inputs.sets import stack_arrays
 
 
 def doubled_board(seed, share=0.3, J=8, splits=None, prior=None, noise=0.3):

@@ -12,7 +12,8 @@ from modelweld.core.board import Board
 from modelweld.core.match import limits_met
 from modelweld.core.matching import matching_by_labels
 from modelweld.core.plan import Plan
-from modelweld.core.values import Stack, offsets_of, stack_arrays
+from modelweld.core.prior import Fragments
+from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.math.start import noise_shares
 from modelweld.fit.screening.duplicates import find_duplicates, number_values
@@ -22,8 +23,8 @@ from modelweld.fit.search import moves
 from modelweld.fit.search import starts as search
 from modelweld.fit.search.leave_one_out import leave_out
 from modelweld.fit.search.moves import dissolve
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.split_rules import believable, certainty
+from modelweld.inputs.sets import stack_arrays
 from modelweld.results.diagnostics.pair_scan import place
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
 

@@ -10,9 +10,10 @@ from scipy.stats import multivariate_normal
 
 from modelweld.core.board import Board
 from modelweld.core.random_effects import Hyperparameters
-from modelweld.core.values import Stack, offsets_of, stack_arrays
+from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Drift, Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
+from modelweld.inputs.sets import stack_arrays
 from modelweld.time.birth_death import BirthDeath, lifespans
 from modelweld.time.chains import Chains, effects_of, log_evidence
 from modelweld.time.matcher import arrange_in_time, run

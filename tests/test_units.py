@@ -12,7 +12,6 @@ from sklearn.preprocessing import StandardScaler
 
 import modelweld
 from modelweld import UnitsWarning, simulate
-from modelweld.core.values import stack_arrays
 from modelweld.fit.screening import unit_fit, units
 from modelweld.fit.screening.unit_fit import EACH_MORE, Sites, explain
 from modelweld.fit.screening.units import (
@@ -23,6 +22,7 @@ from modelweld.fit.screening.units import (
     totals_of_stack,
     totals_of_values,
 )
+from modelweld.inputs.sets import stack_arrays
 from modelweld.kinds.hmm import hmm
 
 WINE = load_wine()

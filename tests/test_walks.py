@@ -7,7 +7,7 @@ import modelweld
 from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, NormalGamma, Proportions, Rates
 from modelweld.core.board import Board
 from modelweld.core.family import with_fields
-from modelweld.core.values import stack_arrays
+from modelweld.inputs.sets import stack_arrays
 from modelweld.results.posterior import walks
 from modelweld.results.posterior.drawn_fusions import drawn_families
 from modelweld.results.posterior.walks import WalkingChain, affordable_walks, walked

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.matching import matching_by_labels
 from modelweld.core.prior import BetaBernoulli
-from modelweld.core.values import Index, Key, offsets_of
+from modelweld.core.values import Array, Index, Key, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.fusion import Fusion
-from modelweld.inputs.local_model import Array, check_values
+from modelweld.inputs.local_model import check_values
 from shared.local_fits import KMEANS_STARTS
 
 

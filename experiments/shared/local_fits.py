@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 if TYPE_CHECKING:
     from hmmlearn.hmm import GaussianHMM

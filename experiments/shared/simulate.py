@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.demo.simulate import (
     BASE_D,
     BASE_J,
@@ -40,7 +41,6 @@ from modelweld.demo.simulate import (
     sparse as sparse,
 )
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 from shared.local_fits import fit_kmeans
 from shared.simulate_estimated import estimated_hmms, estimated_mixtures, sent_by
 

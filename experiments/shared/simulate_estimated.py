@@ -7,9 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.demo.simulate import Seed, Simulated
-from modelweld.inputs.local_model import Array
 from shared.local_fits import LocalFit, fit_hmm, fit_mixture
 
 COMPONENTS, D, SPREAD_SD, SITE_SHIFT_SD = 20, 6, 4.0, 0.5

@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 
 class Moving(NamedTuple):

@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.family import sum_by_atom
 from modelweld.core.prior import AUTHORS_LARGEST_COUNT, AUTHORS_MOST_ATOMS, BetaBernoulli
-from modelweld.core.values import Index, Key
+from modelweld.core.values import Array, Index, Key
 from modelweld.families import Family, Gaussian
 from modelweld.fusion import Fusion
-from modelweld.inputs.local_model import Array
 from shared.baselines import check_groups, fusion_of
 
 FLOOR = 1e-10

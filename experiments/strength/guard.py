@@ -29,10 +29,10 @@ import numpy as np
 
 from modelweld import Fusion, ModelweldWarning, fuse
 from modelweld.core.board import Board
+from modelweld.core.prior import LARGEST_SHARE
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.fit.search import split_rules as rules
 from modelweld.fit.search import starts as search
-from modelweld.fit.search.split_prior import LARGEST_SHARE
 from provenance import keep
 
 FIRST_SEED = 300

@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from modelweld.core.prior import Prior
-from modelweld.core.values import Index, offsets_of
+from modelweld.core.values import Array, Index, offsets_of
 from modelweld.errors import NamesWarning, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 
 LARGEST_SEED = 2**31 - 1
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from modelweld.core.matching import Matching
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.core.values import Array
+from modelweld.inputs.local_model import LocalModel
 from modelweld.results.diagnostics.time_questions import TimeQuestions
 from modelweld.threads import on_one_thread
 

@@ -11,7 +11,7 @@ import numpy as np
 from modelweld.core.match import match
 from modelweld.core.matching import Matching
 from modelweld.core.plan import Plan
-from modelweld.core.values import arrays_of, stack_arrays
+from modelweld.core.values import arrays_of
 from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
@@ -19,7 +19,7 @@ from modelweld.fit.screening.duplicates import name_shared_rows
 from modelweld.fit.screening.units import name_other_units, name_units_of_stack
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_of
+from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_arrays, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
 from modelweld.time.matcher import match_in_time, times_of

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.files.limits import naming
 from modelweld.files.numpy_files import read_npy
 from modelweld.files.tables import open_csv
-from modelweld.inputs.local_model import Array, check_values
+from modelweld.inputs.local_model import check_values
 from modelweld.inputs.names import first_repeated
 
 

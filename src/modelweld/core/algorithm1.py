@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from modelweld.core.family import Family
-from modelweld.core.prior import Prior
-from modelweld.core.values import Index
-from modelweld.fit.search.split_prior import Fragments
-from modelweld.inputs.local_model import Array
+from modelweld.core.prior import Fragments, Prior
+from modelweld.core.values import Array, Index
 from modelweld.progress import report_progress
 
 if TYPE_CHECKING:

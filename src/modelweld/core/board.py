@@ -14,11 +14,9 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
 from modelweld.core.family import Family, sum_by_atom
-from modelweld.core.prior import Prior
+from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Held, Tally
-from modelweld.core.values import Index, Stack, group_of_values
-from modelweld.fit.search.split_prior import Fragments
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.progress import track
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.signs import oriented
-from modelweld.core.values import Index, Stack
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, Stack
 
 Learned = dict[str, ArrayLike | None]
 """Hyperparameters by name; None where one is not known yet."""

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import AnyBoard, Run
 from modelweld.core.family import Family
-from modelweld.core.prior import Prior
-from modelweld.core.values import Index, Key, group_of_values, offsets_of
-from modelweld.fit.search.split_prior import Fragments
-from modelweld.inputs.local_model import Array
+from modelweld.core.prior import Fragments, Prior
+from modelweld.core.values import Array, Index, Key, group_of_values, offsets_of
 
 
 class Artefact(NamedTuple):

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from modelweld.core.values import Index, Stack, offsets_of
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, Stack, offsets_of
 
 LOG_2 = float(np.log(2.0))
 """Nats that a value pays for having had the choice of a sign, unless it is the first of its atom."""

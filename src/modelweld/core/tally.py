@@ -16,8 +16,7 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.family import Family, gather
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 
 class Held(NamedTuple):
@@ -65,7 +64,7 @@ class Tally:
     >>> tally.labels, tally.counts
     (array([1, 0, 1]), array([1, 2]))
     >>> tally.take(slice(2, 3))
-    >>> tally.counts, tally.gain(slice(2, 3), np.array([0, 1])).round(1)
+    >>> tally.counts, tally.log_predictive(slice(2, 3), np.array([0, 1])).round(1)
     (array([1, 1]), array([[-3.6, -1.3]]))
     """
 

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.core.values import Array
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.libraries import read
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 
 FIGURE_L, FIGURE_D, FIGURE_MEAN, FIGURE_SPREAD_SD = 50, 50, 2.0, 50**0.5
 """The paper's figure: fifty atoms N(2, 50) in fifty dimensions."""

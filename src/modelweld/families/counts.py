@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import with_fields
-from modelweld.core.values import Index, Stack, blocks
+from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
@@ -22,7 +22,6 @@ from modelweld.families.math.simplex import Compositions, are_counted
 from modelweld.families.math.vocabulary import Sums, misfit_vocabulary
 from modelweld.families.observed import Observed, Search, freeze_between
 from modelweld.families.registry import register
-from modelweld.inputs.local_model import Array
 
 PSEUDO_COUNTS = (1e-6, 1e4)
 """Bounds of the atoms' pseudo-counts: a word that no atom has, or one of which all have the same share to a percent."""

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family, with_fields
 from modelweld.core.signs import LOG_2, upright
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, freeze_number, known
 from modelweld.families.math.concentration_integral import COLUMNS, OwnTilts, even_tilts, weighted_tilts
@@ -29,7 +29,6 @@ from modelweld.families.math.unit_vectors import (
 )
 from modelweld.families.math.von_mises_fisher import At, direction_of, first_concentrations
 from modelweld.families.registry import register
-from modelweld.inputs.local_model import Array
 
 
 @register

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.families.fading import Moving, with_fields_of
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.registry import register
-from modelweld.inputs.local_model import Array
 
 
 @register

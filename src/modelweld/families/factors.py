@@ -11,12 +11,11 @@ from numpy.typing import ArrayLike
 from modelweld.core.family import Location, Variances, first_row
 from modelweld.core.random_effects import Effects
 from modelweld.core.signs import LOG_2, mirrored, upright
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.start import Look
 from modelweld.families.registry import register
-from modelweld.inputs.local_model import Array
 
 
 @register

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from modelweld.core.family import Family, Learned
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.families.checks import known
 from modelweld.families.counts import PSEUDO_COUNTS, Counts
@@ -20,7 +21,6 @@ from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import slope
 from modelweld.families.math.counts_start import WORTH
 from modelweld.families.registry import FAMILIES, register
-from modelweld.inputs.local_model import Array
 
 STANDSTILL = 3.0
 """Nats by which a finite memory must raise the evidence to be believed in: twenty to one. Atoms that stand still would

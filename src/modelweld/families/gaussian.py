@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family, Location, Variances, sum_by_atom, with_fields
-from modelweld.core.random_effects import Effects, Hyperparameters, maximise, moments, narrowed
-from modelweld.core.values import Index, Stack
+from modelweld.core.random_effects import Effects, Hyperparameters, NoisePrior, maximise, moments, narrowed
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, check_single, check_sizes, freeze_vectors
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
-from modelweld.families.math.noise_prior import NoisePrior, believed
+from modelweld.families.math.noise_prior import believed
 from modelweld.families.math.predictive import log_predictive
 from modelweld.families.math.standard_errors import maximise_with_variance
 from modelweld.families.math.start import NOISE_FLOOR, Look, chosen, look
 from modelweld.families.registry import register
-from modelweld.inputs.local_model import Array
 
 
 @register

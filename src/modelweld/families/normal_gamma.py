@@ -14,12 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family, with_fields
-from modelweld.core.values import Stack, blocks
+from modelweld.core.values import Array, Stack, blocks
 from modelweld.families.checks import check_choice, freeze_vectors
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance
 from modelweld.families.registry import register
-from modelweld.inputs.local_model import Array
 
 STRENGTHS = (1e-8, 1e8)
 """Bounds of strength: the decades in which spread / noise of real values is searched."""

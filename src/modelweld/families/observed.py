@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family, with_fields
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.checks import known
 from modelweld.families.math.maximise import LogLikelihood, climb
-from modelweld.inputs.local_model import Array
 
 
 class Search(NamedTuple):

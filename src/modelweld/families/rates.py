@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import with_fields
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.math.event_densities import (
@@ -24,7 +24,6 @@ from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
 from modelweld.families.observed import Observed, Search, parts
 from modelweld.families.registry import register
-from modelweld.inputs.local_model import Array
 
 WORTH = (1e-3, 1e8)
 """Bounds of what a typical value is worth in events (its squared coefficient of variation is one over that). Beyond the

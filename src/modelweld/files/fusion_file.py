@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.matching import Artefact, Matching
 from modelweld.core.prior import BetaBernoulli, Prior
-from modelweld.core.values import Index, Key, Stack, arrays_of, stack_arrays
+from modelweld.core.values import Array, Index, Key, Stack, arrays_of
 from modelweld.errors import InputError
 from modelweld.families import FAMILIES as FAMILIES
 from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import FUSION, Ledger, as_text, describe, rebuild
 from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_as, storable
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.inputs.local_model import Array, LocalModel, check_finite
-from modelweld.inputs.sets import stack_of
+from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.sets import stack_arrays, stack_of
 from modelweld.time.birth_death import BirthDeath
 
 if TYPE_CHECKING:

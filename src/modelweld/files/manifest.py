@@ -19,12 +19,12 @@ from typing import Final, Literal, NamedTuple, TypedDict, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.files.limits import AGAIN, LONGEST_NAME, check_name, check_words, parse
 from modelweld.files.tensors import KEY, Entry, Tensor, Tensors, digest, storable
 from modelweld.inputs.clock import Time
-from modelweld.inputs.local_model import Array, LocalModel, counts_behind
+from modelweld.inputs.local_model import LocalModel, counts_behind
 from modelweld.inputs.names import first_repeated
 
 TYPES: dict[str, tuple[type, ...]] = {  # of parsed JSON, whose truth values are no numbers

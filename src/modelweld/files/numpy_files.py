@@ -17,6 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.files.limits import (
     AGAIN,
@@ -31,7 +32,7 @@ from modelweld.files.limits import (
     spell_bytes,
 )
 from modelweld.files.tensors import NamedArrays, Tensor
-from modelweld.inputs.local_model import Array, LocalModel, check_values
+from modelweld.inputs.local_model import LocalModel, check_values
 from modelweld.inputs.names import first_repeated
 from modelweld.inputs.plain_tables import check_centres
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.core.family import Family
-from modelweld.core.values import Key, arrays_of
+from modelweld.core.values import Array, Key, arrays_of
 from modelweld.errors import InputError
 from modelweld.files.fusion_file import FAMILIES, PRIORS, describe_families, from_fields, has_odds, in_fields, key_of
 from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import SLIM, Ledger, as_text, describe, rebuild
 from modelweld.files.tensors import Entry, Tensor, Tensors, save_as, storable
-from modelweld.inputs.local_model import Array, check_finite
+from modelweld.inputs.local_model import check_finite
 from modelweld.inputs.sets import stack_of
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.files.limits import (
     LARGEST_HEADER,
@@ -30,7 +31,6 @@ from modelweld.files.limits import (
     spell_bytes,
 )
 from modelweld.files.tensors import NamedArrays
-from modelweld.inputs.local_model import Array
 from modelweld.inputs.names import first_repeated
 
 if TYPE_CHECKING:

@@ -47,10 +47,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betaln, gammaln, polygamma, psi
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.hmm.forward_backward import Paths, forward_backward
 from modelweld.hmm.statistics import Emissions, Prior, Statistics, fitting_scale, pooling_gains
-from modelweld.inputs.local_model import Array
 
 
 @dataclass(frozen=True, eq=False)

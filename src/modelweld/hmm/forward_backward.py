@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 LEAST_LOG = -340.0
 """Logarithms of weights and of relative densities do not fall below this, so that the product of two stays a number: a

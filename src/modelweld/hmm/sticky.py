@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
 from modelweld.hmm.ascent import Concentrations, Course, Point, Posterior, Problem, Sticks, seen
 from modelweld.hmm.forward_backward import forward_backward, most_probable
@@ -26,7 +26,6 @@ from modelweld.hmm.windows import (
     pooled_statistics,
     power,
 )
-from modelweld.inputs.local_model import Array
 
 
 def check_settings(model: StickyHDPHMM) -> None:

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.hmm.ascent import Problem
 from modelweld.hmm.statistics import (
@@ -41,7 +41,6 @@ from modelweld.hmm.statistics import (
     log_evidence,
     pooling_gains,
 )
-from modelweld.inputs.local_model import Array
 
 MOST_PIECES = 400
 """Windows compared all with all; where there are more, neighbours in time are pooled first. Time and memory grow with

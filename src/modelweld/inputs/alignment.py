@@ -22,8 +22,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN, some
 
 

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError, OutOfRangeError
 from modelweld.inputs.clock import as_time
 from modelweld.inputs.names import first_repeated
 
-Array = NDArray[np.float64]
 Axes = tuple[str | None, ...]
 
 SMALLEST_BESIDE = 1e-200

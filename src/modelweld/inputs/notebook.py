@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from modelweld.inputs.local_model import Array
+    from modelweld.core.values import Array
 
 MOST_ROWS, MOST_COLUMNS = 20, 9
 """What is shown of a long or a wide table; how much is left out is said."""

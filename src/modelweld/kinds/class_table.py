@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.families import Family
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import Facts, Kind, Layout, mapping, shared_facts
 
 if TYPE_CHECKING:

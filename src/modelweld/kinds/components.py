@@ -21,9 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.signs import upright
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.families import Family
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import Facts, Kind, Layout, keep_arrays, mapping, shared_facts, truth, whole
 
 if TYPE_CHECKING:

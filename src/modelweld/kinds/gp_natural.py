@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Index, offsets_of
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.core.values import Array, Index, offsets_of
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP, whiten
 from modelweld.kinds.kind import Facts, whole
 

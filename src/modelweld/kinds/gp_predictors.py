@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeGuard, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.alignment import check_models, spell_lacking
-from modelweld.inputs.local_model import SMALLEST_BESIDE, Array, LocalModel
+from modelweld.inputs.local_model import SMALLEST_BESIDE, LocalModel
 
 if TYPE_CHECKING:
     from modelweld.core.family import Family
-    from modelweld.core.values import Key
+    from modelweld.core.values import Array, Key
     from modelweld.fit.screening.units import Totals
     from modelweld.fusion import Fusion
-    from modelweld.inputs.local_model import Array, LocalModel
+    from modelweld.inputs.local_model import LocalModel
     from modelweld.kinds.mixture_components import Components
 
 

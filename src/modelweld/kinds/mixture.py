@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.units import Totals, totals_of
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import Ellipses, Facts, Kind, Layout, shared_facts, truth
 from modelweld.kinds.mixture_components import (
     Components,

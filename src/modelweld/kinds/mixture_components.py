@@ -35,8 +35,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.core.values import Array, Index
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import check_counted
 
 if TYPE_CHECKING:

@@ -24,9 +24,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from modelweld.core.values import Index, block_size
+from modelweld.core.values import Array, Index, block_size
 from modelweld.errors import DensityWarning, warn_user
-from modelweld.inputs.local_model import Array
 from modelweld.inputs.names import SHOWN
 from modelweld.kinds.mixture_components import Components, merge_components, squares
 

@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.core.matching import matching_by_labels
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import DensityWarning, InputError, warn_user
-from modelweld.inputs.local_model import Array
 from modelweld.kinds.mixture_components import (
     NOMINAL_POINTS,
     Components,

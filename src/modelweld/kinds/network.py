@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError, warn_user
 from modelweld.families import Family, Gaussian
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import Facts, Kind, Layout, keep_arrays, mapping, named_axes, shared_facts
 from modelweld.kinds.network_refit import ACTIVATIONS, DEVIATION, STEPS, layers, means, refit
 from modelweld.kinds.network_refit import outputs as outputs

@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.core.values import Array, Index
+from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.families import Family
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import Facts, Kind, Layout, named_axes, shared_facts, whole
 from modelweld.kinds.topics import check_named
 

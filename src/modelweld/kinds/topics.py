@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import arrays_of
+from modelweld.core.values import Array, arrays_of
 from modelweld.errors import InputError
 from modelweld.families import Family
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.kind import Facts, Kind, Layout, check_counted, named_axes, shared_facts, truth, whole
 from modelweld.kinds.mixture import mixture

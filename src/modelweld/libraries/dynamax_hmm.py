@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.core.values import Array
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import hmm, shares
 from modelweld.libraries.hmm_counts import Chain, ChainFacts, chain_counts, told_of_chain
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.mixture_components import parameters
 from modelweld.libraries.scaling import name_features

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries.gaussian_process import SMOOTHNESS
 from modelweld.libraries.inducing import inducing_inputs

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Index, offsets_of
+from modelweld.core.values import Array, Index, offsets_of
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.mixture_components import diagonals
 
 if TYPE_CHECKING:

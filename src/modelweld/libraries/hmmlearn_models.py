@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import hmm, shares
 from modelweld.kinds.mixture_components import merge_components
 from modelweld.libraries.hmm_counts import Chain, ChainCounts, ChainFacts, chain_counts, told_of_chain

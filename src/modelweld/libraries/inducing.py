@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 
 MOST_POINTS = 50
 """Inducing inputs a site sends: as many as the paper's sites."""

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import sum_by_atom
-from modelweld.core.values import Index, Key, blocks
+from modelweld.core.values import Array, Index, Key, blocks
 from modelweld.files.numpy_files import SHARES_SUM
 from modelweld.inputs.clock import number_of, spell
-from modelweld.inputs.local_model import Array
 from modelweld.inputs.sets import columns_of
 from modelweld.report.text import DRAWN, LEVEL, Content, exact, group_word, rounded, several, short
 from modelweld.time.paths import interval

@@ -12,10 +12,9 @@ import numpy as np
 
 from modelweld.core.matching import Matching
 from modelweld.core.prior import BetaBernoulli
-from modelweld.core.values import Key, arrays_of
+from modelweld.core.values import Array, Key, arrays_of
 from modelweld.families import Family, Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.inputs.local_model import Array
 from modelweld.report.text import Content, Number, exact, rounded
 from modelweld.time.birth_death import BirthDeath
 

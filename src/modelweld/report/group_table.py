@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.report.text import LISTED, NAMED
 

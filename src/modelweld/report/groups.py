@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.matching import Matching
-from modelweld.core.values import Index, Key, Stack, arrays_of, blocks, group_of_values
+from modelweld.core.values import Array, Index, Key, Stack, arrays_of, blocks, group_of_values
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 from modelweld.kinds import kind_named
 from modelweld.report.coordinates import Values, gather_values, is_timed, places_last_seen
 from modelweld.report.group_table import GroupTable

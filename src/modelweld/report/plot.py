@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.clock import Time, number_of, spell
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
 from modelweld.report.text import DRAWN, NAMED, several
 from modelweld.results.posterior.confidence import SURE

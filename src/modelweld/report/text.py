@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array
 from modelweld.inputs.notebook import DIGITS, digits_of
 from modelweld.kinds import kind_named
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.core.matching import Matching
-from modelweld.core.values import Index, group_of_values
+from modelweld.core.values import Array, Index, group_of_values
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 from modelweld.inputs.names import SHOWN
 from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, rounded, several
 from modelweld.results.diagnostics.notes import excluded, fragments

@@ -1,1 +1,1 @@
-"""What is asked of a result: posterior, diagnostics, revision."""
+"""What is asked of a result: posterior, diagnostics, revision. Internal: docs/public.md."""

@@ -17,11 +17,9 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
 from modelweld.core.family import Family
-from modelweld.core.prior import Prior
+from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Tally
-from modelweld.core.values import Index, block_size, group_of_values, offsets_of
-from modelweld.fit.search.split_prior import Fragments
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, block_size, group_of_values, offsets_of
 from modelweld.shards.fit import Atoms
 from modelweld.shards.shard import Summary
 

@@ -30,11 +30,10 @@ from modelweld.core.algorithm1 import CLEAR, alternate
 from modelweld.core.family import Family
 from modelweld.core.matching import by_count, ranks
 from modelweld.core.plan import MOST_SWEEPS, Auto, DuplicateRule, Plan, Request, Search, default_prior
-from modelweld.core.prior import Prior
+from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index
 from modelweld.errors import announce
 from modelweld.fit.search.moves import dissolve
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
 from modelweld.progress import Progress, progress_to, report_progress

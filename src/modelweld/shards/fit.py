@@ -23,16 +23,14 @@ from modelweld.core.board import Board
 from modelweld.core.family import Family
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import Plan
-from modelweld.core.prior import Prior
-from modelweld.core.values import Index, Stack, group_of_values
+from modelweld.core.prior import Fragments, Prior
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.families.checks import misfit_error
 from modelweld.fit.engines.sparse_board import SparseBoard, suits
 from modelweld.fit.screening.duplicates import FEWEST_OWN
 from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import find_idle, find_oversized, numbered, oversized, screens_of
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.starts import run
-from modelweld.inputs.local_model import Array
 from modelweld.shards.shard import ASIDE, TWIN, Shard, Summary, is_compiled, summarise
 from modelweld.threads import blas_threads
 

@@ -17,9 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.core.family import Family, with_fields
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.families import Gaussian
-from modelweld.inputs.local_model import Array
 from modelweld.shards import slopes as standard_errors
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine

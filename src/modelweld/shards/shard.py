@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family, sum_by_atom
-from modelweld.core.values import Index, Stack, block_size, canonical_order, group_of_values, offsets_of, stack_arrays
+from modelweld.core.values import Array, Index, Stack, block_size, canonical_order, group_of_values, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
 from modelweld.fit.screening.clipping import clip_weights
@@ -26,8 +26,8 @@ from modelweld.fit.screening.pipeline import SetValues
 from modelweld.fit.search.starts import is_large
 from modelweld.fuse import receive
 from modelweld.inputs.alignment import check_units, local_models
-from modelweld.inputs.local_model import Array, LocalModel, check_finite, check_squares
-from modelweld.inputs.sets import families_by_set, stack_of
+from modelweld.inputs.local_model import LocalModel, check_finite, check_squares
+from modelweld.inputs.sets import families_by_set, stack_arrays, stack_of
 from modelweld.kinds import kind_of
 
 Source = str | os.PathLike[str] | Sequence[Any] | Callable[[], Any]
@@ -188,7 +188,7 @@ class Summary:
     values : int
         How many values there are: more than sites at atoms where sites hold atoms in fragments.
     ways : float
-        In how many ways fragments could stand, as a logarithm: the lgamma of `modelweld.fit.search.split_prior`,
+        In how many ways fragments could stand, as a logarithm: the lgamma of `modelweld.core.prior`,
         summed.
     """
 

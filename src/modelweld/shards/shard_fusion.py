@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from modelweld.core.matching import Matching
-from modelweld.core.values import Index, Stack, group_of_values, offsets_of
+from modelweld.core.prior import Fragments
+from modelweld.core.values import Array, Index, Stack, group_of_values, offsets_of
 from modelweld.errors import InputError
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.fusion import Fusion
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.results.revision.slim import SlimFusion
 from modelweld.shards.engine import Engine, Moved
 from modelweld.shards.fit import Atoms, board_of

@@ -12,8 +12,7 @@ import numpy as np
 
 from modelweld.core.algorithm1 import SMALLEST_RISE
 from modelweld.core.plan import MOST_SWEEPS
-from modelweld.core.values import Index, group_of_values
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, group_of_values
 from modelweld.shards.centre import Centre, unions
 from modelweld.shards.engine import Engine
 from modelweld.shards.shard import Shard, relabel

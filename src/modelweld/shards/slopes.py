@@ -18,10 +18,9 @@ import numpy as np
 
 from modelweld.core.family import sum_by_atom
 from modelweld.core.random_effects import SMALLEST_RATIO, Hyperparameters
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.families import Gaussian
 from modelweld.families.math.maximise import LARGEST_LOG_STEP
-from modelweld.inputs.local_model import Array
 from modelweld.shards.shard import Shard, restate
 
 BLOCK = 20_000

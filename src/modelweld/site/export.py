@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from modelweld.core.values import Array
 from modelweld.errors import DisclosureWarning, InputError, warn_user
 from modelweld.files import read_any, save
 from modelweld.files.fused_model import read_skops
 from modelweld.files.limits import spell_bytes
 from modelweld.inputs.alignment import with_units
-from modelweld.inputs.local_model import Array, LocalModel, counts_behind
+from modelweld.inputs.local_model import LocalModel, counts_behind
 from modelweld.inputs.plain_tables import is_plain
 from modelweld.kinds import kind_of
 from modelweld.libraries import asked_by_adapter, read

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array, LocalModel, cells_behind, counts_behind
+from modelweld.inputs.local_model import LocalModel, cells_behind, counts_behind
 from modelweld.inputs.plain_tables import table_of
 from modelweld.kinds import kind_named
 

@@ -29,9 +29,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.prior import Prior
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 
 HELD_PRIOR = 1.0
 """Groups that hold an atom, and groups that do not, which are believed to have been seen before any: Beta(2, 2)."""

@@ -24,11 +24,10 @@ import numpy as np
 
 from modelweld.core.family import sum_by_atom, with_fields
 from modelweld.core.random_effects import SMALLEST_RATIO, Effects, Hyperparameters, log_likelihood
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.families.drift import Drift
 from modelweld.families.fading import STANDSTILL
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
-from modelweld.inputs.local_model import Array
 
 COMPILED_FROM = 1_000
 """Values x dimensions from which the filter is compiled: chains are worked on value by value, and some hundred passes

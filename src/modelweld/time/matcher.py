@@ -13,7 +13,7 @@ from modelweld.core.family import with_fields
 from modelweld.core.match import check, limits_met
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Plan
-from modelweld.core.values import Index, Key, Stack, canonical_groups, canonical_values, offsets_of
+from modelweld.core.values import Array, Index, Key, Stack, canonical_groups, canonical_values, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Drift, Family
 from modelweld.families.fading import Moving, moving
@@ -30,7 +30,7 @@ from modelweld.families.math.start import (
 from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import screens_of
 from modelweld.inputs.clock import as_numbers, times_by_site
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model
 from modelweld.progress import report_progress
 from modelweld.time.birth_death import BirthDeath

@@ -29,10 +29,9 @@ import numpy as np
 
 from modelweld.core.family import with_fields
 from modelweld.core.random_effects import Hyperparameters
-from modelweld.core.values import Index, Stack, blocks
+from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.families.drift import Drift
 from modelweld.families.math.predictive import log_predictive
-from modelweld.inputs.local_model import Array
 from modelweld.time.chains import Chains, effects_of, learn_drift, log_evidence
 
 State = tuple[Array, ...]

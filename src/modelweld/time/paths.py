@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import NEW, best_assignment
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.inputs.clock import Time, like, spell
-from modelweld.inputs.local_model import Array
 from modelweld.time.birth_death import BirthDeath
 from modelweld.time.motion import Place, State
 from modelweld.time.timeline import Timeline, motion_of, pasts, smooth

@@ -27,10 +27,9 @@ import numpy as np
 from modelweld.core import algorithm1
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.core.prior import Prior
-from modelweld.core.values import Index, Stack, group_of_values
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.families.drift import Drift
 from modelweld.families.fading import Moving
-from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 from modelweld.time.birth_death import BirthDeath, Lifespans
 from modelweld.time.chains import Chains

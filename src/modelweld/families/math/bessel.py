@@ -35,7 +35,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.polynomial import Polynomial
 
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array
 
 SMALLEST_ORDER, MOST_TERMS = 20.0, 9
 """From this order on, this many terms leave 1.2e-13: the tenth is at most 1.24 / nu^10, see `_expansion`."""

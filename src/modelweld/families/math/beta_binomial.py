@@ -12,11 +12,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Index, Stack, blocks
+from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.families.math.event_densities import SMALLEST_SHARE, effective_count, log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, LogLikelihood
 from modelweld.families.math.start import noise_shares, total_variance
-from modelweld.inputs.local_model import Array
 
 PSEUDO_COUNTS = (1e-3, 1e6)
 """Bounds of the atoms' pseudo-counts: all at zero or one, or equal to three digits."""

@@ -17,10 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.families.math.bessel import tilts_at
 from modelweld.families.math.maximise import ByAtom
-from modelweld.inputs.local_model import Array
 
 NODES = np.linspace(-4.0, 4.0, 21)
 """Values of z for which rows of uneven weights have a column of c; between them c is interpolated."""

@@ -13,9 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.core.values import Index, blocks
+from modelweld.core.values import Array, Index, blocks
 from modelweld.families.math.own_concentration import Mixed
-from modelweld.inputs.local_model import Array
 
 HALVINGS = 14
 """Of the interval of possible products; what is left of it is scored needlessly."""

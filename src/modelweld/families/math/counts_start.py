@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.event_densities import SEEN_ONCE, SMALLEST_SHARE, freedom
 from modelweld.families.math.simplex import ZERO, Compositions
 from modelweld.families.math.start import (
@@ -22,7 +22,6 @@ from modelweld.families.math.start import (
     VOTERS,
     evenly,
 )
-from modelweld.inputs.local_model import Array
 
 WORTH = (1e-2, 1e7)
 """Bounds of `between`: values that tell nothing, or that coincide to three digits."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.families.math.bessel import tilt
-from modelweld.inputs.local_model import Array
 
 
 def direction_rows(values: Array, weight: Array | None, kappas: Array) -> Array:

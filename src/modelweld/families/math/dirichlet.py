@@ -7,13 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.families.math import vocabulary
 from modelweld.families.math.log_rising import log_rising
 from modelweld.families.math.maximise import ByAtom, LogLikelihood
 from modelweld.families.math.simplex import Compositions
 from modelweld.families.math.vocabulary import Sums
-from modelweld.inputs.local_model import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,9 +53,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Index, blocks
+from modelweld.core.values import Array, Index, blocks
 from modelweld.families.math.maximise import ByAtom, LogLikelihood
-from modelweld.inputs.local_model import Array
 
 
 class Own(NamedTuple):

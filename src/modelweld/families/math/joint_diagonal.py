@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.families.math.start import NOISE_FLOOR
-from modelweld.inputs.local_model import Array
 
 
 def pooled_covariances(y: Array, labels: Index) -> tuple[Array, Array]:

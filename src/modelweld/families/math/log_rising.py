@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.core.values import block_size
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, block_size
 
 COMPILED_FROM = 200_000
 """Terms from which on the compiled sums are used: below, scipy takes a few hundredths of a second, and nobody should

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from modelweld.compilers import exact
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array
 
 SHIFT = 8.0  # from here on four terms of Stirling's series leave an error below 1e-11
 BLOCK = 16384  # numbers worked on at a time: three blocks of them fit in a processor's second cache

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 MOST_CLIMB_STEPS = 100
 """Of one climb. Learning is called after every sweep and goes on from where it was, so it need not end here."""

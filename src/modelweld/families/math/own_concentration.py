@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import blocks
+from modelweld.core.values import Array, blocks
 from modelweld.families.math.bessel import log_uniform, tilts_at
 from modelweld.families.math.concentration_integral import (
     COLUMNS,
@@ -36,7 +36,6 @@ from modelweld.families.math.concentration_integral import (
 from modelweld.families.math.direction_rows import draw_directions
 from modelweld.families.math.maximise import climb
 from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, direction_of, directions_of
-from modelweld.inputs.local_model import Array
 
 FEWEST_VALUES = 4
 """Values that some atom must have for a diversity to be learned: where there are two or three sites, a loose atom is a

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.core.values import blocks
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, blocks
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 

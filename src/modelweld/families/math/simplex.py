@@ -9,10 +9,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.bessel import Interpolated
 from modelweld.families.math.event_densities import SEEN_ONCE, effective_count, log_freedom_and_slope
-from modelweld.inputs.local_model import Array
 
 SUM_ROUNDING = 1e-5
 """By how much probabilities may miss the sum of one: those of float32 programs do."""

@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.core.random_effects import SMALLEST_RATIO, Hyperparameters
-from modelweld.core.values import Index, Stack
+from modelweld.core.random_effects import NOTHING_BELIEVED, SMALLEST_RATIO, Hyperparameters, NoisePrior
+from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.maximise import LARGEST_LOG_STEP as LARGEST_LOG_STEP
-from modelweld.families.math.noise_prior import NOTHING_BELIEVED, NoisePrior
-from modelweld.inputs.local_model import Array
 
 COMPILED_LIKELIHOOD_FROM = 200_000
 """Values x dimensions from which the likelihood is compiled: a climb takes a second without. By the input alone."""

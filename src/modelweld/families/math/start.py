@@ -16,9 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Index, Stack, blocks, group_of_values, offsets_of
+from modelweld.core.values import Array, Index, Stack, blocks, group_of_values, offsets_of
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 
 GROUPS_COMPARED = 3
 """How many of the largest groups are matched pairwise, at most: three pairs."""

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import first_row
-from modelweld.core.values import Stack
+from modelweld.core.values import Array, Stack
 from modelweld.errors import InputError
 from modelweld.families.math.start import total_variance
-from modelweld.inputs.local_model import Array
 
 UNIT_TOLERANCE = 1e-6
 """How far a length may be from one: float32 vectors of any dimension are within 1e-6. Rows are divided by theirs."""

@@ -27,9 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import sum_by_atom
-from modelweld.core.values import Index, Stack, group_of_values
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.families.math.log_rising import log_rising
-from modelweld.inputs.local_model import Array
 
 LEAST_SHARED = 0.1
 """Of a site's mass, on words that another site knows. With less, its values would be matched by the prior alone: where

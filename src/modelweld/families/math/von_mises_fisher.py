@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.families.math.bessel import log_uniform, tilt
-from modelweld.inputs.local_model import Array
 
 CONCENTRATIONS = (1e-3, 1e6)
 """Bounds of a learned concentration of values of typical weight: below the first, a value is uniform for all purposes;

@@ -7,9 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.families.own.jax_functions import log_sum_exp
-from modelweld.inputs.local_model import Array
 
 LARGEST_ATOM = 16
 """Members an atom may have at least before the step is too large; more if there are more groups."""

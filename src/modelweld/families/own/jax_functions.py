@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array
 
 if TYPE_CHECKING:
     from jax import Array as Traced

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 import numpy as np
 
 from modelweld.core.family import sum_by_atom
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import AccuracyWarning, InputError, warn_user
 from modelweld.families.own.grid import (
     NODES,
@@ -45,7 +45,6 @@ from modelweld.families.own.jax_functions import (
     untransformed,
 )
 from modelweld.families.own.user_density import UserDensity
-from modelweld.inputs.local_model import Array
 
 if TYPE_CHECKING:
     from jax import Array as Traced

@@ -11,7 +11,7 @@ from typing import Literal, Self
 import numpy as np
 
 from modelweld.core.family import Family, Learned, first_row, sum_by_atom
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.families.own.jax_functions import (
@@ -25,7 +25,6 @@ from modelweld.families.own.jax_functions import (
     compiled,
     load_jax,
 )
-from modelweld.inputs.local_model import Array
 
 LARGEST_FACTOR = 2.0
 """By how much a positive hyperparameter may change (others: by a standard deviation of the global values) before the

@@ -10,10 +10,9 @@ from math import isqrt
 import numpy as np
 
 from modelweld.core.family import first_row
-from modelweld.core.values import Stack
+from modelweld.core.values import Array, Stack
 from modelweld.families.math.start import usable_variance
 from modelweld.families.wishart.evidence import SPARE
-from modelweld.inputs.local_model import Array
 
 ASYMMETRY = 1e-8
 """Largest difference of S from its transpose, in units of the deviations: above it, it is no rounding."""

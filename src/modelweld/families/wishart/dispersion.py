@@ -23,13 +23,12 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.event_densities import SMALLEST_SHARE
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
 from modelweld.families.math.start import CLOSER, CLOSEST, ENOUGH_DISTANCES, GROUPS_COMPARED, NOISE_FLOOR
 from modelweld.families.normal_gamma import MOST_UPDATE_STEPS, STRENGTHS
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Slopes, Sums, log_det, log_evidence, slopes
-from modelweld.inputs.local_model import Array
 
 LARGEST_BETWEEN = 1e6
 """Covariances that agree to a tenth of a percent (the square root of 2 / 1e6) coincide for all purposes: beyond, the

@@ -25,9 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.families.math.event_densities import effective_count
-from modelweld.inputs.local_model import Array
 
 SPARE = 2
 """Points beyond D that a covariance needs to be believed: with D + 2 the inverse of its Wishart matrix has a mean."""

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family
-from modelweld.core.values import blocks
+from modelweld.core.values import Array, blocks
 from modelweld.errors import InputError
 from modelweld.families.checks import check_choice
 from modelweld.families.wishart.covariances import misfit_covariances
 from modelweld.families.wishart.evidence import Belief, Sums, log_evidence
-from modelweld.inputs.local_model import Array
 
 
 class InverseWishart(Family):

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import with_fields
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.families.checks import freeze_number, freeze_vectors, known
 from modelweld.families.math.start import NOISE_FLOOR, chosen
 from modelweld.families.registry import register
@@ -40,7 +40,6 @@ from modelweld.families.wishart.covariances import (
 from modelweld.families.wishart.dispersion import Free, Matched, first_belief, first_between, maximise
 from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, posterior
 from modelweld.families.wishart.scale_prior import InverseWishart
-from modelweld.inputs.local_model import Array
 
 
 @register

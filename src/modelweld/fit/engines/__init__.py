@@ -1,1 +1,1 @@
-"""Boards that do the sweeps of large jobs: compiled and sparse."""
+"""Boards that do the sweeps of large jobs: compiled and sparse. Internal: docs/public.md."""

@@ -20,8 +20,7 @@ from modelweld.core.board import Board
 from modelweld.core.family import Family
 from modelweld.core.prior import Prior
 from modelweld.core.tally import Held
-from modelweld.core.values import Index, Stack, blocks
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, Stack, blocks
 
 SPARSE_FROM = 1_000_000
 """Values x largest group from which this board is used: below, the reference takes a second. The choice depends on the

@@ -1,1 +1,1 @@
-"""Priors over matchings beside the Beta-Bernoulli process."""
+"""Priors over matchings beside the Beta-Bernoulli process. Internal: docs/public.md."""

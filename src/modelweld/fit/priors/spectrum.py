@@ -36,8 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.prior import Prior
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 LOG_A, LOG_B = (np.log(0.5), 2.0), (0.0, 2.0)
 """Prior mean and deviation of log a and log b: a decade either way."""

@@ -29,13 +29,12 @@ from numpy.typing import NDArray
 
 from modelweld.core.family import sum_by_atom
 from modelweld.core.matching import Matching, ranks
-from modelweld.core.values import Index, Stack, group_of_values
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.errors import DuplicateWarning, Finding
 from modelweld.families import Drift, Family
 from modelweld.families.math.start import voted_share
 from modelweld.fit.screening.pipeline import Fit, Flags, SetValues
 from modelweld.fit.screening.site_medians import FEWEST_SITES, means_by_site
-from modelweld.inputs.local_model import Array
 
 COINCIDE = 1e-6
 """Share of a site's own range, in each column, within which two values are the same: far below any noise with which
@@ -119,7 +118,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     Examples
     --------
     >>> from modelweld.families import Gaussian
-    >>> from modelweld.core.values import stack_arrays
+    >>> from modelweld.inputs.sets import stack_arrays
     >>> number_values([stack_arrays([[[0.0, 0.1], [9.0, 9.1]], [[9.0, 9.1 + 1e-9], [5.0, 4.0]]])], [Gaussian()])
     array([0, 1, 1, 2])
     """
@@ -185,7 +184,7 @@ def find_duplicates(stacks: Sequence[Stack], numbers: Index) -> tuple[list[list[
     Examples
     --------
     >>> from modelweld.families import Gaussian
-    >>> from modelweld.core.values import stack_arrays
+    >>> from modelweld.inputs.sets import stack_arrays
     >>> a, b = np.random.default_rng(0).normal(size=(2, 4, 3))
     >>> stack = stack_arrays([a, b, a[::-1]])
     >>> find_duplicates([stack], number_values([stack], [Gaussian()]))[0]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Index, Stack, group_of_values
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.errors import Finding, OutlierWarning
 from modelweld.fit.screening.site_medians import FEWEST_SITES_TO_COMPARE as FEWEST_SITES_TO_COMPARE
 from modelweld.fit.screening.site_medians import (
@@ -26,7 +26,6 @@ from modelweld.fit.screening.site_medians import (
     site_means,
 )
 from modelweld.fit.search.starts import is_large
-from modelweld.inputs.local_model import Array
 
 BREAKDOWN = 0.5
 """Share of sites that all must stay below which may be excluded: medians bear a minority, and no more."""
@@ -120,7 +119,7 @@ def find_outliers(
     Examples
     --------
     >>> import numpy as np
-    >>> from modelweld.core.values import stack_arrays
+    >>> from modelweld.inputs.sets import stack_arrays
     >>> rng = np.random.default_rng(0)
     >>> honest = [rng.normal(0, 1, (5, 3)) for _ in range(6)]
     >>> report = find_outliers([stack_arrays([*honest, rng.normal(0, 1000, (4, 3))])])

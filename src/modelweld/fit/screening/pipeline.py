@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.matching import Matching, by_count, ranks
-from modelweld.core.values import Index, Key, Stack, group_of_values, offsets_of
+from modelweld.core.values import Array, Index, Key, Stack, group_of_values, offsets_of
 from modelweld.families import Family
-from modelweld.inputs.local_model import Array
 
 Flags = NDArray[np.bool_]
 

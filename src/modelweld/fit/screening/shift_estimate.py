@@ -12,11 +12,10 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, sum_by_atom
-from modelweld.core.values import Index, Stack, blocks
+from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.fit.screening.outliers import Flags
 from modelweld.fit.search.leave_one_out import Without
 from modelweld.fit.search.parts import Parts
-from modelweld.inputs.local_model import Array
 
 FEWEST_SHIFTED = 3
 """Values that must agree on a shift before it explains a site: two always agree about something."""

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Index, Stack, block_size
+from modelweld.core.values import Array, Index, Stack, block_size
 from modelweld.fit.search.starts import is_large
-from modelweld.inputs.local_model import Array
 
 FEWEST_SITES = 3
 """For one of them to be named: of two, nobody knows which is right, and how far others lie apart."""

@@ -21,10 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.fit.screening.outliers import MAD_TO_DEVIATION, Flags
 from modelweld.fit.screening.site_medians import middle
-from modelweld.inputs.local_model import Array
 
 NAMES = (
     (7.0, "days", "weeks"),

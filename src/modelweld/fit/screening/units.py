@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.values import Index, Stack
+from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import Finding, NamesWarning, UnitsWarning
 from modelweld.families.math.start import SMALLEST_RANGE
 from modelweld.fit.screening.outliers import MAD_TO_DEVIATION
@@ -39,7 +39,7 @@ from modelweld.fit.screening.unit_fit import (
     may_be_other_units,
 )
 from modelweld.fit.search.starts import is_large
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 
 LEAST_GAIN = 16.0
 """By which each column that moves must fit better, beyond what the best of so many sites and columns does by chance. At
@@ -117,8 +117,8 @@ def describe_swapped(features: Sequence[str], site: str) -> str:
     return (
         f"site {site!r}: its columns for {', '.join(features)} seem to be mixed up: in another order they are like the "
         "other sites', and as they are they are not. Nothing is moved: look at their order and names there and fuse "
-        f"again, or leave it out, fusion.remove({site!r}, from_scratch=True); named columns, read(model, features=), "
-        "are put in order by themselves."
+        f"again, or leave the site out, fusion.remove({site!r}, from_scratch=True). Columns with names, "
+        "read(model, features=[...]), are put in order by themselves."
     )
 
 

@@ -34,9 +34,8 @@ from modelweld.core.algorithm1 import AnyBoard
 from modelweld.core.board import Board
 from modelweld.core.family import Location
 from modelweld.core.matching import Artefact
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.fit.search.split_rules import falls_together
-from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 
 HELD_BY_HOLDERS, HELD_BY_OTHERS = (1.0, 3.0), (1.0, 19.0)

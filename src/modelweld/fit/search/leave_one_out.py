@@ -14,8 +14,7 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import sum_by_atom
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,10 +28,9 @@ from modelweld.core.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alt
 from modelweld.core.board import Board
 from modelweld.core.family import Family
 from modelweld.core.plan import MOST_SWEEPS
-from modelweld.core.values import Index, blocks
+from modelweld.core.prior import Fragments
+from modelweld.core.values import Array, Index, blocks
 from modelweld.fit.engines.sparse_board import SparseBoard, join_sparsely
-from modelweld.fit.search.split_prior import Fragments
-from modelweld.inputs.local_model import Array
 from modelweld.progress import report_progress
 
 PATIENCE = 12

@@ -14,10 +14,8 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, sum_by_atom
-from modelweld.core.prior import Prior
-from modelweld.core.values import BLOCK, Index, Stack, group_of_values
-from modelweld.fit.search.split_prior import Fragments
-from modelweld.inputs.local_model import Array
+from modelweld.core.prior import Fragments, Prior
+from modelweld.core.values import BLOCK, Array, Index, Stack, group_of_values
 
 
 class Part(NamedTuple):

@@ -15,11 +15,11 @@ import numpy as np
 from modelweld.core.algorithm1 import Movable, is_same_partition
 from modelweld.core.board import Board
 from modelweld.core.matching import Matching
+from modelweld.core.prior import LARGEST_SHARE, Fragments
 from modelweld.core.tally import Tally
 from modelweld.core.values import Index, group_of_values
 from modelweld.errors import Finding, OverlapWarning, OversplitWarning, warn_user
 from modelweld.fit.search.moves import LARGEST_TABLE, Pairs
-from modelweld.fit.search.split_prior import LARGEST_SHARE, Fragments
 
 CERTAIN, DOUBTFUL_SHARE = 0.75, 0.1
 """Many fragments are believed in only if at most a tenth of them is less than this sure of its atom. On simulated sites

@@ -25,13 +25,12 @@ from modelweld.core.algorithm1 import (
 from modelweld.core.board import Board
 from modelweld.core.matching import Matching
 from modelweld.core.plan import COMPILED_FROM, Plan
-from modelweld.core.prior import Prior
+from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index, Stack, arrange
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fit.engines.sparse_board import SparseBoard, suits
 from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
-from modelweld.fit.search.split_prior import Fragments
 from modelweld.fit.search.split_rules import (
     believable,
     insists,

@@ -12,14 +12,13 @@ import numpy as np
 from modelweld.core.board import Board
 from modelweld.core.family import Family
 from modelweld.core.matching import Matching
-from modelweld.core.prior import Prior
-from modelweld.core.values import Index, Key, Stack, arrange, stack_arrays
+from modelweld.core.prior import Fragments, Prior
+from modelweld.core.values import Array, Index, Key, Stack, arrange
 from modelweld.errors import InputError
 from modelweld.fit.search.parts import Parts
-from modelweld.fit.search.split_prior import Fragments
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
-from modelweld.inputs.sets import GlobalArrays, stack_of
+from modelweld.inputs.sets import GlobalArrays, stack_arrays, stack_of
 from modelweld.results.diagnostics.without_sites import staying, without_oversized
 
 Thing = TypeVar("Thing")

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.core.board import Board
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
-from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 from modelweld.results.diagnostics.sharing import FEWEST_OF_SITE, Sharing, judge_sharing
 from modelweld.results.diagnostics.without_sites import sources_of

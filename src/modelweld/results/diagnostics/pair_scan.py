@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family
-from modelweld.core.values import Index, Stack, group_of_values
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.progress import track
 
 RADII = np.geomspace(0.001, 0.6, 24)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 from modelweld.progress import Progress, progress_to, track
 from modelweld.results.diagnostics.matched import Matched
 from modelweld.results.diagnostics.without_sites import (

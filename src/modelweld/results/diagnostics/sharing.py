@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family
-from modelweld.core.values import Index, Stack, blocks, canonical_order, group_of_values, offsets_of
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, Stack, blocks, canonical_order, group_of_values, offsets_of
 from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_pairs
 
 if TYPE_CHECKING:

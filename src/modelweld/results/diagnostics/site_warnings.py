@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.fit.screening.outliers import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION
 from modelweld.fit.screening.shift_estimate import Shift
-from modelweld.inputs.local_model import Array
 
 SMALLEST_SHIFT = 0.5
 """Noise deviations from which a shift is worth a warning: with many values smaller ones are certain, but harmless."""

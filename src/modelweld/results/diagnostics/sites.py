@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from modelweld.core.board import Board
+from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.fit.screening.outliers import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION, Flags
 from modelweld.fit.screening.shift_estimate import Shift, Shiftable, shiftable_arrays, shifts_of
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
-from modelweld.inputs.local_model import Array
 from modelweld.inputs.sets import columns_of
 from modelweld.progress import track
 from modelweld.results.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging

@@ -21,8 +21,8 @@ from modelweld.core.values import Index, group_of_values
 from modelweld.fit.screening.screens import find_oversized
 
 if TYPE_CHECKING:
+    from modelweld.core.values import Array
     from modelweld.fusion import Fusion
-    from modelweld.inputs.local_model import Array
     from modelweld.results.diagnostics.matched import Matched
     from modelweld.results.posterior.draws import Posterior
     from modelweld.results.posterior.intervals import Intervals

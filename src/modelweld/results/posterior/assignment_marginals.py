@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 NEGLIGIBLE = -23.0
 """A pair that scores less is dropped: a new atom is always to be had, e^23 (ten thousand million) times as probable."""

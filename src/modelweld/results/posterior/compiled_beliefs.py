@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.compilers import exact
+from modelweld.core.values import Array
 from modelweld.fit.priors.spectrum import BOUNDS
-from modelweld.inputs.local_model import Array
 from modelweld.results.posterior.compiled_state import JUNK, LOG_A, LOG_ATOMS, LOG_B
 
 SHARE_MEAN, SHARE_DEVIATION = np.log(0.05), 1.0

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.compilers import exact
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 from modelweld.results.posterior.compiled_beliefs import (
     believed_noise,
     believed_spread,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.compilers import exact
 from modelweld.core.family import Family
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
 from modelweld.families.gaussian import Gaussian
@@ -26,7 +26,6 @@ from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.wishart.scale_prior import InverseWishart
 from modelweld.families.wishart.scatter import Moments, Scatter
-from modelweld.inputs.local_model import Array
 
 RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.compilers import exact
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array
 from modelweld.results.posterior.compiled_beliefs import (
     NOISE_DEVIATION,
     PIECES,

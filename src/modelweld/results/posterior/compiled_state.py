@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.compilers import exact
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 BLOCK = 16
 """Dimensions whose factors 1 + U p are multiplied before a logarithm is taken: each is at most 1 + 1e9 (the least noise

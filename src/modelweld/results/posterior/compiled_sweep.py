@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.compilers import exact
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 from modelweld.results.posterior.compiled_evidences import Evidence, log_evidence
 from modelweld.results.posterior.compiled_matching import draw_log
 from modelweld.results.posterior.compiled_state import PER_PAIR, accepts, below, uniform

@@ -20,9 +20,8 @@ from itertools import pairwise
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.fit.search.leave_one_out import Without, leave_out
-from modelweld.inputs.local_model import Array
 from modelweld.results.posterior.assignment_marginals import assignment_marginals, marginals_of
 
 

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.board import Board
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.fit.search.parts import Parts
-from modelweld.inputs.local_model import Array
 from modelweld.results.posterior.draws import Posterior
 from modelweld.results.posterior.joint import EVERY, WARM_UP, drawable
 

@@ -20,10 +20,10 @@ import numpy as np
 from modelweld.core.board import Board
 from modelweld.core.family import Family, with_fields
 from modelweld.core.matching import by_count, ranks
-from modelweld.core.values import Index, Key, Stack, arrays_of, group_of_values
+from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families.gaussian import Gaussian
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

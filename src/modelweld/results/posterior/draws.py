@@ -19,11 +19,10 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.board import Board
 from modelweld.core.matching import Matching
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError, ModelweldWarning
 from modelweld.fit.search.artefacts import artefacts
 from modelweld.fit.search.moves import LARGEST_TABLE
-from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.values import Index, group_of_values
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index, group_of_values
 from modelweld.inputs.notebook import MOST_ROWS, html_table
 from modelweld.results.posterior.confidence import MEANING, NOBODY, How, partners
 from modelweld.results.posterior.draws import Posterior

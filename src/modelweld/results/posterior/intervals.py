@@ -11,10 +11,9 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.inputs.local_model import Array
 from modelweld.results.posterior.confidence import NOBODY, partners
 from modelweld.results.posterior.drawn_fusions import DrawSums, drawn_families, each_draw
 from modelweld.results.posterior.draws import Posterior

@@ -14,9 +14,8 @@ from modelweld.core.algorithm1 import NEW
 from modelweld.core.board import Board
 from modelweld.core.family import gather
 from modelweld.core.tally import Tally
-from modelweld.core.values import Index, blocks
+from modelweld.core.values import Array, Index, blocks
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import Array
 from modelweld.progress import track
 from modelweld.results.posterior.compiled_evidences import compiled_evidence
 from modelweld.results.posterior.compiled_state import PER_PAIR

@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, gather, with_fields
+from modelweld.core.values import Array
 from modelweld.fit.priors.spectrum import JUNK_SHARE
 from modelweld.fit.search.parts import Parts
-from modelweld.inputs.local_model import Array
 from modelweld.results.posterior.compiled_beliefs import log_belief
 from modelweld.results.posterior.compiled_evidences import evidence_of, is_compiled
 from modelweld.results.posterior.compiled_hyperparameters import ACCEPTED, move_prior

@@ -28,7 +28,7 @@ from modelweld.core.algorithm1 import NEW
 from modelweld.core.match import refit, values_of
 from modelweld.core.matching import Matching, by_count, ranks
 from modelweld.core.plan import Plan
-from modelweld.core.values import Index, offsets_of, stack_arrays
+from modelweld.core.values import Array, Index, offsets_of
 from modelweld.errors import InputError, announce
 from modelweld.families import Family
 from modelweld.families.fading import Moving
@@ -37,9 +37,9 @@ from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.screening.units import name_other_units, name_units_of_stack
 from modelweld.inputs.alignment import local_models
 from modelweld.inputs.clock import number_of
-from modelweld.inputs.local_model import Array, LocalModel
+from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, is_plain
-from modelweld.inputs.sets import columns_of, stack_of
+from modelweld.inputs.sets import columns_of, stack_arrays, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
 from modelweld.time.matcher import refit_in_time, times_of

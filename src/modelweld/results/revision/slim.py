@@ -30,11 +30,11 @@ from numpy.typing import ArrayLike
 from modelweld.core.board import Board
 from modelweld.core.family import Family, gather
 from modelweld.core.prior import Prior
-from modelweld.core.values import Index, Key, Stack, arrays_of, group_of_values
+from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families.checks import misfit_error
 from modelweld.inputs.alignment import check_models
-from modelweld.inputs.local_model import Array, LocalModel, check_values
+from modelweld.inputs.local_model import LocalModel, check_values
 from modelweld.inputs.sets import stack_of
 
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from modelweld.core.values import Index
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.inputs.clock import asked_time, number_of, spell
-from modelweld.inputs.local_model import Array
 from modelweld.inputs.sets import stack_of
 from modelweld.results.revision.add_remove import aligned
 from modelweld.time.paths import Filtered

@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.compilers import exact
+from modelweld.core.values import Array
 from modelweld.fit.engines.compiled.packing import Floats
 from modelweld.fit.engines.compiled.scores import weigh_without
-from modelweld.inputs.local_model import Array
 
 
 class Kept(NamedTuple):

@@ -11,7 +11,7 @@ import numpy as np
 
 from modelweld.compilers import exact, loose
 from modelweld.core.random_effects import CLOSE_ENOUGH, LOG_RATIO_GRID, MOST_HALVINGS, SMALLEST_RATIO
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array
 
 
 class Lines(NamedTuple):

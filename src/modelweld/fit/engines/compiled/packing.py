@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from modelweld.compilers import exact
 from modelweld.core.algorithm1 import NEW
-from modelweld.core.values import Index
-from modelweld.inputs.local_model import Array
+from modelweld.core.values import Array, Index
 
 Floats = NDArray[np.float32]
 

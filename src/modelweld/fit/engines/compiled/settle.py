@@ -8,8 +8,8 @@ import numpy as np
 
 from modelweld.compilers import exact
 from modelweld.core.algorithm1 import CLEAR
+from modelweld.core.values import Array
 from modelweld.fit.engines.compiled.packing import BLOCK_ROWS
-from modelweld.inputs.local_model import Array
 
 FEWEST_PER_ATOM = 20
 """Values per atom from which comparing all pairs of atoms is cheap beside scoring all values."""
