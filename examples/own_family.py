@@ -17,10 +17,11 @@ from scipy.special import betaln, gammaln
 import modelweld
 from modelweld import metrics
 from modelweld.families import Family
+from modelweld.families.capabilities import ChecksValues, HasStarts
 
 
 @dataclass(frozen=True, eq=False)
-class BoutLengths(Family):
+class BoutLengths(ChecksValues, HasStarts, Family):
     """Mean lengths of geometric bouts; `weight` is the number of bouts (default one)."""
 
     ending: float = 1.0
@@ -71,7 +72,7 @@ def main():
         truth.append(held)
     fusion = modelweld.fuse(sites, BoutLengths())
     found = metrics.adjusted_rand(truth, fusion.labels)
-    print(f"{fusion.K} behaviours, agreement with the truth {found:.2f}, learned {fusion.family.learned()}")
+    print(f"{fusion.K} behaviours, agreement with the truth {found:.2f}, learned {fusion.hyperparameters}")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.board import Board
+from modelweld.families.capabilities import name_hyperparameters
 
 
 def assignment_score(scores, choice, surcharge):
@@ -21,7 +22,7 @@ def believing(one, other):
     families = [replace(f, **family.belief._asdict()) for f in board.families]
     again = Board(board.stacks, families, other.matching.prior, board.fragments, board.labels)
     again.learn()
-    learned = again.families[0].learned()
+    learned = name_hyperparameters(again.families[0])
     return SimpleNamespace(
         K=other.K,
         objective=again.objective(),

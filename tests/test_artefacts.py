@@ -68,7 +68,7 @@ def test_a_shadow_is_found_with_its_atom(seed):
 
 def test_nothing_is_looked_for_where_a_family_does_not_say_where_values_lie():
     class Nowhere(Gaussian):
-        def located(self, rows, sums):
+        def locate(self, rows, sums):
             return None
 
     _, values, labels = with_shadow(0)
@@ -167,7 +167,7 @@ def test_fragments_are_not_joined_where_everything_would_fall_together(monkeypat
 
 def located(board):
     """Where atoms and values lie."""
-    return board.families[0].located(board.rows[0], board.sums[0])
+    return board.families[0].locate(board.rows[0], board.sums[0])
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -17,6 +17,7 @@ from modelweld import (
     Scatter,
 )
 from modelweld.core.board import Board
+from modelweld.core.family import condition_on
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families import FadingCounts, FadingDirections
@@ -67,7 +68,7 @@ def first(case, weight=None):
     family, values = CASES[case]
     weights = None if weight is None else np.tile(np.array(weight)[:, None], values.shape[1])
     stack = Stack(values, offsets_of(SIZES), weight=weights)
-    return family.starts(stack)[0].seeing(stack), stack
+    return condition_on(family.starts(stack)[0], stack), stack
 
 
 def test_all_families_of_the_library_are_compiled():

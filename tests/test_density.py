@@ -47,7 +47,7 @@ def stack():
 def test_a_normal_density_is_the_gaussian_family(stack):
     labels = np.arange(len(stack.values)) % 5
     gaussian = Gaussian(mean=START["mean"], noise=START["scale"] ** 2, spread=START["spread"] ** 2)
-    family = by_grid().seeing(stack)
+    family = by_grid().condition_on(stack)
     for _ in range(2):
         results = []
         for f in (gaussian, family):
@@ -76,7 +76,7 @@ def test_fusing_with_a_normal_density_is_fusing_with_the_gaussian():
 
 
 def test_gains_that_underflow_are_exact(stack):
-    family = by_grid(start=START | {"scale": 0.01}).seeing(stack)
+    family = by_grid(start=START | {"scale": 0.01}).condition_on(stack)
     rows = family.rows(stack.values)
     plain = family.log_evidence(rows[:, None] + rows[None]) - family.log_evidence(rows)[None]
     assert np.isfinite(plain).all()
@@ -91,12 +91,12 @@ def test_functions_are_compiled_once(stack):
         traced.append(1)
         return normal(v, theta, h)
 
-    family = by_grid(counted).seeing(stack)
+    family = by_grid(counted).condition_on(stack)
     labels = np.arange(len(stack.values)) % 5
     sums = np.stack([family.rows(stack.values)[labels == k].sum(0) for k in range(5)])
     family = family.learn(stack, labels, sums)
     before = len(traced)
-    again = by_grid(counted, start={**START, "mean": 1.0}).seeing(stack)
+    again = by_grid(counted, start={**START, "mean": 1.0}).condition_on(stack)
     again.rows(stack.values)
     assert len(traced) <= before + 2  # `mean` has another shape
     now = len(traced)
@@ -105,7 +105,7 @@ def test_functions_are_compiled_once(stack):
 
 
 def test_the_users_precision_is_left_alone(stack):
-    by_grid().seeing(stack).rows(stack.values)
+    by_grid().condition_on(stack).rows(stack.values)
     assert jnp.ones(1).dtype == (jnp.float64 if jax.config.jax_enable_x64 else jnp.float32)
 
 
@@ -131,7 +131,7 @@ def test_a_global_value_in_other_units():
 def test_missing_jax_names_the_extra(monkeypatch, stack):
     monkeypatch.setitem(sys.modules, "jax", None)
     with pytest.raises(ImportError, match=r'pip install "modelweld\[jax\]"'):
-        by_grid(lambda v, theta, h: v).seeing(stack)
+        by_grid(lambda v, theta, h: v).condition_on(stack)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_densities_that_are_none_are_reported(stack):
 
 
 def test_a_grid_that_is_too_coarse_is_reported(stack):
-    family = by_grid(learning="nothing").seeing(stack)
+    family = by_grid(learning="nothing").condition_on(stack)
     coarse = replace(family, nodes=family.nodes[::32])
     rows = coarse.rows(stack.values)
     assert coarse.evidence_error(rows).max() > 0.01

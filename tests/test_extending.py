@@ -94,12 +94,6 @@ class Nowhere(Gaussian):
 
     has_places = False
 
-    def variances(self):
-        return None
-
-    def located(self, rows, sums):
-        return None
-
 
 def test_values_are_screened_where_the_family_says_that_they_have_places():
     rng = np.random.default_rng(0)

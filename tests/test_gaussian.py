@@ -106,7 +106,7 @@ def test_places_are_those_of_the_model(rng):
     family = Gaussian(mean=[2.0, 4.0], noise=[0.5, 1.5], spread=[4.0, 9.0], inflation=1.7, origin=[1.0, -1.0])
     rows = family.rows(values, variance, weight)
     sums = sum_by_atom(rows, labels)
-    at = family.located(rows, sums)
+    at = family.locate(rows, sums)
     seen = weight > 0
     own = np.where(seen, np.array([0.5, 1.5]) / np.where(seen, weight, 1.0) + 1.7 * variance, np.inf)
     np.testing.assert_array_equal(at.seen, seen)
@@ -126,7 +126,7 @@ def test_variances_of_full_covariances_are_their_diagonals():
     for found, matrix in zip(full.variances()[:2], full.covariances, strict=True):
         np.testing.assert_allclose(found, np.diagonal(matrix))
     rows = full.rows(np.zeros((1, 2)))
-    assert full.located(rows, rows) is None
+    assert full.locate(rows, rows) is None
     assert Gaussian().variances() is None
 
 
@@ -134,7 +134,7 @@ def test_only_what_the_compiled_engine_knows_runs_on_it():
     class Mine(Gaussian):
         pass
 
-    assert [f.compilable for f in (Gaussian(), Gaussian(shape="scalar"), Gaussian(shape="full"), Mine())] == [
+    assert [f.is_compilable for f in (Gaussian(), Gaussian(shape="scalar"), Gaussian(shape="full"), Mine())] == [
         True,
         True,
         False,

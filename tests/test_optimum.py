@@ -11,6 +11,7 @@ from cases import collected
 from modelweld import BetaBernoulli, InputError, LocalModel
 from modelweld.core.board import Board
 from modelweld.core.values import offsets_of
+from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.directions import Directions
 from modelweld.families.own.user_density import UserDensity
 from modelweld.fit.priors.spectrum import Spectrum
@@ -56,7 +57,7 @@ def moved(x):
 def neighbours(family):
     """The family with one of its learned numbers elsewhere, where that may be."""
     of_user = isinstance(family, UserDensity)
-    for name, x in family.learned().items():
+    for name, x in name_hyperparameters(family).items():
         if x is None or name == "reference" or not np.isfinite(x).all() or (of_user and name not in family.free):
             continue
         for there in moved(x):

@@ -104,8 +104,8 @@ def test_hyperparameters_of_all_arrays_are_walked():
     ]
     fusion = modelweld.fuse(sites, {"place": Gaussian(), "scale": Rates(kind="gamma")})
     assert {(w.array, w.name) for w in walked(fusion.board())} == {
-        *((0, name) for name in Gaussian.walked),
-        *((1, name) for name in Rates.walked),
+        *((0, name) for name in Gaussian.sampled),
+        *((1, name) for name in Rates.sampled),
     }
     posterior = fusion.sample(20, 2, fixed=False)
     assert posterior.hyperparameters["noise 0"].shape == (2, 20, 2)
@@ -119,9 +119,9 @@ def test_hyperparameters_of_all_arrays_are_walked():
 def test_more_noise_is_expected_where_its_share_is_larger(family):
     stack = stack_arrays(SITES)
     fitted = family.starts(stack)[0]
-    little, much = fitted.expecting(stack, 0.01), fitted.expecting(stack, 0.3)
+    little, much = fitted.prior_location(stack, 0.01), fitted.prior_location(stack, 0.3)
     for w in walked(board_of(fitted)):
-        assert w.believed == pytest.approx(getattr(fitted.expecting(stack, walks.SHARE), w.name))
+        assert w.believed == pytest.approx(getattr(fitted.prior_location(stack, walks.SHARE), w.name))
     told = "rate" if isinstance(family, NormalGamma) else "between"
     ratio = np.asarray(getattr(much, told)) / np.asarray(getattr(little, told))
     assert (ratio > 1).all() if told == "rate" else (ratio < 1).all()

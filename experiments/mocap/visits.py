@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import multigammaln
 
 from modelweld.families import Family
+from modelweld.families.capabilities import HasStarts
 
 Array = NDArray[np.float64]
 
@@ -27,7 +28,7 @@ FIRST_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Visits(Family):
+class Visits(HasStarts, Family):
     """Means and covariances under one key, D + D D columns; the weight is the number of points behind both.
 
     Sigma ~ inverse Wishart(freedom, scale * unit), theta ~ N(mean, Sigma / strength); strength and scale are learned.

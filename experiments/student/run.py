@@ -105,7 +105,7 @@ def measure(name: str, seed: int, setting=SETTING) -> dict[str, float]:
         "set_aside": int((np.concatenate(fusion.labels) >= fusion.K).sum()),
         "seconds": time.process_time() - begin,
     }
-    return row | ({"df": fusion.family.learned()["df"]} if name.startswith("Student") else {})
+    return row | ({"df": fusion.hyperparameters["df"]} if name.startswith("Student") else {})
 
 
 def table(results: dict[str, list[dict[str, float]]]) -> list[str]:

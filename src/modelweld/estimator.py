@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from modelweld.core.family import log_predictive
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, offsets_of
 from modelweld.errors import NamesWarning, warn_user
@@ -166,7 +167,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             return np.asarray(self.transform(X).argmin(axis=1))
         (family,) = matching.families.values()
         (sums,) = self.fusion_.board().sums
-        return np.asarray(family.log_predictive(family.rows(values), sums[: matching.K]).argmax(axis=1))
+        return np.asarray(log_predictive(family, family.rows(values), sums[: matching.K]).argmax(axis=1))
 
     def transform(self, X: ArrayLike) -> Array:
         """Euclidean distance of each row to each centre: (n_rows, K)."""

@@ -14,6 +14,7 @@ from modelweld.core.plan import Plan
 from modelweld.core.values import arrays_of
 from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
+from modelweld.families.capabilities import has_places
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.duplicates import name_shared_rows
 from modelweld.fit.screening.units import name_other_units, name_units_of_stack
@@ -84,7 +85,7 @@ def choose(job: Job) -> Job:
 def compare_units(job: Job) -> Job:
     """Sites that measure a feature in another unit, or have columns in another order, are named."""
     kind, by_set = _kind(job), families_by_set(job.sites, job.families)
-    in_units = kind.name or all(family.has_places for chosen in by_set.values() for family in chosen.values())
+    in_units = kind.name or all(has_places(family) for chosen in by_set.values() for family in chosen.values())
     if not in_units or times_of(job.sites, job.names) is not None:  # a group that comes later is no other unit
         return job
     return job.say(*name_other_units([kind.totals(model) for model in job.sent], job.sent, job.names))
@@ -101,7 +102,7 @@ def match_sets(job: Job) -> Job:
             continue
         matching = match(parts, job.names, job.plan, job.rng, columns)
         errors = set.intersection(*(set(model.variance) for model in job.sent))
-        measured = [parts[key][0] for key, f in chosen.items() if f.has_places and errors.issuperset(arrays_of(key))]
+        measured = [parts[key][0] for key, f in chosen.items() if has_places(f) and errors.issuperset(arrays_of(key))]
         if measured and job.plan.duplicates == "once" and job.plan.search != "plain":
             matching = matching.say(*name_shared_rows(measured, matching, job.names))
         matchings[set_name] = matching
@@ -120,7 +121,7 @@ def match_arrays(job: Job) -> Job:
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
     stack = stack_arrays(job.sites)
-    units = name_units_of_stack(stack, job.names) if job.plan.screen and family.has_places else ()
+    units = name_units_of_stack(stack, job.names) if job.plan.screen and has_places(family) else ()
     try:
         matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
     except OutOfRangeError:

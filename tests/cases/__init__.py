@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from modelweld.core.family import Family, gather
+from modelweld.core.family import Family, condition_on, gather, log_prior
 from modelweld.core.values import Stack, offsets_of
+from modelweld.families.capabilities import name_hyperparameters
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ class Drawn:
         return Stack(self.values, offsets_of([len(self.values)]), *self.beside)
 
     def seen_by(self, family):
-        return family.seeing(self.stack)
+        return condition_on(family, self.stack)
 
     def rows(self, family):
         return self._gathered(family)[0]
@@ -45,7 +46,7 @@ class Drawn:
 
     def evidence(self, family):
         """What learning must not lower."""
-        return float(self.seen_by(family).log_evidence(self.sums(family)).sum()) + family.log_prior()
+        return float(self.seen_by(family).log_evidence(self.sums(family)).sum()) + log_prior(family)
 
 
 class Case:
@@ -93,7 +94,7 @@ class Case:
 
     def free(self, family) -> list[str]:
         """Names of the hyperparameters that are learned."""
-        return [f.name for f in fields(family) if f.name in family.learned()]
+        return [f.name for f in fields(family) if f.name in name_hyperparameters(family)]
 
     def error(self, family) -> float:
         """Largest error of the learned hyperparameters: of logarithms of positive ones, else of values."""

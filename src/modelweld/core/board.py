@@ -13,7 +13,15 @@ from typing import Self
 import numpy as np
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
-from modelweld.core.family import Family, sum_by_atom
+from modelweld.core.family import (
+    Family,
+    align_sign,
+    condition_on,
+    learn_from_values,
+    log_prior,
+    rows_change,
+    sum_by_atom,
+)
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Held, Tally
 from modelweld.core.values import Array, Index, Stack, group_of_values
@@ -57,7 +65,7 @@ class Board(Tally):
         self.stacks, self.fragments = list(stacks), fragments
         self.offsets, self.sizes = stacks[0].offsets, stacks[0].sizes
         self.set_prior(prior, len(self.sizes))
-        bound = [f.seeing(s) for f, s in zip(families, stacks, strict=True)]
+        bound = [condition_on(f, s) for f, s in zip(families, stacks, strict=True)]
         rows = [f.rows(s.values, s.variance, s.weight) for f, s in zip(bound, stacks, strict=True)]
         unplaced = np.full(self.offsets[-1], NEW, dtype=np.int64)
         super().__init__(
@@ -102,7 +110,7 @@ class Board(Tally):
     @property
     def rows_change(self) -> bool:
         """Whether rows depend on what is learned."""
-        return any(f.rows_change(s) for f, s in zip(self.families, self.stacks, strict=True))
+        return any(rows_change(f, s) for f, s in zip(self.families, self.stacks, strict=True))
 
     @property
     def delta(self) -> float:
@@ -190,7 +198,7 @@ class Board(Tally):
             before = np.zeros((len(places), rows.shape[1]))
             before[held > 0] = sums[places[held > 0]]
             after = before.copy()
-            np.add.at(after, where, family.facing(rows[group], before[where]))
+            np.add.at(after, where, align_sign(family, rows[group], before[where]))
             value += float((family.log_evidence(after) - family.log_evidence(before)).sum())
         return value if self.fragments is None else value + self.fragments.log_prob(fragments)
 
@@ -215,7 +223,8 @@ class Board(Tally):
         if self.fragments is not None:
             self.fragments = self.fragments.learned(self.fragments_held())
         self.families = [
-            f.learn(s, self.labels, sums) for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
+            learn_from_values(f, s, self.labels, sums)
+            for f, s, sums in zip(self.families, self.stacks, self.sums, strict=True)
         ]
         if self.rows_change:
             self._make_rows()
@@ -228,7 +237,7 @@ class Board(Tally):
         value = self.prior.log_prob(self.counts[held], self.sizes)
         value += 0.0 if self.fragments is None else self.fragments.log_prob(self.fragments_held())
         for family, sums in zip(self.families, self.sums, strict=True):
-            value += float(family.log_evidence(sums[held]).sum()) + family.log_prior()
+            value += float(family.log_evidence(sums[held]).sum()) + log_prior(family)
         return value
 
     def estimates(self) -> list[Array]:

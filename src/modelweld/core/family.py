@@ -1,24 +1,20 @@
-"""What a family is: four methods on rows (sufficient statistics) that add up, and a few that have a default.
+"""What a family is: four methods on rows (sufficient statistics) that add up.
 
-Location parameters: where values lie and with what variance, for screening, which looks for those far off.
+Everything else is a capability that a family may have besides. Below are those that the matching itself asks for, each
+with the function that asks and answers for families without it; the others are in `modelweld.families.capabilities`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy
 
 from modelweld.core.signs import oriented
 from modelweld.core.values import Array, Index, Stack
-
-Learned = dict[str, ArrayLike | None]
-"""Hyperparameters by name; None where one is not known yet."""
 
 Some = TypeVar("Some", bound="Family")
 
@@ -28,72 +24,21 @@ class Family(ABC):
 
     A family is a frozen dataclass whose fields are its hyperparameters. It turns local values into *rows* of
     sufficient statistics; the rows of the values matched to one atom are added, and everything the matching needs
-    is computed from such sums. Subclasses write `rows`, `log_evidence`, `estimate` and `update`; if some values make no
-    sense to them, also `misfit`; if hyperparameters are to be read off the values, `starts`.
+    is computed from such sums.
 
     Values that were not seen (weight zero) give rows of zeros. A value is one row (D,) of an array; arrays with more
     axes are flattened, and those of a family of several arrays stand side by side.
 
-    Attributes
-    ----------
-    learns : tuple of str
-        Of the class: fields that are learned; if there are none here, those that are numbers or arrays of numbers.
-    walked : tuple of str
-        Of the class: fields that are drawn with a matching (`modelweld.results.posterior.walks`), positive numbers or
-        arrays of such; none where that is not better calibrated than what is learned.
-    row_fields : tuple of str
-        Of the class: fields on which rows depend where `rows_change`, positive numbers or arrays of such. Whoever names
-        them promises that `update`, which sees sums alone, leaves them as they are: shards then state sums for others.
-    specificity : int
-        Of the class: how special its values are, for the message that proposes families to values which belong to
-        another (real values 1, rates 2, ..., covariances 6). Zero: it is not proposed.
-    has_places : bool
-        Of the class: whether values are real numbers that scatter about a place, so that one can be far from others.
-    moves_as : str
-        Of the class: the name of the family of such values whose atoms move (`modelweld.families.fading.Moving`), for
-        groups that come at different times; empty: there is none.
-
     Examples
     --------
     >>> import modelweld
-    >>> family = modelweld.Gaussian()
-    >>> isinstance(family, modelweld.Family), family.learns
-    (True, ('mean', 'noise', 'spread'))
+    >>> isinstance(modelweld.Gaussian(), modelweld.Family)
+    True
     """
-
-    learns: ClassVar[tuple[str, ...]] = ()
-    walked: ClassVar[tuple[str, ...]] = ()
-    row_fields: ClassVar[tuple[str, ...]] = ()
-    specificity: ClassVar[int] = 0
-    has_places: ClassVar[bool] = False
-    moves_as: ClassVar[str] = ""
-
-    def misfit(self, stack: Stack) -> tuple[int, str] | None:
-        """The first row that is no value of this family, and what it takes: "are not negative; found -1"; else None."""
-        return None
-
-    def starts(self, stack: Stack) -> list[Self]:
-        """Families to start from: what was not given is read off the values; the best objective wins."""
-        return [self]
-
-    def seeing(self, stack: Stack) -> Self:
-        """The same family for these values: for families that keep something of the values they work on."""
-        return self
-
-    def believing(self, stack: Stack) -> Self:
-        """The same hyperparameters, with what is believed of them before any matching read off these values."""
-        return self
-
-    def expecting(self, stack: Stack, share: float) -> Self:
-        """The same family where this share of what values differ by is noise; here as it is.
-
-        What draws believe of `walked` fields before anything is matched (`modelweld.results.posterior.walks`).
-        """
-        return self
 
     @abstractmethod
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
-        """Statistics (L, k) of local values (L, D); see `rows_change` if they depend on hyperparameters."""
+        """Sufficient statistics (L, k) of local values (L, D)."""
 
     @abstractmethod
     def log_evidence(self, rows: Array) -> Array:
@@ -107,111 +52,161 @@ class Family(ABC):
     def update(self, sums: Array) -> Self:
         """Hyperparameters learned from the atoms' rows (K, k); never lowers ``log_evidence(sums).sum()``."""
 
-    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
-        """As `update`, for families whose rows depend on hyperparameters; never lowers the evidence."""
-        return self.update(sums)
 
-    def rows_change(self, stack: Stack) -> bool:
-        """Whether rows depend on hyperparameters, so that they must be made again when these are learned."""
-        return stack.variance is not None
+class ChecksValues:
+    """Families that take some values only.
 
-    def log_prior(self) -> float:
-        """Log prior density of hyperparameters that have one; part of the objective."""
-        return 0.0
+    Attributes
+    ----------
+    specificity : int
+        Of the class: how special its values are, for the message that proposes families to values which belong to
+        another (real values 1, rates 2, ..., covariances 6). Zero: it is not proposed.
+    """
 
-    def bounded(self, sums: Array) -> Self:
-        """The same family with `row_fields` no farther out than learning would go, given atoms' rows (K, k)."""
-        return self
+    specificity: ClassVar[int] = 0
 
-    def pooled(self, families: Sequence[Self], share: Array) -> Self:
-        """One family of this and others that were read off values elsewhere: of every number the mean by `share`."""
-        found: dict[str, object] = {}
-        for name in getattr(self, "__dataclass_fields__", ()):
-            given = [getattr(family, name) for family in families]
-            if all(isinstance(x, (float, np.floating, np.ndarray)) for x in given):
-                mean = np.average([np.asarray(x) for x in given], axis=0, weights=share)
-                found[name] = mean if isinstance(given[0], np.ndarray) else float(mean)
-        return with_fields(self, **found)
-
-    def learned(self) -> Learned:
-        """Hyperparameters by name."""
-        if self.learns:
-            return {name: getattr(self, name) for name in self.learns}
-        fields = {name: getattr(self, name) for name in getattr(self, "__dataclass_fields__", ())}
-        return {name: x for name, x in fields.items() if isinstance(x, (float, np.floating, np.ndarray))}
-
-    @property
-    def compilable(self) -> bool:
-        """Whether the compiled engine knows this family and its present settings."""
-        return False
-
-    @property
-    def signless(self) -> bool:
-        """Whether v and -v are one value: rows are then turned to agree with those they are added to (`facing`)."""
-        return False
-
-    def facing(self, rows: Array, sums: Array) -> Array:
-        """Rows (L, k) as they are added to sums (L, k); where values have no sign, turned to agree with them."""
-        return rows
-
-    def agreement(self, stack: Stack, atoms: Array) -> Array:
-        """How far values agree with atoms (N, D), value by value; where they have no sign, negative: turned round."""
-        return np.asarray(np.einsum("nd,nd->n", stack.values, atoms))
-
-    def upright(self, stack: Stack) -> Stack:
-        """The same values in the form in which they are matched, whatever their signs if they have none."""
-        return stack
-
-    def variances(self) -> Variances | None:
-        """How far values lie from their atom and atoms from each other, per dimension; None: there is no such thing."""
+    def misfit(self, stack: Stack) -> tuple[int, str] | None:
+        """The first row that is no value of this family, and what it takes: "are not negative; found -1"; else None."""
         return None
 
-    def located(self, rows: Array, sums: Array) -> Location | None:
-        """Places of the values behind rows (N, k) and of atoms (K, k), if dimensions are independent; else None."""
-        return None
 
-    def embedded(self, values: Array) -> Array | None:
-        """Values (N, D) as points whose distances mean something, columns in any units; None: there are none."""
-        return values if self.has_places else None
+class Predictive:
+    """Families with a predictive density that is quicker than the difference of two evidences."""
 
-    def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
-        """Global values (K, D) drawn from their posterior given summed rows (K, k); here their estimates, undrawn."""
-        return self.estimate(sums)
+    def log_predictive(self, own: Array, sums: Array) -> Array:
+        """Log predictive density of each value (L, k) given each atom (K, k): (L, K)."""
+        raise NotImplementedError
 
-    def follow(self, values: Array, before: Array, after: Array) -> Array:
-        """Values (N, D) as they would be if global values were (N, D) `after` instead of `before`."""
-        return values + after - before
 
-    def names_contenders(self, stack: Stack) -> bool:
-        """Whether `contenders` is quicker than scoring all pairs of such values and atoms."""
-        return False
-
-    def contenders(self, own: Array, sums: Array, odds: Array) -> tuple[Index, Index] | None:
-        """Pairs of values (L, k) and atoms (K, k) at which a value may score above zero; None: nobody knows.
-
-        A score is an atom's log prior `odds` (K,) plus `log_predictive` less the evidence of the value by itself; all
-        pairs that are not named score zero at most.
-        """
-        return None
-
-    def unions(self, sums: Array, a: int | Index, b: Index) -> Array:
-        """Sums of unions of atoms (K, k): of atom a, or of each of several, with each of b."""
-        one, other = sums[a], sums[b]
-        return np.asarray(one + (self.facing(other, np.broadcast_to(one, other.shape)) if self.signless else other))
+class Unites:
+    """Families with an evidence of unions that is quicker than making their sums."""
 
     def log_evidence_of_unions(self, sums: Array, a: Index, b: Index) -> Array:
         """Log evidence of unions of atoms (K, k): of each of a with that of b."""
-        return self.log_evidence(self.unions(sums, a, b))
+        raise NotImplementedError
 
-    def log_predictive(self, own: Array, sums: Array) -> Array:
-        """What each value (L, k) adds to each atom (K, k): (L, K), the log predictive density.
 
-        This is the paper's subtraction trick. Override it where there is something faster.
-        """
-        added = own[:, None, :]
-        if self.signless:
-            added = self.facing(np.broadcast_to(added, (len(own), *sums.shape)), sums[None, :, :])
-        return self.log_evidence(added + sums[None, :, :]) - self.log_evidence(sums)[None, :]
+class Signless:
+    """Families of values of which v and -v are one. Rows are turned to agree with the sums that they are added to."""
+
+    @property
+    def is_signless(self) -> bool:
+        """Whether this is so with the present settings."""
+        return True
+
+    def align_sign(self, rows: Array, sums: Array) -> Array:
+        """Rows (L, k), turned to agree with sums (L, k)."""
+        raise NotImplementedError
+
+    def canonical_sign(self, stack: Stack) -> Stack:
+        """The same values, each with the sign in which it is matched."""
+        raise NotImplementedError
+
+    def agreement(self, stack: Stack, atoms: Array) -> Array:
+        """Of each value with its atom (N, D); negative where it is turned round."""
+        return np.asarray(np.einsum("nd,nd->n", stack.values, atoms))
+
+
+class ValueLearner(Family):
+    """Families whose rows depend on hyperparameters, so that these are learned from the values instead of sums."""
+
+    def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
+        """As `Family.update`, given also the values and their atoms; never lowers the evidence."""
+        return self.update(sums)
+
+    def rows_change(self, stack: Stack) -> bool:
+        """Whether rows of these values depend on hyperparameters, and are made again when these are learned."""
+        return stack.variance is not None
+
+
+class Conditional:
+    """Families that keep something of the values that they work on."""
+
+    def condition_on(self, stack: Stack) -> Self:
+        """The same family for these values."""
+        raise NotImplementedError
+
+
+class HasHyperprior:
+    """Families whose hyperparameters have a prior, which is part of the objective."""
+
+    def log_prior(self) -> float:
+        """Log prior density of the hyperparameters."""
+        return 0.0
+
+    def with_hyperprior(self, stack: Stack) -> Self:
+        """The same hyperparameters, with the prior that suits these values."""
+        return self
+
+
+def find_misfit(family: Family, stack: Stack) -> tuple[int, str] | None:
+    """The first row that is no value of a family, and what it takes; None if there is none, or if it checks nothing."""
+    return family.misfit(stack) if isinstance(family, ChecksValues) else None
+
+
+def log_predictive(family: Family, own: Array, sums: Array) -> Array:
+    """What each value (L, k) adds to the log evidence of each atom (K, k): (L, K), the log predictive density."""
+    return family.log_predictive(own, sums) if isinstance(family, Predictive) else subtract_evidence(family, own, sums)
+
+
+def subtract_evidence(family: Family, own: Array, sums: Array) -> Array:
+    """Log predictive densities (L, K) by the paper's subtraction trick: evidence with the value less that without."""
+    added = np.broadcast_to(own[:, None, :], (len(own), *sums.shape))
+    with_value = align_sign(family, added, sums[None, :, :]) + sums[None, :, :]
+    return family.log_evidence(with_value) - family.log_evidence(sums)[None, :]
+
+
+def unite(family: Family, sums: Array, a: int | Index, b: Index) -> Array:
+    """Sums of unions of atoms (K, k): of atom a, or of each of several, with each of b."""
+    one, other = sums[a], sums[b]
+    return np.asarray(one + align_sign(family, other, np.broadcast_to(one, other.shape)))
+
+
+def log_evidence_of_unions(family: Family, sums: Array, a: Index, b: Index) -> Array:
+    """Log evidence of unions of atoms (K, k): of each of a with that of b."""
+    if isinstance(family, Unites) and not is_signless(family):
+        return family.log_evidence_of_unions(sums, a, b)
+    return family.log_evidence(unite(family, sums, a, b))
+
+
+def is_signless(family: Family) -> bool:
+    """Whether v and -v are one value."""
+    return isinstance(family, Signless) and family.is_signless
+
+
+def align_sign(family: Family, rows: Array, sums: Array) -> Array:
+    """Rows (L, k) as they are added to sums (L, k): turned to agree where values have no sign."""
+    return family.align_sign(rows, sums) if isinstance(family, Signless) and family.is_signless else rows
+
+
+def canonical_sign(family: Family, stack: Stack) -> Stack:
+    """Values as they are matched, whatever their signs if they have none."""
+    return family.canonical_sign(stack) if isinstance(family, Signless) else stack
+
+
+def learn_from_values(family: Some, stack: Stack, labels: Index, sums: Array) -> Some:
+    """Hyperparameters learned from values, their atoms and the atoms' rows (K, k)."""
+    return family.learn(stack, labels, sums) if isinstance(family, ValueLearner) else family.update(sums)
+
+
+def rows_change(family: Family, stack: Stack) -> bool:
+    """Whether rows depend on hyperparameters, so that they must be made again when these are learned."""
+    return family.rows_change(stack) if isinstance(family, ValueLearner) else stack.variance is not None
+
+
+def condition_on(family: Some, stack: Stack) -> Some:
+    """The same family for these values."""
+    return family.condition_on(stack) if isinstance(family, Conditional) else family
+
+
+def log_prior(family: Family) -> float:
+    """Log prior density of hyperparameters that have one; else zero."""
+    return family.log_prior() if isinstance(family, HasHyperprior) else 0.0
+
+
+def with_hyperprior(family: Some, stack: Stack) -> Some:
+    """The same hyperparameters, with the prior that suits these values where the family has one."""
+    return family.with_hyperprior(stack) if isinstance(family, HasHyperprior) else family
 
 
 def with_fields(family: Some, **fields: object) -> Some:
@@ -242,60 +237,12 @@ def sum_by_atom(rows: Array, labels: Index, K: int | None = None) -> Array:
         sums = np.zeros((K, rows.shape[1]))
         sums[labels[order[first]]] = np.add.reduceat(rows[order], first, axis=0)
         return sums
-    from scipy.sparse import csr_array
-
-    members = csr_array((np.ones(len(placed)), (labels[placed], placed)), shape=(K, len(labels)))
+    members = scipy.sparse.csr_array((np.ones(len(placed)), (labels[placed], placed)), shape=(K, len(labels)))
     return np.asarray(members @ rows)
 
 
 def gather(family: Family, rows: Array, labels: Index, K: int) -> tuple[Array, Array]:
     """Rows (N, k) as they stand in their atoms, and their sums (K, k): turned to agree where values have no sign."""
-    if family.signless:
-        return oriented(family.facing, rows, labels, K)
+    if isinstance(family, Signless) and family.is_signless:
+        return oriented(family.align_sign, rows, labels, K)
     return rows, sum_by_atom(rows, labels, K)
-
-
-def first_row(wrong: NDArray[np.bool_]) -> int | None:
-    """The first row of a mask that is set; None if none is."""
-    return int(wrong.argmax()) if wrong.any() else None
-
-
-class Variances(NamedTuple):
-    """How far values lie from their atom (noise) and atoms from each other (spread): variances (D,) or (1,).
-
-    Variances that sites send with their values are multiplied by `inflation`.
-    """
-
-    noise: Array
-    spread: Array
-    inflation: float = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class Location:
-    """Where values and atoms lie, both measured from one origin; dimensions are independent.
-
-    Attributes
-    ----------
-    values, seen : arrays (N, D)
-        Places of values; 1 where they were seen, else 0.
-    precision : array (N, D)
-        One over the variance of a value about its atom, its own standard error included; zero where it was not seen.
-    peak : array (N,)
-        Log density of a value at the place where it is.
-    places, uncertain : arrays (K, D)
-        Posterior means and variances of the atoms.
-    noise : array (D,)
-        Variance of a value of weight one about its atom.
-    about : function (place, spread)
-        The family of atoms that lie about a place (D,), with a variance (D,), instead of where all atoms lie.
-    """
-
-    values: Array
-    seen: Array
-    precision: Array
-    peak: Array
-    places: Array
-    uncertain: Array
-    noise: Array
-    about: Callable[[Array, Array], Family]

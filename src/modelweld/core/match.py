@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from modelweld.core.algorithm1 import AnyBoard, Run, alternate
+from modelweld.core.family import canonical_sign, find_misfit
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Plan, default_prior
 from modelweld.core.values import Index, Key, Stack
@@ -39,7 +40,10 @@ def match(
 
 def values_of(parts: Parts, sites: Sequence[str], columns: Sequence[Sequence[str]] | None) -> SetValues:
     """What the first screen gets."""
-    stacks, families = [family.upright(stack) for stack, family in parts.values()], [f for _, f in parts.values()]
+    stacks, families = (
+        [canonical_sign(family, stack) for stack, family in parts.values()],
+        [f for _, f in parts.values()],
+    )
     return SetValues(stacks, families, list(parts), list(sites), columns, np.arange(len(stacks[0].values)))
 
 
@@ -84,7 +88,7 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
         if stack.values.shape[1] == 0 and len(stack.values):
             raise InputError(f"array {name!r} has no columns: there is nothing to match by. Send values with features.")
         check_squares(stack.values)
-        found = family.misfit(stack)
+        found = find_misfit(family, stack)
         if found is not None:
             raise misfit_error(family, found, stack, sites, name)
 

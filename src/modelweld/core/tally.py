@@ -15,7 +15,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from modelweld.core.algorithm1 import NEW
-from modelweld.core.family import Family, gather
+from modelweld.core.family import Family, align_sign, gather, is_signless, log_predictive
 from modelweld.core.values import Array, Index
 
 
@@ -122,7 +122,7 @@ class Tally:
         other = copy.copy(self)
         other.labels, other.counts = self.labels.copy(), self.counts.copy()
         other.sums = [sums.copy() for sums in self.sums]
-        other.rows = [rows.copy() if f.signless else rows for f, rows in zip(self.families, self.rows, strict=True)]
+        other.rows = [rows.copy() if is_signless(f) else rows for f, rows in zip(self.families, self.rows, strict=True)]
         return other
 
     def tally(self) -> Tally:
@@ -157,8 +157,8 @@ class Tally:
         """Add values that are in no atom to these; not `counted` as in `take`."""
         self.labels[values] = atoms
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
-            if family.signless:
-                rows[values] = family.facing(rows[values], sums[atoms])
+            if is_signless(family):
+                rows[values] = align_sign(family, rows[values], sums[atoms])
         self.shift(atoms, [rows[values] for rows in self.rows], +1, self._groups(values, counted))
 
     def put_back(self, held: Held) -> None:
@@ -201,13 +201,13 @@ class Tally:
         self.labels[self.labels == b] = a
         self.counts[a], self.counts[b] = groups, 0
         for family, sums in zip(self.families, self.sums, strict=True):
-            sums[a] += family.facing(sums[b : b + 1], sums[a : a + 1])[0]
+            sums[a] += align_sign(family, sums[b : b + 1], sums[a : a + 1])[0]
             sums[b] = 0.0
 
     def log_predictive(self, values: Index | slice, atoms: Index, onto: Array | float = 0.0) -> Array:
         """What each value that is in no atom would add to each of these, over all arrays: (L, A); added to `onto`."""
         for family, rows, sums in zip(self.families, self.rows, self.sums, strict=True):
-            onto = onto + family.log_predictive(rows[values], sums[atoms])
+            onto = onto + log_predictive(family, rows[values], sums[atoms])
         return np.asarray(onto)
 
     def evidence(self, sums: Sequence[Array]) -> float:

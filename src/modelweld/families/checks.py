@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from modelweld.core.family import Family
+from modelweld.core.family import ChecksValues, Family
 from modelweld.core.values import Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families.registry import FAMILIES
@@ -101,5 +101,6 @@ def misfit_error(family: Family, found: tuple[int, str], stack: Stack, sites: Se
 
 def fitting(stack: Stack) -> list[str]:
     """Calls that make families which take all these values, the most special first."""
-    proposed = sorted((cls for cls in FAMILIES.values() if cls.specificity), key=lambda cls: -cls.specificity)
+    proposed = [cls for cls in FAMILIES.values() if issubclass(cls, ChecksValues) and cls.specificity]
+    proposed.sort(key=lambda cls: -cls.specificity)
     return [f"{cls.__name__}()" for cls in proposed if cls().misfit(stack) is None]

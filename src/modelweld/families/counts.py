@@ -9,9 +9,10 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import with_fields
+from modelweld.core.family import subtract_evidence, with_fields
 from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.errors import InputError
+from modelweld.families.capabilities import Moves, average
 from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import vocabulary
 from modelweld.families.math.counts_start import WORTH, first_values, first_worths, least_worth
@@ -29,7 +30,7 @@ PSEUDO_COUNTS = (1e-6, 1e4)
 
 @register
 @dataclass(frozen=True, eq=False)
-class Counts(Observed):
+class Counts(Moves, Observed):
     """Compositions over categories: topics over words, transition rows, categorical emissions; counts or probabilities.
 
     Parameters
@@ -75,7 +76,7 @@ class Counts(Observed):
     """
 
     learns = ("base", "between")
-    walked = ("base", "between")
+    sampled = ("base", "between")
     row_fields = ("between",)
     bounds = (PSEUDO_COUNTS, WORTH)
     specificity = 4
@@ -125,7 +126,7 @@ class Counts(Observed):
             found.append(replace(start, base=np.zeros(D) + np.asarray(start.base)))
         return found
 
-    def embedded(self, values: Array) -> Array:
+    def embed(self, values: Array) -> Array:
         """Square roots of proportions: what counting adds is then about the same everywhere."""
         return np.asarray(np.sqrt(values / np.maximum(values.sum(1, keepdims=True), np.finfo(float).tiny)))
 
@@ -180,7 +181,7 @@ class Counts(Observed):
 
         a, D = self._base, self._base.size
         if own.shape[1] > D + 2:
-            parts = [super(Counts, self).log_predictive(own[b], sums) for b in blocks(len(own), sums.size)]
+            parts = [subtract_evidence(self, own[b], sums) for b in blocks(len(own), sums.size)]
             return np.concatenate(parts) if parts else np.zeros((0, len(sums)))
         total = a.sum() + sums[:, D]
         rising = log_rising_pairs(own[:, :D], a + sums[:, :D])
@@ -229,9 +230,9 @@ class Counts(Observed):
         """Number of categories."""
         return self._base.size
 
-    def pooled(self, families: Sequence[Self], share: Array) -> Self:
+    def pool(self, families: Sequence[Self], share: Array) -> Self:
         """Of every number the mean; `least` is what none of them fell below."""
-        return with_fields(super().pooled(families, share), least=min(family.least for family in families))
+        return with_fields(average(families, share), least=min(family.least for family in families))
 
     def _with_first_base(self, stack: Stack, given: Compositions) -> Self:
         """Pseudo-counts that suit some values, each an atom of its own; those of the values' mean to start from."""

@@ -9,10 +9,20 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Family, with_fields
+from modelweld.core.family import ChecksValues, HasHyperprior, Predictive, Signless, ValueLearner, with_fields
 from modelweld.core.signs import LOG_2, upright
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
+from modelweld.families.capabilities import (
+    Drawable,
+    Embeds,
+    HasStarts,
+    Moves,
+    NamesCandidates,
+    Sampled,
+    Shardable,
+    average,
+)
 from modelweld.families.checks import check_choice, freeze_number, known
 from modelweld.families.math.concentration_integral import COLUMNS, OwnTilts, even_tilts, weighted_tilts
 from modelweld.families.math.cosine_bound import contending
@@ -33,7 +43,20 @@ from modelweld.families.registry import register
 
 @register
 @dataclass(frozen=True, eq=False)
-class Directions(Family):
+class Directions(
+    ChecksValues,
+    HasHyperprior,
+    Predictive,
+    Signless,
+    HasStarts,
+    NamesCandidates,
+    Embeds,
+    Drawable,
+    Sampled,
+    Shardable,
+    Moves,
+    ValueLearner,
+):
     """Unit vectors: topics in embedding space, normalised centres or weights, square roots of probabilities.
 
     Parameters
@@ -90,7 +113,7 @@ class Directions(Family):
 
     specificity = 5
     moves_as = "FadingDirections"
-    walked = ("concentration", "base_concentration")
+    sampled = ("concentration", "base_concentration")
     row_fields = ("concentration", "diversity")
 
     mean: ArrayLike | None = None
@@ -131,7 +154,7 @@ class Directions(Family):
         D = stack.values.shape[1]
         if self.mean is not None and np.size(self.mean) != D:
             raise InputError(f"Directions: mean has {np.size(self.mean)} entries but the values have {D} dimensions.")
-        stack = self.upright(stack)
+        stack = self.canonical_sign(stack)
         look = scattered(stack, self.axial)
         mean = direction_of(look.centre, np.eye(D)[0]) if self.mean is None else self.mean
         shares = [NOISE_SHARES[1]] if self.concentration is not None else noise_shares(stack, look.variance)
@@ -148,14 +171,14 @@ class Directions(Family):
             for kappa, base in first
         ]
 
-    def expecting(self, stack: Stack, share: float) -> Self:
+    def prior_location(self, stack: Stack, share: float) -> Self:
         """Concentrations as in `starts`."""
         D = stack.values.shape[1]
-        scatter = scattered(self.upright(stack), self.axial).scatter
+        scatter = scattered(self.canonical_sign(stack), self.axial).scatter
         kappa, base = first_concentrations(D, scatter, share, typical_weight(stack))
         return replace(self, concentration=kappa, base_concentration=0.0 if self.axial else base)
 
-    def believing(self, stack: Stack) -> Self:
+    def with_hyperprior(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
         if not self.reference:
             return self
@@ -165,10 +188,6 @@ class Directions(Family):
         """With the prior that goes with such a scatter of values of this weight."""
         believes = (self.differing or self.axial) and self.learning != "nothing"
         return replace(self, reference=D / (scatter * weight)) if believes else self
-
-    def embedded(self, values: Array) -> Array:
-        """Unit vectors as they are."""
-        return values
 
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, c, w v]: c is one column, or with `own` one for each concentration of a grid and one of 1 - w."""
@@ -188,11 +207,11 @@ class Directions(Family):
         found = self._simplest.predictive(own, sums)
         return found - LOG_2 * np.logical_and.outer(own[:, 0] > 0, sums[:, 0] > 0) if self.axial else found
 
-    def names_contenders(self, stack: Stack) -> bool:
+    def names_candidates(self, stack: Stack) -> bool:
         """Where all values weigh the same there is a bound on the cosine."""
         return even_weights(stack)
 
-    def contenders(self, own: Array, sums: Array, odds: Array) -> tuple[Index, Index] | None:
+    def candidates(self, own: Array, sums: Array, odds: Array) -> tuple[Index, Index] | None:
         """Pairs whose cosine is above the atom's bound (`modelweld.families.math.cosine_bound`)."""
         return contending(self.law, own, sums, odds - LOG_2 if self.axial else odds)
 
@@ -202,11 +221,11 @@ class Directions(Family):
         return upright(found) if self.axial else found
 
     @property
-    def signless(self) -> bool:
+    def is_signless(self) -> bool:
         """Whether values are axial."""
         return self.axial
 
-    def facing(self, rows: Array, sums: Array) -> Array:
+    def align_sign(self, rows: Array, sums: Array) -> Array:
         """Rows of axial values turned to agree with sums."""
         if not self.axial:
             return rows
@@ -216,7 +235,7 @@ class Directions(Family):
         turned[..., first:] *= np.where(agreement < 0, -1.0, 1.0)[..., None]
         return turned
 
-    def upright(self, stack: Stack) -> Stack:
+    def canonical_sign(self, stack: Stack) -> Stack:
         """Axial values with their largest entries positive."""
         return replace(stack, values=upright(stack.values)) if self.axial else stack
 
@@ -224,9 +243,9 @@ class Directions(Family):
         """Log density of concentration and diversity, where something is believed of them."""
         return self.law.log_prior()
 
-    def pooled(self, families: Sequence[Self], share: Array) -> Self:
+    def pool(self, families: Sequence[Self], share: Array) -> Self:
         """Of every number the mean, of mean directions the direction of that."""
-        found = super().pooled(families, share)
+        found = average(families, share)
         mean = None if self.axial else direction_of(np.asarray(found.mean), np.asarray(self.mean))
         return with_fields(found, mean=mean)
 

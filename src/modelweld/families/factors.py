@@ -8,11 +8,12 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Location, Variances, first_row
+from modelweld.core.family import Signless
 from modelweld.core.random_effects import Effects
 from modelweld.core.signs import LOG_2, mirrored, upright
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
+from modelweld.families.capabilities import Embeds, first_row
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.start import Look
 from modelweld.families.registry import register
@@ -20,7 +21,7 @@ from modelweld.families.registry import register
 
 @register
 @dataclass(frozen=True, eq=False)
-class Factors(Gaussian):
+class Factors(Signless, Embeds, Gaussian):
     """Real vectors of which v and -v are one: loadings, components, factors, whose length means something.
 
     Values are matched whatever their signs, and come back turned to agree with their atom (`fusion.signs`), the largest
@@ -56,7 +57,7 @@ class Factors(Gaussian):
     """
 
     learns: ClassVar[tuple[str, ...]] = ("noise", "spread")
-    walked: ClassVar[tuple[str, ...]] = ()
+    sampled: ClassVar[tuple[str, ...]] = ()
     specificity = 0
     moves_as = ""
     has_places = False
@@ -97,12 +98,7 @@ class Factors(Gaussian):
         """Posterior mean of the atom; that of the two whose largest entry is positive."""
         return upright(super().estimate(rows))
 
-    @property
-    def signless(self) -> bool:
-        """Always."""
-        return True
-
-    def facing(self, rows: Array, sums: Array) -> Array:
+    def align_sign(self, rows: Array, sums: Array) -> Array:
         """Rows turned to agree with sums: of the square of the sum of both, what depends on the sign is positive."""
         D, (_, noise, spread) = rows.shape[-1] // 5, self.hyperparameters
         W, S = slice(D, 2 * D), slice(2 * D, 3 * D)
@@ -117,22 +113,10 @@ class Factors(Gaussian):
         weight = 1.0 if stack.weight is None else stack.weight
         return np.asarray((stack.values * atoms * weight / noise).sum(1))
 
-    def upright(self, stack: Stack) -> Stack:
+    def canonical_sign(self, stack: Stack) -> Stack:
         """Values with their largest entries positive."""
         stack = stack.blind()
         return replace(stack, values=upright(stack.values))
-
-    def embedded(self, values: Array) -> Array:
-        """Values as they are."""
-        return values
-
-    def located(self, rows: Array, sums: Array) -> Location | None:
-        """Without signs there are no places."""
-        return None
-
-    def variances(self) -> Variances | None:
-        """Nor distances of places."""
-        return None
 
     def follow(self, values: Array, before: Array, after: Array) -> Array:
         """Moved as their atom is, or the other way where they are turned round."""

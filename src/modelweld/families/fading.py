@@ -12,9 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from modelweld.core.family import Family, Learned
+from modelweld.core.family import Family, HasHyperprior
 from modelweld.core.values import Array
 from modelweld.errors import InputError
+from modelweld.families.capabilities import Hyperparameters, Moves, NamesHyperparameters
 from modelweld.families.checks import known
 from modelweld.families.counts import PSEUDO_COUNTS, Counts
 from modelweld.families.directions import Directions
@@ -27,7 +28,7 @@ STANDSTILL = 3.0
 else be given some drift in half of all sets, and be forecast the worse for it."""
 
 
-class Moving(Family):
+class Moving(HasHyperprior, Family):
     """A family of atoms that move, of memory `memory`: infinite, they stand still.
 
     Attributes
@@ -79,7 +80,7 @@ def moving(family: Family) -> Moving | None:
     """The same family for atoms that move; None: there is none."""
     if isinstance(family, Moving):
         return family
-    form = FAMILIES.get(family.moves_as)
+    form = FAMILIES.get(family.moves_as) if isinstance(family, Moves) else None
     if form is None or not issubclass(form, Moving):
         return None
     found: Moving = with_fields_of(form, family, form.forgotten)
@@ -134,7 +135,7 @@ class FadingCounts(Moving, Counts):
         super().__post_init__()
         self.check_memory()
 
-    def learned(self) -> Learned:
+    def learned(self) -> Hyperparameters:
         """As `Counts`, and the memory."""
         return {**super().learned(), "memory": self.memory}
 
@@ -173,7 +174,7 @@ BISECTIONS = 40
 
 @register
 @dataclass(frozen=True, eq=False)
-class FadingDirections(Moving, Directions):
+class FadingDirections(Moving, NamesHyperparameters, Directions):
     """Unit vectors of groups that come at different times, about atoms that move. An approximation.
 
     Parameters

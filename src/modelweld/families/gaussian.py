@@ -8,14 +8,33 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Family, Location, Variances, sum_by_atom, with_fields
+from modelweld.core.family import (
+    ChecksValues,
+    HasHyperprior,
+    Predictive,
+    Unites,
+    ValueLearner,
+    sum_by_atom,
+    with_fields,
+)
 from modelweld.core.random_effects import Effects, Hyperparameters, NoisePrior, maximise, moments, narrowed
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
+from modelweld.families.capabilities import (
+    Compilable,
+    Drawable,
+    HasPlaces,
+    HasStarts,
+    Location,
+    Moves,
+    NamesHyperparameters,
+    Sampled,
+    Variances,
+)
 from modelweld.families.checks import check_choice, check_single, check_sizes, freeze_vectors
 from modelweld.families.math.joint_diagonal import frame_of, pooled_covariances
 from modelweld.families.math.noise_prior import believed
-from modelweld.families.math.predictive import log_predictive
+from modelweld.families.math.predictive import normal_log_predictive
 from modelweld.families.math.standard_errors import maximise_with_variance
 from modelweld.families.math.start import NOISE_FLOOR, Look, chosen, look
 from modelweld.families.registry import register
@@ -23,7 +42,20 @@ from modelweld.families.registry import register
 
 @register
 @dataclass(frozen=True, eq=False)
-class Gaussian(Family):
+class Gaussian(
+    ChecksValues,
+    HasHyperprior,
+    Predictive,
+    Unites,
+    NamesHyperparameters,
+    HasStarts,
+    Compilable,
+    HasPlaces,
+    Drawable,
+    Sampled,
+    Moves,
+    ValueLearner,
+):
     """Real values: means, centres, inducing points, weights, embeddings.
 
     Parameters
@@ -65,10 +97,9 @@ class Gaussian(Family):
     """
 
     learns: ClassVar[tuple[str, ...]] = ("mean", "noise", "spread")
-    walked: ClassVar[tuple[str, ...]] = ("noise", "spread")
+    sampled: ClassVar[tuple[str, ...]] = ("noise", "spread")
     specificity = 1
     moves_as = "Drift"
-    has_places = True
 
     mean: ArrayLike | None = None
     noise: ArrayLike | None = None
@@ -137,7 +168,7 @@ class Gaussian(Family):
         """The same family for values of this mean and variance, from which the least noise follows."""
         return with_fields(self, origin=origin, floor=np.maximum(NOISE_FLOOR * total, np.asarray(self.resolution)))
 
-    def believing(self, stack: Stack) -> Self:
+    def with_hyperprior(self, stack: Stack) -> Self:
         """The same hyperparameters, with a prior that suits these values."""
         return self.believing_look(self.first_look(stack)) if np.any(self.squares) else self
 
@@ -174,8 +205,6 @@ class Gaussian(Family):
 
     def log_evidence_of_unions(self, sums: Array, a: Index, b: Index) -> Array:
         """What is linear in sums is that of both atoms; the rest asks for two of their five parts."""
-        if self.signless:
-            return super().log_evidence_of_unions(sums, a, b)
         _, W, S, _, _ = _parts(sums)
         straight = self._straight(sums)
         return straight[a] + straight[b] + self._bent(W[a] + W[b], S[a] + S[b])
@@ -264,7 +293,7 @@ class Gaussian(Family):
         return float(self.belief.log_density(*self.hyperparameters).sum())
 
     @property
-    def compilable(self) -> bool:
+    def is_compilable(self) -> bool:
         """Full covariances are not compiled; nor are subclasses, which may score in a way of their own."""
         return type(self) is Gaussian and self.shape != "full"
 
@@ -277,7 +306,7 @@ class Gaussian(Family):
             return Variances(noise, spread, self.inflation)
         return Variances(np.asarray(self.noise), np.asarray(self.spread), self.inflation)
 
-    def located(self, rows: Array, sums: Array) -> Location | None:
+    def locate(self, rows: Array, sums: Array) -> Location | None:
         """Places, unless covariances are full: dimensions then depend on each other."""
         if self.frame is not None:
             return None
@@ -301,7 +330,7 @@ class Gaussian(Family):
         m, noise, spread = self.hyperparameters
         shrink = 1 + spread / noise * W
         mu, extra = (m + spread / noise * S) / shrink, spread / shrink
-        density = log_predictive(seen, w, wy, noise, mu, extra)
+        density = normal_log_predictive(seen, w, wy, noise, mu, extra)
         return density if self.frame is None else np.asarray(density + seen[:, :1] * self._log_det)
 
     def with_learned(self, effects: Effects) -> Self:

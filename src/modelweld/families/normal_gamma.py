@@ -13,8 +13,9 @@ from typing import Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Family, with_fields
+from modelweld.core.family import ChecksValues, Predictive, ValueLearner, with_fields
 from modelweld.core.values import Array, Stack, blocks
+from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled
 from modelweld.families.checks import check_choice, freeze_vectors
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance
@@ -164,7 +165,16 @@ FIRST_SHAPE = 2.0
 
 @register
 @dataclass(frozen=True, eq=False)
-class NormalGamma(Family):
+class NormalGamma(
+    ChecksValues,
+    Predictive,
+    NamesHyperparameters,
+    HasStarts,
+    Embeds,
+    Drawable,
+    Sampled,
+    ValueLearner,
+):
     """Real values, independent per dimension, whose noise differs per atom.
 
     Parameters
@@ -199,7 +209,7 @@ class NormalGamma(Family):
     """
 
     learns = ("mean", "strength", "shape", "rate")
-    walked = ("strength", "shape", "rate")
+    sampled = ("strength", "shape", "rate")
 
     mean: ArrayLike | None = None
     strength: ArrayLike | None = None
@@ -229,7 +239,7 @@ class NormalGamma(Family):
         """Origin, floor and all hyperparameters not given, free of units: see `modelweld.families.math.start`."""
         return [self._with_share(stack, share) for share in noise_shares(stack, total_variance(stack, pooled=False)[1])]
 
-    def expecting(self, stack: Stack, share: float) -> Self:
+    def prior_location(self, stack: Stack, share: float) -> Self:
         """As `starts`, of nothing given."""
         return with_fields(self, mean=None, strength=None, shape=None, rate=None)._with_share(stack, share)
 
@@ -247,7 +257,7 @@ class NormalGamma(Family):
             rate=chosen(self.rate, shape * share * total),
         )
 
-    def embedded(self, values: Array) -> Array:
+    def embed(self, values: Array) -> Array:
         """Values are real numbers."""
         return values
 

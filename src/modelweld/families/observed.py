@@ -13,9 +13,10 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Family, with_fields
+from modelweld.core.family import ChecksValues, Predictive, ValueLearner, with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
+from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled, Shardable
 from modelweld.families.checks import known
 from modelweld.families.math.maximise import LogLikelihood, climb
 
@@ -29,7 +30,17 @@ class Search(NamedTuple):
     unit: Array | float = 1.0
 
 
-class Observed(Family):
+class Observed(
+    ChecksValues,
+    Predictive,
+    NamesHyperparameters,
+    HasStarts,
+    Embeds,
+    Drawable,
+    Sampled,
+    Shardable,
+    ValueLearner,
+):
     """Values whose `weight` is a number of observations. Subclasses are dataclasses with the two fields below.
 
     They write, besides what every family does, the likelihood of logarithms of hyperparameters given sums of rows
@@ -94,7 +105,7 @@ class Observed(Family):
             self, **dict(zip(self.learns, atoms, strict=False)), **({"between": float(found[-1])} if between else {})
         )
 
-    def bounded(self, sums: Array) -> Self:
+    def clip(self, sums: Array) -> Self:
         """All hyperparameters between the bounds that they are looked for between."""
         if self.exact:
             return self

@@ -67,7 +67,7 @@ class Proportions(Observed):
     """
 
     learns = ("successes", "failures", "between")
-    walked = ("successes", "failures", "between")
+    sampled = ("successes", "failures", "between")
     row_fields = ("between",)
     bounds = (beta_binomial.PSEUDO_COUNTS, beta_binomial.PSEUDO_COUNTS, beta_binomial.WORTH)
     specificity = 3
@@ -100,7 +100,7 @@ class Proportions(Observed):
             )
         return self._with_shares(stack)
 
-    def expecting(self, stack: Stack, share: float) -> Self:
+    def prior_location(self, stack: Stack, share: float) -> Self:
         """As `starts`, of nothing given but `between` where it is infinite."""
         between = self.between if self.exact else None
         return with_fields(self, successes=None, failures=None, between=between)._with_shares(stack, [share])[0]
@@ -117,7 +117,7 @@ class Proportions(Observed):
             for a, b, between in beta_binomial.first_hyperparameters(stack, stack.seen, self.exact, shares)
         ]
 
-    def embedded(self, values: Array) -> Array:
+    def embed(self, values: Array) -> Array:
         """Values as they are: whatever is monotone per coordinate does not matter."""
         return values
 

@@ -96,7 +96,7 @@ class Rates(Observed):
     """
 
     learns = ("mean", "concentration", "between")
-    walked = ("mean", "concentration", "between")
+    sampled = ("mean", "concentration", "between")
     row_fields = ("between",)
     specificity = 2
 
@@ -133,7 +133,7 @@ class Rates(Observed):
         shares = [0.5] if self.exact else noise_shares(steady, total_variance(steady, pooled=False)[1])
         return [self._with_share(stack, share) for share in shares]
 
-    def expecting(self, stack: Stack, share: float) -> Self:
+    def prior_location(self, stack: Stack, share: float) -> Self:
         """As `starts`, of nothing given but `between` where it is infinite."""
         between = self.between if self.exact else None
         return with_fields(self, mean=None, concentration=None, between=between)._with_share(stack, share)
@@ -158,7 +158,7 @@ class Rates(Observed):
         """Values whose noise does not depend on where they are."""
         return replace(stack, values=self._density.steady(stack.values, stack.seen), moments=None)
 
-    def embedded(self, values: Array) -> Array:
+    def embed(self, values: Array) -> Array:
         """Values as they are: whatever is monotone per coordinate does not matter."""
         return values
 

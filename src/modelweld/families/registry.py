@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, fields, is_dataclass
 from typing import TypeVar
 
-from modelweld.core.family import Family
+from modelweld.core.family import ChecksValues, Family
 from modelweld.errors import InputError
 
 FAMILIES: dict[str, type[Family]] = {}
@@ -45,9 +45,10 @@ def register(cls: type[Some]) -> type[Some]:
         raise InputError(
             f"register: there is a family {cls.__name__} already, of {taken.__module__}; give yours another name."
         )
-    if cls.specificity and needed:
+    specificity = cls.specificity if issubclass(cls, ChecksValues) else 0
+    if specificity and needed:
         raise InputError(
-            f"register: {cls.__name__} is to be proposed (its specificity is {cls.specificity}), so it must be made "
+            f"register: {cls.__name__} is to be proposed (its specificity is {specificity}), so it must be made "
             f"without arguments; give {needed[0]!r} a default, or leave specificity at 0."
         )
     FAMILIES[cls.__name__] = cls

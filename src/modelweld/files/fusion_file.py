@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.family import Family, sum_by_atom
+from modelweld.core.family import Family, condition_on, find_misfit, log_predictive, sum_by_atom
 from modelweld.core.matching import Artefact, Matching
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of
@@ -352,8 +352,8 @@ def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
     if not len(stack.values):
         return True
     try:
-        family = matching.families[key].seeing(stack)
-        if family.misfit(stack) is not None:
+        family = condition_on(matching.families[key], stack)
+        if find_misfit(family, stack) is not None:
             return False
         rows = family.rows(stack.values, stack.variance, stack.weight)
         wide = key not in matching.values or matching.values[key].shape[1:] == family.estimate(rows[:1]).shape[1:]
@@ -361,7 +361,7 @@ def _answers(stack: Stack, key: Key, matching: Matching) -> bool:
             return False
         sums = sum_by_atom(rows, matching.stacked_labels, len(matching.counts))
         return bool(
-            np.isfinite(family.log_evidence(rows)).all() and np.isfinite(family.log_predictive(rows[:1], sums)).all()
+            np.isfinite(family.log_evidence(rows)).all() and np.isfinite(log_predictive(family, rows[:1], sums)).all()
         )
     except (TypeError, ValueError, ArithmeticError):  # words, shapes of other values, a frame without inverse
         return False

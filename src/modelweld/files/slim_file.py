@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.family import Family
+from modelweld.core.family import Family, log_predictive, log_prior
 from modelweld.core.values import Array, Key, arrays_of
 from modelweld.errors import InputError
 from modelweld.files.fusion_file import FAMILIES, PRIORS, describe_families, from_fields, has_odds, in_fields, key_of
@@ -116,9 +116,9 @@ def _answers(slim: SlimFusion, key: Key) -> bool:
     value = family.estimate(sums[:1])
     rows = family.rows(value, None, None if stack.weight is None else np.ones_like(value))
     found = (
-        family.log_predictive(rows, sums),
+        log_predictive(family, rows, sums),
         family.log_evidence(sums),
-        family.update(sums).log_prior(),
-        family.log_prior(),
+        log_prior(family.update(sums)),
+        log_prior(family),
     )
     return value.shape[1:] == stack.values.shape[1:] and all(np.isfinite(x).all() for x in found)

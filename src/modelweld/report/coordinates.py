@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.family import sum_by_atom
+from modelweld.core.family import is_signless, sum_by_atom
 from modelweld.core.values import Array, Index, Key, blocks
 from modelweld.files.numpy_files import SHARES_SUM
 from modelweld.inputs.clock import number_of, spell
@@ -69,7 +69,7 @@ def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = No
             values = values / np.maximum(values.sum(axis=1, keepdims=True), np.finfo(float).tiny)
         if stack.weight is not None:
             values = np.where(known, values, estimates[matching.stacked_labels])
-        if key in matching.families and matching.families[key].signless:
+        if key in matching.families and is_signless(matching.families[key]):
             values = np.where(agreeing(values, estimates, matching.stacked_labels)[:, None], values, -values)
         local.append(values)
         atoms.append(estimates)

@@ -14,6 +14,7 @@ from modelweld.core.matching import Matching
 from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Array, Key, arrays_of
 from modelweld.families import Family, Gaussian
+from modelweld.families.capabilities import name_hyperparameters
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.report.text import Content, Number, exact, rounded
 from modelweld.time.birth_death import BirthDeath
@@ -129,7 +130,7 @@ def _name(key: Key) -> str:
 
 def _of_family(family: Family, of: str, most_columns: int) -> Iterator[Content]:
     """Hyperparameters of one family, as deviations where the paper has these."""
-    for name, value in family.learned().items():
+    for name, value in name_hyperparameters(family).items():
         if value is None:
             continue
         x = np.asarray(value, dtype=np.float64)

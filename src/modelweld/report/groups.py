@@ -14,6 +14,7 @@ from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, blocks, group_of_values
 from modelweld.errors import InputError
+from modelweld.families.capabilities import variances_of
 from modelweld.kinds import kind_named
 from modelweld.report.coordinates import Values, gather_values, is_timed, places_last_seen
 from modelweld.report.group_table import GroupTable
@@ -182,7 +183,7 @@ def _variances(fusion: Fusion, name: str, values: Values, means: Array, part: sl
 
 def _stated(family: Family | None, stack: Stack) -> Array | None:
     """Noise and standard errors of a Gaussian's values; None for others."""
-    learned = None if family is None else family.variances()
+    learned = None if family is None else variances_of(family)
     if learned is None:
         return None
     noise = learned.noise + np.zeros(stack.values.shape)
@@ -279,7 +280,7 @@ def _deviations(fusion: Fusion, name: str, D: int) -> tuple[Array, Array]:
     found = []
     for key in shown_keys(fusion, name):
         family, size = matching.families.get(key), matching.values[key].shape[1]
-        learned = None if family is None else family.variances()
+        learned = None if family is None else variances_of(family)
         both = np.full((2, size), np.nan)
         if learned is not None:
             both[0], both[1] = np.sqrt(learned.noise), np.sqrt(learned.spread)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.core.family import Family
+from modelweld.core.family import Conditional, Family, is_signless
 from modelweld.core.plan import Request
 from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Index
 from modelweld.errors import DuplicateWarning, Finding, InputError, SmallShardWarning, warn_user
 from modelweld.families import Gaussian
+from modelweld.families.capabilities import row_fields_of
 from modelweld.fit.screening.screens import describe_oversized
 from modelweld.shards.engine import Engine
 from modelweld.shards.fit import Survey
@@ -62,13 +63,13 @@ def check_alike(surveys: Sequence[Survey]) -> None:
 def check_family(family: Family, changing: bool) -> None:
     """Refuse a family whose sums do not say enough.
 
-    They do where rows depend on no hyperparameter, or on `Family.row_fields` alone, for which shards state them again.
+    They do where rows depend on no hyperparameter, or on `row_fields` alone, for which shards state them again.
     """
-    sees = type(family).seeing is not Family.seeing
+    sees = isinstance(family, Conditional)
     plain = type(family) is Gaussian and family.shape != "full"
-    changes = changing and not (plain or family.row_fields)
+    changes = changing and not (plain or row_fields_of(family))
     moments = getattr(family, "learning", "") == "moments"
-    if sees or changes or moments or family.signless:
+    if sees or changes or moments or is_signless(family):
         raise InputError(
             "shards are fused by sums of rows (sufficient statistics): Gaussian with shape 'diagonal' or 'scalar' and "
             "learning by 'likelihood' or 'nothing', NormalGamma, Counts, Directions that are not axial, Rates, "

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, State, best_assignment
-from modelweld.core.family import Family
+from modelweld.core.family import Family, log_prior, subtract_evidence
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, block_size, group_of_values, offsets_of
@@ -117,7 +117,7 @@ class Centre(Tally):
 
     def objective(self) -> float:
         """The objective of `fuse`, from sums alone."""
-        evidence = float(self.family.log_evidence(self.sums[0]).sum()) + self.family.log_prior()
+        evidence = float(self.family.log_evidence(self.sums[0]).sum()) + log_prior(self.family)
         return self.prior.log_prob(self.counts, self.sizes) + evidence + self._log_fragments(self.own)
 
     def _log_fragments(self, summaries: Sequence[Summary]) -> float:
@@ -245,10 +245,8 @@ class Centre(Tally):
 def unions(family: Family, own: Array, sums: Array) -> Array:
     """What the log evidence of atoms (K, k) gains when each of others (L, k) is added to them: (L, K)."""
     block, gain = block_size(sums.size), np.empty((len(own), len(sums)))
-    for a in range(
-        0, len(own), block
-    ):  # the subtraction trick itself: a family's own `log_predictive` is for single values
-        gain[a : a + block] = Family.log_predictive(family, own[a : a + block], sums)
+    for a in range(0, len(own), block):  # a family's own `log_predictive` is for single values
+        gain[a : a + block] = subtract_evidence(family, own[a : a + block], sums)
     return gain
 
 

@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import AnyBoard
 from modelweld.core.board import Board
-from modelweld.core.family import Family
+from modelweld.core.family import Family, find_misfit, rows_change
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values
+from modelweld.families.capabilities import find_starts
 from modelweld.families.checks import misfit_error
 from modelweld.fit.engines.sparse_board import SparseBoard, suits
 from modelweld.fit.screening.duplicates import FEWEST_OWN
@@ -83,7 +84,7 @@ def fuse_shard(
     site, labels = group_of_values(shard.stack.offsets), labels.copy()
     for sites, label in ((oversized, ASIDE), (duplicates, TWIN)):
         labels[np.isin(site, sites) & (labels >= 0)] = label
-    family, reasons = shard.family.starts(shard.fitted(labels)[0])[0], tuple[str, ...]()
+    family, reasons = find_starts(shard.family, shard.fitted(labels)[0])[0], tuple[str, ...]()
     values = shard.values_of(np.flatnonzero(labels >= 0))
     if len(values.rows):
         with blas_threads(1):
@@ -216,7 +217,7 @@ class Survey:
 def survey(shard: Shard, labels: Index | None, screen: bool) -> tuple[Index, Survey]:
     """Labels that say which values are fitted (zero) and which not, and what the centre needs to know."""
     stack, family = shard.stack, shard.family
-    found = family.misfit(stack)
+    found = find_misfit(family, stack)
     if found is not None:
         raise misfit_error(family, found, stack, shard.names, shard.array or "values")
     keep, reasons, _ = (
@@ -231,7 +232,7 @@ def survey(shard: Shard, labels: Index | None, screen: bool) -> tuple[Index, Sur
         marks=marks,
         sizes=np.where((kept == 0) & (stack.sizes > 0), GONE, kept),
         family=family,
-        changing=family.rows_change(fitted),
+        changing=rows_change(family, fitted),
         once=shard.once,
         screened=shard.screened,
         errors=stack.variance is not None,

@@ -16,9 +16,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from modelweld.core.family import Family, with_fields
+from modelweld.core.family import Family, learn_from_values, log_prior, with_fields
 from modelweld.core.values import Array, Index
 from modelweld.families import Gaussian
+from modelweld.families.capabilities import clip, name_hyperparameters, pool, row_fields_of
 from modelweld.shards import slopes as standard_errors
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Engine
@@ -61,13 +62,13 @@ def summed(centre: Centre, rows: Sequence[Array]) -> Array:
 def pooled(families: Sequence[Family], values: Sequence[int], atoms: Sequence[int]) -> Family:
     """The mean of what shards have learned, by the number of values that taught it: all but the first of every atom."""
     teaching = np.subtract(values, atoms)
-    return families[0].pooled(families, teaching if teaching.any() else np.maximum(values, 1))
+    return pool(families, teaching if teaching.any() else np.maximum(values, 1))
 
 
 def learned_here(shard: Shard, labels: Index, family: Family) -> Family:
     """What a shard's own values say, its atoms being those of nobody else."""
     stack, own = shard.fitted(labels)
-    return family.learn(stack, own, restate(shard, labels, family)) if len(own) else family
+    return learn_from_values(family, stack, own, restate(shard, labels, family)) if len(own) else family
 
 
 class _Asked:
@@ -83,11 +84,11 @@ class _Asked:
     def __call__(self, families: Sequence[Family]) -> Array:
         """Log evidences of families, the rest of which is learned; keeps those that are better."""
         if self.sums:
-            families = [family.bounded(sums) for family, sums in zip(families, self.sums, strict=True)]
+            families = [clip(family, sums) for family, sums in zip(families, self.sums, strict=True)]
         stated = summed(self.centre, self.engine.ask(restate_dimensions, *_everyone(self.engine, families)))
         self.sums = np.split(stated, len(families), axis=1)
         found = [family.update(sums) for family, sums in zip(families, self.sums, strict=True)]
-        values = [float(f.log_evidence(x).sum()) + f.log_prior() for f, x in zip(found, self.sums, strict=True)]
+        values = [float(f.log_evidence(x).sum()) + log_prior(f) for f, x in zip(found, self.sums, strict=True)]
         better = np.array(values) > self.highest
         self.best = [new if use else old for new, old, use in zip(found, self.best, better, strict=True)]
         self.highest = np.where(better, values, self.highest)
@@ -121,7 +122,7 @@ def _in_rounds(engine: Engine, centre: Centre) -> Family:
         own = [centre.own[s] for s in centre.turn]
         mean = pooled([taught[s] for s in centre.turn], [x.values for x in own], [len(x.counts) for x in own])
         asked(_by_dimension(mean))
-        for name in centre.family.row_fields:
+        for name in row_fields_of(centre.family):
             asked.climb(name)
     return _joined(centre.family, asked.best)
 
@@ -136,10 +137,10 @@ def restate_dimensions(shard: Shard, labels: Index, families: Sequence[Family]) 
 
 def _by_dimension(family: Family) -> list[Family]:
     """One family for each dimension, if what a value is worth differs by dimension, which are then independent."""
-    D = max((np.size(getattr(family, name)) for name in family.row_fields), default=1)
+    D = max((np.size(getattr(family, name)) for name in row_fields_of(family)), default=1)
     if D == 1:
         return [family]
-    fields = {name: np.asarray(x) for name, x in family.learned().items() if np.asarray(x).size == D}
+    fields = {name: np.asarray(x) for name, x in name_hyperparameters(family).items() if np.asarray(x).size == D}
     return [with_fields(family, **{name: x[[d]] for name, x in fields.items()}) for d in range(D)]
 
 
@@ -147,7 +148,7 @@ def _joined(family: Family, parts: Sequence[Family]) -> Family:
     """The family of all dimensions."""
     if len(parts) == 1:
         return parts[0]
-    fields = [name for name, x in family.learned().items() if np.asarray(x).size == len(parts)]
+    fields = [name for name, x in name_hyperparameters(family).items() if np.asarray(x).size == len(parts)]
     return with_fields(family, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in fields})
 
 

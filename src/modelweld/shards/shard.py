@@ -17,10 +17,19 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.family import Family, sum_by_atom
-from modelweld.core.values import Array, Index, Stack, block_size, canonical_order, group_of_values, offsets_of
+from modelweld.core.family import Family, canonical_sign, sum_by_atom
+from modelweld.core.values import (
+    Array,
+    Index,
+    Stack,
+    block_size,
+    canonical_order,
+    group_of_values,
+    offsets_of,
+)
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
+from modelweld.families.capabilities import is_compilable
 from modelweld.fit.screening.clipping import clip_weights
 from modelweld.fit.screening.pipeline import SetValues
 from modelweld.fit.search.starts import is_large
@@ -115,7 +124,7 @@ class Shard:
 
 def is_compiled(stack: Stack, family: Family) -> bool:
     """Whether the compiled sweep does this job and is worth its compiler: as in `fuse`."""
-    return family.compilable and stack.plain and is_large(stack)
+    return is_compilable(family) and stack.plain and is_large(stack)
 
 
 def load(source: Source, family: Family | None = None) -> Shard:
@@ -138,7 +147,7 @@ def load(source: Source, family: Family | None = None) -> Shard:
     check_squares(stack.values)
     groups, order = canonical_order([stack])
     arranged = stack.take(order, offsets_of(stack.sizes[groups]))
-    return Shard(about["family"].upright(arranged), order, groups, stack.offsets, **about)
+    return Shard(canonical_sign(about["family"], arranged), order, groups, stack.offsets, **about)
 
 
 def _models(given: Sequence[Any], family: Family | None) -> tuple[Stack, dict[str, Any]]:

@@ -16,6 +16,7 @@ from modelweld.core.plan import MOST_SWEEPS, Plan
 from modelweld.core.values import Array, Index, Key, Stack, canonical_groups, canonical_values, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Drift, Family
+from modelweld.families.capabilities import find_starts
 from modelweld.families.fading import Moving, moving
 from modelweld.families.math.start import (
     FEW_DIMENSIONS,
@@ -78,7 +79,7 @@ def starts(family: Moving, stack: Stack, times: Array) -> list[Start]:
     memories = [part * span for part in FIRST_MEMORIES] if free else [family.memory]
     return [
         Start(with_fields(one, memory=float(memory)), first_lives(stack, times, STARTS[0][2]))
-        for one in family.starts(stack)
+        for one in find_starts(family, stack)
         for memory in memories
     ]
 

@@ -27,11 +27,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from modelweld.core.family import with_fields
+from modelweld.core.family import learn_from_values, log_predictive, log_prior, with_fields
 from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array, Index, Stack, blocks
+from modelweld.families.capabilities import sampled_of
 from modelweld.families.drift import Drift
-from modelweld.families.math.predictive import log_predictive
+from modelweld.families.math.predictive import normal_log_predictive
 from modelweld.time.chains import Chains, effects_of, learn_drift, log_evidence
 
 State = tuple[Array, ...]
@@ -244,7 +245,9 @@ class Kalman(Motion):
         place = given(Place(*past), Information(*future))
         weight = self.weight[values]
         own = (self.visible[values].astype(np.float64), weight, weight * self.y[values])
-        return np.asarray(log_predictive(*own, self.noise, place.mean, place.variance) - self.singletons[values, None])
+        return np.asarray(
+            normal_log_predictive(*own, self.noise, place.mean, place.variance) - self.singletons[values, None]
+        )
 
     def most(self, values: Index) -> float:
         """That of an atom which is known to be where the value is."""
@@ -340,13 +343,13 @@ class Fading(Motion):
 
     def scores(self, values: Index, past: State, future: State) -> Array:
         """Log predictive densities given both."""
-        gain = self.family.log_predictive(self.rows[values], past[0] + future[0])
+        gain = log_predictive(self.family, self.rows[values], past[0] + future[0])
         return np.asarray(gain - self.singletons[values, None])
 
     def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
         """Log density ratios of sums together and apart."""
         told = future[0]
-        gains = self.family.log_predictive(told, past[0]) - self.family.log_evidence(told)[:, None]
+        gains = log_predictive(self.family, told, past[0]) - self.family.log_evidence(told)[:, None]
         return np.asarray(gains.T - ends[:, None] - starts)
 
     def log_evidence(self, chains: Chains) -> float:
@@ -365,11 +368,11 @@ class Fading(Motion):
         """As the family learns from atoms that are pairs of values in succession, then each number up and down."""
         if self.family.learning == "nothing" or not len(self.rows):
             return self.family
-        best, found = self.log_evidence(chains) + self.family.log_prior(), self.family
+        best, found = self.log_evidence(chains) + log_prior(self.family), self.family
 
         def better(family: Any) -> bool:
             nonlocal best, found
-            value = Fading(self.stack, family).log_evidence(chains) + family.log_prior()
+            value = Fading(self.stack, family).log_evidence(chains) + log_prior(family)
             if value > best:
                 best, found = value, family
                 return True
@@ -378,7 +381,7 @@ class Fading(Motion):
         pairs = in_pairs(chains)
         sums = np.zeros((int(pairs.max()) + 1, self.rows.shape[1]))
         np.add.at(sums, pairs, self.rows)
-        better(self.family.learn(self.stack, pairs, sums))
+        better(learn_from_values(self.family, self.stack, pairs, sums))
         if len(chains.ranks) == 1:
             return found
         if np.isinf(found.memory):
@@ -386,7 +389,7 @@ class Fading(Motion):
         elif not better(with_fields(found, memory=np.inf)) and found.memory > TRIED_MEMORY[1] * chains.span:
             found = with_fields(found, memory=np.inf)
         for factor in STEPS:
-            for name in (*found.walked, "memory"):
+            for name in (*sampled_of(found), "memory"):
                 if name == "memory" and np.isinf(found.memory):
                     continue
                 for step in (factor, 1 / factor):

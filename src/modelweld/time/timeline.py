@@ -26,6 +26,7 @@ import numpy as np
 
 from modelweld.core import algorithm1
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
+from modelweld.core.family import log_prior
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.families.drift import Drift
@@ -169,7 +170,7 @@ class Timeline:
     def objective(self) -> float:
         """Log probability of the matching plus the log evidences of its atoms, plus log priors of what was learned."""
         evidence = self.motion.log_evidence(self.chains())
-        return evidence + self.prior.log_prob_in_time(self.lifespans(), self.sizes) + self.family.log_prior()
+        return evidence + self.prior.log_prob_in_time(self.lifespans(), self.sizes) + log_prior(self.family)
 
     def release(self, groups: Index) -> None:
         """Take these groups out of the matching."""

@@ -14,7 +14,7 @@ COMPILED_PREDICTIVE_FROM = 25_000
 over before the compiler is loaded. By the input alone, so that the same call gives the same bits."""
 
 
-def log_predictive(seen: Array, w: Array, wy: Array, noise: Array, mu: Array, extra: Array) -> Array:
+def normal_log_predictive(seen: Array, w: Array, wy: Array, noise: Array, mu: Array, extra: Array) -> Array:
     """Of values y (L, D) of weight w, where `seen`, given atoms at mu, known with variance `extra` (K, D): (L, K).
 
     One matrix product where all values are equally well known.

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import first_row
 from modelweld.core.values import Array, Stack
 from modelweld.errors import InputError
+from modelweld.families.capabilities import first_row
 from modelweld.families.math.start import total_variance
 
 UNIT_TOLERANCE = 1e-6

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
-from modelweld.core.family import sum_by_atom
+from modelweld.core.family import Conditional, Predictive, sum_by_atom
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import AccuracyWarning, InputError, warn_user
 from modelweld.families.own.grid import (
@@ -101,7 +101,7 @@ def functions_of(log_density: LogDensity, log_prior: LogPrior, positive: tuple[s
 
 
 @dataclass(frozen=True, eq=False)
-class FactorisingDensity(UserDensity):
+class FactorisingDensity(Conditional, Predictive, UserDensity):
     """A user's density that is a product over coordinates; made by `from_density`.
 
     `nodes` (G, D) is the grid that `seeing` chooses for the values it is shown and the present hyperparameters: from
@@ -116,7 +116,7 @@ class FactorisingDensity(UserDensity):
         """The user's functions, compiled."""
         return functions_of(self.log_density, self.log_base, self.positive)
 
-    def seeing(self, stack: Stack) -> Self:
+    def condition_on(self, stack: Stack) -> Self:
         """With the grid that suits these values."""
         return replace(self, nodes=chosen_grid(self, stack))
 
@@ -272,7 +272,9 @@ class FactorisingDensity(UserDensity):
     @property
     def _nodes(self) -> Array:
         if self.nodes is None:
-            raise InputError("from_density: there is no grid yet; family.seeing(stack) chooses one for the values.")
+            raise InputError(
+                "from_density: there is no grid yet; family.condition_on(stack) chooses one for the values."
+            )
         return self.nodes
 
     @property

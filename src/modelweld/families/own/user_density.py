@@ -10,9 +10,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from modelweld.core.family import Family, Learned, first_row, sum_by_atom
+from modelweld.core.family import ChecksValues, ValueLearner, condition_on, sum_by_atom
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
+from modelweld.families.capabilities import HasStarts, Hyperparameters, NamesHyperparameters, first_row
 from modelweld.families.math.start import noise_shares, total_variance
 from modelweld.families.own.jax_functions import (
     Compiled,
@@ -45,7 +46,12 @@ ENOUGH = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class UserDensity(Family):
+class UserDensity(
+    ChecksValues,
+    NamesHyperparameters,
+    HasStarts,
+    ValueLearner,
+):
     """A family given by log densities that were written with jax.numpy; see `from_density` for the parameters.
 
     `log_base` is its `log_prior` (which for families is the prior of hyperparameters). Hyperparameters are the entries
@@ -143,7 +149,7 @@ class UserDensity(Family):
                 here = best._pack(unit)
                 there = best._climb(here, unit, stack, labels)
                 for share in SHARES:
-                    nearer = best.with_hyper(best._unpack(here + share * (there - here), unit)).seeing(stack)
+                    nearer = condition_on(best.with_hyper(best._unpack(here + share * (there - here), unit)), stack)
                     rows = nearer.rows(stack.values, stack.variance, stack.weight)
                     found = nearer.log_evidence(atoms := sum_by_atom(rows, labels)).sum()
                     if found > value:
@@ -167,7 +173,7 @@ class UserDensity(Family):
         """The same family with these hyperparameters."""
         return replace(self, h=h)
 
-    def learned(self) -> Learned:
+    def learned(self) -> Hyperparameters:
         """All hyperparameters by name."""
         return {name: float(x) if x.ndim == 0 else x for name, x in self.hyper.items()}
 

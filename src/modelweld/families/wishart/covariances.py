@@ -9,8 +9,8 @@ from math import isqrt
 
 import numpy as np
 
-from modelweld.core.family import first_row
 from modelweld.core.values import Array, Stack
+from modelweld.families.capabilities import first_row
 from modelweld.families.math.start import usable_variance
 from modelweld.families.wishart.evidence import SPARE
 

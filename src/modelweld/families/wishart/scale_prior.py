@@ -8,15 +8,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import Family
+from modelweld.core.family import ChecksValues, Family, Predictive
 from modelweld.core.values import Array, blocks
 from modelweld.errors import InputError
+from modelweld.families.capabilities import Embeds, HasStarts, NamesHyperparameters, Sampled
 from modelweld.families.checks import check_choice
 from modelweld.families.wishart.covariances import misfit_covariances
 from modelweld.families.wishart.evidence import Belief, Sums, log_evidence
 
 
-class InverseWishart(Family):
+class InverseWishart(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Embeds, Sampled, Family):
     """Atoms have Sigma ~ inverse Wishart(freedom, scale). Subclasses are dataclasses with these fields.
 
     They write `sums`, what rows are in the terms of `modelweld.families.wishart.evidence`, and `belief`.

@@ -19,7 +19,7 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import with_fields
+from modelweld.core.family import ValueLearner, with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.checks import freeze_number, freeze_vectors, known
 from modelweld.families.math.start import NOISE_FLOOR, chosen
@@ -44,7 +44,7 @@ from modelweld.families.wishart.scale_prior import InverseWishart
 
 @register
 @dataclass(frozen=True, eq=False)
-class Scatter(InverseWishart):
+class Scatter(ValueLearner, InverseWishart):
     """Covariance matrices: of mixture components, of states, of sites.
 
     A value is a matrix (D, D), flattened; its `weight`, the same in all entries, is the number of points behind it.
@@ -81,7 +81,7 @@ class Scatter(InverseWishart):
     """
 
     learns = ("freedom", "scale", "between")
-    walked = ("between",)
+    sampled = ("between",)
     specificity = 6
 
     freedom: float | None = None
@@ -124,7 +124,7 @@ class Scatter(InverseWishart):
         matrices = np.where(known[:, None, None] > 0, (matrices + np.swapaxes(matrices, 1, 2)) / 2, np.eye(D))
         return Points(matrices, log_det(matrices), known, counts(weight, values))
 
-    def embedded(self, values: Array) -> Array:
+    def embed(self, values: Array) -> Array:
         """Logarithms of the matrices."""
         return log_covariances(values)
 
@@ -226,7 +226,7 @@ class Moments(InverseWishart):
     """
 
     learns = ("mean", "strength", "scale")
-    walked = ("strength", "scale")
+    sampled = ("strength", "scale")
 
     mean: ArrayLike | None = None
     strength: float | None = None
@@ -280,7 +280,7 @@ class Moments(InverseWishart):
             for share in FIRST_SHARES[: 1 if given else None]
         ]
 
-    def embedded(self, values: Array) -> Array:
+    def embed(self, values: Array) -> Array:
         """The means: covariances may be singular."""
         return values[:, : dimensions(values.shape[1])]
 

@@ -17,10 +17,11 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.core.board import Board
-from modelweld.core.family import Family
+from modelweld.core.family import Family, align_sign, log_evidence_of_unions
 from modelweld.core.prior import Prior
 from modelweld.core.tally import Held
 from modelweld.core.values import Array, Index, Stack, blocks
+from modelweld.families.capabilities import find_candidates, names_candidates
 
 SPARSE_FROM = 1_000_000
 """Values x largest group from which this board is used: below, the reference takes a second. The choice depends on the
@@ -115,7 +116,7 @@ class SparseBoard(Board):
         """Scores of pairs that may be above zero, and of each value at the atom it is `also` asked about."""
         [family], [rows], [sums] = self.families, self.rows, self.sums
         odds, own, atoms = self.increments[self.counts[there]] - self.increments[0], rows[group], sums[there]
-        contenders = family.contenders(own, atoms, odds)
+        contenders = find_candidates(family, own, atoms, odds)
         assert contenders is not None
         i, k = contenders
         if self._seen is not None:
@@ -129,7 +130,7 @@ class SparseBoard(Board):
         together = np.empty(len(i))
         for part in blocks(len(i), own.shape[1]):
             these = atoms[k[part]]
-            together[part] = family.log_evidence(family.facing(own[i[part]], these) + these)
+            together[part] = family.log_evidence(align_sign(family, own[i[part]], these) + these)
         together -= family.log_evidence(atoms)[k]
         return Scored(i, k, together - self.singletons[group][i] + odds[k], (len(own), len(there)))
 
@@ -159,7 +160,7 @@ class SparseBoard(Board):
         [family], [rows], [sums] = self.families, self.rows, self.sums
         group = self.values_of(j)
         odds = self.increments[np.minimum(self.counts, len(self.increments) - 1)] - self.increments[0]
-        contenders = family.contenders(rows[group], sums, odds)
+        contenders = find_candidates(family, rows[group], sums, odds)
         assert contenders is not None
         return group.start + contenders[0], contenders[1]
 
@@ -176,7 +177,7 @@ def suits(stacks: Sequence[Stack], families: Sequence[Family], prior: Prior) -> 
     if len(stacks) != 1 or len(stacks[0].values) * int(stacks[0].sizes.max(initial=0)) < SPARSE_FROM:
         return False
     L = int(stacks[0].sizes.max())
-    return families[0].names_contenders(stacks[0]) and not prior.surcharge(L).any() and prior.most_new(L, 10**9) >= L
+    return names_candidates(families[0], stacks[0]) and not prior.surcharge(L).any() and prior.most_new(L, 10**9) >= L
 
 
 def join_sparsely(board: SparseBoard) -> int:
@@ -207,4 +208,4 @@ def _rises(board: SparseBoard, a: Index, b: Index) -> Array:
     rate = np.concatenate([[0.0], np.cumsum(board.increments)])
     prior = rate[board.counts[a] + board.counts[b]] - rate[board.counts[a]] - rate[board.counts[b]]
     evidence = family.log_evidence(sums)
-    return np.asarray(prior + family.log_evidence_of_unions(sums, a, b) - evidence[a] - evidence[b])
+    return np.asarray(prior + log_evidence_of_unions(family, sums, a, b) - evidence[a] - evidence[b])

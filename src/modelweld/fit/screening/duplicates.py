@@ -32,6 +32,7 @@ from modelweld.core.matching import Matching, ranks
 from modelweld.core.values import Array, Index, Stack, group_of_values
 from modelweld.errors import DuplicateWarning, Finding
 from modelweld.families import Drift, Family
+from modelweld.families.capabilities import has_places
 from modelweld.families.math.start import voted_share
 from modelweld.fit.screening.pipeline import Fit, Flags, SetValues
 from modelweld.fit.screening.site_medians import FEWEST_SITES, means_by_site
@@ -124,7 +125,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     """
     columns, weighed = _side_by_side([s.filled() for s in stacks]), [s.seen for s in stacks if s.weight is not None]
     table = np.hstack([columns, *weighed]) if weighed else columns
-    (N, D), near = table.shape, [f.has_places for s, f in zip(stacks, families, strict=True) for _ in s.values.T]
+    (N, D), near = table.shape, [has_places(f) for s, f in zip(stacks, families, strict=True) for _ in s.values.T]
     if not N:
         return np.arange(0)
     filled = stacks[0].sizes > 0
@@ -256,7 +257,7 @@ def number_likely(given: SetValues) -> Index:
     """Numbers of values, before any fit: a minority of sites of one time that may be copies has the same ones."""
     sizes, offsets, numbers = given.sizes, given.offsets, given.numbers
     filled = np.flatnonzero(sizes)
-    if len(filled) <= FEWEST_SITES or not all(family.has_places for family in given.families):
+    if len(filled) <= FEWEST_SITES or not all(has_places(family) for family in given.families):
         return numbers
     values = _side_by_side([stack.filled() for stack in given.stacks])
     share = sizes[filled, None] / len(values)
@@ -293,7 +294,7 @@ def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: In
     Or of others, `fitted` (`number_likely`): what was counted once there and is no copy has numbers of its own.
     """
     stacks, site, J = given.stacks, group_of_values(given.offsets), len(given.sizes)
-    if J < FEWEST_SITES or not all(family.has_places for family in given.families):
+    if J < FEWEST_SITES or not all(has_places(family) for family in given.families):
         return numbers
     labels = matching.stacked_labels
     if fitted is not None and matching.kept is not None:  # what was excluded of one was of its copies

@@ -16,6 +16,7 @@ from modelweld.core.plan import Plan
 from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Index, Stack, arrays_of, canonical_values, group_of_values
 from modelweld.errors import Finding, OutlierWarning
+from modelweld.families.capabilities import has_places
 from modelweld.families.fading import Moving
 from modelweld.fit.screening.duplicates import duplicates, number_values
 from modelweld.fit.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
@@ -136,7 +137,7 @@ def find_oversized(sizes: Index) -> Index:
 
 def outliers(values: SetValues, fit: Fit) -> Matching:
     """Set aside gross outliers. Only values that have places can be far from others: other arrays do not decide."""
-    real = [i for i, family in enumerate(values.families) if family.has_places]
+    real = [i for i, family in enumerate(values.families) if has_places(family)]
     if not real:
         return fit(values)
     report_progress("looking for outliers", 0)

@@ -13,6 +13,7 @@ import numpy as np
 from modelweld.core.board import Board
 from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.values import Array, Index, Stack, blocks
+from modelweld.families.capabilities import variances_of
 from modelweld.fit.screening.outliers import Flags
 from modelweld.fit.search.leave_one_out import Without
 from modelweld.fit.search.parts import Parts
@@ -59,7 +60,7 @@ def shiftable_arrays(fit: Board | Parts) -> list[Shiftable]:
     """The arrays in which an offset has a meaning."""
     result = []
     for i, (family, stack) in enumerate(zip(fit.families, fit.stacks, strict=True)):
-        variances = family.variances()
+        variances = variances_of(family)
         if variances is None:
             continue
         K, D = len(fit.counts), stack.values.shape[1]

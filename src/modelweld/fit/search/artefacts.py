@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import AnyBoard
 from modelweld.core.board import Board
-from modelweld.core.family import Location
 from modelweld.core.matching import Artefact
 from modelweld.core.values import Array, Index
+from modelweld.families.capabilities import Location, locate
 from modelweld.fit.search.split_rules import falls_together
 from modelweld.progress import track
 
@@ -58,7 +58,7 @@ def artefacts(board: Board) -> list[Artefact]:
     if board.fragments is None or (board.fragments_held() == 1).all():
         return []
     parts = zip(board.families, board.rows, board.sums, strict=True)
-    arrays = [x for x in (family.located(rows, sums) for family, rows, sums in parts) if x is not None]
+    arrays = [x for x in (locate(family, rows, sums) for family, rows, sums in parts) if x is not None]
     if len(arrays) < len(board.families):
         return []
     K = len(board.counts)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import COMPILED, SMALLEST_RISE, Movable, Run, alternate, is_at
 from modelweld.core.board import Board
-from modelweld.core.family import Family
+from modelweld.core.family import Family, log_evidence_of_unions, log_predictive, unite
 from modelweld.core.plan import MOST_SWEEPS
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Array, Index, blocks
@@ -174,7 +174,7 @@ class Pairs:
         for start in range(0, len(rises), SINGLES_BLOCK):
             part, rest = slice(start, start + SINGLES_BLOCK), slice(start, None)
             gain = sum(
-                (f.log_predictive(s[part], s[rest]) for f, s in zip(self.families, self.sums, strict=True)),
+                (log_predictive(f, s[part], s[rest]) for f, s in zip(self.families, self.sums, strict=True)),
                 np.zeros(()),
             )
             rises[part, rest] += gain - self.evidence[part, None]
@@ -208,14 +208,14 @@ class Pairs:
         """What the evidence gains when each of some atoms is joined with another."""
         gain = -self.evidence[a] - self.evidence[b]
         for family, sums in zip(self.families, self.sums, strict=True):
-            gain += family.log_evidence_of_unions(sums, a, b)
+            gain += log_evidence_of_unions(family, sums, a, b)
         return np.asarray(gain)
 
     def _evidence_of(self, k: int, others: Index) -> tuple[float, Array]:
         """The evidence of an atom that is new, and what is gained when it is joined with `others`."""
         found = np.zeros(len(others) + 1)
         for family, sums in zip(self.families, self.sums, strict=True):
-            found += family.log_evidence(np.concatenate([sums[k : k + 1], family.unions(sums, k, others)]))
+            found += family.log_evidence(np.concatenate([sums[k : k + 1], unite(family, sums, k, others)]))
         return float(found[0]), found[1:] - found[0] - self.evidence[others]
 
     def _prior_with(self, k: int, others: Index) -> Array:

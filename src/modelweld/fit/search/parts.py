@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family, sum_by_atom
+from modelweld.core.family import Conditional, Family, condition_on, is_signless, sum_by_atom
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import BLOCK, Array, Index, Stack, group_of_values
 
@@ -57,8 +57,8 @@ class Parts:
         J = len(self.sizes)
         self._held, self._fragments = np.unique(labels * J + group_of_values(self.offsets), return_counts=True)
         self.counts = np.bincount(self._held // J, minlength=int(labels.max(initial=-1)) + 1)
-        self._signless = any(family.signless for family in families)
-        sees = self._signless or any(type(family).seeing is not Family.seeing for family in families)
+        self._signless = any(is_signless(family) for family in families)
+        sees = self._signless or any(isinstance(family, Conditional) for family in families)
         width = max(len(self.counts), sum(stack.values.shape[1] for stack in stacks))
         self.most_values = len(labels) if sees else largest // max(width, 1)
 
@@ -74,7 +74,9 @@ class Parts:
         total: list[Array] = []
         for first, last in self._spans():
             span = slice(self.offsets[first], self.offsets[last])
-            seen = [(f.seeing(s), s.take(span, s.offsets)) for f, s in zip(self.families, self.stacks, strict=True)]
+            seen = [
+                (condition_on(f, s), s.take(span, s.offsets)) for f, s in zip(self.families, self.stacks, strict=True)
+            ]
             rows = [family.rows(stack.values, stack.variance, stack.weight) for family, stack in seen]
             own = [sum_by_atom(r, self.labels[span], len(self.counts)) for r in rows]
             total = [a + b for a, b in zip(total, own, strict=True)] if total else own

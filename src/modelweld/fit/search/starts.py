@@ -23,12 +23,14 @@ from modelweld.core.algorithm1 import (
     is_same_partition,
 )
 from modelweld.core.board import Board
+from modelweld.core.family import with_hyperprior
 from modelweld.core.matching import Matching
 from modelweld.core.plan import COMPILED_FROM, Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index, Stack, arrange
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
+from modelweld.families.capabilities import find_starts, is_compilable
 from modelweld.fit.engines.sparse_board import SparseBoard, suits
 from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
 from modelweld.fit.search.split_rules import (
@@ -83,7 +85,7 @@ def run(
     else:
         fragments = plan.fragments is True or (plan.fragments == "auto" and any(s.variance is not None for s in stacks))
         arranged, order = arrange(stacks)
-        starts = _side_by_side([family.starts(stack) for family, stack in zip(families, arranged, strict=True)])
+        starts = _side_by_side([find_starts(family, stack) for family, stack in zip(families, arranged, strict=True)])
         board, progress = find_matching(arranged, starts, prior, fragments, rng, effort)
     found = prefer_fragments(board, stacks, order, rng, effort_of(plan, False, N)) if doubt else None
     return (board, progress, order) if found is None else found
@@ -108,7 +110,7 @@ def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
 def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:
     """Whether the compiled sweep does this job: by its size alone, unless the plan says so."""
     stack = stacks[0]
-    able = len(stacks) == 1 and families[0].compilable and stack.plain and len(stack.values) > 0
+    able = len(stacks) == 1 and is_compilable(families[0]) and stack.plain and len(stack.values) > 0
     able = able and plan.fragments is not True
     if plan.engine == "compiled" and not able:
         raise InputError(
@@ -129,7 +131,7 @@ def compiled_boards(stack: Stack, family: Family, prior: Prior) -> tuple[list[Mo
 
     assert isinstance(family, Gaussian)
     stack, order = pack(stack)
-    return [CompiledBoard(stack, start, prior) for start in family.starts(stack)], order
+    return [CompiledBoard(stack, start, prior) for start in find_starts(family, stack)], order
 
 
 def best_run(
@@ -258,12 +260,12 @@ def board_at(
         [family] = families
         assert isinstance(family, Gaussian)
         stack, order = pack(stacks[0])
-        family = family.believing(stack) if from_scratch else family
+        family = with_hyperprior(family, stack) if from_scratch else family
         compiled = CompiledBoard(stack, family, old.prior)
         compiled.restore(State(labels[order], [family], old.prior, None))
         return compiled, order
     stacks, order = arrange(stacks)
     if from_scratch:
-        families = [family.believing(stack) for family, stack in zip(families, stacks, strict=True)]
+        families = [with_hyperprior(family, stack) for family, stack in zip(families, stacks, strict=True)]
     make = SparseBoard if old.engine == SparseBoard.engine and suits(stacks, families, old.prior) else Board
     return make(stacks, families, old.prior, old.splits, labels[order]), order

@@ -10,11 +10,12 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family
+from modelweld.core.family import Family, Signless, is_signless
 from modelweld.core.matching import Matching
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrange
 from modelweld.errors import InputError
+from modelweld.families.capabilities import name_hyperparameters
 from modelweld.fit.search.parts import Parts
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
@@ -132,14 +133,14 @@ class Matched:
         the first in which some have none.
         """
         name, key = next(
-            ((name, key) for name, m in self.matchings.items() for key, f in m.families.items() if f.signless),
+            ((name, key) for name, m in self.matchings.items() for key, f in m.families.items() if is_signless(f)),
             (next(iter(self.matchings)), None),
         )
         matching = self.matchings[name]
         signs = np.ones(len(matching.stacked_labels))
-        if key is not None:
+        if key is not None and isinstance(family := matching.families[key], Signless):
             stack, atoms = self.stacks(name)[list(matching.values).index(key)], matching.values[key]
-            agreement = matching.families[key].agreement(stack, atoms[matching.stacked_labels])
+            agreement = family.agreement(stack, atoms[matching.stacked_labels])
             signs = np.where(agreement < 0, -1.0, 1.0)
         return [signs[a:b] for a, b in pairwise(matching.offsets.tolist())]
 
@@ -152,7 +153,7 @@ class Matched:
     def hyperparameters(self) -> dict[str, Any]:
         """Learned hyperparameters of the one array that was matched, and the prior's."""
         prior = {} if self.matching.prior is None else self.matching.prior.parameters()
-        return {**self.family.learned(), **prior}
+        return {**name_hyperparameters(self.family), **prior}
 
     @property
     def objective(self) -> float:

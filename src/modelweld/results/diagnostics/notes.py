@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from modelweld.families.capabilities import variances_of
+
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
 
@@ -100,7 +102,7 @@ def excluded(fusion: Fusion, set_name: str | None = None) -> list[Excluded]:
         atom = matching.stacked_labels[row]
         distance = np.zeros(K)
         for name, values in matching.values.items():
-            own = matching.families[name].variances()
+            own = variances_of(matching.families[name])
             distance += ((values[:K] - values[atom]) ** 2 / (1.0 if own is None else own.noise)).sum(1)
         nearest = int(np.argmin(distance)) if K else None
         where = (fusion.sites[j], int(row - matching.offsets[j]))

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.family import Family
 from modelweld.core.values import Array, Index, Stack, group_of_values
+from modelweld.families.capabilities import embed_values
 from modelweld.progress import track
 
 RADII = np.geomspace(0.001, 0.6, 24)
@@ -196,7 +197,7 @@ def embed(stacks: Sequence[Stack], families: Sequence[Family]) -> Array | None:
     """Values of all arrays side by side, (N, D), NaN where not seen; None where a family has no points for them."""
     parts = []
     for stack, family in zip(stacks, families, strict=True):
-        points = family.embedded(stack.values)
+        points = embed_values(family, stack.values)
         if points is None:
             return None
         if stack.weight is not None:

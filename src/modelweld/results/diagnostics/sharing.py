@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.family import Family
 from modelweld.core.values import Array, Index, Stack, blocks, canonical_order, group_of_values, offsets_of
+from modelweld.families.capabilities import embed_values
 from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_pairs
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharin
     nobody = np.full(J, np.nan)
     matching, stacks = fusion.matchings[name], fusion.stacks(name)
     families = fusion.parts(name).families
-    if any(family.embedded(stack.values[:1]) is None for stack, family in zip(stacks, families, strict=True)):
+    if any(embed_values(family, stack.values[:1]) is None for stack, family in zip(stacks, families, strict=True)):
         kinds = " and ".join(sorted({type(f).__name__ for f in families}))
         return Sharing(np.nan, nobody, f"the family {kinds} has no distances between values")
     _, order = canonical_order(stacks)

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 from modelweld.core.board import Board
+from modelweld.core.family import log_predictive
 from modelweld.core.values import Array, Index
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.results.posterior.assignment_marginals import assignment_marginals, marginals_of
@@ -101,7 +102,7 @@ def _all_scores(board: Board, out: Without) -> tuple[Array, Index]:
             continue
         own = base[group] + board.increments[out.holders[held]]
         for family, rows, rest in zip(board.families, board.rows, out.rest, strict=True):
-            own += family.log_predictive(rows[group], rest[held])
+            own += log_predictive(family, rows[group], rest[held])
         own[:, out.holders[held] == 0] = -np.inf
         scores[group, out.atoms[held]] = own
     return scores, together
@@ -117,7 +118,7 @@ def log_density(board: Board, rows: Sequence[Array]) -> float:
     L = len(rows[0])
     gain, alone = np.zeros((L, len(held))), np.zeros(L)
     for family, own, sums in zip(board.families, rows, board.sums, strict=True):
-        gain += family.log_predictive(own, sums[held])
+        gain += log_predictive(family, own, sums[held])
         alone += family.log_evidence(own)
     odds = gain + joining - new - alone[:, None]
     nowhere = -np.logaddexp(0.0, joining).sum() - np.exp(new) + (new + alone).sum() - gammaln(L + 1)

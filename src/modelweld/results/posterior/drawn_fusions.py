@@ -22,6 +22,7 @@ from modelweld.core.family import Family, with_fields
 from modelweld.core.matching import by_count, ranks
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
+from modelweld.families.capabilities import draw_atoms, follow, name_hyperparameters, sampled_of
 from modelweld.families.gaussian import Gaussian
 from modelweld.inputs.local_model import LocalModel
 
@@ -50,7 +51,7 @@ def drawn_families(families: Sequence[Family], posterior: Posterior, at: tuple[I
     drawn, A = posterior.hyperparameters or {}, len(families)
     found = []
     for a, family in enumerate(families):
-        names = {name: drawn_name(name, a, A) for name in {*family.learned(), *family.walked}}
+        names = {name: drawn_name(name, a, A) for name in {*name_hyperparameters(family), *sampled_of(family)}}
         found.append(with_fields(family, **{name: drawn[key][at] for name, key in names.items() if key in drawn}))
     return found
 
@@ -80,7 +81,7 @@ def _at_draw(fusion: Fusion, labels: Index, families: Sequence[Family], rng: np.
     fitted = fusion.board(name)
     board = Board(fitted.stacks, families, fitted.prior, fitted.fragments, labels)
     estimates = board.estimates()
-    atoms = [family.draw_atoms(sums, rng) for family, sums in zip(board.families, board.sums, strict=True)]
+    atoms = [draw_atoms(family, sums, rng) for family, sums in zip(board.families, board.sums, strict=True)]
     number = by_count(board.counts, estimates[0])
     drawn = replace(
         matching,
@@ -106,7 +107,7 @@ def _at_draw(fusion: Fusion, labels: Index, families: Sequence[Family], rng: np.
 
 def followed(family: Family, stack: Stack, before: Array, after: Array) -> Array:
     """Values (N, D) moved as their atoms were; what was not seen stays."""
-    values = family.follow(stack.values, before, after)
+    values = follow(family, stack.values, before, after)
     return values if stack.weight is None else np.where(stack.weight > 0, values, stack.values)
 
 

@@ -10,9 +10,10 @@ from typing import Self
 import numpy as np
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family
+from modelweld.core.family import Family, is_signless
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
+from modelweld.families.capabilities import Drawable, draw_atoms
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.results.posterior.confidence import NOBODY, partners
 from modelweld.results.posterior.drawn_fusions import DrawSums, drawn_families, each_draw
@@ -123,7 +124,7 @@ def atom_intervals(board: Board, posterior: Posterior, fitted: Index, level: flo
 def _check_atoms_are_drawn(families: Sequence[Family]) -> None:
     """Refuse families whose atoms' own posterior is not known: their intervals would be too narrow."""
     for family in families:
-        if type(family).draw_atoms is Family.draw_atoms:
+        if not isinstance(family, Drawable):
             raise InputError(
                 f"{type(family).__name__} does not say how an atom scatters given its values, so its intervals would "
                 "be too narrow: write its draw_atoms, or see fusion.drawn() for matchings and hyperparameters."
@@ -137,8 +138,8 @@ def _of_any(board: Board, posterior: Posterior, at: tuple[int, ...], fitted: Ind
     partner = partners(fitted, drawn.labels, rng)
     found = []
     for family, sums, estimate in zip(drawn.families, drawn.sums, board.estimates(), strict=True):
-        atoms = family.draw_atoms(sums, rng)[partner]
-        if family.signless:  # the same way round in every draw
+        atoms = draw_atoms(family, sums, rng)[partner]
+        if is_signless(family):  # the same way round in every draw
             atoms = np.where((atoms * estimate).sum(1, keepdims=True) < 0, -atoms, atoms)
         found.append(atoms)
     return np.where((partner == NOBODY)[:, None], np.nan, np.concatenate(found, axis=1))

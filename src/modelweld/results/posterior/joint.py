@@ -16,6 +16,7 @@ from modelweld.core.board import Board
 from modelweld.core.plan import FEWEST_FOR_SPECTRUM
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values, offsets_of
+from modelweld.families.capabilities import is_compilable
 from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.start import total_variance
 from modelweld.fit.priors.spectrum import BOUNDS, JUNK_SHARE, LOG_A, LOG_B, Spectrum
@@ -48,7 +49,7 @@ values of the own group."""
 
 def drawable(board: Board | Parts) -> bool:
     """Whether matching and hyperparameters of this board can be drawn: one Gaussian array, without a frame."""
-    return len(board.families) == 1 and board.families[0].compilable and len(board.labels) > 0
+    return len(board.families) == 1 and is_compilable(board.families[0]) and len(board.labels) > 0
 
 
 def sample_jointly(

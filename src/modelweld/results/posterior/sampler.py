@@ -12,7 +12,7 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.board import Board
-from modelweld.core.family import gather
+from modelweld.core.family import align_sign, gather, log_predictive
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, blocks
 from modelweld.errors import InputError
@@ -89,7 +89,7 @@ class Chain(Tally):
         N, found = len(self.labels), []
         number = min(N, max(FEWEST_NEAR, round(PAIRS_PER_SITE * (len(self.offsets) - 1))))
         for part in blocks(N, N):
-            gains = [f.log_predictive(r[part], r) for f, r in zip(self.families, self.rows, strict=True)]
+            gains = [log_predictive(f, r[part], r) for f, r in zip(self.families, self.rows, strict=True)]
             odds = np.sum(gains, axis=0) - self.singletons[part, None]
             odds[self.group[part, None] == self.group] = -np.inf
             best = np.argsort(-odds, axis=1, kind="stable")[:, :number]
@@ -198,11 +198,11 @@ class Chain(Tally):
         for position, value in enumerate(order.tolist()):
             scores = self.increments[counts].copy()
             for family, rows, s in zip(self.families, self.rows, sums, strict=True):
-                scores += family.log_predictive(rows[value : value + 1], s)[0]
+                scores += log_predictive(family, rows[value : value + 1], s)[0]
             pick = draw_log(scores, self.rng) if split else int(self.labels[value] == self.labels[j])
             log_proposal += float(scores[pick] - np.logaddexp(*scores))
             for family, rows, s in zip(self.families, self.rows, sums, strict=True):
-                s[pick] += family.facing(rows[value : value + 1], s[pick : pick + 1])[0]
+                s[pick] += align_sign(family, rows[value : value + 1], s[pick : pick + 1])[0]
             counts[pick] += 1
             side[position] = pick
         rise = float(self.R[counts].sum() - self.R[len(members)]) + self.evidence(sums) - self.evidence(whole)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family, gather, with_fields
+from modelweld.core.family import Family, condition_on, gather, log_prior, rows_change, with_fields
 from modelweld.core.values import Array
+from modelweld.families.capabilities import prior_location, sampled_of
 from modelweld.fit.priors.spectrum import JUNK_SHARE
 from modelweld.fit.search.parts import Parts
 from modelweld.results.posterior.compiled_beliefs import log_belief
@@ -78,9 +79,9 @@ def walked(board: Board | Parts) -> list[Walked]:
     """What is walked: of every array's family that learns, all that is finite and positive."""
     found = []
     for array, (family, stack) in enumerate(zip(board.families, board.stacks, strict=True)):
-        expected = family.expecting(stack, SHARE)
+        expected = prior_location(family, stack, SHARE)
         deviation = NEAR_LEARNED if expected is family else WIDE
-        for name in family.walked if learns(family) else ():
+        for name in sampled_of(family) if learns(family) else ():
             learned, believed = getattr(family, name), np.asarray(getattr(expected, name), dtype=np.float64)
             if learned is not None and np.isfinite(learned).all() and (_size(learned) > 0).all():
                 one = np.exp(np.log(believed).mean()) if np.size(learned) < believed.size else believed
@@ -130,9 +131,9 @@ class WalkingChain(Chain):
     def _changes_rows(self, w: Walked) -> bool:
         """Whether rows depend on this hyperparameter, and must be made again when it moves."""
         family, stack = self.families[w.array], self.stacks[w.array]
-        if not family.rows_change(stack):
+        if not rows_change(family, stack):
             return False
-        rows = w.moved(family, None, 1.5).seeing(stack).rows(stack.values, stack.variance, stack.weight)
+        rows = condition_on(w.moved(family, None, 1.5), stack).rows(stack.values, stack.variance, stack.weight)
         return not np.array_equal(rows, self.rows[w.array])
 
     def forget(self) -> None:
@@ -173,14 +174,15 @@ class WalkingChain(Chain):
         """One step of a hyperparameter, by the rule of Metropolis."""
         family, stack, held = self.families[w.array], self.stacks[w.array], np.flatnonzero(self.counts)
         steps, kind = self.log_steps[w.array, w.name], 0 if entry is None else 1
-        new = w.moved(family, entry, float(np.exp(np.exp(steps[kind]) * self.rng.standard_normal()))).seeing(stack)
+        factor = float(np.exp(np.exp(steps[kind]) * self.rng.standard_normal()))
+        new = condition_on(w.moved(family, entry, factor), stack)
         rows, sums = self.rows[w.array], self.sums[w.array]
         if (w.array, w.name) in self.remade:
             rows = new.rows(stack.values, stack.variance, stack.weight)
             rows, sums = gather(new, rows, self.labels, len(self.counts))
         there = evidence_of(new, sums[held])
         rise = there - self.here[w.array]
-        rise += new.log_prior() - family.log_prior() + w.log_belief(new) - w.log_belief(family)
+        rise += log_prior(new) - log_prior(family) + w.log_belief(new) - w.log_belief(family)
         accepted = bool(np.log(self.rng.random()) < rise)  # NaN is not
         steps[kind] += self.rate * (accepted - ACCEPTED)
         if accepted:

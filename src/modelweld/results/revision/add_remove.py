@@ -31,6 +31,7 @@ from modelweld.core.plan import Plan
 from modelweld.core.values import Array, Index, offsets_of
 from modelweld.errors import InputError, announce
 from modelweld.families import Family
+from modelweld.families.capabilities import follow, has_places
 from modelweld.families.fading import Moving
 from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import screens_of
@@ -89,7 +90,7 @@ def _compare_units(fusion: Fusion) -> Fusion:
     if any(isinstance(model, LocalModel) for model in fusion.given):
         kind = kind_of(fusion.models)
         units = name_other_units([kind.totals(model) for model in fusion.models], fusion.models, fusion.sites, new)
-    elif all(m.screened and all(f.has_places for f in m.families.values()) for m in fusion.matchings.values()):
+    elif all(m.screened and all(has_places(f) for f in m.families.values()) for m in fusion.matchings.values()):
         units = name_units_of_stack(stack_arrays(fusion.given), fusion.sites, new)
     else:
         return fusion
@@ -255,7 +256,7 @@ def _of_day(model: LocalModel, key: Any, set_name: str, move: _Move, stay: NDArr
     if isinstance(key, str):
         position = model.axes[key].index(set_name)
         members = np.moveaxis(np.asarray(model.arrays[key]), position, 0)
-        moved = move.family.follow(members.reshape(move.here.shape), move.here, move.there)
+        moved = follow(move.family, members.reshape(move.here.shape), move.here, move.there)
         model = kind_of([model]).moved(model, {key: np.moveaxis(moved.reshape(members.shape), 0, position)})
 
     def cut(values: ArrayLike, name: str) -> Array:

@@ -28,10 +28,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.board import Board
-from modelweld.core.family import Family, gather
+from modelweld.core.family import Conditional, Family, align_sign, find_misfit, gather, log_prior, rows_change
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
+from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.checks import misfit_error
 from modelweld.inputs.alignment import check_models
 from modelweld.inputs.local_model import LocalModel, check_values
@@ -116,14 +117,14 @@ class SlimFusion:
     @property
     def hyperparameters(self) -> dict[str, Any]:
         """Learned hyperparameters of the one array that was matched, and the prior's."""
-        return {**self.family.learned(), **self.prior.parameters()}
+        return {**name_hyperparameters(self.family), **self.prior.parameters()}
 
     @property
     def objective(self) -> float:
         """Log probability of the matching plus log evidence."""
         value = self.prior.log_prob(self.counts, self.sizes)
         for key, family in self.families.items():
-            value += float(family.log_evidence(self.sums[key]).sum()) + family.log_prior()
+            value += float(family.log_evidence(self.sums[key]).sum()) + log_prior(family)
         return value
 
     def place(self, model: Any) -> Index:
@@ -183,7 +184,7 @@ class SlimFusion:
         left, sums = counts > 0, {}
         for (key, family), stack in zip(self.families.items(), stacks, strict=True):
             rest = self.sums[key].copy()
-            rest[where] -= family.facing(family.rows(stack.values, stack.variance, stack.weight), rest[where])
+            rest[where] -= align_sign(family, family.rows(stack.values, stack.variance, stack.weight), rest[where])
             if np.abs(rest[~left]).max(initial=0.0) > SUMS_ROUNDING * np.abs(self.sums[key]).max():
                 wrong = self.names[~left].tolist()
                 raise InputError(
@@ -244,7 +245,7 @@ class SlimFusion:
         (set_name,) = self.pattern.sizes
         stacks = [stack_of([own], key, set_name, {}) for key in self.families]
         for (key, family), stack in zip(self.families.items(), stacks, strict=True):
-            found = family.misfit(stack)
+            found = find_misfit(family, stack)
             if found is not None:
                 raise misfit_error(family, found, stack, [own.site], key)
             _check_sufficient(family, stack, key)
@@ -314,12 +315,12 @@ def _check_sufficient(family: Family, stack: Stack, key: Key) -> None:
             f"{what}sites send a variance. What a value weighs then depends on the learned noise, so its sums cannot "
             "be refitted without the values. Keep the fusion, or fuse values alone."
         )
-    if family.rows_change(stack):
+    if rows_change(family, stack):
         raise InputError(
             f"{what}rows depend on learned hyperparameters, so their sums cannot be refitted without the values. Keep "
             "the fusion, or fix what is learned (learning='nothing', where the family has it)."
         )
-    if type(family).seeing is not Family.seeing:
+    if isinstance(family, Conditional):
         raise InputError(f"{what}it works on the values themselves and has no sufficient sums. Keep the fusion.")
 
 
