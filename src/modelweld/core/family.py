@@ -61,6 +61,12 @@ class ChecksValues:
     specificity : int
         Of the class: how special its values are, for the message that proposes families to values which belong to
         another (real values 1, rates 2, ..., covariances 6). Zero: it is not proposed.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Rates(), ChecksValues)
+    True
     """
 
     specificity: ClassVar[int] = 0
@@ -71,7 +77,14 @@ class ChecksValues:
 
 
 class Predictive:
-    """Families with a predictive density that is quicker than the difference of two evidences."""
+    """Families with a predictive density that is quicker than the difference of two evidences.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), Predictive)
+    True
+    """
 
     def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive density of each value (L, k) given each atom (K, k): (L, K)."""
@@ -79,7 +92,14 @@ class Predictive:
 
 
 class Unites:
-    """Families with an evidence of unions that is quicker than making their sums."""
+    """Families with an evidence of unions that is quicker than making their sums.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), Unites)
+    True
+    """
 
     def log_evidence_of_unions(self, sums: Array, a: Index, b: Index) -> Array:
         """Log evidence of unions of atoms (K, k): of each of a with that of b."""
@@ -87,7 +107,14 @@ class Unites:
 
 
 class Signless:
-    """Families of values of which v and -v are one. Rows are turned to agree with the sums that they are added to."""
+    """Families of values of which v and -v are one. Rows are turned to agree with the sums that they are added to.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Factors(), Signless)
+    True
+    """
 
     @property
     def is_signless(self) -> bool:
@@ -108,7 +135,14 @@ class Signless:
 
 
 class ValueLearner(Family):
-    """Families whose rows depend on hyperparameters, so that these are learned from the values instead of sums."""
+    """Families whose rows depend on hyperparameters, so that these are learned from the values instead of sums.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Counts(), ValueLearner)
+    True
+    """
 
     def learn(self, stack: Stack, labels: Index, sums: Array) -> Self:
         """As `Family.update`, given also the values and their atoms; never lowers the evidence."""
@@ -120,7 +154,14 @@ class ValueLearner(Family):
 
 
 class Conditional:
-    """Families that keep something of the values that they work on."""
+    """Families that keep something of the values that they work on.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), Conditional)
+    False
+    """
 
     def condition_on(self, stack: Stack) -> Self:
         """The same family for these values."""
@@ -128,7 +169,14 @@ class Conditional:
 
 
 class HasHyperprior:
-    """Families whose hyperparameters have a prior, which is part of the objective."""
+    """Families whose hyperparameters have a prior, which is part of the objective.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), HasHyperprior)
+    True
+    """
 
     def log_prior(self) -> float:
         """Log prior density of the hyperparameters."""

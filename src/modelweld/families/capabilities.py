@@ -36,7 +36,14 @@ def first_row(wrong: NDArray[np.bool_]) -> int | None:
 
 
 class HasStarts:
-    """Families that read hyperparameters which are not given off the values."""
+    """Families that read hyperparameters which are not given off the values.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), HasStarts)
+    True
+    """
 
     def starts(self, stack: Stack) -> list[Self]:
         """Families to start from; the best objective wins."""
@@ -55,6 +62,12 @@ class NamesHyperparameters:
     ----------
     learns : tuple of str
         Of the class: the fields that are learned.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), NamesHyperparameters)
+    True
     """
 
     learns: ClassVar[tuple[str, ...]] = ()
@@ -70,7 +83,14 @@ def name_hyperparameters(family: Family) -> Hyperparameters:
 
 
 class NamesCandidates:
-    """Families that know which atoms a value may join without scoring them all, for the sparse engine."""
+    """Families that know which atoms a value may join without scoring them all, for the sparse engine.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Directions(), NamesCandidates)
+    True
+    """
 
     def names_candidates(self, stack: Stack) -> bool:
         """Whether `candidates` is quicker than scoring all pairs of such values and atoms."""
@@ -96,7 +116,14 @@ def find_candidates(family: Family, own: Array, sums: Array, odds: Array) -> tup
 
 
 class Compilable:
-    """Families that the compiled engine knows."""
+    """Families that the compiled engine knows.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), Compilable)
+    True
+    """
 
     @property
     def is_compilable(self) -> bool:
@@ -160,6 +187,12 @@ class HasPlaces:
     ----------
     has_places : bool
         Of the class: whether this is so; subclasses may not.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), HasPlaces)
+    True
     """
 
     has_places: ClassVar[bool] = True
@@ -189,7 +222,14 @@ def locate(family: Family, rows: Array, sums: Array) -> Location | None:
 
 
 class Embeds:
-    """Families whose values can be compared by distance."""
+    """Families whose values can be compared by distance.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Counts(), Embeds)
+    True
+    """
 
     def embed(self, values: Array) -> Array:
         """Values (N, D) as points whose distances mean something, columns in any units."""
@@ -207,7 +247,14 @@ def embed_values(family: Family, values: Array) -> Array | None:
 
 
 class Drawable:
-    """Families whose atoms can be drawn given their values."""
+    """Families whose atoms can be drawn given their values.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Rates(), Drawable)
+    True
+    """
 
     def draw_atoms(self, sums: Array, rng: np.random.Generator) -> Array:
         """Global values (K, D) drawn from their posterior given summed rows (K, k)."""
@@ -236,6 +283,12 @@ class Sampled:
     sampled : tuple of str
         Of the class: the fields that are drawn, positive numbers or arrays of such; none where that is not better
         calibrated than what is learned.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Rates(), Sampled)
+    True
     """
 
     sampled: ClassVar[tuple[str, ...]] = ()
@@ -266,6 +319,12 @@ class Shardable:
     row_fields : tuple of str
         Of the class: fields on which rows depend where `rows_change`, positive numbers or arrays of such. `update`,
         which sees sums alone, leaves them as they are.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Counts(), Shardable)
+    True
     """
 
     row_fields: ClassVar[tuple[str, ...]] = ()
@@ -287,6 +346,12 @@ class Moves:
     moves_as : str
         Of the class: the name of that form (`modelweld.families.fading.Moving`), for groups that come at different
         times; empty: there is none.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> isinstance(modelweld.Gaussian(), Moves)
+    True
     """
 
     moves_as: ClassVar[str] = ""
