@@ -259,8 +259,8 @@ class Questions(Matched):
         board, order = self.arranged_board(name)
         if fixed is False and not (drawable(board) or walked(board)):
             raise InputError(
-                f"hyperparameters of set {name!r} cannot be drawn: they are fixed, or no family of its says in "
-                "`walked` what to draw; fixed=True draws the matching alone."
+                f"hyperparameters of set {name!r} cannot be drawn: they are fixed, or no family lists any "
+                "as `sampled`; fixed=True draws the matching alone."
             )
         with progress_to(progress, "drawing matchings"):
             if fixed or not drawable(board):

@@ -1,6 +1,6 @@
 """Chains that also move hyperparameters, of any family and of the prior: random walks in their logarithms.
 
-What is walked is a family's `walked`: positive numbers and arrays of such. Every sweep multiplies each by a random
+What is drawn is a family's `sampled`: positive numbers and arrays of such. Every sweep multiplies each by a random
 factor, and entries of arrays by factors of their own. Each is believed to be what it would be if a certain share of
 what values differ by were noise (`Family.expecting`), give or take WIDE; the prior over matchings has the parameters
 and beliefs of the compiled chains (`compiled_beliefs`).
