@@ -7,7 +7,7 @@ import pytest
 
 from modelweld import InputError, fuse, read
 from modelweld.kinds.hmm import HMM, hmm, shares, shrunk, weigh_states
-from modelweld.libraries.hmm_counts import posteriors
+from modelweld.libraries.hidden_markov import posteriors
 
 
 def chain(rng, K=3, D=2, n=100.0, emissions=None, counted=True):
@@ -198,7 +198,7 @@ def test_sites_measure_how_alike_their_frames_are(width):
 
 @pytest.mark.hmm
 def test_a_state_without_volume_is_refused_with_the_remedy():
-    from modelweld.libraries.hmmlearn_models import write
+    from modelweld.libraries.hidden_markov import write_hmmlearn as write
 
     flat = hmm(
         np.ones((1, 1)),

@@ -12,7 +12,7 @@ from modelweld.kinds.gp_natural import evidence
 from modelweld.kinds.gp_predictors import NAMES, Committee, Kernel, SparseGP
 from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.libraries import write
-from modelweld.libraries.inducing import FEWEST_ROWS
+from modelweld.libraries.processes import FEWEST_ROWS
 
 NOISE = 0.05
 KERNEL = 2.0 * RBF(1.0) + WhiteKernel(NOISE)

@@ -59,7 +59,7 @@ HOMES = {
     "libraries": ("adapters", "read"),
     "core.matching": ("Matching",),
     "core.prior": ("BetaBernoulli", "Prior"),
-    "time.lives": ("BirthDeath",),
+    "time.birth_death": ("BirthDeath",),
     "fit.priors.spectrum": ("Spectrum",),
     "site.export": ("export",),
     "site.train": ("FailureWarning", "train_and_fuse"),

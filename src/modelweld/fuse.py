@@ -18,8 +18,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import first_repeated
 from modelweld.inputs.plain_tables import are_arrays, is_plain, site_names, take_names
 from modelweld.inputs.sets import Families
-from modelweld.libraries import read
-from modelweld.libraries.unknown import is_state, remedy
+from modelweld.libraries import is_state, read, remedy
 from modelweld.progress import Progress, progress_to
 from modelweld.results.revision.add_remove import Recipe
 from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job

@@ -15,7 +15,7 @@ with warnings.catch_warnings():
 
 from adapted import Adapted
 from adapted.sklearn_gp import POINTS, responses
-from modelweld.libraries.inducing import inducing_inputs
+from modelweld.libraries.processes import inducing_inputs
 
 NOISE = 0.1
 

@@ -11,7 +11,7 @@ from adapted import Adapted
 from modelweld import read
 from modelweld.kinds.gp_predictors import SparseGP
 from modelweld.libraries import write
-from modelweld.libraries.inducing import inducing_inputs
+from modelweld.libraries.processes import inducing_inputs
 
 POINTS = 12
 

@@ -41,6 +41,7 @@ from modelweld.hmm.statistics import (
     log_evidence,
     pooling_gains,
 )
+from modelweld.libraries.hidden_markov import correlation_time
 
 MOST_PIECES = 400
 """Windows compared all with all; where there are more, neighbours in time are pooled first. Time and memory grow with
@@ -231,16 +232,6 @@ def _pool_neighbours(sums: Array, new: NDArray[np.bool_], n_fragments: int, prio
     return label, np.array(parts)
 
 
-LEAST_CORRELATION = 0.05
-"""Below, a correlation is taken for noise, and the sum ends."""
-
-LONGEST_LAG = 200
-"""Frames apart at which the sum ends in any case."""
-
-FEWEST_PAIRS = 20
-"""Pairs of frames from which a correlation is taken."""
-
-
 SLOPE = 1.8
 """Best on 24 pairs of motion-capture sessions (of 1, 1.4, 1.8 and 2.4): Hamming distance less adjusted Rand index of
 the fused segmentation; see experiments/mocap/choose.py."""
@@ -259,33 +250,3 @@ def autocorrelation_time(x: Array, path: Index, offsets: Index, emissions: Emiss
         own = path == k
         residual[own] = np.linalg.solve(root[k], (x[own] - emissions.mean[k]).T).T
     return correlation_time(residual, path, offsets)
-
-
-def correlation_time(residual: Array, path: Index, offsets: Index) -> float:
-    """The time tau of residuals (T, D) in units of their state's deviations, within runs of one state; at least 1.
-
-    Examples
-    --------
-    >>> rng, one = np.random.default_rng(0), np.zeros(2000, dtype=int)
-    >>> white = rng.normal(size=(2000, 3))
-    >>> correlation_time(white, one, np.array([0, 2000]))
-    1.0
-    >>> slow = np.apply_along_axis(np.convolve, 0, white, np.ones(8), "same")
-    >>> round(correlation_time(slow, one, np.array([0, 2000])))
-    8
-    """
-    begins = np.zeros(len(residual), dtype=bool)
-    begins[offsets[:-1]] = True
-    begins[1:] |= path[1:] != path[:-1]
-    run = np.cumsum(begins)
-    variance = np.square(residual).mean(axis=0)
-    D = residual.shape[1]
-    total, open_ = np.ones(D), np.ones(D, dtype=bool)
-    for lag in range(1, min(LONGEST_LAG, len(residual) - 1) + 1):
-        same = run[lag:] == run[:-lag]
-        if same.sum() < FEWEST_PAIRS or not open_.any():
-            break
-        rho = (residual[lag:][same] * residual[:-lag][same]).mean(axis=0) / np.maximum(variance, 1e-300)
-        open_ &= rho >= LEAST_CORRELATION
-        total += np.where(open_, 2 * rho, 0.0)
-    return float(np.median(total))

@@ -359,6 +359,14 @@ def _fuse_parts(models: Sequence[LocalModel], labels: Index, spread: str, shrink
     return result
 
 
+def full_covariances(model: LocalModel) -> Array:
+    """Covariances (K, D, D) of Gaussian states, also of those that have variances."""
+    if "covariances" in model.arrays:
+        return np.asarray(model.arrays["covariances"])
+    variances = np.asarray(model.arrays["variances"])
+    return np.asarray(variances[:, :, None] * np.eye(variances.shape[1]))
+
+
 def shares(counts: Array) -> Array:
     """Rows of numbers as probabilities; rows without any are uniform."""
     total = counts.sum(axis=-1, keepdims=True)

@@ -1,6 +1,6 @@
 """Models of other libraries: read into LocalModels, and written again from fused ones.
 
-One file per model class, with two functions,
+An adapter is two functions,
 
     read(model, **facts) -> LocalModel       what leaves the site; facts are what the object forgot (counts, X, ...)
     write(local, like) -> model              a fitted model of the class named `like`
@@ -11,15 +11,15 @@ models is read or written, never before.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from importlib import import_module, metadata
 from importlib.util import find_spec
 from inspect import signature
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard, cast
 
 from modelweld.errors import InputError
@@ -28,7 +28,6 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model, check_centres, is_plain, take_columns
 from modelweld.kinds import kind_of
 from modelweld.libraries.scaling import unscale
-from modelweld.libraries.unknown import remedy
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 @cache
 def _version(library: str) -> str:
     """Looked up once: the files of all installed packages are read for it."""
-    from importlib import metadata
-
     try:
         return metadata.version({"sklearn": "scikit-learn"}.get(library, library))
     except metadata.PackageNotFoundError:
@@ -59,7 +56,8 @@ class Adapter:
     kind : str
         What it is: a name of `modelweld.kinds`.
     module : str
-        Where `read` and `write` are; a name with a dot in front is a file of this folder.
+        Where `read` and `write` are; a name with a dot in front is a file of this folder. After a colon, what the names
+        of the two functions end in: ``".mixture_models:kmeans"`` has `read_kmeans` and `write_kmeans`.
     extra : str
         Of modelweld, which installs the library.
     writes : bool
@@ -93,13 +91,15 @@ class Adapter:
         """Version of the installed package, or nothing."""
         return _version(self.library)
 
-    def functions(self) -> ModuleType:
-        """The module with `read` and `write`."""
+    def function(self, verb: str) -> Callable[..., Any]:
+        """Its `read` or `write`."""
+        module, _, ending = self.module.partition(":")
         try:
-            return import_module(self.module, __name__)
+            found: Callable[..., Any] = getattr(import_module(module, __name__), f"{verb}_{ending}" if ending else verb)
         except ModuleNotFoundError as missing:
-            remedy = f"pip install modelweld[{self.extra}]" if self.extra else f"pip install {missing.name}"
-            raise InputError(f"{self.name} needs {missing.name!r}, which is not installed: {remedy}.") from None
+            command = f"pip install modelweld[{self.extra}]" if self.extra else f"pip install {missing.name}"
+            raise InputError(f"{self.name} needs {missing.name!r}, which is not installed: {command}.") from None
+        return found
 
 
 DECOMPOSITIONS = (
@@ -110,32 +110,41 @@ DECOMPOSITIONS = (
 CHAINS = "Gaussian GMM Categorical Multinomial Poisson"
 
 TABLE = (
-    Adapter("sklearn.GaussianMixture", "mixture", ".gaussian_mixture"),
-    Adapter("sklearn.KMeans", "mixture", ".kmeans"),
-    Adapter("sklearn.MiniBatchKMeans", "mixture", ".kmeans"),
-    Adapter("sklearn.BayesianGaussianMixture", "mixture", ".gaussian_mixture", writes=False),
-    Adapter("sklearn.GaussianNB", "class-table", ".naive_bayes"),
-    Adapter("sklearn.MLPClassifier", "network", ".mlp"),
-    Adapter("sklearn.MLPRegressor", "network", ".mlp"),
-    Adapter("torch.Sequential", "network", ".torch_sequential", extra="torch"),
-    *(Adapter(f"hmmlearn.{name}HMM", "hmm", ".hmmlearn_models", "hmm") for name in CHAINS.split()),
-    Adapter("hmmlearn.VariationalGaussianHMM", "hmm", ".hmmlearn_models", "hmm", writes=False),
-    Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", ".hmmlearn_models", "hmm", writes=False),
-    Adapter("dynamax.ParamsGaussianHMM", "hmm", ".dynamax_hmm", "dynamax"),
-    Adapter("modelweld.StickyHDPHMM", "hmm", ".sticky_hdp_hmm"),
-    Adapter("sklearn.GaussianProcessRegressor", "sparse-gp", ".gaussian_process", writes=False),
-    Adapter("gpytorch.ApproximateGP", "sparse-gp", ".gpytorch_models", "gp", writes=False),
-    Adapter("gpytorch.ExactGP", "sparse-gp", ".gpytorch_models", "gp", writes=False),
-    Adapter("modelweld.SparseGP", "sparse-gp", ".gaussian_process"),
-    Adapter("sklearn.LatentDirichletAllocation", "topics", ".lda"),
-    Adapter("gensim.LdaModel", "topics", ".gensim_lda", "topics"),
-    Adapter("tomotopy.LDAModel", "topics", ".tomotopy_lda", "topics", writes=False),
-    Adapter("tomotopy.HDPModel", "topics", ".tomotopy_lda", "topics", writes=False),
-    Adapter("bertopic.BERTopic", "topic-vectors", ".bertopic_models", "bertopic"),
-    *(Adapter(f"sklearn.{name}", "components", ".decompositions") for name in DECOMPOSITIONS.split()),
-    Adapter("pycrostates.ModKMeans", "components", ".microstates", "microstates"),
-    Adapter("pycrostates.AAHCluster", "components", ".microstates", "microstates"),
+    Adapter("sklearn.GaussianMixture", "mixture", ".mixture_models:gaussian"),
+    Adapter("sklearn.KMeans", "mixture", ".mixture_models:kmeans"),
+    Adapter("sklearn.MiniBatchKMeans", "mixture", ".mixture_models:kmeans"),
+    Adapter("sklearn.BayesianGaussianMixture", "mixture", ".mixture_models:gaussian", writes=False),
+    Adapter("sklearn.GaussianNB", "class-table", ".mixture_models:bayes"),
+    Adapter("sklearn.MLPClassifier", "network", ".networks:mlp"),
+    Adapter("sklearn.MLPRegressor", "network", ".networks:mlp"),
+    Adapter("torch.Sequential", "network", ".networks:torch", "torch"),
+    *(Adapter(f"hmmlearn.{name}HMM", "hmm", ".hidden_markov:hmmlearn", "hmm") for name in CHAINS.split()),
+    Adapter("hmmlearn.VariationalGaussianHMM", "hmm", ".hidden_markov:hmmlearn", "hmm", writes=False),
+    Adapter("hmmlearn.VariationalCategoricalHMM", "hmm", ".hidden_markov:hmmlearn", "hmm", writes=False),
+    Adapter("dynamax.ParamsGaussianHMM", "hmm", ".hidden_markov:dynamax", "dynamax"),
+    Adapter("modelweld.StickyHDPHMM", "hmm", "modelweld.hmm.adapter"),
+    Adapter("sklearn.GaussianProcessRegressor", "sparse-gp", ".processes:sklearn", writes=False),
+    Adapter("gpytorch.ApproximateGP", "sparse-gp", ".processes:gpytorch", "gp", writes=False),
+    Adapter("gpytorch.ExactGP", "sparse-gp", ".processes:gpytorch", "gp", writes=False),
+    Adapter("modelweld.SparseGP", "sparse-gp", ".processes:sklearn"),
+    Adapter("sklearn.LatentDirichletAllocation", "topics", ".topic_models:lda"),
+    Adapter("gensim.LdaModel", "topics", ".topic_models:gensim", "topics"),
+    Adapter("tomotopy.LDAModel", "topics", ".topic_models:tomotopy", "topics", writes=False),
+    Adapter("tomotopy.HDPModel", "topics", ".topic_models:tomotopy", "topics", writes=False),
+    Adapter("bertopic.BERTopic", "topic-vectors", ".topic_models:bertopic", "bertopic"),
+    *(Adapter(f"sklearn.{name}", "components", ".decompositions:sklearn") for name in DECOMPOSITIONS.split()),
+    Adapter("pycrostates.ModKMeans", "components", ".decompositions:microstates", "microstates"),
+    Adapter("pycrostates.AAHCluster", "components", ".decompositions:microstates", "microstates"),
 )
+
+NO_PARTS = "It has no interchangeable parts, so there is nothing to match: "
+INSTEAD = {
+    ("LinearModel", "LinearClassifierMixin"): "average coefficients by their precision, or let the sites' predictions "
+    "vote (an ensemble).",
+    ("ClassifierMixin", "RegressorMixin"): "let the sites' predictions vote, or average them (an ensemble).",
+}
+"""Classes of scikit-learn whose models are no sets of interchangeable parts (coefficients, trees),
+and what to do with them instead; the first that suits."""
 
 _REGISTERED: list[Adapter] = []
 """Adapters from outside the package."""
@@ -152,9 +161,9 @@ def register(adapter: Adapter) -> None:
 
     Examples
     --------
-    >>> register(Adapter("sklearn.KMeans", "mixture", "mypackage.fusing"))
+    >>> register(Adapter("sklearn.KMeans", "mixture", "mypackage.fusing"))  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    modelweld.errors.InputError: there is an adapter for sklearn.KMeans already, in '.kmeans': name another class.
+    modelweld.errors.InputError: there is an adapter for sklearn.KMeans already, in '.mixture_models:kmeans'...
     """
     known = next((a for a in adapters() if a.name == adapter.name), None)
     if known is None:
@@ -220,14 +229,14 @@ def read(
     {'means': (1, 2), 'covariances': (1, 2, 2), 'counts': (1,)}
     """
     if isinstance(model, LocalModel):
-        return _told(model.with_(site=site) if site else model, lacks, units, time)
+        return _state(model.with_(site=site) if site else model, lacks, units, time)
     if is_plain(model):
         counts = cast("ArrayLike | None", facts.get("counts"))
         local = as_model(model, features, counts=counts)
         check_centres(local.sizes["atom"], centres or counts is not None)
-        return _told(local.with_(site=site), lacks, units, time)
+        return _state(local.with_(site=site), lacks, units, time)
     try:
-        return _told(_read_fitted(model, site, features, facts), lacks, units, time)
+        return _state(_read_fitted(model, site, features, facts), lacks, units, time)
     except AttributeError as missing:  # what a fit learns ends in an underscore, by scikit-learn's convention
         if not (type(missing).__name__ == "NotFittedError" or (missing.name or "").endswith("_")):
             raise
@@ -235,8 +244,8 @@ def read(
         raise InputError(f"{where}the {type(model).__name__} is not fitted: fit it to the site's data first.") from None
 
 
-def _told(local: LocalModel, lacks: Sequence[str], units: Mapping[str, str] | None, time: Any) -> LocalModel:
-    """The model, told in which units its features are, what its site lacks, and when it was trained."""
+def _state(local: LocalModel, lacks: Sequence[str], units: Mapping[str, str] | None, time: Any) -> LocalModel:
+    """The model with the units of its features, the features that its site lacks, and when it was trained."""
     local = local if time is None else local.with_(time=time)
     lacks = [lacks] if isinstance(lacks, str) else lacks
     local = with_units(local, units) if units else local
@@ -261,11 +270,12 @@ def _read_fitted(model: object, site: str, features: Sequence[str] | None, facts
     names = features if features is not None else getattr(model, "feature_names_in_", None)
     options = {**facts, **({} if names is None else {"features": list(map(str, names))})}
     try:
-        local: LocalModel = adapter.functions().read(model, **options)
+        local: LocalModel = adapter.function("read")(model, **options)
     except TypeError as wrong:
         if "unexpected keyword" not in str(wrong) and "missing" not in str(wrong):
             raise
-        raise InputError(f"{adapter.name}: {wrong}. See help({adapter.functions().__name__}.read).") from None
+        function = adapter.function("read")
+        raise InputError(f"{adapter.name}: {wrong}. See help({function.__module__}.{function.__name__}).") from None
     except ValueError as wrong:
         if isinstance(wrong, (InputError, AttributeError)):  # ours, or that it is not fitted
             raise
@@ -289,10 +299,10 @@ def adapter_of(model: object) -> Adapter:
     )
 
 
-def asked_by_adapter(model: object) -> tuple[str, ...]:
-    """What `read` can be told about a model, or about the one at the end of a Pipeline."""
+def list_facts(model: object) -> tuple[str, ...]:
+    """Names of the facts that `read` takes of a model, or of the one at the end of a Pipeline."""
     last = model.steps[-1][1] if _is_pipeline(model) else model
-    return tuple(signature(adapter_of(last).functions().read).parameters)
+    return tuple(signature(adapter_of(last).function("read")).parameters)
 
 
 def _is_pipeline(model: object) -> TypeGuard[Pipeline]:
@@ -336,7 +346,7 @@ def write(local: LocalModel, like: type | str | None = None, **options: object) 
     if not adapter.writes:
         near = [a for a in adapters() if a.kind == adapter.kind and a.writes]
         adapter = next((a for a in near if a.module == adapter.module), near[0])
-    return adapter.functions().write(local, adapter.name.split(".")[-1], **options)
+    return adapter.function("write")(local, adapter.name.split(".")[-1], **options)
 
 
 def _usual(local: LocalModel) -> str:
@@ -358,3 +368,41 @@ def like_most(fusion: Fusion) -> str:
     if not holding:
         return ""
     return min(holding, key=lambda name: (-number[name], order[name]))
+
+
+def remedy(model: object) -> str:
+    """What to do with a model that cannot be read.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> remedy(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))[:45]
+    'It has no interchangeable parts, so there is '
+    """
+    bases = {f"{cls.__module__}.{cls.__name__}" for cls in type(model).__mro__}
+    if "torch.nn.modules.module.Module" in bases:
+        return (
+            "Networks are read as torch.nn.Sequential of Linear layers and activations: wrap its layers as one, "
+            "Sequential(net.fc1, ReLU(), net.fc2), which shares their weights."
+        )
+    if isinstance(model, Mapping) and is_state(model):
+        return (
+            "A state_dict does not say which activations lie between its layers: give the torch.nn.Sequential itself."
+        )
+    if isinstance(model, (str, os.PathLike)):
+        return "If it is the name of a file, modelweld.load reads that."
+    if isinstance(model, type):
+        return "It is a class: give models of it that are fitted."
+    known = {cls.__name__ for cls in type(model).__mro__ if cls.__module__.startswith("sklearn.")}
+    for classes, instead in INSTEAD.items():
+        if known.intersection(classes):
+            return NO_PARTS + instead
+    return (
+        "Give its parameters as a LocalModel (named arrays and their axes), or write an adapter: two functions, see "
+        "modelweld.libraries."
+    )
+
+
+def is_state(given: Mapping[str, object]) -> bool:
+    """Whether these are a network's tensors by the names of its layers, and not sites by theirs."""
+    return any(str(name).endswith("weight") and type(part).__name__ == "Tensor" for name, part in given.items())

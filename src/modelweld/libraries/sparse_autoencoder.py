@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
+import safetensors.numpy
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
@@ -62,12 +63,9 @@ def decoder(
 
 
 def _load(path: str | os.PathLike[str]) -> Mapping[str, Any]:
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
     try:
-        return dict(load_file(path))
-    except (OSError, SafetensorError) as wrong:
+        return dict(safetensors.numpy.load_file(path))
+    except (OSError, safetensors.SafetensorError) as wrong:
         raise InputError(f"{path} is no safetensors file that can be read: {wrong}.") from None
 
 

@@ -27,7 +27,7 @@ from modelweld.inputs.alignment import with_units
 from modelweld.inputs.local_model import LocalModel, counts_behind
 from modelweld.inputs.plain_tables import is_plain
 from modelweld.kinds import kind_of
-from modelweld.libraries import asked_by_adapter, read
+from modelweld.libraries import list_facts, read
 from modelweld.site.rows import check_counts, check_rows, drop_small_cells, find_concerns
 
 FACTS = {
@@ -282,7 +282,7 @@ def _read(
         if told.keys() - {"X"} or features is not None:
             raise InputError("a LocalModel says everything itself: give features, counts and facts when it is made.")
         return read(model, site=site)
-    if is_plain(model) or "X" not in asked_by_adapter(model):
+    if is_plain(model) or "X" not in list_facts(model):
         told.pop("X", None)
     return read(model, site=site, features=features, centres=centres, **told)
 

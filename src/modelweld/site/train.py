@@ -23,7 +23,7 @@ from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
-from modelweld.libraries import asked_by_adapter, read
+from modelweld.libraries import list_facts, read
 from modelweld.progress import Progress, is_heard, progress_to, report_progress
 from modelweld.threads import check_n_jobs
 
@@ -297,7 +297,7 @@ def is_data(data: object) -> bool:
 
 def keep_wanted(model: object, facts: Mapping[str, object]) -> dict[str, Any]:
     """Of what is known, that which the model's adapter wants to know."""
-    asked = asked_by_adapter(model)
+    asked = list_facts(model)
     return {name: fact for name, fact in facts.items() if name in asked and fact is not None}
 
 

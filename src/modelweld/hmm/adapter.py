@@ -9,18 +9,16 @@ and added statistics give the posteriors, and what few frames cannot tell, the p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from modelweld.core.values import Array
 from modelweld.errors import InputError
+from modelweld.hmm.statistics import Summary
+from modelweld.hmm.sticky import StickyHDPHMM
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.hmm import hmm
+from modelweld.kinds.hmm import full_covariances, hmm
 from modelweld.kinds.mixture_components import FEWEST_POINTS, diagonals
-
-if TYPE_CHECKING:
-    from modelweld.hmm import StickyHDPHMM
 
 SETTINGS = ("kappa", "eta", "gamma", "eta0", "mean_precision")
 """What a written model takes over, where all sites agree; else it has the class's defaults."""
@@ -102,9 +100,6 @@ def write(local: LocalModel, like: str) -> StickyHDPHMM:
     is behind scalers, whose units a given scale does not know. So with zeta; where it differs between sites it is their
     average by frames, effective frames over starts and moves.
     """
-    from modelweld.hmm import StickyHDPHMM
-    from modelweld.hmm.statistics import Summary
-
     if "means" not in local.arrays or not local.facts.get("counted"):
         raise InputError(
             "a StickyHDPHMM is made of states with Gaussian emissions and numbers of frames: these sites sent other "
@@ -119,7 +114,7 @@ def write(local: LocalModel, like: str) -> StickyHDPHMM:
     if "prior_scale" in facts and "undone" not in facts:
         settings["prior_scale"] = facts["prior_scale"]
     return StickyHDPHMM.from_statistics(
-        Summary(counts / _check_zeta(zeta), means, _covariances(local), moves, starts),
+        Summary(counts / _check_zeta(zeta), means, full_covariances(local), moves, starts),
         share=facts.get("share"),
         zeta=zeta,
         **settings,
@@ -136,10 +131,3 @@ def _check_zeta(zeta: object) -> float:
 def _share(model: StickyHDPHMM) -> float:
     """The learned scale of the prior, as a share of features' variances."""
     return float(model.prior_scale_[0] / model.statistics_.unit[0] ** 2)
-
-
-def _covariances(local: LocalModel) -> Array:
-    if "covariances" in local.arrays:
-        return np.asarray(local.arrays["covariances"])
-    variances = np.asarray(local.arrays["variances"])
-    return np.asarray(variances[:, :, None] * np.eye(variances.shape[1]))

@@ -1,4 +1,4 @@
-"""PyTorch's Sequential of Linear layers with one activation.
+"""Networks: PyTorch's Sequential of Linear layers with one activation, scikit-learn's MLPClassifier and MLPRegressor.
 
 Dropout is left out and batch normalisation folded into the layer beside it, both as in evaluation. Convolutions are
 refused: their channels are sets too, but a refit would have to draw images, and averages alone lose to local networks.
@@ -7,9 +7,10 @@ refused: their channels are sets too, but a refit would have to draw images, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import sklearn
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
@@ -17,10 +18,7 @@ from modelweld.errors import InputError
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.network import moments, network
 from modelweld.kinds.network_refit import layers
-
-if TYPE_CHECKING:
-    from torch import Tensor
-    from torch.nn import Module, Sequential
+from modelweld.libraries.scaling import name_features
 
 NAMES = {"ReLU": "relu", "Tanh": "tanh", "Sigmoid": "logistic"}
 """PyTorch's activations and ours."""
@@ -35,8 +33,8 @@ ENDS = ("Softmax", "LogSoftmax")
 """Modules after the last layer: outputs are logits up to a constant either way. They are written again."""
 
 
-def read(
-    model: Sequential,
+def read_torch(
+    model: Any,
     *,
     classes: Sequence[object] | None = None,
     y: ArrayLike | None = None,
@@ -65,7 +63,7 @@ def read(
     features : sequence of str, optional
         Names of the features.
     """
-    W, b, activation, end = _layers(list(_modules(model)))
+    W, b, activation, end = _fold_layers(list(_modules(model)))
     outputs = len(b[-1])
     if classes is None and (y is not None or class_counts is not None):
         classes = range(outputs)
@@ -87,7 +85,7 @@ def read(
     )
 
 
-def _modules(model: Sequential) -> Iterator[Module]:
+def _modules(model: Any) -> Iterator[Any]:
     """The modules of a Sequential, nested ones in their place, without those that change nothing."""
     for module in model:
         if type(module).__name__ == "Sequential":
@@ -96,7 +94,7 @@ def _modules(model: Sequential) -> Iterator[Module]:
             yield module
 
 
-def _layers(modules: list[Module]) -> tuple[list[Array], list[Array], str, str]:
+def _fold_layers(modules: list[Any]) -> tuple[list[Array], list[Array], str, str]:
     """Weights (in, out), biases, activation and end; batch normalisation folded in."""
     W: list[Array] = []
     b: list[Array] = []
@@ -109,16 +107,16 @@ def _layers(modules: list[Module]) -> tuple[list[Array], list[Array], str, str]:
         if end or (name == "Linear" and open_layer) or (name in NAMES and not open_layer):
             raise InputError(f"{name} stands where none can: between two Linear layers there is one activation.")
         if name == "Linear":
-            w = _numbers(module.weight).T
-            bias = np.zeros(w.shape[1]) if module.bias is None else _numbers(module.bias)
+            w = _double(module.weight).T
+            bias = np.zeros(w.shape[1]) if module.bias is None else _double(module.bias)
             W.append(np.broadcast_to(scale, len(w))[:, None] * w)
             b.append(bias + np.broadcast_to(shift, len(w)) @ w)
             scale, shift, open_layer = 1.0, 0.0, True
         elif name == "BatchNorm1d" and module.running_var is not None:
-            times = 1 / np.sqrt(_numbers(module.running_var) + module.eps)
-            plus = -_numbers(module.running_mean) * times
+            times = 1 / np.sqrt(_double(module.running_var) + module.eps)
+            plus = -_double(module.running_mean) * times
             if module.affine:
-                times, plus = times * _numbers(module.weight), plus * _numbers(module.weight) + _numbers(module.bias)
+                times, plus = times * _double(module.weight), plus * _double(module.weight) + _double(module.bias)
             if open_layer:
                 W[-1], b[-1] = W[-1] * times, b[-1] * times + plus
             else:
@@ -139,11 +137,11 @@ def _layers(modules: list[Module]) -> tuple[list[Array], list[Array], str, str]:
     return W, b, activations.pop(), end
 
 
-def _numbers(tensor: Tensor) -> Array:
+def _double(tensor: Any) -> Array:
     return np.asarray(tensor.detach().cpu().numpy(), dtype=np.float64)
 
 
-def write(local: LocalModel, like: str) -> Sequential:
+def write_torch(local: LocalModel, like: str) -> Any:
     """A Sequential of Linear layers and activations, in evaluation mode; its outputs stand in the order of the classes.
 
     Which class an output is, a Sequential cannot say: ``local.coordinates["class"]`` does.
@@ -153,7 +151,7 @@ def write(local: LocalModel, like: str) -> Sequential:
     W, b = layers(local)
     named = {ours: name for name, ours in NAMES.items()}
     dtype = getattr(torch, _one_of(FLOATS, local.facts.get("dtype"), "float32"))
-    modules: list[Module] = []
+    modules = []
     for i, (w, bias) in enumerate(zip(W, b, strict=True)):
         if i:
             modules.append(getattr(torch.nn, named.get(local.facts["activation"], "Identity"))())
@@ -170,3 +168,84 @@ def write(local: LocalModel, like: str) -> Sequential:
 def _one_of(known: tuple[str, ...], fact: object, default: str) -> str:
     """A fact that may come from a file, if it is one of the names known here: it chooses what is called."""
     return fact if isinstance(fact, str) and fact in known else default
+
+
+def read_mlp(
+    model: Any,
+    *,
+    y: ArrayLike | None = None,
+    class_counts: ArrayLike | None = None,
+    n: int | None = None,
+    X: ArrayLike | None = None,
+    features: Sequence[str] | None = None,
+) -> LocalModel:
+    """Weights and biases; with class counts, how much they are worth for each class.
+
+    Parameters
+    ----------
+    model : fitted MLPClassifier or MLPRegressor
+        With one label per row. A classifier of two classes has one output, which becomes two, of opposite signs.
+    y : array, optional
+        The site's labels or targets, to count them here.
+    class_counts : array (classes,), optional
+        Training rows of each class, in the order of ``model.classes_``, instead.
+    n : int, optional
+        Number of training rows, of a regressor.
+    X : array, optional
+        The site's data, of which the mean and standard deviation of each feature are sent.
+    features : sequence of str, optional
+        Names of the features.
+    """
+    W, b = [np.asarray(w, dtype=np.float64) for w in model.coefs_], [np.asarray(v) for v in model.intercepts_]
+    classes = getattr(model, "classes_", None)
+    counts = None if class_counts is None and n is None else np.asarray(n if class_counts is None else class_counts)
+    if classes is None:
+        if model.out_activation_ != "identity":
+            raise InputError(f"an MLPRegressor with loss {model.loss!r} is not read: only with squared errors.")
+        counts = counts if y is None else np.asarray(len(np.asarray(y)))
+    else:
+        if model.out_activation_ == "logistic" and model._label_binarizer.y_type_.startswith("multilabel"):
+            raise InputError("an MLPClassifier with several labels per row is not read: give one network per label.")
+        if model.out_activation_ == "logistic":
+            signs = np.array([-0.5, 0.5]) if len(classes) == 2 else np.array([-1.0])
+            W[-1], b[-1] = W[-1] * signs, b[-1] * signs
+        if y is not None:
+            counts = np.array([np.sum(np.asarray(y) == c) for c in classes], dtype=np.float64)
+        elif counts is not None and counts.shape != (len(classes),):
+            raise InputError(
+                f"class_counts must be one number for each of {len(classes)} classes; found shape {counts.shape}. Or "
+                "give the labels: y=..."
+            )
+    return network(
+        W,
+        b,
+        activation=model.activation,
+        classes=None if classes is None else np.asarray(classes).tolist(),
+        counts=counts,
+        inputs=None if X is None else moments(np.asarray(X, dtype=np.float64)),
+        features=features,
+    )
+
+
+def write_mlp(local: LocalModel, like: str) -> Any:
+    """A fitted MLPClassifier, its classes sorted, or MLPRegressor."""
+    W, b = layers(local)
+    labels = [local.facts["labels"][name] for name in local.coordinates.get("class", ())]
+    if (like == "MLPClassifier") != bool(labels):
+        raise InputError(f"a network {'with' if labels else 'without'} classes cannot be written as {like}.")
+    sizes = tuple(w.shape[1] for w in W[:-1])
+    model = getattr(sklearn.neural_network, like)(hidden_layer_sizes=sizes, activation=local.facts["activation"])
+    model.out_activation_ = "identity"
+    if labels:
+        order = np.argsort(labels)
+        W[-1], b[-1] = W[-1][:, order], b[-1][order]
+        model.classes_ = np.array(labels)[order]
+        model._label_binarizer = sklearn.preprocessing.LabelBinarizer().fit(model.classes_)
+        model.out_activation_ = "softmax" if len(labels) > 2 else "logistic"
+        if len(labels) <= 2:
+            signs = np.array([[-1.0], [1.0]])[: len(labels)]
+            W[-1], b[-1] = W[-1] @ signs, b[-1] @ signs
+    model.coefs_, model.intercepts_ = W, b
+    model.n_layers_, model.n_outputs_ = len(W) + 1, len(b[-1])
+    model.n_iter_, model.t_, model.loss_, model.loss_curve_ = 0, 0, np.nan, []
+    return name_features(model, local, W[0].shape[0])
