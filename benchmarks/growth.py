@@ -31,7 +31,7 @@ from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.fit.screening.screens import find_shifted
+from modelweld.fit.screening.shift_estimate import find_shifted
 from modelweld.fit.search.artefacts import artefacts
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
 from modelweld.fit.search.starts import agglomerate

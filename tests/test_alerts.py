@@ -10,8 +10,7 @@ import modelweld
 from modelweld.cli.messages import spoken
 from modelweld.errors import Finding
 from modelweld.fit.screening import duplicates
-from modelweld.fit.screening.unit_fit import OtherUnit, describe
-from modelweld.fit.screening.units import describe_swapped
+from modelweld.fit.screening.unit_fit import OtherUnit, describe, describe_swapped
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
 from modelweld.report.text import NOTED

@@ -5,7 +5,7 @@ import pytest
 
 from modelweld import OutlierWarning, fuse
 from modelweld.core.match import values_of
-from modelweld.fit.screening.screens import find_shifted
+from modelweld.fit.screening.shift_estimate import find_shifted
 from modelweld.results.diagnostics import notes
 from shared import simulate
 

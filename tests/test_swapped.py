@@ -9,8 +9,8 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld import NamesWarning
-from modelweld.fit.screening.unit_fit import Sites
-from modelweld.fit.screening.units import find_swapped
+from modelweld.fit.screening.unit_fit import find_swapped
+from modelweld.fit.screening.units import Sites
 from test_units import ALIKE
 
 X = load_wine().data[:, [0, 3, 4, 9]]

@@ -13,15 +13,8 @@ from sklearn.preprocessing import StandardScaler
 import modelweld
 from modelweld import UnitsWarning, simulate
 from modelweld.fit.screening import unit_fit, units
-from modelweld.fit.screening.unit_fit import EACH_MORE, Sites, explain
-from modelweld.fit.screening.units import (
-    Totals,
-    find_other_units,
-    find_swapped,
-    name_units_of_stack,
-    totals_of_stack,
-    totals_of_values,
-)
+from modelweld.fit.screening.unit_fit import explain, find_other_units, find_swapped, name_other_units
+from modelweld.fit.screening.units import EACH_MORE, Sites, Totals, may_differ, totals_of_stack, totals_of_values
 from modelweld.inputs.sets import stack_arrays
 from modelweld.kinds.hmm import hmm
 
@@ -250,9 +243,25 @@ def test_bounds_spare_nobody_who_would_be_named(monkeypatch):
     drawn = [sites_of(seed) for seed in range(200)]
     found = named()
     monkeypatch.setattr(unit_fit, "may_be_other_units", lambda misfit: misfit > EACH_MORE)
-    monkeypatch.setattr(units, "may_be_swapped", lambda sites: np.arange(len(sites.mean)))
+    monkeypatch.setattr(unit_fit, "may_be_swapped", lambda sites: np.arange(len(sites.mean)))
     assert named() == found
     assert all(10 < sum(map(bool, kind)) < 190 for kind in found)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_where_the_first_look_finds_nothing_no_site_is_named(plain):
+    """And that look spares most clean sites."""
+    clean = []
+    for seed in range(400):
+        sites = sites_of(seed)
+        totals = [
+            Totals(m, s, 1 / c[0], 1 / c[1]) for m, s, c in zip(sites.mean, sites.deviation, sites.chance, strict=True)
+        ]
+        if not may_differ(totals, plain=plain):
+            assert not find_other_units(totals, plain=plain)
+            assert not find_swapped(sites)
+            clean.append(seed)
+    assert 20 < len(clean) < 380
 
 
 @pytest.mark.parametrize("factor", [1.0, 100.0])
@@ -264,6 +273,6 @@ def test_large_jobs_hear_the_same_of_units(factor, monkeypatch):
         monkeypatch.setattr(units, "is_large", lambda stack, large=large: large)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnitsWarning)
-            said.append(name_units_of_stack(stack_arrays(values), [str(j) for j in range(120)]))
+            said.append(name_other_units(totals_of_stack(stack_arrays(values)), None, [str(j) for j in range(120)]))
     assert said[0] == said[1]
     assert len(said[0]) == (factor > 1)

@@ -30,7 +30,8 @@ from sklearn.preprocessing import StandardScaler
 
 import modelweld
 from modelweld.demo.hospitals import HOSPITALS, load_hospital
-from modelweld.fit.screening.units import Swapped, Totals, find_other_units, find_swapped, side_by_side
+from modelweld.fit.screening.unit_fit import Swapped, find_other_units, find_swapped
+from modelweld.fit.screening.units import Totals, side_by_side
 from modelweld.kinds import kind_of
 
 Table = NDArray[np.float64]

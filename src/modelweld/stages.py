@@ -17,7 +17,8 @@ from modelweld.families import Family, Gaussian
 from modelweld.families.capabilities import has_places
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.duplicates import name_shared_rows
-from modelweld.fit.screening.units import name_other_units, name_units_of_stack
+from modelweld.fit.screening.unit_fit import name_other_units
+from modelweld.fit.screening.units import may_differ, totals_of_stack
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_arrays, stack_of
@@ -88,7 +89,10 @@ def compare_units(job: Job) -> Job:
     in_units = kind.name or all(has_places(family) for chosen in by_set.values() for family in chosen.values())
     if not in_units or times_of(job.sites, job.names) is not None:  # a group that comes later is no other unit
         return job
-    return job.say(*name_other_units([kind.totals(model) for model in job.sent], job.sent, job.names))
+    totals = [kind.totals(model) for model in job.sent]
+    if not may_differ(totals, plain=not kind.name):
+        return job
+    return job.say(*name_other_units(totals, job.sent, job.names))
 
 
 def match_sets(job: Job) -> Job:
@@ -121,7 +125,8 @@ def match_arrays(job: Job) -> Job:
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
     stack = stack_arrays(job.sites)
-    units = name_units_of_stack(stack, job.names) if job.plan.screen and has_places(family) else ()
+    totals = totals_of_stack(stack) if job.plan.screen and has_places(family) else []
+    units = name_other_units(totals, None, job.names) if may_differ(totals, plain=True) else ()
     try:
         matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
     except OutOfRangeError:

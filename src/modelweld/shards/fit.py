@@ -30,7 +30,7 @@ from modelweld.families.checks import misfit_error
 from modelweld.fit.engines.sparse_board import SparseBoard, suits
 from modelweld.fit.screening.duplicates import FEWEST_OWN
 from modelweld.fit.screening.pipeline import SetValues, through
-from modelweld.fit.screening.screens import find_idle, find_oversized, numbered, oversized, screens_of
+from modelweld.fit.screening.screens import find_oversized, find_unobserved, number_rows, oversized, screens_of
 from modelweld.fit.search.starts import run
 from modelweld.shards.shard import ASIDE, TWIN, Shard, Summary, is_compiled, summarise
 from modelweld.threads import blas_threads
@@ -221,7 +221,7 @@ def survey(shard: Shard, labels: Index | None, screen: bool) -> tuple[Index, Sur
     if found is not None:
         raise misfit_error(family, found, stack, shard.names, shard.array or "values")
     keep, reasons, _ = (
-        find_idle(numbered(shard.values_of(np.arange(len(stack.values))))) if screen else (None, [], None)
+        find_unobserved(number_rows(shard.values_of(np.arange(len(stack.values))))) if screen else (None, [], None)
     )
     labels = np.zeros(len(stack.values), dtype=np.int64) if keep is None else np.where(keep, 0, ASIDE)
     fitted, _ = shard.fitted(labels)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
 from modelweld.errors import Finding, OutlierWarning
-from modelweld.fit.screening.site_medians import FEWEST_SITES_TO_COMPARE
+from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE
 from modelweld.inputs.local_model import LocalModel, is_count, is_spread
 
 FAR_MORE = 100.0
@@ -97,7 +97,7 @@ def clip_spreads(sites: Sequence[LocalModel], names: Sequence[str]) -> Bounded:
     >>> sites = [
     ...     LocalModel({"means": [[0.0]], "variances": [[v]]}, axes, auxiliary=["variances"]) for v in (1.0, 2.0, 9.0,
     3.0) ... ]
-    >>> [site.arrays["variances"].item() for site in clip_spreads(sites, "abcd").sites]
+    >>> [site.arrays["variances"].item() for site in bound_spreads(sites, "abcd").sites]
     [1.0, 2.0, 9.0, 3.0]
     """
     result, reasons = list(sites), list[Finding]()

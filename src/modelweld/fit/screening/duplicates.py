@@ -34,8 +34,8 @@ from modelweld.errors import DuplicateWarning, Finding
 from modelweld.families import Drift, Family
 from modelweld.families.capabilities import has_places
 from modelweld.families.math.start import voted_share
+from modelweld.fit.screening.distances import FEWEST_SITES, means_by_site
 from modelweld.fit.screening.pipeline import Fit, Flags, SetValues
-from modelweld.fit.screening.site_medians import FEWEST_SITES, means_by_site
 
 COINCIDE = 1e-6
 """Share of a site's own range, in each column, within which two values are the same: far below any noise with which

@@ -1,6 +1,7 @@
 """The screens, and the one list of them: sites that come at once, with times, later or in shards are screened alike.
 
-Most set values aside: out of the fit and in the result, each an atom of its own, named with the reason.
+Most exclude values: out of the fit and in the result, each an atom of its own, named with the reason. Each looks first
+whether there is anything to exclude; what it then does stands in a file of its own.
 """
 
 from __future__ import annotations
@@ -13,18 +14,14 @@ import numpy as np
 
 from modelweld.core.matching import Matching
 from modelweld.core.plan import Plan
-from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Index, Stack, arrays_of, canonical_values, group_of_values
 from modelweld.errors import Finding, OutlierWarning
 from modelweld.families.capabilities import has_places
-from modelweld.families.fading import Moving
+from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, any_seen, measure_distances
 from modelweld.fit.screening.duplicates import duplicates, number_values
-from modelweld.fit.screening.outliers import BREAKDOWN, FEWEST_SITES_TO_COMPARE, find_outliers
+from modelweld.fit.screening.outliers import find_outliers
 from modelweld.fit.screening.pipeline import Fit, Flags, Refit, Screen, SetValues
-from modelweld.fit.screening.shift_estimate import explaining_shift, shiftable_arrays
-from modelweld.fit.screening.site_medians import any_seen
-from modelweld.fit.search.leave_one_out import leave_out
-from modelweld.fit.search.parts import Parts
+from modelweld.fit.screening.shift_estimate import describe_shifted, find_shifted
 from modelweld.fit.search.split_rules import name_oversplit
 from modelweld.progress import report_progress
 
@@ -33,45 +30,42 @@ OVERSIZED, FEWEST_OF_OVERSIZED = 30.0, 200
 nothing. A layer of 512 units beside layers of 32 is sixteen times as wide; fragments of up to thirteen times as many
 values are joined (`fit.search.split_rules`)."""
 
-MOST_SHARED = 0.5
-"""Share of a site's values that others hold too, from which on it cannot be shifted as a whole."""
-
 
 def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
     """The screens of a plan, the first one outermost."""
     asked: dict[Screen, bool | str] = {
-        idle: plan.search != "plain",
+        unobserved: plan.search != "plain",
         duplicates: plan.search != "plain" and plan.duplicates == "once",
         oversized: plan.screen,
         partial(shifted, refit=refit): plan.screen,
-        oversplit: True,
+        oversplit: plan.fragments,
         outliers: plan.screen,
     }
     return [screen for screen, wanted in asked.items() if wanted]
 
 
-def idle(values: SetValues, fit: Fit) -> Matching:
-    """Set aside what says nothing: values that were not seen, or repeat another of their site (dead units).
+def unobserved(values: SetValues, fit: Fit) -> Matching:
+    """Exclude rows that were not observed, or repeat another of their site (dead units).
 
-    They would be atoms at every site that has some. Where no value says anything, all are kept.
+    They would be atoms at every site that has some. Where no row was observed, all are kept.
     """
-    values = numbered(values)
-    keep, reasons, atoms = find_idle(values)
+    values = number_rows(values)
+    keep, reasons, atoms = find_unobserved(values)
     return fit(values) if keep.all() else values.restore(fit(values.keep(keep)), keep, atoms).say(*reasons)
 
 
-def numbered(values: SetValues) -> SetValues:
+def number_rows(values: SetValues) -> SetValues:
     """The values with numbers, the same for those of one time that coincide."""
     return replace(values, numbers=values.at_one_time(number_values(values.stacks, values.families)))
 
 
-def find_idle(values: SetValues) -> tuple[Flags, list[str], Index]:
-    """Values that say something, why the others do not, and atoms of these: second copies of a value are one."""
+def find_unobserved(values: SetValues) -> tuple[Flags, list[str], Index]:
+    """Rows that say something, why the others do not, and atoms of these: second copies of a value are one."""
     N, numbers = len(values.rows), values.numbers
     seen = any_seen(values.stacks, N)
     seen = seen if seen.any() else ~seen
     numbers = np.where(seen, numbers, N + np.arange(N))
-    before = repetitions(values.stacks, numbers)
+    before = count_repetitions(values.stacks, numbers)
     found = ((~seen, "were not seen (weight zero)"), (before > 0, "repeat another of them"))
     reasons = [
         f"site {values.sites[j]!r}: {number[j]} of its {values.sizes[j]} values {why}. They are excluded."
@@ -81,7 +75,7 @@ def find_idle(values: SetValues) -> tuple[Flags, list[str], Index]:
     return (before == 0) & seen, reasons, before * (int(numbers.max(initial=0)) + 1) + numbers
 
 
-def repetitions(stacks: Sequence[Stack], numbers: Index) -> Index:
+def count_repetitions(stacks: Sequence[Stack], numbers: Index) -> Index:
     """For every value how many of its site come before it, by content, that coincide with it."""
     before = np.zeros(len(numbers), dtype=np.int64)
     if np.bincount(numbers).max(initial=0) <= 1:
@@ -95,7 +89,7 @@ def repetitions(stacks: Sequence[Stack], numbers: Index) -> Index:
 
 
 def oversized(values: SetValues, fit: Fit) -> Matching:
-    """Set aside sites that send far more values than others.
+    """Exclude sites that send far more values than others.
 
     Ten thousand values are as many chances to lie near something by accident, and matching them takes minutes;
     fragments of atoms by the dozen bring the noise down for all. What most sites send says how many there can be.
@@ -136,33 +130,35 @@ def find_oversized(sizes: Index) -> Index:
 
 
 def outliers(values: SetValues, fit: Fit) -> Matching:
-    """Set aside gross outliers. Only values that have places can be far from others: other arrays do not decide."""
+    """Exclude gross outliers. Only values that have places can be far from others: other arrays do not decide."""
     real = [i for i, family in enumerate(values.families) if has_places(family)]
     if not real:
         return fit(values)
     report_progress("looking for outliers", 0)
-    names = [", ".join(arrays_of(values.names[i])) for i in real]
-    columns = None if values.columns is None else [values.columns[i] for i in real]
-    report = find_outliers([values.stacks[i] for i in real], list(values.sites), names, columns)
-    if report.clean:
-        return replace(fit(values), kept=report.keep).say(*report.reasons)
-    return values.restore(fit(values.keep(report.keep)), report.keep).say(*report.reasons)
+    stacks, keep, reasons = [values.stacks[i] for i in real], np.ones(len(values.rows), dtype=bool), list[Finding]()
+    if any(distances.far.any() for distances in measure_distances(stacks)):
+        names = [", ".join(arrays_of(values.names[i])) for i in real]
+        columns = None if values.columns is None else [values.columns[i] for i in real]
+        keep, reasons = find_outliers(stacks, values.sites, names, columns)
+    matching = replace(fit(values), kept=keep) if keep.all() else values.restore(fit(values.keep(keep)), keep)
+    return matching.say(*reasons)
 
 
 def oversplit(values: SetValues, fit: Fit) -> Matching:
-    """Set nothing aside: name sites that sent their atoms in fragments, where most did not."""
+    """Exclude nothing: name sites that sent their atoms in fragments, where most did not."""
     matching = fit(values)
     return matching.say(*name_oversplit(matching, values.sites)) if matching.splits is not None else matching
 
 
 def shifted(values: SetValues, fit: Fit, refit: Refit) -> Matching:
-    """Set aside whole sites that are off by a constant; the others are fitted on.
+    """Exclude whole sites that are off by a constant; the others are fitted on.
 
     Such a site's values lie among honest ones, so nothing is wrong with any of them alone, but hardly any is shared,
     and after one common shift most would be (`fit.screening.shift_estimate`).
     """
     matching = replace(fit(values), screened=True)
-    found = find_shifted(matching, values)
+    shared = values.number(matching.counts[matching.stacked_labels] > 1)
+    found = find_shifted(matching, values) if values.times is not None or (2 * shared < values.sizes).any() else {}
     if not found:
         return matching
     keep = np.ones(len(values.rows), dtype=bool) if matching.kept is None else matching.kept.copy()
@@ -170,61 +166,4 @@ def shifted(values: SetValues, fit: Fit, refit: Refit) -> Matching:
         keep[values.offsets[j] : values.offsets[j + 1]] = False
     left = refit(matching, values.keep(keep), matching.stacked_labels[keep])
     left = replace(values.restore(left, keep), reasons=matching.reasons, screened=True)
-    return left.say(*(_describe_shifted(values.sites[j], n, int(values.sizes[j])) for j, n in found.items()))
-
-
-def _describe_shifted(site: str, matched: int, size: int) -> Finding:
-    return Finding(
-        f": moved by one constant shift, {matched} of its {size} values would match atoms of the others; as they are, "
-        "hardly any does. The whole site is excluded: ask its owner about units, calibration or preprocessing "
-        "(fusion.diagnose() says how far it is off).",
-        OutlierWarning,
-        [site],
-    )
-
-
-def find_shifted(matching: Matching, values: SetValues) -> dict[int, int]:
-    """Sites that a common shift explains, and how many of their values it would match; none if they are many.
-
-    Atoms that move do so from one time to another: at one and the same time all sites see an atom in one place, so
-    sites of one time are compared with each other, as sites without times are.
-    """
-    if values.times is not None:
-        moments, number = np.unique(values.times, return_counts=True)
-        each = (np.flatnonzero(values.times == t) for t in moments[number >= FEWEST_SITES_TO_COMPARE])
-        return {
-            int(at[j]): matched
-            for at in each
-            for j, matched in find_shifted(_at_standstill(matching, at), replace(values.of(at), times=None)).items()
-        }
-    shared = matching.counts[matching.stacked_labels] > 1
-    kept: Flags = np.ones(len(shared), dtype=bool) if matching.kept is None else matching.kept
-    sizes, number = values.number(kept), values.number(shared & kept)
-    suspects = np.flatnonzero((sizes > 0) & (number < MOST_SHARED * sizes))
-    most = BREAKDOWN * np.count_nonzero(sizes)
-    if matching.prior is None or np.count_nonzero(sizes) < FEWEST_SITES_TO_COMPARE or not 0 < len(suspects) < most:
-        return {}
-    families = list(matching.families.values())
-    parts = Parts(values.stacks, families, matching.prior, matching.splits, matching.stacked_labels)
-    places = shiftable_arrays(parts)
-    if len(places) < len(families):
-        return {}
-    found = {}
-    report_progress("looking for shifted sites", 0)
-    for first, last, board in parts:
-        for j in suspects[(suspects >= first) & (suspects < last)].tolist():
-            shift = explaining_shift(board, places, leave_out(board, j - first))
-            if shift is not None:
-                found[j] = shift.matched
-    return found
-
-
-def _at_standstill(matching: Matching, at: Index) -> Matching:
-    """What a matching of moving atoms says of sites of one time, where no atom has moved."""
-    own = np.isin(group_of_values(matching.offsets), at)
-    labels = np.unique(matching.stacked_labels[own], return_inverse=True)[1].ravel()
-    still = {key: f.still() if isinstance(f, Moving) else f for key, f in matching.families.items()}
-    kept = None if matching.kept is None else matching.kept[own]
-    return replace(
-        matching, stacked_labels=labels, counts=np.bincount(labels), families=still, prior=BetaBernoulli(), kept=kept
-    )
+    return left.say(*(describe_shifted(values.sites[j], n, int(values.sizes[j])) for j, n in found.items()))

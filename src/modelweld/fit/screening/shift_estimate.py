@@ -6,17 +6,25 @@ Only for families that know the `variances` of values about their atom and of at
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, sum_by_atom
-from modelweld.core.values import Array, Index, Stack, blocks
+from modelweld.core.matching import Matching
+from modelweld.core.prior import BetaBernoulli
+from modelweld.core.values import Array, Index, Stack, blocks, group_of_values
+from modelweld.errors import Finding, OutlierWarning
 from modelweld.families.capabilities import variances_of
-from modelweld.fit.screening.outliers import Flags
-from modelweld.fit.search.leave_one_out import Without
+from modelweld.families.fading import Moving
+from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE
+from modelweld.fit.screening.pipeline import Flags, SetValues
+from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
+from modelweld.progress import report_progress
 
 FEWEST_SHIFTED = 3
 """Values that must agree on a shift before it explains a site: two always agree about something."""
@@ -26,6 +34,63 @@ SHIFT_ROUNDS = 20
 
 WEIGHT_ROUNDING = 1e-9
 """Share of an atom's weight below which what is left after a subtraction is rounding."""
+
+
+def describe_shifted(site: str, matched: int, size: int) -> Finding:
+    """That a site was excluded, and how many of its values a shift would match."""
+    return Finding(
+        f": moved by one constant shift, {matched} of its {size} values would match atoms of the others; as they are, "
+        "hardly any does. The whole site is excluded: ask its owner about units, calibration or preprocessing "
+        "(fusion.diagnose() says how far it is off).",
+        OutlierWarning,
+        [site],
+    )
+
+
+def find_shifted(matching: Matching, values: SetValues) -> dict[int, int]:
+    """Sites that a common shift explains, and how many of their values it would match; none if they are many.
+
+    Atoms that move do so from one time to another: at one and the same time all sites see an atom in one place, so
+    sites of one time are compared with each other, as sites without times are.
+    """
+    if values.times is not None:
+        moments, number = np.unique(values.times, return_counts=True)
+        each = (np.flatnonzero(values.times == t) for t in moments[number >= FEWEST_SITES_TO_COMPARE])
+        return {
+            int(at[j]): matched
+            for at in each
+            for j, matched in find_shifted(_at_standstill(matching, at), replace(values.of(at), times=None)).items()
+        }
+    shared = matching.counts[matching.stacked_labels] > 1
+    kept: Flags = np.ones(len(shared), dtype=bool) if matching.kept is None else matching.kept
+    sizes, number = values.number(kept), values.number(shared & kept)
+    suspects, filled = np.flatnonzero(2 * number < sizes), np.count_nonzero(sizes)
+    if matching.prior is None or filled < FEWEST_SITES_TO_COMPARE or not 0 < 2 * len(suspects) < filled:
+        return {}
+    families = list(matching.families.values())
+    parts = Parts(values.stacks, families, matching.prior, matching.splits, matching.stacked_labels)
+    places = shiftable_arrays(parts)
+    if len(places) < len(families):
+        return {}
+    found = {}
+    report_progress("looking for shifted sites", 0)
+    for first, last, board in parts:
+        for j in suspects[(suspects >= first) & (suspects < last)].tolist():
+            shift = explaining_shift(board, places, leave_out(board, j - first))
+            if shift is not None:
+                found[j] = shift.matched
+    return found
+
+
+def _at_standstill(matching: Matching, at: Index) -> Matching:
+    """What a matching of moving atoms says of sites of one time, where no atom has moved."""
+    own = np.isin(group_of_values(matching.offsets), at)
+    labels = np.unique(matching.stacked_labels[own], return_inverse=True)[1].ravel()
+    still = {key: f.still() if isinstance(f, Moving) else f for key, f in matching.families.items()}
+    kept = None if matching.kept is None else matching.kept[own]
+    return replace(
+        matching, stacked_labels=labels, counts=np.bincount(labels), families=still, prior=BetaBernoulli(), kept=kept
+    )
 
 
 class Shiftable(NamedTuple):
@@ -190,12 +255,10 @@ class _Site(NamedTuple):
 
     def fit(self, shift: Array) -> _Fit:
         """Assign the values, moved back by `shift`, to the atoms nearest."""
-        from scipy.optimize import linear_sum_assignment
-
         y, inverse, centre = self.y - shift, 1 / self.matched, self.atoms.mean(0)
         a, b = y - centre, self.atoms - centre
         squares = (inverse * a * a).sum(1)[:, None] - 2 * (inverse * a) @ b.T + inverse @ (b * b).T
-        rows, columns = linear_sum_assignment(squares)
+        rows, columns = scipy.optimize.linear_sum_assignment(squares)
         seen = np.isfinite(self.new[rows])
         matched, new = np.where(seen, self.matched[rows], 1.0), np.where(seen, self.new[rows], 1.0)
         terms = np.log(new / matched)

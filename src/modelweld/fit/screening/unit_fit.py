@@ -1,29 +1,44 @@
-"""What other sites let one expect of a site's feature, and by how much another unit explains better what it has.
+"""Sites in other units, or with columns in another order: which, by how much, and how to say so.
 
-A site's mean m and deviation s in a feature are compared with what the *others* have, M and S, in their unit and in
-another that is f times smaller and o off:
+Sites differ by themselves, some in deviation, some in mean; but other units move both together. The site and feature
+that another unit explains best (X of `fit.screening.units`) are named, converted, and all is compared again, so that no
+site is named for what another did. Nothing is converted for good: that is for the owner of the data to do.
 
-    X(f, o) = (log s / S - log f)^2 / v_s + ((m - o) / f - M)^2 / (S^2 v_m),
-
-v_s and v_m being squared robust deviations of log s and of m / S among the others, and what sites differ by anyway. M
-is the others' median, or what they predict from the site's *other features*: a station that is warm by day is so by
-night.
-
-Units that people mix up, and how to say that a site seems to have done so.
+Taken for feature d, a site's column e has the misfit X(d, e) without any factor. The order of columns that fits best is
+an assignment; a column may move only for a price, so that sites which merely differ stay as they are.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
-from modelweld.fit.screening.outliers import MAD_TO_DEVIATION, Flags
-from modelweld.fit.screening.site_medians import middle
+from modelweld.errors import Finding, NamesWarning, UnitsWarning
+from modelweld.fit.screening.units import (
+    EACH_MORE,
+    FAHRENHEIT,
+    LEAST_FACTOR,
+    LEAST_GAIN,
+    LEAST_GAIN_OF_DEGREES,
+    LEAST_GAIN_OF_ORDER,
+    MOST_LEFT,
+    Expected,
+    Sites,
+    Totals,
+    by_chance,
+    expectations,
+    in_known_features,
+    may_be_other_units,
+    may_be_swapped,
+    side_by_side,
+)
+from modelweld.inputs.local_model import LocalModel
 
 NAMES = (
     (7.0, "days", "weeks"),
@@ -50,8 +65,14 @@ NEAR = 1.15
 MOST_LISTED = 4
 """Features of a site that are spelt out where many are off by the same factor."""
 
-FAHRENHEIT = 1.8, 32.0
-"""Factor and offset that make degrees Fahrenheit of degrees Celsius."""
+COLDEST, WARMEST = -60.0, 60.0
+"""Means in degrees Celsius between which a feature may be a temperature."""
+
+TRIED, PARTS = np.linspace(0.0, 1.0, 6), (0.33, 0.67, 1.0)
+"""Factors that are tried: between the one that suits deviations and the one that suits means; and parts of these."""
+
+NOWHERE = 1e12
+"""Misfit of a column that was not seen, anywhere but where it is."""
 
 
 class OtherUnit(NamedTuple):
@@ -108,97 +129,171 @@ def describe(found: Sequence[OtherUnit], features: Sequence[str], site: str, oth
     )
 
 
-BY_THEMSELVES = 0.3
-"""Deviation by which sites' log deviations, and means in deviations, differ where few sites happen to agree."""
+class Swapped(NamedTuple):
+    """A site, and in which order its columns would be those of the others: `order[d]` is its column for feature d."""
 
-LEAST_FACTOR = 6.0
-"""Factors below are not told from sites that differ: of 20 parts of a table that differ in what they hold, one has a
-mean and a deviation three times those of others now and then."""
+    site: int
+    order: tuple[int, ...]
 
-LEAST_GAIN, LEAST_GAIN_OF_DEGREES = 12.0, 8.0
-"""By which another unit must explain a site better than the others' unit, beyond what the best of so many sites and
-features gains by chance. Degrees are one hypothesis, factors many."""
-
-MOST_LEFT = 6.0
-"""What another unit may leave unexplained: a site that differs by other things than its unit is no case of it. Also
-what degrees may leave more than any factor does, of units or not."""
-
-COLDEST, WARMEST = -60.0, 60.0
-"""Means in degrees Celsius between which a feature may be a temperature."""
-
-LARGER_BY_NATURE, LARGER_THAN_PREDICTED = 0.35, 0.1
-"""A site whose values are all larger has a larger mean and a larger deviation, as degrees Fahrenheit have. The
-deviation of the log of such a factor, over the feature's deviation by its mean; and where other features predict it.
-Of larger factors, deviations of the other sites say how natural they are."""
-
-EACH_MORE = 3.0
-"""Gain beyond which a further feature in the same degrees speaks for those of the site's others."""
-
-LEFT_OUT = 20
-"""Sites up to which each is compared with the others alone; of more, one does not move the median of all."""
-
-MOST_PLACES, MOST_FEATURES = 5_000, 60
-"""Components and features up to which features are predicted from each other: milliseconds."""
-
-RIDGE, FAR = 0.1, 4.0
-"""Of that prediction: variance added to every feature, and where components are cut, in deviations of a feature."""
-
-TRIED, PARTS = np.linspace(0.0, 1.0, 6), (0.33, 0.67, 1.0)
-"""Factors that are tried: between the one that suits deviations and the one that suits means; and parts of these."""
+    @property
+    def moved(self) -> list[int]:
+        """Features that are elsewhere."""
+        return [d for d, e in enumerate(self.order) if d != e]
 
 
-@dataclass(frozen=True, eq=False)
-class Sites:
-    """Means and deviations (J, D), NaN where a feature cannot be compared, and their variances by chance (J, 2).
+def find_swapped(sites: Sites) -> list[Swapped]:
+    """Sites whose columns fit the others' much better in another order.
 
-    `places` are means (K_j, D) of each site's components and `share` (K_j,) how much of it each is; none: not asked.
+    Examples
+    --------
+    >>> mean = np.array([[50.0, 130.0], [52.0, 128.0], [49.0, 131.0], [131.0, 51.0]])
+    >>> deviation = np.array([[8.0, 15.0], [9.0, 14.0], [8.0, 16.0], [15.0, 8.0]])
+    >>> [(found.site, found.order) for found in find_swapped(Sites(mean, deviation, np.zeros((4, 2))))]
+    [(3, (1, 0))]
     """
-
-    mean: Array
-    deviation: Array
-    chance: Array
-    places: Sequence[Array] = ()
-    share: Sequence[Array] = ()
-
-    @cached_property
-    def medians(self) -> Expected:
-        """What most others have."""
-        return expect_medians(self)
-
-    @cached_property
-    def misfit(self) -> Array:
-        """X(1, 0) by what most others have (J, D)."""
-        return self.misfit_of(self.medians, *self.allowed(self.medians))
-
-    def allowed(self, at: Expected) -> tuple[Array, Array]:
-        """v_m and v_s with what sites differ by anyway, the site's own and the others' middle's, and by chance."""
-        anyway = BY_THEMSELVES**2 * (1 + 1 / max(len(self.mean) - 1, 1))
-        return at.of_mean + anyway + self.chance[:, :1], at.of_deviation + anyway + self.chance[:, 1:]
-
-    def misfit_of(self, at: Expected, v_m: Array, v_s: Array) -> Array:
-        """X(1, 0) by what is expected (J, D)."""
-        log_s = np.log(self.deviation / at.deviation)
-        return np.asarray(log_s**2 / v_s + ((self.mean - at.mean) / at.deviation) ** 2 / v_m)
-
-    def converted(self, named: Sequence[OtherUnit]) -> Sites:
-        """As if these sites' features were in the others' unit."""
-        mean, deviation, places = self.mean.copy(), self.deviation.copy(), [p.copy() for p in self.places]
-        for j, d, factor, offset in named:
-            mean[j, d] = (mean[j, d] - offset) / factor
-            deviation[j, d] /= factor
-            if places:
-                places[j][:, d] = (places[j][:, d] - offset) / factor
-        return replace(self, mean=mean, deviation=deviation, places=places)
+    suspects, (J, D) = may_be_swapped(sites).tolist(), sites.mean.shape
+    if not suspects:
+        return []
+    price = LEAST_GAIN_OF_ORDER + np.log(J * D)
+    m, log_s, at, (v_m, v_s) = sites.mean, np.log(sites.deviation), sites.medians, sites.allowed(sites.medians)
+    expected = (at.mean, at.deviation**2 * v_m, np.log(at.deviation), v_s)
+    found = []
+    for j in suspects:
+        misfit = _misfit(m[j], log_s[j], *(x[j][:, None] for x in expected))
+        nowhere = np.where(np.eye(D, dtype=bool), 0.0, NOWHERE)  # also for moving from or to what was not seen
+        misfit = np.where(np.isfinite(misfit), np.minimum(misfit, NOWHERE), nowhere)
+        _, order = scipy.optimize.linear_sum_assignment(misfit + price * (1 - np.eye(D)))
+        one = Swapped(j, tuple(order.tolist()))
+        if one.moved and all(misfit[d, one.order[d]] < MOST_LEFT for d in one.moved):
+            found.append(one)
+    return found
 
 
-class Expected(NamedTuple):
-    """M, S, v_m and v_s for every site and feature: (J, D) each; and how far factors near one are natural."""
+def _misfit(m: Array, log_s: Array, mean: Array, of_mean: Array, log_deviation: Array, of_deviation: Array) -> Array:
+    """X of means and log deviations, taken for features of which these and their variances are expected."""
+    return np.asarray((m - mean) ** 2 / of_mean + (log_s - log_deviation) ** 2 / of_deviation)
 
-    mean: Array
-    deviation: Array
-    of_mean: Array
-    of_deviation: Array
-    by_nature: float
+
+def describe_swapped(features: Sequence[str], site: str) -> str:
+    """In plain words.
+
+    Examples
+    --------
+    >>> describe_swapped(["'age'", "'pressure'"], "west")[:74]
+    "site 'west': its columns for 'age', 'pressure' seem to be mixed up: in ano"
+    """
+    return (
+        f"site {site!r}: its columns for {', '.join(features)} seem to be mixed up: in another order they are like the "
+        "other sites', and as they are they are not. Nothing is moved: look at their order and names there and fuse "
+        f"again, or leave it out, fusion.remove({site!r}, from_scratch=True). Columns with names, "
+        "read(model, features=[...]), are put in order by themselves."
+    )
+
+
+def name_other_units(
+    totals: Sequence[Totals | None],
+    models: Sequence[LocalModel] | None,
+    sites: Sequence[str],
+    only: int | None = None,
+) -> tuple[Finding, ...]:
+    """Sites (or `only` one) with columns in another order or, unless stated, another unit."""
+    known = [(j, t) for j, t in enumerate(totals) if t is not None]
+    compared = side_by_side([t for _, t in known])
+    if compared is None:
+        return ()
+    names = models[0].coordinates.get("feature") if models else None
+    mixed = find_swapped(compared)
+    if mixed:
+        known = _in_order(known, mixed)
+        compared = None
+    reasons = []
+
+    def called(feature: int) -> str:
+        return f"dimension {feature}" if names is None else repr(names[feature])
+
+    for one in mixed:
+        site = known[one.site][0]
+        if only is None or site == only:
+            reasons.append(Finding(describe_swapped([called(d) for d in one.moved], sites[site]), NamesWarning))
+    alike: dict[tuple[int, str], list[OtherUnit]] = defaultdict(list)
+    for found in find_other_units([t for _, t in known], compared, plain=not (models and models[0].kind)):
+        site = known[found.site][0]
+        name = None if names is None else names[found.feature]
+        said = [name in model.facts.get("units", {}) for model in models or ()]
+        if (only is None or site == only or len(known) == 2) and not (any(said) and said[site] and sum(said) > 1):
+            alike[site, found.why].append(found)
+    for (site, _), together in alike.items():
+        features = [called(one.feature) for one in together]
+        other = next(sites[j] for j, _ in known if j != site) if len(known) == 2 else ""
+        reasons.append(Finding(describe(together, features, sites[site], other), UnitsWarning))
+    return tuple(reasons)
+
+
+def _in_order(known: list[tuple[int, Totals]], mixed: Sequence[Swapped]) -> list[tuple[int, Totals]]:
+    """Totals with the columns of all sites in one order."""
+    for one in mixed:
+        (j, t), order = known[one.site], list(one.order)
+        places = None if t.places is None else t.places[:, order]
+        known[one.site] = j, t._replace(mean=t.mean[order], deviation=t.deviation[order], places=places)
+    return known
+
+
+def find_other_units(
+    totals: Sequence[Totals], compared: Sites | None = None, *, plain: bool = False
+) -> list[OtherUnit]:
+    """Sites and features in other units than most sites'; `compared` are these totals `side_by_side`, where known.
+
+    Of `plain` values only sites that are like the others in at least half of their dimensions are compared. One that
+    is not is for `fit.screening.outliers`.
+
+    Examples
+    --------
+    >>> sites = [Totals(np.array([70.0 + j]), np.array([12.0]), 50, 50) for j in range(4)]
+    >>> sites.append(Totals(np.array([71_500.0]), np.array([12_000.0]), 50, 50))
+    >>> [(found.site, round(found.factor)) for found in find_other_units(sites)]
+    [(4, 1000)]
+    """
+    compared = compared or side_by_side(totals)
+    known = None if compared is None else in_known_features(compared, totals, plain)
+    if known is None:
+        return []
+    (sites, at), found = known, list[OtherUnit]()
+    for _ in totals:
+        named = _worst(sites, plain)
+        if not named:
+            break
+        found += [OtherUnit(one.site, int(at[one.feature]), one.factor, one.offset) for one in named]
+        sites = _convert(sites, named)
+    return sorted(set(found))
+
+
+def _convert(sites: Sites, named: Sequence[OtherUnit]) -> Sites:
+    """As if these sites' features were in the others' unit."""
+    mean, deviation, places = sites.mean.copy(), sites.deviation.copy(), [p.copy() for p in sites.places]
+    for j, d, factor, offset in named:
+        mean[j, d] = (mean[j, d] - offset) / factor
+        deviation[j, d] /= factor
+        if places:
+            places[j][:, d] = (places[j][:, d] - offset) / factor
+    return replace(sites, mean=mean, deviation=deviation, places=places)
+
+
+def _worst(sites: Sites, plain: bool) -> list[OtherUnit]:
+    """The site and feature that another unit explains best, and what others alone say of that site's features."""
+    by_others, best = explain(sites, predict=not plain)
+    if not (best.gain > 0).any():
+        return []
+    if plain:
+        misfit = np.nan_to_num(np.sort(by_others.misfit, axis=1), nan=np.inf)
+        strange = misfit[:, (misfit.shape[1] - 1) // 2] > MOST_LEFT
+        best.gain[strange], by_others.gain[strange] = -np.inf, -np.inf
+    j, d = np.unravel_index(np.nanargmax(np.nan_to_num(best.gain, nan=-np.inf)), best.gain.shape)
+    if not best.gain[j, d] > 0:
+        return []
+    found = {int(d): OtherUnit(int(j), int(d), float(best.factor[j, d]), float(best.offset[j, d]))}
+    for e in np.flatnonzero(by_others.gain[j] > 0).tolist():
+        found.setdefault(e, OtherUnit(int(j), e, float(by_others.factor[j, e]), float(by_others.offset[j, e])))
+    return list(found.values())
 
 
 class Explained(NamedTuple):
@@ -220,57 +315,8 @@ class Explained(NamedTuple):
 
 def explain(sites: Sites, *, predict: bool = True) -> tuple[Explained, Explained]:
     """By what others have, and by that or (`predict`) by what they predict, whichever says more."""
-    plain = sites.medians
-    first = _explain(sites, plain)
-    predicted = expect_predictions(sites, plain) if predict else None
-    return first, first if predicted is None else first.better(_explain(sites, predicted))
-
-
-def _others(J: int) -> list[Index]:
-    """Numbers of the sites with which each is compared; one list for all where leaving one out makes no difference."""
-    everybody = np.arange(J)
-    return [everybody] if J > LEFT_OUT else [np.delete(everybody, j) for j in range(J)]
-
-
-def expect_medians(sites: Sites) -> Expected:
-    """What most others have."""
-    others = np.stack(_others(len(sites.mean)), axis=1)  # a column for each site, or one for all
-    m, log_s = sites.mean[others], np.log(sites.deviation)[others]
-    M, log_S = middle(m), middle(log_s)
-    S = np.exp(log_S)
-    found = (M, S, _squared(m - M) / S**2, _squared(log_s - log_S))
-    mean, deviation, of_mean, of_deviation = (np.broadcast_to(x, sites.mean.shape) for x in found)
-    return Expected(mean, deviation, of_mean, of_deviation, LARGER_BY_NATURE)
-
-
-def _squared(off: Array) -> Array:
-    return (MAD_TO_DEVIATION * middle(np.abs(off))) ** 2
-
-
-def expect_predictions(sites: Sites, plain: Expected) -> Expected | None:
-    """What the others let expect given the site's other features, by ridge regression over components."""
-    J, D = sites.mean.shape
-    if not 2 <= D <= MOST_FEATURES or not sum(map(len, sites.places)) <= MOST_PLACES:
-        return None
-    rows = []
-    for j, others in enumerate(_others(J)):
-        M, S = plain.mean[j], plain.deviation[j]
-        slopes = _slopes(sites, others, M, S)
-        off = np.clip((sites.mean - M) / S, 1 - FAR, FAR - 1)
-        predicted = M + S * (np.nan_to_num(off) @ slopes.T)
-        own = predicted[j] if len(others) < J else predicted
-        rows.append([own, _squared((sites.mean - predicted)[others]) / S**2])
-    mean, of_mean = (x[0] if len(rows) == 1 else x for x in map(np.stack, zip(*rows, strict=True)))
-    return plain._replace(mean=mean, of_mean=of_mean, by_nature=LARGER_THAN_PREDICTED)
-
-
-def _slopes(sites: Sites, others: Index, M: Array, S: Array) -> Array:
-    """Of each feature in all others (D, D), diagonal zero, all in deviations from the middle."""
-    off = np.nan_to_num(np.clip(np.concatenate([(sites.places[i] - M) / S for i in others]), -FAR, FAR))
-    share = np.concatenate([sites.share[i] for i in others])
-    together = (off * share[:, None]).T @ off / share.sum() + RIDGE * np.eye(len(M))
-    precision = np.linalg.inv(together)
-    return np.asarray(np.eye(len(M)) - precision / np.diag(precision)[:, None])
+    first, *others = (_explain(sites, at) for at in expectations(sites, predict=predict))
+    return first, first.better(others[0]) if others else first
 
 
 def _explain(sites: Sites, at: Expected) -> Explained:
@@ -285,29 +331,13 @@ def _explain(sites: Sites, at: Expected) -> Explained:
         by_others = np.maximum(at.of_deviation - sites.chance[:, 1:], 0.0) / 2
         log_s = np.log(sites.deviation / at.deviation)
         asked = (m, at.mean, at.deviation, log_s, v_m, v_s, null, by_nature, by_others)
-        found = _explain_each([np.asarray(x)[site, feature] for x in asked], site, _by_chance(m))
+        found = _explain_each([np.asarray(x)[site, feature] for x in asked], site, by_chance(m))
         for whole, part in zip((gain, factor, offset), found, strict=True):
             whole[site, feature] = part
     return Explained(gain, factor, offset, null)
 
 
-def may_be_other_units(misfit: Array) -> Flags:
-    """Sites and features (J, D) that misfit by more than is asked for: no others are ever named.
-
-    Nothing gains more than it misfits, and of degrees a site's features gain together what each misfits beyond
-    `EACH_MORE`.
-    """
-    more = np.fmax(misfit - EACH_MORE, 0.0)
-    enough = more.sum(1, keepdims=True) > LEAST_GAIN_OF_DEGREES + _by_chance(misfit) - EACH_MORE
-    return np.asarray(enough & (more > 0))
-
-
-def _by_chance(misfit: Array) -> float:
-    """What the best of so many sites and features gains by chance."""
-    return 2 * float(np.log(max(misfit.size, 1)))
-
-
-def _explain_each(each: list[Array], site: Index, by_chance: float) -> tuple[Array, Array, Array]:
+def _explain_each(each: list[Array], site: Index, chance: float) -> tuple[Array, Array, Array]:
     """Gain, factor and offset (n,) of the best other unit of each of n features of some sites."""
     m, M, S, log_s, v_m, v_s, null, by_nature, by_others = each
 
@@ -337,7 +367,7 @@ def _explain_each(each: list[Array], site: Index, by_chance: float) -> tuple[Arr
         own = own + np.where(own > EACH_MORE, np.bincount(site, further)[site] - further, 0.0)
         gain = np.where(closer, own - LEAST_GAIN_OF_DEGREES, gain)
         factor, offset, best = np.where(closer, times, factor), np.where(closer, off, offset), np.fmin(best, rest)
-    return np.where(best < MOST_LEFT, gain - by_chance, -np.inf), factor, offset
+    return np.where(best < MOST_LEFT, gain - chance, -np.inf), factor, offset
 
 
 def _factors(m: Array, M: Array, by_deviations: Array) -> Iterator[Array]:

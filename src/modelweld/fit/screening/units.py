@@ -1,126 +1,70 @@
-"""A site that measures a feature in another unit than the others: found by what travels anyway, and named.
+"""Means and deviations of sites, compared: a cheap look at whether units or the order of columns may differ.
 
-A site's mean and deviation of all its points in a feature follow from its components. Sites differ by themselves as
-well, some in deviation, some in mean; but other units move both together (`fit.screening.unit_fit`). The site and
-feature that another unit explains best are named, converted, and all is compared again, so that nobody is named for
-what another did. Nothing is converted for good: that is for the owner of the data to do.
+A site's mean m and deviation s in a feature follow from its components. They are compared with what the *others* have,
+M and S, in their unit and in another that is f times smaller and o off:
 
-A site whose columns are in another order than the others': found by what travels anyway, and named.
+    X(f, o) = (log s / S - log f)^2 / v_s + ((m - o) / f - M)^2 / (S^2 v_m),
 
-Taken for feature d, a site's column e has the misfit
-
-    X(d, e) = (log s_e / S_d)^2 / v_s + (m_e - M_d)^2 / (S_d^2 v_m)
-
-of `fit.screening.unit_fit`, without any factor. The order of columns that fits best is an assignment; a column may move
-only for a price, so that sites which merely differ stay as they are.
+v_s and v_m being squared robust deviations of log s and of m / S among the others, and what sites differ by anyway. M
+is the others' median, or what they predict from the site's *other features*: a station that is warm by day is so by
+night. Where no other unit can explain a site there is nothing to say; else `fit.screening.unit_fit` looks closer.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index, Stack
-from modelweld.errors import Finding, NamesWarning, UnitsWarning
 from modelweld.families.math.start import SMALLEST_RANGE
-from modelweld.fit.screening.outliers import MAD_TO_DEVIATION
-from modelweld.fit.screening.site_medians import FEWEST_SITES, middle
-from modelweld.fit.screening.unit_fit import (
-    MOST_FEATURES,
-    MOST_LEFT,
-    OtherUnit,
-    Sites,
-    describe,
-    explain,
-    may_be_other_units,
-)
+from modelweld.fit.screening.distances import FEWEST_SITES, MAD_TO_DEVIATION, Flags, middle
 from modelweld.fit.search.starts import is_large
 from modelweld.inputs.local_model import LocalModel
 
-LEAST_GAIN = 16.0
+BY_THEMSELVES = 0.3
+"""Deviation by which sites' log deviations, and means in deviations, differ where few sites happen to agree."""
+
+LEAST_FACTOR = 6.0
+"""Factors below are not told from sites that differ: of 20 parts of a table that differ in what they hold, one has a
+mean and a deviation three times those of others now and then."""
+
+LEAST_GAIN, LEAST_GAIN_OF_DEGREES = 12.0, 8.0
+"""By which another unit must explain a site better than the others' unit, beyond what the best of so many sites and
+features gains by chance. Degrees are one hypothesis, factors many."""
+
+MOST_LEFT = 6.0
+"""What another unit may leave unexplained: a site that differs by other things than its unit is no case of it. Also
+what degrees may leave more than any factor does, of units or not."""
+
+LEAST_GAIN_OF_ORDER = 16.0
 """By which each column that moves must fit better, beyond what the best of so many sites and columns does by chance. At
 6 up to 5 % of few plain values of three clean sites were warned of, at 10 fewer than 1 %, at 16 none, and hardly fewer
 were found (66 of 90 for 69)."""
 
-NOWHERE = 1e12
-"""Misfit of a column that was not seen, anywhere but where it is."""
+LARGER_BY_NATURE, LARGER_THAN_PREDICTED = 0.35, 0.1
+"""A site whose values are all larger has a larger mean and a larger deviation, as degrees Fahrenheit have. The
+deviation of the log of such a factor, over the feature's deviation by its mean; and where other features predict it.
+Of larger factors, deviations of the other sites say how natural they are."""
 
+EACH_MORE = 3.0
+"""Gain beyond which a further feature in the same degrees speaks for those of the site's others."""
 
-class Swapped(NamedTuple):
-    """A site, and in which order its columns would be those of the others: `order[d]` is its column for feature d."""
+LEFT_OUT = 20
+"""Sites up to which each is compared with the others alone; of more, one does not move the median of all."""
 
-    site: int
-    order: tuple[int, ...]
+MOST_PLACES, MOST_FEATURES = 5_000, 60
+"""Components and features up to which features are predicted from each other: milliseconds."""
 
-    @property
-    def moved(self) -> list[int]:
-        """Features that are elsewhere."""
-        return [d for d, e in enumerate(self.order) if d != e]
+RIDGE, FAR = 0.1, 4.0
+"""Of that prediction: variance added to every feature, and where components are cut, in deviations of a feature."""
 
-
-def find_swapped(sites: Sites) -> list[Swapped]:
-    """Sites whose columns fit the others' much better in another order.
-
-    Examples
-    --------
-    >>> mean = np.array([[50.0, 130.0], [52.0, 128.0], [49.0, 131.0], [131.0, 51.0]])
-    >>> deviation = np.array([[8.0, 15.0], [9.0, 14.0], [8.0, 16.0], [15.0, 8.0]])
-    >>> [(found.site, found.order) for found in find_swapped(Sites(mean, deviation, np.zeros((4, 2))))]
-    [(3, (1, 0))]
-    """
-    suspects, (J, D) = may_be_swapped(sites).tolist(), sites.mean.shape
-    if not suspects:
-        return []
-    from scipy.optimize import linear_sum_assignment  # a third of a second at its first import
-
-    price = LEAST_GAIN + np.log(J * D)
-    m, log_s, at, (v_m, v_s) = sites.mean, np.log(sites.deviation), sites.medians, sites.allowed(sites.medians)
-    expected = (at.mean, at.deviation**2 * v_m, np.log(at.deviation), v_s)
-    found = []
-    for j in suspects:
-        misfit = _misfit(m[j], log_s[j], *(x[j][:, None] for x in expected))
-        nowhere = np.where(np.eye(D, dtype=bool), 0.0, NOWHERE)  # also for moving from or to what was not seen
-        misfit = np.where(np.isfinite(misfit), np.minimum(misfit, NOWHERE), nowhere)
-        _, order = linear_sum_assignment(misfit + price * (1 - np.eye(D)))
-        one = Swapped(j, tuple(order.tolist()))
-        if one.moved and all(misfit[d, one.order[d]] < MOST_LEFT for d in one.moved):
-            found.append(one)
-    return found
-
-
-def may_be_swapped(sites: Sites) -> Index:
-    """Sites of which two columns misfit by more than it costs to move them: no others are ever named."""
-    J, D = sites.mean.shape
-    if J < FEWEST_SITES or not 2 <= D <= MOST_FEATURES:
-        return np.arange(0)
-    here = np.where(np.isfinite(sites.misfit), np.minimum(sites.misfit, NOWHERE), 0.0)
-    return np.flatnonzero(np.partition(here, D - 2, axis=1)[:, -2:].mean(1) > LEAST_GAIN + np.log(J * D))
-
-
-def _misfit(m: Array, log_s: Array, mean: Array, of_mean: Array, log_deviation: Array, of_deviation: Array) -> Array:
-    """X of means and log deviations, taken for features of which these and their variances are expected."""
-    return np.asarray((m - mean) ** 2 / of_mean + (log_s - log_deviation) ** 2 / of_deviation)
-
-
-def describe_swapped(features: Sequence[str], site: str) -> str:
-    """In plain words.
-
-    Examples
-    --------
-    >>> describe_swapped(["'age'", "'pressure'"], "west")[:74]
-    "site 'west': its columns for 'age', 'pressure' seem to be mixed up: in ano"
-    """
-    return (
-        f"site {site!r}: its columns for {', '.join(features)} seem to be mixed up: in another order they are like the "
-        "other sites', and as they are they are not. Nothing is moved: look at their order and names there and fuse "
-        f"again, or leave the site out, fusion.remove({site!r}, from_scratch=True). Columns with names, "
-        "read(model, features=[...]), are put in order by themselves."
-    )
-
+FAHRENHEIT = 1.8, 32.0
+"""Factor and offset that make degrees Fahrenheit of degrees Celsius."""
 
 TYPICAL_POINTS = 100.0
 """Points of a site that does not say how many it has: beyond, their number makes no difference here."""
@@ -200,29 +144,15 @@ def totals_of_stack(stack: Stack) -> list[Totals | None]:
     if len(stack.sizes) > MOST_SITES:
         return [None] * len(stack.sizes)
     if is_large(stack):
-        each = zip(stack.sizes.tolist(), *_compiled_medians(stack), strict=True)
-        return [None if n < FEWEST_VALUES else _of_medians(m, s, n) for n, m, s in each]
-    return [
-        _of_plain(stack.values[start:end].T)
-        for start, end in zip(stack.offsets[:-1].tolist(), stack.offsets[1:].tolist(), strict=True)
-    ]
+        from modelweld.fit.screening.screening_kernels import medians_and_deviations
 
-
-def _compiled_medians(stack: Stack) -> tuple[Array, Array]:
-    """Medians of each site's values, and deviations by medians (J, D)."""
-    from modelweld.fit.screening.screening_kernels import medians_and_deviations
-
-    middles, spreads = medians_and_deviations(stack.values, stack.offsets)
-    return middles, MAD_TO_DEVIATION * spreads
-
-
-def _of_plain(features: Array) -> Totals | None:
-    """Of a site's values, a row per feature (D, L), all of them seen."""
-    number = features.shape[1]
-    if number < FEWEST_VALUES:
-        return None
-    mean = _medians(features)
-    return _of_medians(mean, MAD_TO_DEVIATION * _medians(np.abs(features - mean[:, None])), number)
+        each = zip(stack.sizes.tolist(), *medians_and_deviations(stack.values, stack.offsets), strict=True)
+    else:
+        parts = [part.T for part in np.split(stack.values, stack.offsets[1:-1])]
+        middles = [_medians(part) for part in parts]
+        spreads = [_medians(np.abs(part - m[:, None])) for part, m in zip(parts, middles, strict=True)]
+        each = zip(stack.sizes.tolist(), middles, spreads, strict=True)
+    return [None if n < FEWEST_VALUES else _of_medians(m, MAD_TO_DEVIATION * s, n) for n, m, s in each]
 
 
 def _of_medians(mean: Array, deviation: Array, number: int) -> Totals:
@@ -231,69 +161,102 @@ def _of_medians(mean: Array, deviation: Array, number: int) -> Totals:
 
 
 def _medians(features: Array) -> Array:
-    """Of each row (D,)."""
+    """Of each row (D,); zeros where it is empty."""
+    if not features.size:
+        return np.zeros(len(features))
     ordered, number = np.sort(features, axis=1), features.shape[1]
     return np.asarray((ordered[:, (number - 1) // 2] + ordered[:, number // 2]) / 2)
 
 
-def name_units_of_stack(stack: Stack, sites: Sequence[str], only: int | None = None) -> tuple[Finding, ...]:
-    """As `name_other_units`, of plain values; most often a bound says at once that nobody is named."""
-    if len(stack.sizes) <= MOST_SITES and is_large(stack):
-        known = stack.sizes >= FEWEST_VALUES
-        worth = stack.sizes[known, None] / OF_MEDIANS
-        mean, deviation = _compiled_medians(stack)
-        compared = _comparable(mean[known], deviation[known], np.hstack([worth, worth]))
-        if compared is None or not (len(may_be_swapped(compared)) or may_be_other_units(compared.misfit).any()):
-            return ()
-    return name_other_units(totals_of_stack(stack), None, sites, only)
+@dataclass(frozen=True, eq=False)
+class Sites:
+    """Means and deviations (J, D), NaN where a feature cannot be compared, and their variances by chance (J, 2).
+
+    `places` are means (K_j, D) of each site's components and `share` (K_j,) how much of it each is; none: not asked.
+    """
+
+    mean: Array
+    deviation: Array
+    chance: Array
+    places: Sequence[Array] = ()
+    share: Sequence[Array] = ()
+
+    @cached_property
+    def medians(self) -> Expected:
+        """What most others have."""
+        return expect_medians(self)
+
+    @cached_property
+    def misfit(self) -> Array:
+        """X(1, 0) by what most others have (J, D)."""
+        return self.misfit_of(self.medians, *self.allowed(self.medians))
+
+    def allowed(self, at: Expected) -> tuple[Array, Array]:
+        """v_m and v_s with what sites differ by anyway, the site's own and the others' middle's, and by chance."""
+        anyway = BY_THEMSELVES**2 * (1 + 1 / max(len(self.mean) - 1, 1))
+        return at.of_mean + anyway + self.chance[:, :1], at.of_deviation + anyway + self.chance[:, 1:]
+
+    def misfit_of(self, at: Expected, v_m: Array, v_s: Array) -> Array:
+        """X(1, 0) by what is expected (J, D)."""
+        log_s = np.log(self.deviation / at.deviation)
+        return np.asarray(log_s**2 / v_s + ((self.mean - at.mean) / at.deviation) ** 2 / v_m)
 
 
-def name_other_units(
-    totals: Sequence[Totals | None],
-    models: Sequence[LocalModel] | None,
-    sites: Sequence[str],
-    only: int | None = None,
-) -> tuple[Finding, ...]:
-    """Sites (or `only` one) with columns in another order or, unless stated, another unit."""
-    known = [(j, t) for j, t in enumerate(totals) if t is not None]
-    compared = side_by_side([t for _, t in known])
-    if compared is None:
-        return ()
-    names = models[0].coordinates.get("feature") if models else None
-    mixed = find_swapped(compared)
-    if mixed:
-        known = _in_order(known, mixed)
-        compared = None
-    reasons = []
+class Expected(NamedTuple):
+    """M, S, v_m and v_s for every site and feature: (J, D) each; and how far factors near one are natural."""
 
-    def called(feature: int) -> str:
-        return f"dimension {feature}" if names is None else repr(names[feature])
-
-    for one in mixed:
-        site = known[one.site][0]
-        if only is None or site == only:
-            reasons.append(Finding(describe_swapped([called(d) for d in one.moved], sites[site]), NamesWarning))
-    alike: dict[tuple[int, str], list[OtherUnit]] = defaultdict(list)
-    for found in find_other_units([t for _, t in known], compared, plain=not (models and models[0].kind)):
-        site = known[found.site][0]
-        name = None if names is None else names[found.feature]
-        said = [name in model.facts.get("units", {}) for model in models or ()]
-        if (only is None or site == only or len(known) == 2) and not (any(said) and said[site] and sum(said) > 1):
-            alike[site, found.why].append(found)
-    for (site, _), together in alike.items():
-        features = [called(one.feature) for one in together]
-        other = next(sites[j] for j, _ in known if j != site) if len(known) == 2 else ""
-        reasons.append(Finding(describe(together, features, sites[site], other), UnitsWarning))
-    return tuple(reasons)
+    mean: Array
+    deviation: Array
+    of_mean: Array
+    of_deviation: Array
+    by_nature: float
 
 
-def _in_order(known: list[tuple[int, Totals]], mixed: Sequence[Swapped]) -> list[tuple[int, Totals]]:
-    """Totals with the columns of all sites in one order."""
-    for one in mixed:
-        (j, t), order = known[one.site], list(one.order)
-        places = None if t.places is None else t.places[:, order]
-        known[one.site] = j, t._replace(mean=t.mean[order], deviation=t.deviation[order], places=places)
-    return known
+def _others(J: int) -> list[Index]:
+    """Numbers of the sites with which each is compared; one list for all where leaving one out makes no difference."""
+    everybody = np.arange(J)
+    return [everybody] if J > LEFT_OUT else [np.delete(everybody, j) for j in range(J)]
+
+
+def expect_medians(sites: Sites) -> Expected:
+    """What most others have."""
+    others = np.stack(_others(len(sites.mean)), axis=1)  # a column for each site, or one for all
+    m, log_s = sites.mean[others], np.log(sites.deviation)[others]
+    M, log_S = middle(m), middle(log_s)
+    S = np.exp(log_S)
+    found = (M, S, _squared(m - M) / S**2, _squared(log_s - log_S))
+    mean, deviation, of_mean, of_deviation = (np.broadcast_to(x, sites.mean.shape) for x in found)
+    return Expected(mean, deviation, of_mean, of_deviation, LARGER_BY_NATURE)
+
+
+def _squared(off: Array) -> Array:
+    return (MAD_TO_DEVIATION * middle(np.abs(off))) ** 2
+
+
+def expect_predictions(sites: Sites, plain: Expected) -> Expected | None:
+    """What the others let expect given the site's other features, by ridge regression over components."""
+    J, D = sites.mean.shape
+    if not 2 <= D <= MOST_FEATURES or not sum(map(len, sites.places)) <= MOST_PLACES:
+        return None
+    rows = []
+    for j, others in enumerate(_others(J)):
+        M, S = plain.mean[j], plain.deviation[j]
+        slopes = _slopes(sites, others, M, S)
+        off = np.clip((sites.mean - M) / S, 1 - FAR, FAR - 1)
+        predicted = M + S * (np.nan_to_num(off) @ slopes.T)
+        own = predicted[j] if len(others) < J else predicted
+        rows.append([own, _squared((sites.mean - predicted)[others]) / S**2])
+    mean, of_mean = (x[0] if len(rows) == 1 else x for x in map(np.stack, zip(*rows, strict=True)))
+    return plain._replace(mean=mean, of_mean=of_mean, by_nature=LARGER_THAN_PREDICTED)
+
+
+def _slopes(sites: Sites, others: Index, M: Array, S: Array) -> Array:
+    """Of each feature in all others (D, D), diagonal zero, all in deviations from the middle."""
+    off = np.nan_to_num(np.clip(np.concatenate([(sites.places[i] - M) / S for i in others]), -FAR, FAR))
+    share = np.concatenate([sites.share[i] for i in others])
+    together = (off * share[:, None]).T @ off / share.sum() + RIDGE * np.eye(len(M))
+    precision = np.linalg.inv(together)
+    return np.asarray(np.eye(len(M)) - precision / np.diag(precision)[:, None])
 
 
 def side_by_side(totals: Sequence[Totals]) -> Sites | None:
@@ -313,60 +276,75 @@ def _comparable(mean: Array, deviation: Array, worth: Array) -> Sites | None:
     return Sites(np.where(usable, mean, np.nan), np.where(usable, deviation, np.nan), chance)
 
 
-def find_other_units(
-    totals: Sequence[Totals], compared: Sites | None = None, *, plain: bool = False
-) -> list[OtherUnit]:
-    """Sites and features in other units than most sites'; `compared` are these totals `side_by_side`, where known.
+def in_known_features(compared: Sites, totals: Sequence[Totals], plain: bool) -> tuple[Sites, Index] | None:
+    """Sites in the features that enough of them have, and which these are; None: no unit can be told.
 
-    `plain` values need not be in units at all (weights, embeddings): only sites that are like the others in at least
-    half of their dimensions are compared. One that is not is another kind of stranger, for `fit.screening.outliers`.
-
-    Examples
-    --------
-    >>> sites = [Totals(np.array([70.0 + j]), np.array([12.0]), 50, 50) for j in range(4)]
-    >>> sites.append(Totals(np.array([71_500.0]), np.array([12_000.0]), 50, 50))
-    >>> [(found.site, round(found.factor)) for found in find_other_units(sites)]
-    [(4, 1000)]
+    `plain` values need not be in units at all (weights, embeddings), and are not predicted from each other.
     """
-    compared = compared or side_by_side(totals)
-    if compared is None or len(totals) < (FEWEST_SITES if plain else 2):
-        return []
     at = np.flatnonzero(np.isfinite(compared.mean).sum(0) >= min(FEWEST_SITES, len(totals)))
-    if not len(at):
-        return []
+    if not len(at) or len(totals) < (FEWEST_SITES if plain else 2):
+        return None
     log_s = np.log(compared.deviation[:, at])
     if plain and not (np.abs(log_s - middle(log_s)) > np.log(LEAST_OF_PLAIN)).any():
-        return []
-    if plain and len(at) == compared.mean.shape[1]:
-        sites = compared
-    else:
-        asked = () if plain else totals  # plain values are not predicted from each other
-        places = [t.mean[None, at] if t.places is None else t.places[:, at] for t in asked]
-        share = [np.ones(1) if t.share is None else t.share for t in asked]
-        sites = Sites(compared.mean[:, at], compared.deviation[:, at], compared.chance, places, share)
-    found: list[OtherUnit] = []
-    for _ in totals:
-        named = _worst(sites, plain)
-        if not named:
-            break
-        found += [OtherUnit(one.site, int(at[one.feature]), one.factor, one.offset) for one in named]
-        sites = sites.converted(named)
-    return sorted(set(found))
+        return None
+    asked = () if plain else totals
+    places = [t.mean[None, at] if t.places is None else t.places[:, at] for t in asked]
+    share = [np.ones(1) if t.share is None else t.share for t in asked]
+    return Sites(compared.mean[:, at], compared.deviation[:, at], compared.chance, places, share), at
 
 
-def _worst(sites: Sites, plain: bool) -> list[OtherUnit]:
-    """The site and feature that another unit explains best, and what others alone say of that site's features."""
-    by_others, best = explain(sites, predict=not plain)
-    if not (best.gain > 0).any():
-        return []
-    if plain:
-        misfit = np.nan_to_num(np.sort(by_others.misfit, axis=1), nan=np.inf)
-        strange = misfit[:, (misfit.shape[1] - 1) // 2] > MOST_LEFT
-        best.gain[strange], by_others.gain[strange] = -np.inf, -np.inf
-    j, d = np.unravel_index(np.nanargmax(np.nan_to_num(best.gain, nan=-np.inf)), best.gain.shape)
-    if not best.gain[j, d] > 0:
-        return []
-    found = {int(d): OtherUnit(int(j), int(d), float(best.factor[j, d]), float(best.offset[j, d]))}
-    for e in np.flatnonzero(by_others.gain[j] > 0).tolist():
-        found.setdefault(e, OtherUnit(int(j), e, float(by_others.factor[j, e]), float(by_others.offset[j, e])))
-    return list(found.values())
+def may_be_swapped(sites: Sites) -> Index:
+    """Sites of which two columns misfit by more than it costs to move them: no others are ever named."""
+    J, D = sites.mean.shape
+    if J < FEWEST_SITES or not 2 <= D <= MOST_FEATURES:
+        return np.arange(0)
+    here = np.where(np.isfinite(sites.misfit), sites.misfit, 0.0)
+    return np.flatnonzero(np.partition(here, D - 2, axis=1)[:, -2:].mean(1) > LEAST_GAIN_OF_ORDER + np.log(J * D))
+
+
+def may_be_other_units(misfit: Array) -> Flags:
+    """Sites and features (J, D) that misfit by more than is asked for: no others are ever named.
+
+    Nothing gains more than it misfits, and of degrees a site's features gain together what each misfits beyond
+    `EACH_MORE`.
+    """
+    more = np.fmax(misfit - EACH_MORE, 0.0)
+    enough = more.sum(1, keepdims=True) > LEAST_GAIN_OF_DEGREES + by_chance(misfit) - EACH_MORE
+    return np.asarray(enough & (more > 0))
+
+
+def by_chance(misfit: Array) -> float:
+    """What the best of so many sites and features gains by chance."""
+    return 2 * float(np.log(max(misfit.size, 1)))
+
+
+def may_differ(totals: Sequence[Totals | None], *, plain: bool) -> bool:
+    """Whether a site may have columns in another order or another unit: where this says no, none is ever named."""
+    known = [t for t in totals if t is not None]
+    compared = side_by_side(known)
+    if compared is None:
+        return False
+    if len(may_be_swapped(compared)):
+        return True
+    found = in_known_features(compared, known, plain)
+    return found is not None and any(
+        _may_be_explained(found[0], at) for at in expectations(found[0], predict=not plain)
+    )
+
+
+def expectations(sites: Sites, *, predict: bool) -> list[Expected]:
+    """What others have, and, where asked for and possible, what they predict."""
+    predicted = expect_predictions(sites, sites.medians) if predict else None
+    return [sites.medians] if predicted is None else [sites.medians, predicted]
+
+
+def _may_be_explained(sites: Sites, at: Expected) -> bool:
+    """Whether some feature misfits by enough, and a factor that is large enough, or degrees, could fit it."""
+    v_m, v_s = sites.allowed(at)
+    null, log_s = sites.misfit_of(at, v_m, v_s), np.log(sites.deviation / at.deviation)
+    (f, o), off = FAHRENHEIT, np.maximum(np.log(LEAST_FACTOR) - np.abs(log_s), 0.0)
+    may = (null > LEAST_GAIN + by_chance(null)) & (off**2 / v_s < MOST_LEFT)
+    for times, offset in ((f, o), (1 / f, -o / f)):
+        off = ((sites.mean - offset) / times - at.mean) / at.deviation
+        may |= (log_s - np.log(times)) ** 2 / v_s + off**2 / v_m < MOST_LEFT
+    return bool((may & may_be_other_units(null)).any())

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from modelweld.core.values import Array, Index
-from modelweld.fit.screening.outliers import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION
+from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION
 from modelweld.fit.screening.shift_estimate import Shift
 
 SMALLEST_SHIFT = 0.5

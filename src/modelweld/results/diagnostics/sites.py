@@ -11,7 +11,7 @@ import numpy as np
 from modelweld.core.board import Board
 from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.fit.screening.outliers import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION, Flags
+from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION, Flags
 from modelweld.fit.screening.shift_estimate import Shift, Shiftable, shiftable_arrays, shifts_of
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts

@@ -31,11 +31,12 @@ from modelweld.core.plan import Plan
 from modelweld.core.values import Array, Index, offsets_of
 from modelweld.errors import InputError, announce
 from modelweld.families import Family
-from modelweld.families.capabilities import follow, has_places
 from modelweld.families.fading import Moving
+from modelweld.families.capabilities import follow, has_places
 from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import screens_of
-from modelweld.fit.screening.units import name_other_units, name_units_of_stack
+from modelweld.fit.screening.unit_fit import name_other_units
+from modelweld.fit.screening.units import totals_of_stack
 from modelweld.inputs.alignment import local_models
 from modelweld.inputs.clock import number_of
 from modelweld.inputs.local_model import LocalModel
@@ -91,7 +92,7 @@ def _compare_units(fusion: Fusion) -> Fusion:
         kind = kind_of(fusion.models)
         units = name_other_units([kind.totals(model) for model in fusion.models], fusion.models, fusion.sites, new)
     elif all(m.screened and all(has_places(f) for f in m.families.values()) for m in fusion.matchings.values()):
-        units = name_units_of_stack(stack_arrays(fusion.given), fusion.sites, new)
+        units = name_other_units(totals_of_stack(stack_arrays(fusion.given)), None, fusion.sites, new)
     else:
         return fusion
     if not units:
