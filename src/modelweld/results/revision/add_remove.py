@@ -31,8 +31,8 @@ from modelweld.core.plan import Plan
 from modelweld.core.values import Array, Index, offsets_of
 from modelweld.errors import InputError, announce
 from modelweld.families import Family
-from modelweld.families.fading import Moving
 from modelweld.families.capabilities import follow, has_places
+from modelweld.families.fading import Moving
 from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.screening.unit_fit import name_other_units
