@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld.cli.messages import spoken
+from modelweld.cli.messages import spell_options
 from modelweld.errors import Finding
 from modelweld.fit.screening import duplicates
 from modelweld.fit.screening.unit_fit import OtherUnit, describe, describe_swapped
@@ -104,7 +104,7 @@ def test_the_line_in_a_warning_fuses_without_the_site(mixed, others):
     assert line[1] == f"clinic {(*mixed, *others)[0]}"
     assert found.objective == modelweld.fuse({name: site for name, site in sites.items() if name != line[1]}).objective
     assert not any("Nothing is" in text for text in found.matching.reasons)
-    assert "leave it out, modelweld fuse without its file" in spoken(reason)
+    assert "leave it out, modelweld fuse without its file" in spell_options(reason)
 
 
 def test_of_two_sites_nobody_knows_which_to_leave_out():

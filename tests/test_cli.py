@@ -196,7 +196,7 @@ MIXED_UP = [
     (("fuse", "good.safetensors", "--family", "normal"), "--family is one of Gaussian, Factors, Directions"),
     (("fuse", "good.safetensors", "--prior", "flat"), "--prior is one of auto, BetaBernoulli, Spectrum"),
     (("fuse", "good.safetensors", "--preset", "ours"), "preset"),
-    (("fuse", "good.safetensors", "--splits", "perhaps"), "auto, yes or no"),
+    (("fuse", "good.safetensors", "--splits", "perhaps"), "auto, yes, no"),
     (("fuse", "good.safetensors", "--search", "wild"), "'auto', 'plain' or 'thorough'"),
     (("fuse", "good.safetensors", "--duplicates", "twice"), "'once' or 'independent'"),
     (("fuse", "good.safetensors", "--out", "no/such/folder.safetensors"), "no folder"),

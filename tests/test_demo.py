@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 import modelweld
-from modelweld.demo import hospitals, show
+from modelweld.cli import demonstration as show
+from modelweld.demo import hospitals
 
 
 @pytest.fixture(scope="module")

@@ -303,7 +303,7 @@ def test_sites_get_the_fused_model(run, pool):
     code, said, complained = run("model", "fusion.safetensors", "--out", "west.joblib", *words)
     assert code == 0
     assert "its columns: mass, age" in said
-    assert "is a pickle: who loads it runs whatever code it holds" in complained
+    assert "is a pickle: loading it runs whatever code it holds" in complained
     assert unpickle("west.joblib").feature_names_in_.tolist() == ["mass", "age"]
     (pool / "west.csv").write_text("age,mass\n0,0\n9,1\n")
     assert "--features" in run("apply", "fusion.safetensors", "west.csv")[2]
@@ -381,7 +381,7 @@ def test_what_fuse_is_told_on_the_command_line(run, pool):
 
 
 def test_families_on_the_command_line_are_those_there_are():
-    from modelweld.cli.messages import FAMILIES, family_in
+    from modelweld.cli.arguments import FAMILIES, parse_family
     from modelweld.families.registry import FAMILIES as REGISTRY
 
     ours = [name for name, cls in REGISTRY.items() if cls.__module__.startswith("modelweld.families.")]
@@ -389,7 +389,7 @@ def test_families_on_the_command_line_are_those_there_are():
         name for name in ours if name not in ("Quadrature", "Laplace", "Drift", "FadingCounts", "FadingDirections")
     ]  # of one's own, and by --times
     assert set(FAMILIES.split(", ")) == set(made)
-    assert all(type(family_in(name)).__name__ == name for name in made)
+    assert all(type(parse_family(name)).__name__ == name for name in made)
 
 
 @pytest.mark.parametrize("out", ["fusion.safetensors", "again.safetensors"])
@@ -399,8 +399,8 @@ def test_fuse_runs_again_in_its_own_folder(run, pool, out):
         code, said, complained = run("fuse", *given, "--out", out, "--force")
         assert code == 0
         assert "fusion of 3 sites" in said
-        assert "fusion.safetensors: is a fusion, and left out." in complained
-    assert "page.html: is a page, and left out." in complained
+        assert "fusion.safetensors: this is a fusion: left out." in complained
+    assert "page.html: this is a report: left out." in complained
 
 
 def test_warnings_are_said_once_in_the_command_lines_words(run, pool):

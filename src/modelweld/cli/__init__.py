@@ -1,54 +1,32 @@
 """The command line: ``modelweld --help``.
 
 One file per place where commands are run: `site` (export, inspect, validate), `central` (fuse, verdict, report, add,
-remove, compare), `use` (model, apply) and `trials` (simulate, demo, adapters). Everything they
-do is the library's; here are arguments, messages (`messages`, `words`) and exit codes: 0 done, 1 bad input (one line
-that says what, where and what to do), 2 wrong usage, 3 done but for what was left out (`keep_going`).
+remove, compare) and `commands` (model, apply, simulate, demo, adapters). The library does the work; these files hold
+arguments, messages and exit codes: 0 done, 1 invalid input (one line that says what, where and what to do), 2 wrong
+usage, 3 done, with some files left out (``--keep-going``).
 
-Internal: docs/public.md says what is not.
+Internal: docs/public.md lists what is public.
 """
 
 from __future__ import annotations
 
-from typing import Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-import typer
-
-from modelweld.cli import central, site, use
-from modelweld.cli import trials as bench
-from modelweld.cli.messages import problems_in_words
-
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"max_content_width": 120},
-    rich_markup_mode=None,  # plain help: loading rich would take longer than all the rest
-    help="Fuse models that were trained apart, from their parameters alone.",
-    epilog="At a site: export. At the centre: validate, fuse, verdict, report. To use it: model, apply. Later: add, "
-    "remove, compare.",
-)
-for part in (site, central, use, bench):
-    part.register(app)
+if TYPE_CHECKING:
+    from modelweld.cli import arguments as arguments
+    from modelweld.cli import demonstration as demonstration
+    from modelweld.cli import paths as paths
+    from modelweld.cli import points as points
+    from modelweld.cli import table_output as table_output
+    from modelweld.cli.commands import app as app
+    from modelweld.cli.commands import main as main
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
-        from modelweld import __version__
-
-        typer.echo(f"modelweld {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def about(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Fuse models that were trained apart, from their parameters alone."""
-
-
-def main() -> None:
-    """Run the command line."""
-    with problems_in_words():
-        app(prog_name="modelweld")
+def __getattr__(name: str) -> object:
+    """Load a module when a command needs it, so that ``modelweld --help`` loads no numpy."""
+    if name in ("app", "main"):
+        return getattr(import_module("modelweld.cli.commands"), name)
+    if name in ("arguments", "demonstration", "paths", "points", "table_output"):
+        return import_module(f"modelweld.cli.{name}")
+    raise AttributeError(f"module 'modelweld.cli' has no attribute {name!r}")

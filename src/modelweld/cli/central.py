@@ -1,153 +1,118 @@
-"""Commands for the person at the centre: fuse files, look at the page, let sites come and go."""
+"""Commands at the centre: fuse files, judge the result, show it, add and remove sites."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from modelweld.cli.messages import FAMILIES, PRIORS, result, result_json, say, spoken
+import modelweld
+from modelweld import cli
+from modelweld.cli.messages import FAMILIES, PRIORS, result, say, spell_options
 from modelweld.cli.site import Centres, Force, Json
-from modelweld.cli.use import FusionFile
 from modelweld.progress import show_progress
 
 if TYPE_CHECKING:
+    import modelweld.files.limits
+    import modelweld.report.page
     from modelweld.fusion import Fusion
     from modelweld.results.revision.slim import SlimFusion
 
+FusionFile = Annotated[Path, typer.Argument(help="A fusion, as `modelweld fuse` writes it.")]
 Target = Annotated[Path | None, typer.Option(help="Where to write; default: the fusion's own file, with --force.")]
-Seed = Annotated[int, typer.Option(help="Draws the order of sites in each sweep.")]
+Seed = Annotated[int, typer.Option(help="Seed of the order in which sites are visited.")]
 
-
-def register(app: typer.Typer) -> None:
-    """Add these commands."""
-    for command in (fuse, verdict, report, add, remove, compare):
-        app.command()(command)
+LEFT_OUT = 3
+"""Exit code where some files were fused and others were left out."""
 
 
 def fuse(
     paths: Annotated[list[str], typer.Argument(help="Files of sites, folders of them, or patterns.")],
     out: Annotated[Path, typer.Option(help="Where to write the fusion.")] = Path("fusion.safetensors"),
-    page: Annotated[Path | None, typer.Option("--report", help="Also write the page here.")] = None,
-    family: Annotated[str, typer.Option(help=f"How values scatter, default by the kind of model: {FAMILIES}.")] = "",
-    prior: Annotated[str, typer.Option(help=f"How probable matchings are: {PRIORS}.")] = "auto",
+    page: Annotated[Path | None, typer.Option("--report", help="Also write the report here.")] = None,
+    family: Annotated[str, typer.Option(help=f"Distribution of values, default by kind of model: {FAMILIES}.")] = "",
+    prior: Annotated[str, typer.Option(help=f"Prior over matchings: {PRIORS}.")] = "auto",
     times: Annotated[
         str, typer.Option(help="When sites were trained: 'names', or a table with the columns site and time.")
     ] = "",
     preset: Annotated[str | None, typer.Option(help="paper or authors: replicate that setting.")] = None,
     seed: Seed = 0,
-    splits: Annotated[str, typer.Option(help="auto, yes or no: may a site hold an atom in fragments?")] = "auto",
+    splits: Annotated[str, typer.Option(help="auto, yes or no: may a site split a group into fragments?")] = "auto",
     search: Annotated[str, typer.Option(help="auto, plain or thorough.")] = "auto",
     duplicates: Annotated[
-        str, typer.Option(help="once or independent: what are sites that sent the same values?")
+        str, typer.Option(help="Sites that sent the same values: count them once, or as independent.")
     ] = "once",
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Leave out what cannot be used, name it, and end with exit code 3.")
+        bool, typer.Option("--keep-going", help="Leave out files that cannot be used, name them, end with exit code 3.")
     ] = False,
     centres: Centres = False,
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Find which parameters of the sites are copies of the same global one, and how many there are."""
-    from modelweld.cli.messages import family_in, prior_in, splits_in
-    from modelweld.cli.paths import LEFT_OUT, expand_patterns
-    from modelweld.cli.times import times_in
-    from modelweld.files import save
-    from modelweld.files.limits import check_free
-    from modelweld.report.page import check_page
-
-    options = {
-        "families": family_in(family),
-        "prior": prior_in(prior),
-        "times": times_in(times),
+    """Find which parameters of different sites estimate the same global one, and how many global ones there are."""
+    options: dict[str, Any] = {
+        "families": cli.arguments.parse_family(family),
+        "prior": cli.arguments.parse_prior(prior),
+        "times": cli.arguments.parse_times(times),
         "preset": preset,
         "seed": seed,
-        "splits": splits_in(splits),
+        "splits": cli.arguments.parse_splits(splits),
         "search": search,
         "duplicates": duplicates,
     }
-    check_free(out, force=force)
+    modelweld.files.limits.check_free(out, force=force)
     if page is not None:
-        check_page(page, force=force)
+        modelweld.report.page.check_page(page, force=force)
+    refused: dict[str, str] = {}
     with show_progress("fusing"):
-        fusion, refused = _fuse_files(expand_patterns(paths), centres, keep_going, page is not None, options)
-    save(fusion, out, force=force)
+        files = cli.paths.expand_patterns(paths)
+        if keep_going:
+            fusion, refused = cli.paths.fuse_files(files, page is not None, centres=centres, **options)
+        else:
+            fusion = modelweld.fuse(cli.paths.sites_of(files, centres=centres), **options)
+    modelweld.files.save(fusion, out, force=force)
     if page is not None:
         _write_page(fusion, page, force)
-    _tell_written(fusion, out, json, f", page {page}" if page else "", refused)
+    _show_written(fusion, out, json, f", report {page}" if page else "", refused)
     if refused:
         raise typer.Exit(LEFT_OUT)
 
 
-def _fuse_files(
-    files: Sequence[Path], centres: bool, keep_going: bool, paged: bool, options: dict[str, Any]
-) -> tuple[Fusion, dict[str, str]]:
-    """The fusion of what files hold and, if it is to keep going, what was left out and why."""
-    from modelweld.cli.paths import fuse_files, sites_of
-    from modelweld.files.fusion_file import content_of
-    from modelweld.fuse import fuse as fuse_models
-    from modelweld.report.page import text_of
-
-    if not keep_going:
-        return fuse_models(sites_of(files, centres=centres), **options), {}
-
-    def use(fusion: Fusion) -> None:
-        content_of(fusion)
-        if paged:
-            text_of(fusion, draws=False)
-
-    return fuse_files(files, use, centres=centres, **options)
-
-
 def verdict(
     fusion: FusionFile,
-    level: Annotated[float, typer.Option(help="How often sites that share nothing may get a yes.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Draws the random rotations of sites.")] = 0,
+    level: Annotated[float, typer.Option(help="Significance level of the test.")] = 0.05,
+    seed: Annotated[int, typer.Option(help="Seed of the random rotations of sites.")] = 0,
     json: Json = False,
 ) -> None:
-    """Was it worth merging? In plain words: whether sites share anything, and which do not belong."""
-    from modelweld.cli.paths import fusion_of
-    from modelweld.cli.table_output import judge, spell_verdict
-
-    found = fusion_of(fusion)
+    """Test whether sites share structure: was it worth merging, and which sites do not belong?"""
+    found = cli.paths.read_fusion(fusion)
     with show_progress("judging"):
-        content = judge(found, level, seed)
-    if json:
-        result_json(content)
-    else:
-        result(spell_verdict(content))
+        content = cli.table_output.judge(found, level, seed)
+    result(cli.table_output.spell_verdict(content), content, json)
 
 
 def report(
     fusion: FusionFile,
-    out: Annotated[Path, typer.Option(help="Where to write the page.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="Where to write the report.")] = Path("report.html"),
     force: Force = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the page's numbers instead of writing it.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the report's numbers instead of writing it.")] = False,
 ) -> None:
-    """One page about a fusion, in a single file: open it in any browser, offline."""
-    from modelweld.cli.paths import fusion_of
-    from modelweld.report.numbers import numbers_of
-    from modelweld.report.page import check_page
-
-    if not json:
-        check_page(out, force=force)
-    found = fusion_of(fusion)
+    """Write a report about a fusion: a single HTML file for any browser, offline."""
     if json:
+        found = cli.paths.read_fusion(fusion)
         with show_progress("computing the numbers"):
-            numbers = numbers_of(found)
-        result_json(numbers)
-        return
-    _write_page(found, out, force)
+            numbers = modelweld.report.numbers_of(found)
+        return result("", numbers, json)
+    modelweld.report.page.check_page(out, force=force)
+    _write_page(cli.paths.read_fusion(fusion), out, force)
     result(f"written to {out}")
 
 
 def _write_page(fusion: Fusion, path: Path, force: bool) -> None:
-    from modelweld.report import write_report
-
-    with show_progress("writing the page"):
-        write_report(fusion, path, force=force)
+    with show_progress("writing the report"):
+        modelweld.report.write_report(fusion, path, force=force)
 
 
 def add(
@@ -161,19 +126,16 @@ def add(
     json: Json = False,
 ) -> None:
     """Add a site to a fusion, without the other sites' files."""
-    from modelweld.cli.paths import fusion_or_slim, sites_of
-    from modelweld.cli.times import time_in
-    from modelweld.fusion import Fusion
 
-    def added() -> Fusion | SlimFusion:
-        found = fusion_or_slim(fusion)
-        for model in sites_of([site], centres=centres):
+    def revise() -> Fusion | SlimFusion:
+        found = cli.paths.read_any_fusion(fusion)
+        for model in cli.paths.sites_of([site], centres=centres):
             with show_progress(f"adding {model.site}"):
-                model = model if not time else model.with_(time=time_in(time))
-                found = found.add(model, seed=seed) if isinstance(found, Fusion) else found.add(model)
+                model = model.with_(time=cli.arguments.parse_time(time)) if time else model
+                found = found.add(model, seed=seed) if isinstance(found, modelweld.Fusion) else found.add(model)
         return found
 
-    _revise(added, out or fusion, force, json)
+    _write_revised(revise, out or fusion, force, json)
 
 
 def remove(
@@ -184,53 +146,45 @@ def remove(
     force: Force = False,
     json: Json = False,
 ) -> None:
-    """Take a site out of a fusion; no value that it sent is left in it."""
-    from modelweld.cli.paths import fusion_of
+    """Remove a site from a fusion, with every value that it sent."""
 
-    def removed() -> Fusion:
+    def revise() -> Fusion:
         with show_progress(f"removing {site}"):
-            return fusion_of(fusion).remove(site, seed=seed)
+            return cli.paths.read_fusion(fusion).remove(site, seed=seed)
 
-    _revise(removed, out or fusion, force, json)
-
-
-def _revise(revised: Callable[[], Fusion | SlimFusion], target: Path, force: bool, json: bool) -> None:
-    """Look whether there is room for the file, then make the fusion, write it and say what it is."""
-    from modelweld.files import save
-    from modelweld.files.limits import check_free
-
-    check_free(target, force=force)
-    found = revised()
-    save(found, target, force=force)
-    _tell_written(found, target, json)
+    _write_revised(revise, out or fusion, force, json)
 
 
-def _tell_written(
+def _write_revised(revise: Callable[[], Fusion | SlimFusion], target: Path, force: bool, json: bool) -> None:
+    """Check that the file may be written, then make the fusion, write it and describe it."""
+    modelweld.files.limits.check_free(target, force=force)
+    found = revise()
+    modelweld.files.save(found, target, force=force)
+    _show_written(found, target, json)
+
+
+def _show_written(
     fusion: Fusion | SlimFusion, path: Path, json: bool, more: str = "", refused: Mapping[str, str] | None = None
 ) -> None:
-    """What a fusion that was written has found and what was left out, for people or for machines."""
-    from modelweld.cli.table_output import describe, spell_content
-
-    content = describe(fusion)
-    refused = {source: spoken(why) for source, why in (refused or {}).items()}
-    for source, why in refused.items():
+    """Describe a fusion that was written, and what was left out of it."""
+    content = cli.table_output.describe(fusion)
+    left_out = {source: spell_options(why) for source, why in (refused or {}).items()}
+    for source, why in left_out.items():
         say(f"left out: {source}: {why}")
-    if json:
-        result_json({**content, "file": str(path), **({"refused": refused} if refused else {})})
-    else:
-        result(f"{spell_content(content)}\nwritten to {path}{more}")
+    text = f"{cli.table_output.spell_content(content)}\nwritten to {path}{more}"
+    result(text, {**content, "file": str(path), **({"refused": left_out} if left_out else {})}, json)
 
 
 def compare(first: FusionFile, second: FusionFile, json: Json = False) -> None:
     """Compare two fusions: do they put the same parameters of the same sites together?"""
-    from modelweld.cli.paths import fusion_of
-    from modelweld.demo.metrics import compare
+    content = modelweld.metrics.compare(cli.paths.read_fusion(first), cli.paths.read_fusion(second))
+    lines = [
+        f"{name}: K {found['K'][0]} and {found['K'][1]}; agreement (ARI) {found['ari']:.4f}; "
+        f"{found['parameters']} parameters of {found['sites']} sites that are in both"
+        for name, found in content.items()
+    ]
+    result("\n".join(lines), content, json)
 
-    content = compare(fusion_of(first), fusion_of(second))
-    if json:
-        result_json(content)
-        return
-    for name, found in content.items():
-        lines = [f"{name}: K {found['K'][0]} and {found['K'][1]}", f"agreement (ARI) {found['ari']:.4f}"]
-        lines += [f"{found['parameters']} parameters of {found['sites']} sites that are in both"]
-        result("; ".join(lines))
+
+COMMANDS = (fuse, verdict, report, add, remove, compare)
+"""The commands of this file, in the order of ``modelweld --help``."""

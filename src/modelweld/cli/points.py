@@ -72,35 +72,32 @@ def read_data(path: Path, model: object, features: Sequence[str] | None) -> tupl
     return X, names
 
 
-def ask_model(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
-    """What a model says of every row: header and lines."""
+def apply_model(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
+    """Labels and scores that a model gives every row: header and lines."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X does not have valid feature names")  # columns were chosen by name
-        return _ask(model, X)
-
-
-def _ask(model: object, X: Array) -> tuple[list[str], list[list[str]]]:
-    if not hasattr(model, "predict"):
-        raise InputError(f"a {type(model).__name__} has no predict: use it from Python, fusion.model().")
-    columns: dict[str, Sequence[object]] = {}
-    if hasattr(model, "predict_proba"):
-        columns["label"] = model.predict(X)
-        columns["probability"] = model.predict_proba(X).max(axis=1)
-    elif type(model).__name__ == "SparseGP":
-        columns["mean"], columns["std"] = model.predict(X, return_std=True)
-    else:
-        columns["label"] = model.predict(X)
-    if hasattr(model, "score_samples"):
-        scores = model.score_samples(X)
-        if np.shape(scores) == (len(X),):
-            columns["score"] = scores
-    if "score" not in columns and hasattr(model, "transform") and hasattr(model, "cluster_centers_"):
-        columns["distance"] = model.transform(X).min(axis=1)
+        columns = _predict(model, X)
     lines = [
         [f"{x:.10g}" if isinstance(x, (float, np.floating)) else str(x) for x in row]
         for row in zip(*columns.values(), strict=True)
     ]
     return list(columns), lines
+
+
+def _predict(model: object, X: Array) -> dict[str, Sequence[object]]:
+    """Columns of the output by name."""
+    if not hasattr(model, "predict"):
+        raise InputError(f"a {type(model).__name__} has no predict: use it from Python, fusion.model().")
+    if type(model).__name__ == "SparseGP":
+        return dict(zip(("mean", "std"), model.predict(X, return_std=True), strict=True))
+    columns = {"label": model.predict(X)}
+    if hasattr(model, "predict_proba"):
+        columns["probability"] = model.predict_proba(X).max(axis=1)
+    if hasattr(model, "score_samples") and np.shape(scores := model.score_samples(X)) == (len(X),):
+        columns["score"] = scores
+    elif hasattr(model, "transform") and hasattr(model, "cluster_centers_"):
+        columns["distance"] = model.transform(X).min(axis=1)
+    return columns
 
 
 FORMULAS = ("=", "+", "-", "@", "\t", "\r")

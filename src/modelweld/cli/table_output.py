@@ -1,16 +1,16 @@
-"""Models, fusions and verdicts about these, in words and as plain data."""
+"""Models, fusions and verdicts as plain data and as text."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from modelweld.cli.messages import SAID, spoken
+from modelweld.cli.messages import PRINTED, spell_options
 from modelweld.core.values import arrays_of
 from modelweld.fusion import Fusion
 from modelweld.inputs.clock import spell
 from modelweld.inputs.local_model import LocalModel
-from modelweld.report.text import Content, exact, several
-from modelweld.report.verdicts import CAVEAT, judge_matches, stated_confidence
+from modelweld.report.text import Content, several
+from modelweld.report.verdicts import CAVEAT, judge_matches, list_gains, state_confidence
 from modelweld.results.diagnostics.sites import FALSE_ALARMS, TOO_FEW
 from modelweld.results.revision.slim import SlimFusion
 
@@ -79,7 +79,7 @@ def _slim(slim: SlimFusion) -> Content:
 
 
 def spell_content(content: Content) -> str:
-    """The same for people."""
+    """What is in a model or a fusion, as text."""
     if content["what"] == "slim fusion":
         return (
             f"slim fusion of {several(content['sites'], 'site')}, without their values: "
@@ -91,8 +91,8 @@ def spell_content(content: Content) -> str:
         for name, found in content["sets"].items():
             aside = f", {found['excluded']} excluded" if found["excluded"] else ""
             lines.append(f"{several(found['K'], name)} from {found['parameters']:,}{aside}")
-            reasons = [spoken(reason) for reason in found["reasons"]]
-            lines += [f"  {reason}" for reason in reasons if not any(said.startswith(reason) for said in SAID)]
+            reasons = [spell_options(reason) for reason in found["reasons"]]
+            lines += [f"  {reason}" for reason in reasons if not any(said.startswith(reason) for said in PRINTED)]
         return "\n".join([*lines, f"objective {content['objective']:.3f}"])
     when = f", of {content['time']}" if content["time"] is not None else ""
     lines = [f"site {content['site'] or '(no name)'}: {content['kind'] or 'arrays'}{when}"]
@@ -110,42 +110,30 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
+def spell_sizes(model: LocalModel) -> str:
+    """How many values a model has of each set."""
+    return ", ".join(several(size, name) for name, size in model.sizes.items())
+
+
 def judge(fusion: Fusion, level: float, seed: int) -> Content:
     """All verdicts about a fusion."""
-    found = fusion.worth_merging(level=level, seed=seed)
-    sets = {}
-    notes: list[str] = []
+    found, notes = fusion.worth_merging(level=level, seed=seed), list[str]()
+    content, sets = list_gains(found, range(len(found.sites))), {}
     for name in fusion.matchings:
         diagnosed = fusion.diagnose(name)
         sets[name] = {
             "judged": all(d.judged for d in diagnosed),
             "warnings": [d.warning for d in diagnosed if d.warning],
-            "certainty": judge_matches(fusion, name, stated_confidence(fusion, name, notes)),
+            "certainty": judge_matches(fusion, name, state_confidence(fusion, name, notes)),
         }
-    return {
-        "p_value": exact(found.p_value),
-        "worth": found.worth,
-        "level": found.level,
-        "gain": exact(found.gain),
-        "sentence": found.sentence,
-        "sites": [
-            {
-                "site": s.site,
-                "p_value": exact(s.p_value),
-                "worth": s.worth,
-                "gain": exact(s.gain),
-                "sentence": s.sentence,
-            }
-            for s in found.sites
-        ],
-        "false_alarms": FALSE_ALARMS,
-        "sets": sets,
-        "notes": notes,
-    }
+    sites = [
+        {"site": s.site, "sentence": s.sentence, **own} for s, own in zip(found.sites, content["sites"], strict=True)
+    ]
+    return {**content, "sites": sites, "false_alarms": FALSE_ALARMS, "sets": sets, "notes": notes}
 
 
 def spell_verdict(content: Content) -> str:
-    """The same for people."""
+    """The verdicts as text."""
     lines = [content["sentence"]]
     if content["worth"]:
         lines += [CAVEAT, *(site["sentence"] for site in content["sites"] if site["worth"] is False)]

@@ -22,7 +22,15 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Strategy
 
 from modelweld.errors import InputError
-from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, exported, returned, unpacked
+from modelweld.federate.round import (
+    FEWEST_SITES_OF_A_ROUND,
+    Answers,
+    Outcome,
+    check_writable,
+    exported,
+    returned,
+    unpacked,
+)
 from modelweld.files.limits import check_name
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
@@ -225,7 +233,7 @@ class OneRound(Strategy):
         """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
         returned(fusion, self.how)
         if self.outcome is not None:
-            self.outcome.check(fusion)
+            check_writable(fusion)
 
     @staticmethod
     def _messages(nodes: Iterable[int], message_type: str, content: RecordDict) -> list[Message]:

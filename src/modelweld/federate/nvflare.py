@@ -28,7 +28,15 @@ from nvflare.job_config.script_runner import ScriptRunner
 from nvflare.recipe.spec import Recipe
 
 from modelweld.errors import InputError
-from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, exported, returned, unpacked
+from modelweld.federate.round import (
+    FEWEST_SITES_OF_A_ROUND,
+    Answers,
+    Outcome,
+    check_writable,
+    exported,
+    returned,
+    unpacked,
+)
 from modelweld.federate.round import FUSION as FUSION
 from modelweld.federate.round import PAGE as REPORT  # noqa: F401 - public
 from modelweld.federate.round import ROUND as ROUND
@@ -191,7 +199,7 @@ class FuseController(Controller):
     def _check(self, fusion: Fusion) -> None:
         """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
         returned(fusion, self.how)
-        Outcome.check(fusion)
+        check_writable(fusion)
 
 
 def take_part(train: Callable[[str], object], **options: Any) -> LocalModel | None:

@@ -311,6 +311,13 @@ FUSION, PAGE, ROUND = "fusion.safetensors", "report.html", "round.json"
 """What the folder holds: the fusion, a page to look at, who took part."""
 
 
+def check_writable(fusion: Fusion, has_report: bool = True) -> None:
+    """Fail if the fusion or its report could not be written."""
+    content_of(fusion)
+    if has_report:
+        text_of(fusion, draws=False)
+
+
 class Outcome:
     """A folder for the outcome of a round, looked at before the round so that nothing is lost after it.
 
@@ -341,12 +348,6 @@ class Outcome:
         if not self.folder.parent.is_dir():
             raise InputError(f"'{self.folder}': there is no folder '{self.folder.parent}' to make it in.")
         self.folder.mkdir(exist_ok=True)
-
-    @staticmethod
-    def check(fusion: Fusion) -> None:
-        """Fail if the fusion or its page could not be made."""
-        content_of(fusion)
-        text_of(fusion, draws=False)
 
     def keep(self, fusion: Fusion) -> None:
         """Write the fusion and the page about it."""

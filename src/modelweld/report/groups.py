@@ -31,7 +31,7 @@ from modelweld.report.text import (
     rounded,
     short,
 )
-from modelweld.report.verdicts import stated_confidence
+from modelweld.report.verdicts import state_confidence
 from modelweld.results.posterior.confidence import Confidence
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _units(fusion: Fusion, columns: list[str]) -> tuple[str, ...]:
 
 def _least_sure(fusion: Fusion, name: str) -> Array | None:
     """Confidence in the least certain match of each group; None if that cannot be said."""
-    matching, stated = fusion.matchings[name], stated_confidence(fusion, name, [])
+    matching, stated = fusion.matchings[name], state_confidence(fusion, name, [])
     if stated is None:
         return None
     least = np.ones(len(matching.counts))

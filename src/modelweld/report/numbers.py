@@ -33,7 +33,7 @@ from modelweld.report.verdicts import (
     list_aside,
     list_doubtful,
     rank_alerts,
-    stated_confidence,
+    state_confidence,
 )
 from modelweld.results.posterior.confidence import SURE
 
@@ -142,7 +142,7 @@ def _set(fusion: Fusion, name: str, shown: Index, notes: list[str], draws: bool)
     labels, counts, K = matching.stacked_labels, matching.counts, matching.K
     values = gather_values(fusion, name)
     distance, spread = deviations(values, labels, counts)
-    stated = stated_confidence(fusion, name, notes, draws=draws)
+    stated = state_confidence(fusion, name, notes, draws=draws)
     sure = None if stated is None else np.concatenate(stated)
     order = np.flatnonzero(np.isin(group_of_values(matching.offsets), shown))
     listed = _columns(values)

@@ -147,7 +147,6 @@ def page_of(found: Content, title: str = "Fusion report") -> str:
         lead=escape(words.lead(found)),
         word=escape(found["sets"][0]["groups"]["word"]),
         groups_title=escape(words.groups_title(found)),
-        glossary=words.glossary(found),
         figures=words.figures(found),
         verdict=words.verdict(found),
         why=words.per_set(found, words.why),

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from html import escape
 
 from modelweld.kinds import kind_named
-from modelweld.report.glossary import glossary as glossary
 from modelweld.report.text import LISTED, Content, Number, several
 from modelweld.report.verdicts import CAVEAT
 

@@ -8,7 +8,7 @@ What to look at first: why values were excluded, then sites that stand out, thos
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from modelweld.core.values import Array, Index, group_of_values
 from modelweld.errors import InputError
 from modelweld.inputs.names import SHOWN
 from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, rounded, several
+from modelweld.results.diagnostics.merge_value import MergeVerdict
 from modelweld.results.diagnostics.notes import excluded, fragments
 from modelweld.results.diagnostics.sites import TOO_FEW
 from modelweld.results.posterior.conditional import conditional
@@ -44,6 +45,11 @@ def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Conten
     except InputError as error:
         notes.append(f"The gain of fusing is left out: {error}")
         return None
+    return list_gains(found, shown)
+
+
+def list_gains(found: MergeVerdict, shown: Iterable[int]) -> Content:
+    """The test of shared structure as plain data, in all and for these sites."""
     return {
         "gain": exact(found.gain),
         "p_value": exact(found.p_value),
@@ -147,7 +153,7 @@ def _largest(shift: Array) -> float:
     return float(shift[np.nanargmax(np.abs(shift))]) if np.isfinite(shift).any() else np.nan
 
 
-def stated_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
+def state_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
     """How sure each match is, from `draws` where these are affordable; None with a note if it cannot be said."""
     matching = fusion.without_oversized().matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
