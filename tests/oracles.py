@@ -19,7 +19,7 @@ def assignment_score(scores, choice, surcharge):
 def believing(one, other):
     """What the other fusion's matching comes to, if noise and spread were believed to be what the one believes."""
     board, [family] = other.board(), one.matching.families.values()
-    families = [replace(f, **family.belief._asdict()) for f in board.families]
+    families = [replace(f, **family.noise_prior._asdict()) for f in board.families]
     again = Board(board.stacks, families, other.matching.prior, board.fragments, board.labels)
     again.learn()
     learned = name_hyperparameters(again.families[0])

@@ -11,7 +11,7 @@ from modelweld.core.algorithm1 import CLEAR, NEW, alternate, best_assignment, is
 from modelweld.core.board import Board
 from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Stack, group_of_values, offsets_of
-from modelweld.families.math import predictive
+from modelweld.families import real_values
 from modelweld.families.math.standard_errors import VaryingNoise
 from modelweld.fit.engines.compiled import CompiledBoard, pack
 from modelweld.fit.engines.compiled.assignment import (
@@ -282,8 +282,8 @@ def test_values_known_unequally_well_score_the_same_when_compiled(weighed, decad
     atoms = rng.uniform(1e-60, 1e-50, 40), rng.normal(0, 1e4, (5, 40)), 10 ** rng.uniform(-decades, decades, (5, 40))
     said = []
     for threshold in (0, np.inf):
-        monkeypatch.setattr(predictive, "COMPILED_PREDICTIVE_FROM", threshold)
-        said.append(predictive.log_predictive(seen, w, w * y, *atoms))
+        monkeypatch.setattr(real_values, "COMPILED_PREDICTIVE_FROM", threshold)
+        said.append(real_values.Gaussian.density(seen, w, w * y, *atoms))
     assert said[0] == pytest.approx(said[1], rel=1e-10)
 
 

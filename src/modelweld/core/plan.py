@@ -10,7 +10,7 @@ import numpy as np
 
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.errors import InputError
-from modelweld.families.gaussian import Gaussian
+from modelweld.families.real_values import Gaussian
 from modelweld.fit.priors.spectrum import Spectrum
 
 if TYPE_CHECKING:

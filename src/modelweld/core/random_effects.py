@@ -11,7 +11,7 @@ and what is left is a search in one dimension:
 
 A prior of noise and spread (`families.math.noise_prior`) adds to `within` and a function of rho. Where noise may not
 fall below a floor, what is left is a search in rho with the noise at its floor. The paper's closed forms (errata E4 to
-E6) are `moments` below.
+E6) are `step_by_moments` below.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class NoisePrior(NamedTuple):
         return np.asarray(0.5 * self.near / (self.near + ratio))
 
 
-NOTHING_BELIEVED = NoisePrior(np.zeros(1))
+FLAT = NoisePrior(np.zeros(1))
 
 LOG_RATIO_GRID = np.log(10.0) * np.arange(-8.0, 10.0)
 """Decades of spread / noise that are searched: outside, atoms coincide or noise is at its floor anyway."""
@@ -166,33 +166,8 @@ def log_likelihood(effects: Effects, at: Hyperparameters) -> Array:
     )
 
 
-def narrowed(n: Array, squares: Array, noise: Array, rng: np.random.Generator) -> Array:
-    """Factor (D,) on variances that the noise implies, where values scatter less about their atoms: a draw of it.
-
-    Parameters
-    ----------
-    n, squares : arrays (K, D)
-        Numbers of values, and their weighted squares about the atoms' means.
-    noise : array (D,) or (1,)
-        What the squares would be on average, per degree of freedom.
-    rng : Generator
-        Source of the draw.
-
-    Examples
-    --------
-    >>> n, one = np.full((50, 2), 3.0), np.ones(1)
-    >>> narrowed(n, np.array([[0.02, 2.0]]), 0.1 * one, np.random.default_rng(0)).round(3)    # 100 degrees of freedom
-    array([0.002, 0.184])
-    >>> narrowed(n, np.array([[2.0, 20.0]]), 0.01 * one, np.random.default_rng(0))
-    array([1., 1.])
-    """
-    degrees, found = np.maximum(n - 1, 0).sum(0), squares.sum(0) / noise
-    held_up = found < degrees
-    return np.where(held_up, found / rng.chisquare(np.maximum(degrees, 1)), 1.0)
-
-
 def maximise(
-    effects: Effects, old: Hyperparameters, floor: Array, scalar: bool, prior: NoisePrior = NOTHING_BELIEVED
+    effects: Effects, old: Hyperparameters, floor: Array, scalar: bool, prior: NoisePrior = FLAT
 ) -> Hyperparameters:
     """The most probable hyperparameters; never less probable than `old`.
 
@@ -220,8 +195,8 @@ def maximise(
     return Hyperparameters(*(np.where(rise >= 0, a, b) for a, b in zip(new, old, strict=True)))
 
 
-def moments(effects: Effects, old: Hyperparameters, floor: Array, scalar: bool) -> Hyperparameters:
-    """The paper's closed forms, with 1/L before both sums of spread (erratum E4). They need not raise anything.
+def step_by_moments(effects: Effects, old: Hyperparameters, floor: Array, scalar: bool) -> Hyperparameters:
+    """The paper's closed forms (equation 8), 1/L before both sums of spread (erratum E4). The likelihood may fall.
 
     Where nothing is matched (N = K: the authors' program divides by zero) the old values stay.
     """

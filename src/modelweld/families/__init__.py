@@ -10,11 +10,11 @@ from modelweld.families.drift import Drift as Drift
 from modelweld.families.factors import Factors as Factors
 from modelweld.families.fading import FadingCounts as FadingCounts
 from modelweld.families.fading import FadingDirections as FadingDirections
-from modelweld.families.gaussian import Gaussian as Gaussian
 from modelweld.families.normal_gamma import NormalGamma as NormalGamma
 from modelweld.families.own.density import from_density as from_density
 from modelweld.families.proportions import Proportions as Proportions
 from modelweld.families.rates import Rates as Rates
+from modelweld.families.real_values import Gaussian as Gaussian
 from modelweld.families.registry import FAMILIES as FAMILIES
 from modelweld.families.registry import register as register
 from modelweld.families.wishart.scatter import Moments as Moments

@@ -9,7 +9,7 @@ import numpy as np
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.families.fading import Moving, with_fields_of
-from modelweld.families.gaussian import Gaussian
+from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import register
 
 

@@ -14,8 +14,8 @@ from modelweld.core.signs import LOG_2, mirrored, upright
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Embeds, first_row
-from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.start import Look
+from modelweld.families.real_values import Gaussian
 from modelweld.families.registry import register
 
 
@@ -127,9 +127,9 @@ class Factors(Signless, Embeds, Gaussian):
         """As `update`."""
         return self.update(sums)
 
-    def with_learned(self, effects: Effects) -> Self:
+    def fit_to(self, effects: Effects) -> Self:
         """The same family with the noise and spread that suit a matching; the mean stays zero."""
-        return super().with_learned(replace(effects, averages=np.zeros_like(effects.averages)))
+        return super().fit_to(replace(effects, averages=np.zeros_like(effects.averages)))
 
     def _turned(self, rows: Array) -> Array:
         """Rows of the values turned round."""

@@ -94,7 +94,7 @@ def refit(family: Gaussian, ask: Callable[[Gaussian], Array], matched: bool) -> 
         log_noise, log_spread = slope.noise * here.hyperparameters.noise, slope.spread * here.hyperparameters.spread
         if family.scalar:
             log_noise, log_spread = log_noise.sum(keepdims=True), log_spread.sum(keepdims=True)
-        by_noise, by_spread = here.belief.slopes(*here.hyperparameters)
+        by_noise, by_spread = here.noise_prior.slopes(*here.hyperparameters)
         log_noise, log_spread = log_noise + by_noise, log_spread + by_spread
         logs = [log_noise, log_spread] if matched else [log_noise + log_spread]
         return start - value, -unit * np.concatenate([slope.mean * scale, *logs])

@@ -231,7 +231,7 @@ class Problem:
 
     def learned(self, family: Drift) -> Drift:
         """The most probable family of this memory, or near it if that is finite."""
-        return family.with_learned(self.effects) if self.has_sums(family) else self.climbed(family)
+        return family.fit_to(self.effects) if self.has_sums(family) else self.climbed(family)
 
     def climbed(self, family: Drift) -> Drift:
         """The most probable family near this one, its memory finite or infinite as it is."""
@@ -276,7 +276,7 @@ class Problem:
         by_noise, by_spread = by_noise.sum(0) * at.noise, slopes.spread * at.spread
         if here.scalar:
             by_noise, by_spread = by_noise.sum(keepdims=True), by_spread.sum(keepdims=True)
-        more_noise, more_spread = here.belief.slopes(*at)
+        more_noise, more_spread = here.noise_prior.slopes(*at)
         gradient = (slopes.mean, by_noise + more_noise, by_spread + more_spread, slopes.log_memory)
         return value + here.log_prior(), gradient
 

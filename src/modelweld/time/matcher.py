@@ -95,7 +95,7 @@ def drift_starts(family: Drift, stack: Stack, times: Array) -> list[Start]:
     gap = float(np.median([g for g in gaps if g > 0] or [1.0]))
     shares = {quantile: _share(ranked, quantile, stack.values.shape[1]) for quantile, _, _ in STARTS}
     look = Look(origin, total, typical_weight(stack), [shares[STARTS[0][0]]])
-    scaled = family.scaled(origin, total).believing_look(look)
+    scaled = family.scaled(origin, total).with_prior_of(look)
     return [
         Start(_start(family, scaled, shares[quantile], moved, gap, look), first_lives(stack, times, lives))
         for quantile, moved, lives in STARTS

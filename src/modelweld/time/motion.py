@@ -32,7 +32,6 @@ from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.families.capabilities import sampled_of
 from modelweld.families.drift import Drift
-from modelweld.families.math.predictive import normal_log_predictive
 from modelweld.time.chains import Chains, effects_of, learn_drift, log_evidence
 
 State = tuple[Array, ...]
@@ -245,9 +244,7 @@ class Kalman(Motion):
         place = given(Place(*past), Information(*future))
         weight = self.weight[values]
         own = (self.visible[values].astype(np.float64), weight, weight * self.y[values])
-        return np.asarray(
-            normal_log_predictive(*own, self.noise, place.mean, place.variance) - self.singletons[values, None]
-        )
+        return np.asarray(Drift.density(*own, self.noise, place.mean, place.variance) - self.singletons[values, None])
 
     def most(self, values: Index) -> float:
         """That of an atom which is known to be where the value is."""

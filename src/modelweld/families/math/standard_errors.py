@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from modelweld.core.random_effects import NOTHING_BELIEVED, SMALLEST_RATIO, Hyperparameters, NoisePrior
+from modelweld.core.random_effects import FLAT, SMALLEST_RATIO, Hyperparameters, NoisePrior
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.maximise import LARGEST_LOG_STEP as LARGEST_LOG_STEP
 
@@ -83,7 +83,7 @@ def maximise_with_variance(
     c: float,
     floor: Array,
     scalar: bool,
-    prior: NoisePrior = NOTHING_BELIEVED,
+    prior: NoisePrior = FLAT,
 ) -> Hyperparameters:
     """The most probable hyperparameters for values y (N, D); never less probable than `old`.
 

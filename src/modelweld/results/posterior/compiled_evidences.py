@@ -18,12 +18,12 @@ from modelweld.core.family import Family
 from modelweld.core.values import Array, Index
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.families.gaussian import Gaussian
 from modelweld.families.math.bessel import KNOTS_APART, TABLE_FROM, log_uniform, series_of, tilt_table
 from modelweld.families.math.concentration_integral import LOG_SHARES, LONGEST_STEP, POINTS, STEPS, WIDEST
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
+from modelweld.families.real_values import Gaussian
 from modelweld.families.wishart.scale_prior import InverseWishart
 from modelweld.families.wishart.scatter import Moments, Scatter
 

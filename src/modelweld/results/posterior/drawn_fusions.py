@@ -23,7 +23,7 @@ from modelweld.core.matching import by_count, ranks
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families.capabilities import draw_atoms, follow, name_hyperparameters, sampled_of
-from modelweld.families.gaussian import Gaussian
+from modelweld.families.real_values import Gaussian
 from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:

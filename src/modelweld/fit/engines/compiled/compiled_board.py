@@ -12,7 +12,7 @@ from modelweld.core.prior import AUTHORS_MOST_ATOMS, BetaBernoulli, Fragments, P
 from modelweld.core.random_effects import Effects, Hyperparameters
 from modelweld.core.tally import Tally
 from modelweld.core.values import Array, Index, Stack, canonical_groups, group_of_values, spans
-from modelweld.families.gaussian import Gaussian
+from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.fit.engines.compiled.packing import Tables, mean_and_squares, rebuild, sort_rows, tabulate, vacant_atoms
 from modelweld.fit.engines.compiled.sweep import sweep
@@ -154,7 +154,7 @@ class CompiledBoard:
             self.family = self.family.with_hyperparameters(Hyperparameters(*found))
         else:
             effects = Effects.from_counts(self.counts, self.sums, self.total_squares)
-            self.family = self.family.with_learned(effects)
+            self.family = self.family.fit_to(effects)
             self._log_evidence = None
 
     def objective(self) -> float:
