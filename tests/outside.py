@@ -76,7 +76,7 @@ class TariffKind(Kind):
         """By prices, which scatter alike."""
         return {"prices": Gaussian(shape="scalar")}
 
-    def fused(self, fusion, how, rounded=False):
+    def fuse(self, fusion, how, rounded=False):
         """One shop per atom; visits add."""
         prices = fusion.average("prices") if how == "mean" else fusion.array("prices")
         return fusion.models[0].with_(

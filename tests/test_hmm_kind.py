@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from modelweld import InputError, fuse, read
-from modelweld.kinds.hmm import HMM, hmm, shares, shrunk, weigh_states
+from modelweld.kinds.hmm import HMM, hmm, shares, shrink_spreads, weigh_states
 from modelweld.libraries.hidden_markov import posteriors
 
 
@@ -61,10 +61,10 @@ def test_expected_numbers_add_through_the_matching():
 
 def test_shrinking_mixes_in_the_average():
     spreads, counts = np.array([[1.0], [4.0]]), np.array([1.0, 2.0])
-    assert np.allclose(shrunk(spreads, counts, 1.0), 3.0)
-    assert np.allclose(shrunk(spreads, counts, 0.0), spreads)
+    assert np.allclose(shrink_spreads(spreads, counts, 1.0), 3.0)
+    assert np.allclose(shrink_spreads(spreads, counts, 0.0), spreads)
     with pytest.raises(InputError, match="between 0 and 1"):
-        shrunk(spreads, counts, 2.0)
+        shrink_spreads(spreads, counts, 2.0)
 
 
 def test_what_cannot_be_fused_is_named():
@@ -74,7 +74,7 @@ def test_what_cannot_be_fused_is_named():
         fuse([chain(rng), symbols])
     fusion = fuse([chain(rng).with_(site="north"), chain(rng, counted=False).with_(site="south")])
     with pytest.raises(InputError, match="site south does not say how many frames"):
-        HMM().fused(fusion, "counts")
+        HMM().fuse(fusion, "counts")
 
 
 def merged(rng, means, zeta=0.9, **options):

@@ -79,9 +79,9 @@ class Fusion(TimeQuestions):
         **options
             For that way.
         """
-        from modelweld.kinds import fused
+        from modelweld.kinds import fuse_parameters
 
-        return fused(self, how, features, **options)
+        return fuse_parameters(self, how, features, **options)
 
     def model(
         self, how: str | None = None, like: Any = None, *, features: Sequence[str] | None = None, **options: Any
@@ -117,7 +117,7 @@ class Fusion(TimeQuestions):
         from modelweld.kinds import kind_of
 
         kind = kind_of(self.models)
-        given = [kind.moved(model, arrays) for model, arrays in zip(self.models, moved, strict=True)]
+        given = [kind.move(model, arrays) for model, arrays in zip(self.models, moved, strict=True)]
         return self.with_(given=given, matchings={self.named_set()[0]: matching})
 
     def reduce(self, K: int) -> Fusion:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from modelweld.fusion import Fusion
     from modelweld.inputs.local_model import LocalModel
 
-__all__ = ["KINDS", "Kind", "fused", "hows", "kind_named", "kind_of", "name_doubts", "register"]
+__all__ = ["KINDS", "Kind", "fuse_parameters", "hows", "kind_named", "kind_of", "name_doubts", "register"]
 
 KINDS: dict[str, str | Kind] = {
     "": Kind(),
@@ -95,7 +95,9 @@ def hows() -> dict[str, Mapping[str, str]]:
     return {name: kind.hows for name in KINDS if (kind := kind_named(name)) is not None and kind.hows}
 
 
-def fused(fusion: Fusion, how: str | None, features: Sequence[str] | None = None, **options: Any) -> LocalModel:
+def fuse_parameters(
+    fusion: Fusion, how: str | None, features: Sequence[str] | None = None, **options: Any
+) -> LocalModel:
     """Fused parameters of a Fusion whose sites sent models of one kind; what was sent twice counts once.
 
     With `features`, of these features alone, in this order.
@@ -105,5 +107,5 @@ def fused(fusion: Fusion, how: str | None, features: Sequence[str] | None = None
     how = kind.default_how(fusion) if how is None else how
     if kind.hows and how not in kind.hows:
         raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.")
-    found = kind.fused(fusion, how, **options)
+    found = kind.fuse(fusion, how, **options)
     return found if features is None else choose_names(found, "feature", features, all_of_them=not kind.marginal)

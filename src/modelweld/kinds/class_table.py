@@ -14,7 +14,7 @@ import numpy as np
 from modelweld.core.values import Array
 from modelweld.families import Family
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, Layout, mapping, shared_facts
+from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, lay_out, mapping
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
@@ -24,6 +24,9 @@ HOWS = {
     "counts": "the mean and variance of all sites' rows of a class together",
 }
 """Ways to make fused parameters, the default first."""
+
+ARRAYS = {"means": ("class", "feature"), "variances": ("class", "feature"), "counts": ("class",)}
+"""Axes of all arrays."""
 
 
 def class_table(
@@ -54,11 +57,9 @@ def class_table(
     >>> table.kind, table.arrays["counts"]
     ('class-table', array([5., 7.]))
     """
-    feature = None if features is None else "feature"
+    arrays = {"means": means, "variances": variances, "counts": counts}
     return LocalModel(
-        arrays={"means": means, "variances": variances, "counts": counts},
-        axes={"means": ("class", feature), "variances": ("class", feature), "counts": ("class",)},
-        coordinates={"class": classes} | ({} if features is None else {"feature": features}),
+        **lay_out(arrays, ARRAYS, arrays, **{"class": classes, "feature": features}),
         partial=["class"],
         kind="class-table",
         facts=facts or {},
@@ -76,8 +77,8 @@ class ClassTable(Kind):
         """What a table must look like."""
         return Layout(
             sets=(),
-            arrays={"means": ("class", "feature"), "variances": ("class", "feature"), "counts": ("class",)},
-            needed=("means", "variances", "counts"),
+            arrays=ARRAYS,
+            needed=tuple(ARRAYS),
             not_negative=("variances", "counts"),
             divisors=("variances", "counts"),
             facts={"labels": mapping},
@@ -87,7 +88,7 @@ class ClassTable(Kind):
         """Nothing is matched."""
         return {}
 
-    def fused(self, fusion: Fusion, how: str) -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str) -> LocalModel:
         """Means and variances of all rows of each class, wherever they are."""
         models = fusion.models
         means, variances, counts = (
@@ -99,7 +100,7 @@ class ClassTable(Kind):
         spread = (share * (variances + (means - centre) ** 2)).sum(axis=0)
         first = models[0]
         labels = {name: label for m in models for name, label in m.facts["labels"].items()}
-        facts = {**shared_facts(models), "labels": labels}
+        facts = {**common_facts(models), "labels": labels}
         classes, features = first.coordinates["class"], first.coordinates.get("feature")
         return class_table(centre, spread, total, classes, features=features, facts=facts)
 

@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike
 from modelweld.core.signs import upright
 from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.families import Family
+from modelweld.families import Directions, Family
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, Layout, keep_arrays, mapping, shared_facts, truth, whole
+from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, keep_arrays, lay_out, mapping, truth, whole
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
@@ -36,6 +36,15 @@ HOWS = {
     "covariances": "the principal axes of all sites' covariances, added up by numbers of rows; for orthogonal ones",
 }
 """Ways to make fused parameters."""
+
+ARRAYS = {
+    "directions": ("pattern", "feature"),
+    "lengths": ("pattern",),
+    "counts": ("pattern",),
+    "mean": ("feature",),
+    "noise": ("feature",),
+}
+"""Axes of all arrays."""
 
 MEANINGS = {"signed": "have signs that mean something", "orthogonal": "are said to be principal axes"}
 """Facts in which sites must agree."""
@@ -100,21 +109,13 @@ def components(
     if not there.any():
         raise InputError("components: all vectors are zero, so that none has a direction. Fit the model again.")
     found, lengths = found[there], lengths[there]
-    feature = None if features is None else "feature"
-    numbers = {} if counts is None else {"counts": np.asarray(counts, dtype=np.float64)[there]}
-    beside = {"mean": mean, "noise": noise}
+    numbers = None if counts is None else np.asarray(counts, dtype=np.float64)[there]
+    beside = {"counts": numbers, "mean": mean, "noise": noise}
     given = {name: np.asarray(values, dtype=np.float64) for name, values in beside.items() if values is not None}
+    arrays = {"directions": found / lengths[:, None], "lengths": lengths, **given}
     return LocalModel(
-        arrays={"directions": found / lengths[:, None], "lengths": lengths, **numbers, **given},
-        axes={
-            "directions": ("pattern", feature),
-            "lengths": ("pattern",),
-            **{name: ("pattern",) for name in numbers},
-            **{name: (feature,) for name in given},
-        },
-        auxiliary=["lengths", *numbers, *given],
+        **lay_out(arrays, ARRAYS, ["directions"], "pattern", feature=features),
         site=site,
-        coordinates={} if features is None else {"feature": features},
         kind="components",
         facts={
             **(facts or {}),
@@ -146,13 +147,7 @@ class Components(Kind):
         """What components must look like."""
         return Layout(
             sets=("pattern",),
-            arrays={
-                "directions": ("pattern", "feature"),
-                "lengths": ("pattern",),
-                "counts": ("pattern",),
-                "mean": ("feature",),
-                "noise": ("feature",),
-            },
+            arrays=ARRAYS,
             needed=("directions", "lengths"),
             positive=("lengths",),
             not_negative=("noise", "counts"),
@@ -174,21 +169,19 @@ class Components(Kind):
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Directions, axial where signs mean nothing."""
-        from modelweld.families.directions import Directions
-
         return {"directions": Directions(axial=not models[0].facts["signed"])}
 
     def default_how(self, fusion: Fusion) -> str:
         """Principal axes are those of a covariance, and no others."""
         return "covariances" if fusion.models[0].facts["orthogonal"] else "atoms"
 
-    def fused(self, fusion: Fusion, how: str, *, K: int | None = None) -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str, *, K: int | None = None) -> LocalModel:
         """One component per atom, or `K` principal axes of all rows (default: as many as there are atoms)."""
         if how == "covariances":
             return _of_covariances(fusion, fusion.K if K is None else K)
         if K is not None:
             raise InputError("components: K is for how='covariances'; atoms are as many as there are.")
-        return _arranged(fusion, fusion.array("directions") * _lengths(fusion)[:, None])
+        return _arrange(fusion, fusion.array("directions") * _lengths(fusion)[:, None])
 
     def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Sizes of entries; features that enter with the other sign have a minus."""
@@ -213,7 +206,7 @@ def _lengths(fusion: Fusion) -> Array:
     return np.sqrt(squares / total)
 
 
-def _arranged(fusion: Fusion, vectors: Array, noise: Array | None = None) -> LocalModel:
+def _arrange(fusion: Fusion, vectors: Array, noise: Array | None = None) -> LocalModel:
     """Fused vectors beside means over all rows of what else there is."""
     models, shares = fusion.models, _shares(fusion)
     beside = {
@@ -221,7 +214,7 @@ def _arranged(fusion: Fusion, vectors: Array, noise: Array | None = None) -> Loc
         for name in ("mean", "noise")
         if name in models[0].arrays
     }
-    facts, rows = shared_facts(models), [int(model.facts["rows"]) for model in models]
+    facts, rows = common_facts(models), [int(model.facts["rows"]) for model in models]
     return components(
         vectors,
         signed=facts["signed"],
@@ -264,7 +257,7 @@ def _of_covariances(fusion: Fusion, K: int) -> LocalModel:
     rest = float(variances[K:].mean()) if K < D else 0.0
     noise = np.full(D, rest) if "noise" in models[0].arrays else None
     K = max(int((variances[:K] > 0).sum()), 1)
-    return _arranged(fusion, axes[:K] * np.sqrt(variances[:K, None]), noise)
+    return _arrange(fusion, axes[:K] * np.sqrt(variances[:K, None]), noise)
 
 
 def _settings(models: Sequence[LocalModel]) -> dict[str, Any]:

@@ -24,11 +24,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index, offsets_of
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.gp_predictors import NAMES, Kernel, SparseGP, whiten
-from modelweld.kinds.kind import Facts, whole
+from modelweld.kinds.kind import Facts, lay_out, whole
 
 SMALLEST_SHARE = 1e-8
 """Of a prior variance that a site can leave: one ten-thousandth of its deviation, far below what data tell. Where
@@ -121,7 +122,7 @@ def complete(inputs: Array, points: Array, kernel: Kernel) -> Array:
     return np.concatenate([inputs, points[added]])
 
 
-def agreed(sites: Sequence[SparseGP]) -> bool:
+def have_same_kernel(sites: Sequence[SparseGP]) -> bool:
     """Whether all sites have the same kernel and mean."""
     first = sites[0]
     return all(
@@ -157,32 +158,32 @@ def averages(sites: Sequence[SparseGP], labels: Index) -> tuple[Array, Array, Ar
 
 def committee(sites: Sequence[SparseGP], facts: Facts) -> LocalModel:
     """Members one below the other; `facts` has their kernels and how many points each has."""
-    from scipy.linalg import block_diag
-
+    arrays = {
+        "inputs": np.concatenate([gp.inputs for gp in sites]),
+        "values": np.concatenate([gp.values for gp in sites]),
+        "covariance": scipy.linalg.block_diag(*(gp.covariance for gp in sites)),
+        "lengthscales": np.stack([gp.kernel.lengthscales for gp in sites]),
+        "outputscale": np.array([gp.kernel.outputscale for gp in sites]),
+        "noise": np.array([gp.noise for gp in sites]),
+        "mean": np.array([gp.mean for gp in sites]),
+    }
     names = sites[0].feature_names_in_
-    feature = None if names is None else "feature"
     return LocalModel(
-        {
-            "inputs": np.concatenate([gp.inputs for gp in sites]),
-            "values": np.concatenate([gp.values for gp in sites]),
-            "covariance": block_diag(*(gp.covariance for gp in sites)),
-            "lengthscales": np.stack([gp.kernel.lengthscales for gp in sites]),
-            "outputscale": np.array([gp.kernel.outputscale for gp in sites]),
-            "noise": np.array([gp.noise for gp in sites]),
-            "mean": np.array([gp.mean for gp in sites]),
-        },
-        {
-            "inputs": ("point", feature),
-            "values": ("point",),
-            "covariance": ("point", "point"),
-            "lengthscales": (None, feature),
-            **{name: (None,) for name in ("outputscale", "noise", "mean")},
-        },
-        auxiliary=["covariance"],
-        coordinates={} if names is None else {"feature": names},
+        **lay_out(arrays, arrays_of_kind("member"), ("inputs", "values"), "point", feature=names),
         kind="sparse-gp",
         facts={**facts, "members": [len(gp.values) for gp in sites], "kernels": [gp.kernel.name for gp in sites]},
     )
+
+
+def arrays_of_kind(*member: str) -> dict[str, tuple[str, ...]]:
+    """Axes of the arrays of a process, or of a committee, which has a kernel per `member`."""
+    return {
+        "inputs": ("point", "feature"),
+        "values": ("point",),
+        "covariance": ("point", "point"),
+        "lengthscales": (*member, "feature"),
+        **dict.fromkeys(("outputscale", "noise", "mean"), member),
+    }
 
 
 def members(model: LocalModel) -> list[SparseGP]:
@@ -252,7 +253,7 @@ Setting = tuple[Kernel, float]
 """Kernel and mean."""
 
 
-def learned(factors: Sequence[Factor], starts: Sequence[Setting]) -> Setting:
+def learn_kernel(factors: Sequence[Factor], starts: Sequence[Setting]) -> Setting:
     """Kernel and mean of the highest evidence, from the most probable of several starts.
 
     Parameters
@@ -267,7 +268,7 @@ def learned(factors: Sequence[Factor], starts: Sequence[Setting]) -> Setting:
     >>> rng = np.random.default_rng(0)
     >>> Z = rng.uniform(-5, 5, (60, 1))
     >>> seen = Factor(Z, 10 * np.eye(60), 10 * np.sin(Z[:, 0]) + rng.normal(size=60))     # noise of deviation 0.1
-    >>> kernel, mean = learned([seen], [(Kernel(np.array([9.0]), 1.0), 0.0)])
+    >>> kernel, mean = learn_kernel([seen], [(Kernel(np.array([9.0]), 1.0), 0.0)])
     >>> bool(1 < kernel.lengthscales[0] < 3)
     True
     """
@@ -294,10 +295,6 @@ def evidence(factors: Sequence[Factor], kernel: Kernel, mean: float) -> tuple[fl
 
         F = -1/2 log|G| - 1/2 e^T G^-1 e.
     """
-    from scipy.linalg import cho_factor, cho_solve
-
-    from modelweld.core.values import offsets_of
-
     points, heard = (offsets_of([len(f[k]) for f in factors]) for k in (0, 2))
     own = [(f.R, slice(*points[j : j + 2]), slice(*heard[j : j + 2])) for j, f in enumerate(factors)]
     Z, ones = np.concatenate([f.inputs for f in factors]), np.concatenate([f.R.sum(axis=1) for f in factors])
@@ -306,11 +303,11 @@ def evidence(factors: Sequence[Factor], kernel: Kernel, mean: float) -> tuple[fl
     crossed = np.concatenate([R @ K[at] for R, at, _ in own])
     G = np.concatenate([crossed[:, at] @ R.T for R, at, _ in own], axis=1)
     G.flat[:: len(G) + 1] += 1
-    factored = cho_factor(G, lower=True)
-    a = cho_solve(factored, e)
+    factored = scipy.linalg.cho_factor(G, lower=True)
+    a = scipy.linalg.cho_solve(factored, e)
     F = -np.log(np.diag(factored[0])).sum() - 0.5 * (e @ a)
 
-    by_G = 0.5 * (np.outer(a, a) - cho_solve(factored, np.eye(len(e))))
+    by_G = 0.5 * (np.outer(a, a) - scipy.linalg.cho_solve(factored, np.eye(len(e))))
     by_crossed = np.concatenate([by_G[:, at] @ R for R, _, at in own], axis=1)
     by_K = np.concatenate([R.T @ by_crossed[at] for R, _, at in own])
     return float(F), np.append(slopes(by_K), ones @ a)
@@ -318,8 +315,6 @@ def evidence(factors: Sequence[Factor], kernel: Kernel, mean: float) -> tuple[fl
 
 def climb(grouped: Sequence[Sequence[Factor]], start: Setting) -> Setting:
     """The highest evidence near a start; the mean is counted in deviations of the function, so that its steps fit."""
-    from scipy.optimize import minimize
-
     kernel, mean = start
     spread = np.concatenate([f.inputs for group in grouped for f in group]).std(axis=0)
     wide = np.where(spread > 0, spread, kernel.lengthscales)
@@ -340,5 +335,5 @@ def climb(grouped: Sequence[Sequence[Factor]], start: Setting) -> Setting:
 
     x = np.array([*first, about, mean / deviation])
     options = {"ftol": SMALLEST_STEP}
-    found = minimize(loss, x, jac=True, method="L-BFGS-B", bounds=limits, options=options)
+    found = scipy.optimize.minimize(loss, x, jac=True, method="L-BFGS-B", bounds=limits, options=options)
     return at(found.x)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeGuard, overload
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
@@ -58,14 +59,14 @@ class Kernel:
 
     def __call__(self, X: Array, Y: Array) -> Array:
         """Covariances (rows of X, rows of Y)."""
-        return self.outputscale * _shape(self._squared(X, Y), self.name)
+        return self.outputscale * _shape(self._square_distances(X, Y), self.name)
 
     def with_slopes(self, X: Array, Y: Array) -> tuple[Array, Callable[[Array], Array]]:
         """Covariances, and what gives the derivatives of ``(weight * k(X, Y)).sum()``, weight (rows of X, rows of Y).
 
         They are by the logarithms of lengthscales and outputscale, (D + 1,).
         """
-        squared = self._squared(X, Y)
+        squared = self._square_distances(X, Y)
         shape = _shape(squared, self.name)
         slope = _slope(squared, shape, self.name)
         x, y = X / self.lengthscales, Y / self.lengthscales
@@ -79,10 +80,8 @@ class Kernel:
 
         return self.outputscale * shape, slopes
 
-    def _squared(self, X: Array, Y: Array) -> Array:
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(X / self.lengthscales, Y / self.lengthscales, "sqeuclidean"))
+    def _square_distances(self, X: Array, Y: Array) -> Array:
+        return np.asarray(scipy.spatial.distance.cdist(X / self.lengthscales, Y / self.lengthscales, "sqeuclidean"))
 
 
 def _shape(squared: Array, name: str) -> Array:

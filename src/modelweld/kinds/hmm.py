@@ -33,21 +33,32 @@ import numpy as np
 from modelweld.core.plan import FEWEST_FOR_SPECTRUM
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
-from modelweld.families import Family, Gaussian
+from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, Layout, Transitions, check_counted, shared_facts, truth
+from modelweld.kinds.kind import (
+    Facts,
+    Kind,
+    Layout,
+    Transitions,
+    check_counted,
+    common_facts,
+    concatenate,
+    lay_out,
+    truth,
+)
 from modelweld.kinds.mixture_components import (
     complete,
     count_bare,
     diagonals,
+    error_variances,
+    feature_mask,
     merge_components,
     parameters,
     resolution,
-    seen_features,
-    squared_errors,
     weight_pairs,
 )
+from modelweld.kinds.mixture_reduction import reduce_to
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
@@ -77,6 +88,9 @@ EMISSIONS: dict[str, tuple[str, ...]] = {
     "rates": ("state", "feature"),
 }
 """Axes of the arrays an emission may have; "" is a fixed coordinate without names."""
+
+ARRAYS = {**EMISSIONS, "moves": ("state", "state"), "starts": ("state",), "counts": ("state",)}
+"""Axes of all arrays."""
 
 
 def hmm(
@@ -113,25 +127,18 @@ def hmm(
     >>> local.kind, sorted(local.arrays)
     ('hmm', ['counts', 'means', 'moves', 'starts', 'variances'])
     """
-    names = {"feature": features, "symbol": symbols}
-    coordinates = {axis: list(spelt) for axis, spelt in names.items() if spelt is not None}
     arrays = {**emissions, "moves": moves, "starts": starts, "counts": counts}
-    axes = {name: tuple(a if a == "state" or a in coordinates else None for a in EMISSIONS[name]) for name in emissions}
     variance, weight = {}, {}
     if "means" in emissions and counted:
         spreads = emissions["covariances"] if "covariances" in emissions else emissions["variances"]
-        variance["means"] = squared_errors(spreads, counts)
+        variance["means"] = error_variances(spreads, counts)
     if "rates" in emissions and counted:
         weight["rates"] = counts
-    deciding = {"means", "symbols", "rates"}
     return LocalModel(
-        arrays=arrays,
-        axes={**axes, "moves": ("state", "state"), "starts": ("state",), "counts": ("state",)},
+        **lay_out(arrays, ARRAYS, ("means", "symbols", "rates"), "state", feature=features, symbol=symbols),
         variance=variance,
         weight=weight,
-        auxiliary=[name for name in arrays if name not in deciding],
-        coordinates=coordinates,
-        partial=["symbol"] if "symbol" in coordinates else [],
+        partial=[] if symbols is None else ["symbol"],
         kind="hmm",
         facts={**(facts or {}), "counted": counted},
     )
@@ -150,12 +157,9 @@ class HMM(Kind):
         """What a hidden Markov model must look like."""
         return Layout(
             sets=("state",),
-            arrays={**EMISSIONS, "moves": ("state", "state"), "starts": ("state",), "counts": ("state",)},
+            arrays=ARRAYS,
             needed=("means|symbols|rates", "covariances|variances|symbols|rates", "moves", "starts", "counts"),
-            not_negative=(
-                *("moves", "starts", "counts", "symbols", "rates"),
-                *("variances", "part_variances", "part_counts"),
-            ),
+            not_negative=tuple(name for name in ARRAYS if not name.endswith(("means", "covariances"))),
             spreads=("covariances", "part_covariances"),
             divisors=("variances", "part_variances"),
             facts={"counted": truth},
@@ -192,10 +196,6 @@ class HMM(Kind):
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by emissions; means are told apart as finely as the states' own widths allow."""
-        from modelweld.families.counts import Counts
-        from modelweld.families.rates import Rates
-        from modelweld.families.wishart.scatter import Scatter
-
         arrays = models[0].arrays
         if "means" in arrays:
             few = len(models) < FEWEST_FOR_SPECTRUM and are_merged(models)
@@ -208,7 +208,7 @@ class HMM(Kind):
         """Whether states were merged where they are one, or are known too little to be told from fragments."""
         return are_merged(models) or (are_correlated(models) and are_scarce(models))
 
-    def fused(self, fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
         """One state per atom; expected numbers are added.
 
         Parameters
@@ -232,32 +232,30 @@ class HMM(Kind):
         emissions: dict[str, Array] = {}
         if "means" in first.arrays:
             spread = "variances" if "variances" in first.arrays else "covariances"
-            parts = [
-                np.concatenate([np.asarray(m.arrays[name]) for m in models]) for name in ("means", spread, "counts")
-            ]
-            whole = complete((parts[0], parts[1], parts[2]), seen_features(models), labels)
+            means, spreads, own = (concatenate(models, name) for name in ("means", spread, "counts"))
+            whole = complete((means, spreads, own), feature_mask(models), labels)
             emissions["means"], spreads, _ = merge_components(*whole, labels)
-            emissions[spread] = shrunk(spreads, counts, shrink)
+            emissions[spread] = shrink_spreads(spreads, counts, shrink)
             if f"part_{spread}" in first.arrays:
                 emissions.update(_fuse_parts(models, labels, spread, shrink))
         elif "symbols" in first.arrays:
             emissions["symbols"] = fusion.total("symbols")
         else:
-            rates = np.concatenate([np.asarray(m.arrays["rates"]) for m in models])
-            own = np.concatenate([np.asarray(m.arrays["counts"]) for m in models])
+            rates = concatenate(models, "rates")
+            own = concatenate(models, "counts")
             emissions["rates"] = merge_components(rates, np.zeros_like(rates), own, labels)[0]
         moves, starts = fusion.total("moves"), fusion.total("starts")
         names = {f"{axis}s": first.coordinates.get(axis) for axis in ("feature", "symbol")}
-        counted, facts = bool(first.facts["counted"]), shared_facts(models)
+        counted, facts = bool(first.facts["counted"]), common_facts(models)
         return hmm(moves, starts, counts, emissions, counted=counted, facts=facts, **names)
 
-    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+    def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
         """Parts move with their state's mean."""
         followed = dict(arrays)
         if "part_means" in model.arrays and "means" in arrays:
             shift = arrays["means"] - np.asarray(model.arrays["means"])
             followed["part_means"] = np.asarray(model.arrays["part_means"]) + shift[:, None, :]
-        return super().moved(model, followed)
+        return super().move(model, followed)
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The model of x = scale * y + offset, given that of y; for Gaussian emissions."""
@@ -327,7 +325,7 @@ def _again(model: LocalModel, emissions: Mapping[str, Array]) -> LocalModel:
     return hmm(moves, starts, counts, emissions, counted=counted, facts=model.facts, **names).with_(site=model.site)
 
 
-def shrunk(spreads: Array, counts: Array, share: float) -> Array:
+def shrink_spreads(spreads: Array, counts: Array, share: float) -> Array:
     """Covariances (or variances) with a share of their average, weighted by counts, mixed in."""
     if not 0 <= share <= 1:
         raise InputError(f"shrink is a share between 0 and 1; found {share}.")
@@ -337,26 +335,16 @@ def shrunk(spreads: Array, counts: Array, share: float) -> Array:
 
 def _fuse_parts(models: Sequence[LocalModel], labels: Index, spread: str, shrink: float) -> dict[str, Array]:
     """The parts of all states of an atom, merged down to as many as the sites' states have."""
-    from modelweld.kinds.mixture_reduction import reduce_to
-
-    means, spreads, counts = (
-        np.concatenate([np.asarray(m.arrays[f"part_{name}"]) for m in models]) for name in ("means", spread, "counts")
-    )
+    means, spreads, counts = (concatenate(models, f"part_{name}") for name in ("means", spread, "counts"))
     M = means.shape[1]
     found = []
     for k in range(int(labels.max()) + 1):
         own = labels == k
         m, s, n = (x[own].reshape(-1, *x.shape[2:]) for x in (means, spreads, counts))
         found.append(merge_components(m, s, n, reduce_to(m, s, n, M)))
-    result = {
-        f"part_{name}": np.stack(x)
-        for name, x in zip(("means", spread, "counts"), zip(*found, strict=True), strict=True)
-    }
-    flat = result[f"part_{spread}"]
-    result[f"part_{spread}"] = shrunk(flat.reshape(-1, *flat.shape[2:]), result["part_counts"].ravel(), shrink).reshape(
-        flat.shape
-    )
-    return result
+    means, spreads, counts = (np.stack(x) for x in zip(*found, strict=True))
+    flat = shrink_spreads(spreads.reshape(-1, *spreads.shape[2:]), counts.ravel(), shrink)
+    return {"part_means": means, f"part_{spread}": flat.reshape(spreads.shape), "part_counts": counts}
 
 
 def full_covariances(model: LocalModel) -> Array:
@@ -422,7 +410,7 @@ def weigh_states(model: LocalModel) -> LocalModel:
     widths = np.linalg.eigvalsh(covariances)
     regular = widths[:, 0] > np.finfo(float).eps * covariances.shape[1] * np.abs(widths[:, -1])
     worth = _worth(model)
-    variance = model.variance if _time(model) is None else {"means": squared_errors(parameters(model)[1], worth)}
+    variance = model.variance if _time(model) is None else {"means": error_variances(parameters(model)[1], worth)}
     weight = {**model.weight, "covariances": np.where(regular, worth, 0.0)}
     return model.with_(variance={**model.variance, **variance}, weight=weight)
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError
+from modelweld.fit.screening.units import Totals, totals_of_values
 from modelweld.inputs.alignment import check_models, spell_lacking
 from modelweld.inputs.local_model import SMALLEST_BESIDE, LocalModel
 
 if TYPE_CHECKING:
     from modelweld.core.family import Family
     from modelweld.core.values import Array, Key
-    from modelweld.fit.screening.units import Totals
     from modelweld.fusion import Fusion
     from modelweld.inputs.local_model import LocalModel
     from modelweld.kinds.mixture_components import Components
@@ -128,14 +128,14 @@ class Kind:
         """The way to make fused parameters if none is asked for."""
         return next(iter(self.hows), "")
 
-    def fused(self, fusion: Fusion, how: str, *args: Any, **options: Any) -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str, *args: Any, **options: Any) -> LocalModel:
         """Fused parameters, arranged like a site's. A kind names its own options, and takes them by name."""
         raise InputError(
             "these sites sent arrays, not models: fusion.atoms and fusion.array(name) are what there is. To get a "
             "model, fuse fitted models, or LocalModels with a kind."
         )
 
-    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+    def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
         """The model with these arrays, matched ones that follow draws of their atoms; what rides with them follows."""
         return model.with_(arrays={**model.arrays, **arrays})
 
@@ -145,8 +145,6 @@ class Kind:
 
     def totals(self, model: LocalModel) -> Totals | None:
         """Mean and deviation of all points of a site, by which other units are found; None if they do not follow."""
-        from modelweld.fit.screening.units import totals_of_values
-
         deciding = [name for name in model.arrays if name not in model.auxiliary]
         if self.name or len(deciding) != 1 or np.ndim(model.arrays[deciding[0]]) != 2:
             return None
@@ -176,25 +174,48 @@ class Kind:
         return []
 
 
-def shared_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
+def common_facts(models: Sequence[LocalModel]) -> dict[str, Any]:
     """Facts that all sites state alike."""
     first, *others = models
     return {name: fact for name, fact in first.facts.items() if all(m.facts.get(name) == fact for m in others)}
 
 
-def named_axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
+def name_axes(model: LocalModel) -> dict[str, tuple[str | None, ...]]:
     """Axes with the names of coordinates, as they were given."""
     return {n: tuple(c or a for c, a in zip(model.along[n], axes, strict=True)) for n, axes in model.axes.items()}
 
 
 def keep_arrays(model: LocalModel, names: Collection[str]) -> LocalModel:
     """The model with these of its arrays alone."""
-    axes, kept = named_axes(model), [name for name in model.arrays if name in names]
+    axes, kept = name_axes(model), [name for name in model.arrays if name in names]
     return model.with_(
         arrays={name: model.arrays[name] for name in kept},
         axes={name: axes[name] for name in kept},
         auxiliary=[name for name in model.auxiliary if name in names],
     )
+
+
+def lay_out(
+    arrays: Mapping[str, Any],
+    axes: Mapping[str, tuple[str, ...]],
+    matched: Collection[str],
+    *sets: str,
+    **names: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Fields of a LocalModel that follow from the `axes` of its kind's arrays.
+
+    Axes are `sets`, or coordinates that have a name where their entries do (`names`). All arrays but those that are
+    `matched` are auxiliary.
+    """
+    coordinates = {axis: [str(name) for name in spelt] for axis, spelt in names.items() if spelt is not None}
+    found = {name: tuple(a if a in sets or a in coordinates else None for a in axes[name]) for name in arrays}
+    auxiliary = [name for name in arrays if name not in matched]
+    return {"arrays": arrays, "axes": found, "coordinates": coordinates, "auxiliary": auxiliary}
+
+
+def concatenate(models: Sequence[LocalModel], name: str) -> Array:
+    """One array of all sites, one site below the other."""
+    return np.concatenate([np.asarray(model.arrays[name]) for model in models])
 
 
 def check_counted(models: Sequence[LocalModel], message: str) -> None:

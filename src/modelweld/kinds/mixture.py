@@ -19,15 +19,15 @@ from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Ellipses, Facts, Kind, Layout, shared_facts, truth
+from modelweld.kinds.kind import Ellipses, Facts, Kind, Layout, common_facts, lay_out, truth
 from modelweld.kinds.mixture_components import (
     Components,
     count_bare,
     diagonals,
+    error_variances,
     merge_components,
     parameters,
     resolution,
-    squared_errors,
     squares,
     stack_components,
     weight_pairs,
@@ -52,6 +52,14 @@ HOWS = {
     "atoms": "the atoms themselves as means, which lean towards the others where sites are few",
 }
 """Ways to make fused parameters, the default first."""
+
+ARRAYS = {
+    "means": ("component", "feature"),
+    "covariances": ("component", "feature", "feature"),
+    "variances": ("component", "feature"),
+    "counts": ("component",),
+}
+"""Axes of all arrays."""
 
 LARGEST_SOFTENED = 1e8
 """Components x atoms x dimensions^3 (without covariances: x dimensions) from which `density` is no longer the default:
@@ -92,19 +100,11 @@ def mixture(
     [[0.1], [0.1]]
     """
     means, spreads, counts = (np.asarray(x, dtype=np.float64) for x in (means, spreads, counts))
-    feature = None if features is None else "feature"
-    name = "covariances" if spreads.ndim == 3 else "variances"
+    arrays = {"means": means, "covariances" if spreads.ndim == 3 else "variances": spreads, "counts": counts}
     return LocalModel(
-        arrays={"means": means, name: spreads, "counts": counts},
-        axes={
-            "means": ("component", feature),
-            name: ("component", *[feature] * (spreads.ndim - 1)),
-            "counts": ("component",),
-        },
-        variance={"means": squared_errors(spreads, counts)} if counted else {},
-        auxiliary=[name, "counts"],
+        **lay_out(arrays, ARRAYS, ["means"], "component", feature=features),
+        variance={"means": error_variances(spreads, counts)} if counted else {},
         site=site,
-        coordinates={} if features is None else {"feature": features},
         kind="mixture",
         facts={**(facts or {}), "counted": counted},
     )
@@ -122,12 +122,7 @@ class Mixture(Kind):
         """What a mixture must look like."""
         return Layout(
             sets=("component",),
-            arrays={
-                "means": ("component", "feature"),
-                "covariances": ("component", "feature", "feature"),
-                "variances": ("component", "feature"),
-                "counts": ("component",),
-            },
+            arrays=ARRAYS,
             needed=("means", "covariances|variances", "counts"),
             not_negative=("variances", "counts"),
             divisors=("variances", "counts"),
@@ -169,7 +164,7 @@ class Mixture(Kind):
         large = N * len(fusion.counts) * D**power > LARGEST_SOFTENED
         return "moments" if sent.endswith("KMeans") or large else "density"
 
-    def fused(self, fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
         """One component per atom, those excluded included; or K of them."""
         parts, labels = stack_components(fusion), fusion.matching.stacked_labels
         if K is not None:
@@ -187,7 +182,7 @@ class Mixture(Kind):
             off = means - fusion.array("means")
             means, spreads = fusion.array("means"), spreads + squares(off, spreads.ndim)
         first = fusion.models[0]
-        return _again(first.with_(site=""), means, spreads, counts, shared_facts(fusion.models))
+        return _again(first.with_(site=""), means, spreads, counts, common_facts(fusion.models))
 
     def rescale(self, model: LocalModel, scale: Array, offset: Array) -> LocalModel:
         """The mixture of x = scale * y + offset, given that of y."""

@@ -73,7 +73,7 @@ def diagonals(spreads: Array) -> Array:
     return spreads if spreads.ndim == 2 else np.diagonal(spreads, axis1=1, axis2=2)
 
 
-def squared_errors(spreads: Array, points: Array) -> Array:
+def error_variances(spreads: Array, points: Array) -> Array:
     """Squared standard errors (K, D) of the means of components that so many points (K,) stand behind."""
     return np.asarray(diagonals(spreads) / np.maximum(points, FEWEST_POINTS)[:, None])
 
@@ -120,7 +120,7 @@ def weight_pairs(weight: Mapping[str, ArrayLike]) -> dict[str, ArrayLike]:
     return found
 
 
-def seen_features(models: Sequence[LocalModel]) -> Flags:
+def feature_mask(models: Sequence[LocalModel]) -> Flags:
     """Which features (N, D) of all components were measured."""
     return np.concatenate([np.asarray(m.weight.get("means", np.ones(np.shape(m.arrays["means"])))) > 0 for m in models])
 
@@ -131,20 +131,20 @@ def count_bare(models: Sequence[LocalModel]) -> list[LocalModel]:
     Where other sites do send numbers, shares become those of a site of typical size, so that both can be added.
     """
     totals, scatter = [float(np.sum(m.arrays["counts"])) for m in models if m.facts.get("counted")], _scatter(models)
-    return [_weighed(m, totals, scatter) if "means" in m.arrays else m for m in models]
+    return [_weigh_model(m, totals, scatter) if "means" in m.arrays else m for m in models]
 
 
-def _weighed(model: LocalModel, totals: Sequence[float], scatter: Array) -> LocalModel:
+def _weigh_model(model: LocalModel, totals: Sequence[float], scatter: Array) -> LocalModel:
     _, spreads, counts = parameters(model)
     share = counts / max(float(counts.sum()), np.finfo(float).tiny)
     if model.facts.get("counted"):
         stated = np.asarray(model.variance.get("means", np.zeros_like(spreads)))
         if "means" not in model.variance or not (_is_spherical(spreads) and _is_spherical(stated)):
             return model  # also what was weighed before, when a site is added
-        added = np.maximum(stated - squared_errors(spreads, counts), 0.0)  # noise that the site says it added
-        errors = np.minimum(stated, squared_errors(_widths(spreads, scatter), counts) + added)
+        added = np.maximum(stated - error_variances(spreads, counts), 0.0)  # noise that the site says it added
+        errors = np.minimum(stated, error_variances(_widths(spreads, scatter), counts) + added)
     else:
-        errors = squared_errors(_widths(spreads, scatter), NOMINAL_POINTS * share)
+        errors = error_variances(_widths(spreads, scatter), NOMINAL_POINTS * share)
     model = model.with_(variance={**model.variance, "means": errors})
     if model.facts.get("counted") or not totals:
         return model
@@ -155,7 +155,7 @@ def _weighed(model: LocalModel, totals: Sequence[float], scatter: Array) -> Loca
 def _scatter(models: Sequence[LocalModel]) -> Array:
     """Variance (D,) of all sites' means in each feature, of those who have measured it."""
     models = [model for model in models if "means" in model.arrays]
-    means, seen = np.concatenate([np.asarray(m.arrays["means"]) for m in models]), seen_features(models)
+    means, seen = np.concatenate([np.asarray(m.arrays["means"]) for m in models]), feature_mask(models)
     number = np.maximum(seen.sum(axis=0), 1)
     off = np.where(seen, means - np.sum(means, axis=0, where=seen) / number, 0.0)
     return np.asarray((off * off).sum(axis=0) / number)
@@ -215,12 +215,12 @@ def stack_components(fusion: Fusion) -> Components:
         "other. Say how many points it has: read(model, n=...), counts=... or X=...",
     )
     means, spreads, counts = (np.concatenate(parts) for parts in zip(*map(parameters, models), strict=True))
-    return complete((means, spreads, counts), seen_features(models), fusion.matching.stacked_labels)
+    return complete((means, spreads, counts), feature_mask(models), fusion.matching.stacked_labels)
 
 
 def complete_models(models: Sequence[LocalModel], parts: Components) -> list[LocalModel]:
     """The sites' models with components so completed."""
-    if seen_features(models).all():
+    if feature_mask(models).all():
         return list(models)
     means, spreads, _ = parts
     ends = np.cumsum([len(np.asarray(m.arrays["counts"])) for m in models])[:-1]

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index, block_size
 from modelweld.errors import DensityWarning, warn_user
@@ -193,7 +194,7 @@ def number_by_groups(mixture: Components, parts: Components, labels: Index) -> C
     >>> number_by_groups(mixture, parts, np.array([0, 1]))[0].tolist()
     [[0.1], [9.1]]
     """
-    shared = _shared_points(mixture, parts, labels)
+    shared = _count_shared(mixture, parts, labels)
     if shared is None:
         return mixture
     order = order_like(shared)
@@ -202,17 +203,15 @@ def number_by_groups(mixture: Components, parts: Components, labels: Index) -> C
 
 def order_like(shared: Array) -> Index:
     """Components in the order of the groups with which they share most points (groups, components), one to one."""
-    from scipy.optimize import linear_sum_assignment
-
     place = np.full(shared.shape[1], shared.shape[0])
-    groups, components = linear_sum_assignment(shared, maximize=True)
+    groups, components = scipy.optimize.linear_sum_assignment(shared, maximize=True)
     place[components] = groups
     return np.asarray(np.argsort(place, kind="stable"))
 
 
 def warn_of_moved(mixture: Components, parts: Components, labels: Index, K: int) -> None:
     """Say so if most points of some of the first K groups go to components of other numbers, and need not."""
-    own, merged = (_shared_points(m, parts, labels) for m in (mixture, merge_components(*parts, labels)))
+    own, merged = (_count_shared(m, parts, labels) for m in (mixture, merge_components(*parts, labels)))
     if own is None or merged is None:
         return
     number = np.arange(len(own))
@@ -227,7 +226,7 @@ def warn_of_moved(mixture: Components, parts: Components, labels: Index, K: int)
         )
 
 
-def _shared_points(mixture: Components, parts: Components, labels: Index) -> Array | None:
+def _count_shared(mixture: Components, parts: Components, labels: Index) -> Array | None:
     """Points (groups, components) that each component takes of each group; None for what is no density."""
     held = parts[2] > 0
     if not held.any():

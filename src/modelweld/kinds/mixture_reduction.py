@@ -247,11 +247,11 @@ def gauge(fusion: Fusion) -> Gauge:
             "some component has no volume, as one of a single point has none: the union of the sites' mixtures is no "
             "density, and nothing can be priced. Fit with a ridge (reg_covar), or fewer components."
         ) from None
-    observed, assumed = _observed(fusion, counts)
+    observed, assumed = _count_points(fusion, counts)
     return Gauge(parts, len(means), observed, assumed, points, weight, height)
 
 
-def _observed(fusion: Fusion, counts: Array) -> tuple[float, str]:
+def _count_points(fusion: Fusion, counts: Array) -> tuple[float, str]:
     if fusion.models[0].facts["counted"]:
         return float(counts.sum()), ""
     J = len(fusion.models)

@@ -13,13 +13,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, Layout, keep_arrays, mapping, named_axes, shared_facts
+from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, keep_arrays, mapping, name_axes
 from modelweld.kinds.network_refit import ACTIVATIONS, DEVIATION, STEPS, layers, means, refit
 from modelweld.kinds.network_refit import outputs as outputs
 
@@ -193,7 +194,7 @@ class Network(Kind):
                 result[name] = Gaussian(noise=noise, spread=spread, shape="scalar")
         return result
 
-    def fused(self, fusion: Fusion, how: str, **options: Any) -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str, **options: Any) -> LocalModel:
         """The fused network; options are those of `network_refit.refit`: draws, ridge, seed, steps."""
         models = fusion.models
         pi = shares(models)
@@ -216,7 +217,7 @@ class Network(Kind):
         inputs = np.stack([mean * scale + offset, deviation * np.abs(scale)])
         return model.with_(
             arrays={**model.arrays, "W0": W, "b0": np.asarray(model.arrays["b0"]) - offset @ W, "inputs": inputs},
-            axes={**named_axes(model), "inputs": (None, model.along["W0"][0])},
+            axes={**name_axes(model), "inputs": (None, model.along["W0"][0])},
         )
 
 
@@ -260,7 +261,7 @@ def like_sites(models: Sequence[LocalModel], W: Sequence[Array], b: Sequence[Arr
         classes=None if classes is None else [labels[name] for name in classes],
         counts=sum(np.asarray(m.arrays["counts"]) for m in models) if "counts" in first.arrays else None,
         features=first.coordinates.get("feature"),
-        facts=shared_facts(models),
+        facts=common_facts(models),
     )
 
 
@@ -274,11 +275,9 @@ def union(models: Sequence[LocalModel], pi: Array) -> tuple[list[Array], list[Ar
     >>> [w.tolist() for w in W]
     [[[1.0, -1.0]], [[0.5], [0.5]]]
     """
-    from scipy.linalg import block_diag
-
     Ws, bs = zip(*map(layers, models), strict=True)
     first, *middle, last = zip(*Ws, strict=True)
     *hidden, out = zip(*bs, strict=True)
-    W = [np.hstack(first), *(block_diag(*parts) for parts in middle)]
+    W = [np.hstack(first), *(scipy.linalg.block_diag(*parts) for parts in middle)]
     W.append(np.vstack([p * w for p, w in zip(pi, last, strict=True)]))
     return W, [*(np.concatenate(parts) for parts in hidden), np.sum(pi * np.array(out), axis=0)]

@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
 from modelweld.inputs.local_model import LocalModel
@@ -78,7 +79,7 @@ def refit(
     order = sorted(range(len(fusion.models)), key=lambda j: np.asarray(fusion.models[j].arrays["W0"]).tobytes())
     models, pi = [fusion.models[j] for j in order], pi[order]
     X = draw_inputs(models, draws, seed)
-    local = [received(model, X) for model in models]
+    local = [pre_activations(model, X) for model in models]
     fused = []
     for i, matching in enumerate(fusion.matchings.values()):
         labels = [matching.labels[j] for j in order]
@@ -162,8 +163,6 @@ def polish(
     >>> np.round([*W, b[0][None]], 3).ravel().tolist()
     [1.0, 2.0, -0.5]
     """
-    from scipy.optimize import minimize
-
     shapes = [np.shape(part) for part in (*W, *b)]
     ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])
     scale = len(X) * max(float(target.var(axis=0).sum()), np.finfo(float).tiny)
@@ -187,7 +186,7 @@ def polish(
         return value, 2 * np.concatenate([np.ravel(x) for x in (*by_weight, *by_bias)])
 
     start = np.concatenate([np.ravel(part) for part in (*W, *b)])
-    return parts(minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x)
+    return parts(scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x)
 
 
 def _slope(given: Array, activation: str) -> Array:
@@ -219,7 +218,7 @@ def activate(values: Array, activation: str) -> Array:
     return values if activation == "identity" else np.asarray(0.5 + 0.5 * np.tanh(values / 2))
 
 
-def received(model: LocalModel, X: Array) -> list[Array]:
+def pre_activations(model: LocalModel, X: Array) -> list[Array]:
     """What every layer receives before its activation, (rows, units) each; the last are the outputs."""
     result: list[Array] = []
     for W, b in zip(*layers(model), strict=True):
@@ -238,7 +237,7 @@ def outputs(model: LocalModel, X: Array) -> Array:
     >>> outputs(model, np.array([[1.0, -3.0]]))
     array([[1.5]])
     """
-    return received(model, X)[-1]
+    return pre_activations(model, X)[-1]
 
 
 def means(fusion: Fusion, pi: Array) -> tuple[list[Array], list[Array]]:

@@ -20,20 +20,21 @@ from modelweld.families import Family, Gaussian
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.gp_natural import (
     LEAST_HEARD,
-    agreed,
+    arrays_of_kind,
     averages,
     committee,
     committee_facts,
     common,
     complete,
     factor_of,
-    learned,
+    have_same_kernel,
+    learn_kernel,
     members,
     observations,
     project,
 )
 from modelweld.kinds.gp_predictors import NAMES, Committee, Kernel, SparseGP
-from modelweld.kinds.kind import Facts, Kind, Layout, Points, keep_arrays, shared_facts
+from modelweld.kinds.kind import Facts, Kind, Layout, Points, common_facts, concatenate, keep_arrays, lay_out
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
@@ -111,18 +112,12 @@ def sparse_gp(
         raise InputError(f"{where}: lengthscales and outputscale must be positive, noise not negative.")
     if kernel not in NAMES:
         raise InputError(f"{where}: a kernel is one of {list(NAMES)}; found {kernel!r}.")
-    feature = None if features is None else "feature"
-    arrays: dict[str, ArrayLike] = {"inputs": Z, "values": u}
-    axes: dict[str, tuple[str | None, ...]] = {"inputs": ("point", feature), "values": ("point",)}
-    if S is not None:
-        arrays["covariance"], axes["covariance"] = (S + S.T) / 2, ("point", "point")
-    arrays |= {"lengthscales": scales, "outputscale": outputscale, "noise": noise, "mean": mean}
+    known = {} if S is None else {"covariance": (S + S.T) / 2}
+    kernels = {"lengthscales": scales, "outputscale": outputscale, "noise": noise, "mean": mean}
+    arrays = {"inputs": Z, "values": u, **known, **kernels}
     return LocalModel(
-        arrays,
-        {**axes, "lengthscales": (feature,), "outputscale": (), "noise": (), "mean": ()},
-        auxiliary=[name for name in arrays if name not in ("inputs", "values")],
+        **lay_out(arrays, arrays_of_kind(), ("inputs", "values"), "point", feature=features),
         site=site,
-        coordinates={} if features is None else {"feature": features},
         kind="sparse-gp",
         facts={"class": WRITTEN, **(facts or {}), "kernel": kernel},
     )
@@ -148,18 +143,12 @@ class SparseProcess(Kind):
 
     def layout(self, model: LocalModel) -> Layout:
         """What a process must look like, or a committee of them, which has a kernel per member."""
-        one: tuple[str, ...] = ("member",) if "members" in model.facts else ()
-        arrays = {
-            "inputs": ("point", "feature"),
-            "values": ("point",),
-            "lengthscales": (*one, "feature"),
-            **dict.fromkeys(("outputscale", "noise", "mean"), one),
-        }
-        covariance = {"covariance": ("point", "point")}
+        one = ("member",) if "members" in model.facts else ()
+        arrays = arrays_of_kind(*one)
         return Layout(
             sets=("point",),
-            arrays={**arrays, **covariance},
-            needed=(*arrays, *(covariance if one else ())),
+            arrays=arrays,
+            needed=tuple(name for name in arrays if one or name != "covariance"),
             positive=("lengthscales", "outputscale"),
             not_negative=("noise",),
             divisors=("lengthscales", "outputscale"),
@@ -184,7 +173,7 @@ class SparseProcess(Kind):
         """Natural where covariances were sent."""
         return "natural" if "covariance" in fusion.models[0].arrays else "spahm"
 
-    def fused(self, fusion: Fusion, how: str, kernel: Literal["auto", "learned", "median"] = "auto") -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str, kernel: Literal["auto", "learned", "median"] = "auto") -> LocalModel:
         """The fused process.
 
         Parameters
@@ -207,7 +196,7 @@ class SparseProcess(Kind):
         # in an order that does not depend on that of arrival, so that sums are the same to the last bit
         order = sorted(range(len(fusion.models)), key=lambda j: _content(fusion.models[j]))
         sites = [gp for j in order for gp in members(fusion.models[j])]
-        facts = {**shared_facts(fusion.models), "class": WRITTEN, "version": ""}
+        facts = {**common_facts(fusion.models), "class": WRITTEN, "version": ""}
         if how == "rbcm":
             return committee(sites, facts)
         labels = np.concatenate([fusion.labels[j] for j in order])
@@ -219,17 +208,17 @@ class SparseProcess(Kind):
             factors = heard = [observations(inputs, values, scatter / number)]
         else:
             factors, heard = [factor_of(gp) for gp in sites], [factor_of(gp, LEAST_HEARD) for gp in sites]
-        if kernel == "learned" or (kernel == "auto" and not agreed(sites)):
+        if kernel == "learned" or (kernel == "auto" and not have_same_kernel(sites)):
             deviation = points.std(axis=0)
             wide = Kernel(np.where(deviation > 0, deviation, shared.lengthscales), shared.outputscale, shared.name)
-            shared, mean = learned(heard, [(shared, mean), (wide, mean)])
+            shared, mean = learn_kernel(heard, [(shared, mean), (wide, mean)])
         if how == "natural":
             inputs = complete(inputs, points, shared)
         found = project(factors, shared, mean, inputs)
         noise = float(np.mean([gp.noise for gp in sites]))
         return record(SparseGP(inputs, *found, shared, mean, noise, sites[0].feature_names_in_), facts)
 
-    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+    def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
         """Refused: inducing points are where a process was looked at."""
         raise InputError("no models of draws: the fused process states its own uncertainty (return_std=True).")
 
@@ -242,9 +231,7 @@ class SparseProcess(Kind):
 
     def picture(self, fusion: Fusion) -> Points:
         """Inducing inputs and values of atoms, beside all sites' own."""
-        inputs, values = (
-            np.concatenate([np.asarray(m.arrays[n]) for m in fusion.models]) for n in ("inputs", "values")
-        )
+        inputs, values = (concatenate(fusion.models, name) for name in ("inputs", "values"))
         return Points((fusion.array("inputs"), fusion.array("values")), (inputs, values))
 
     def concerns(self, model: LocalModel, *, fewest: int, compared: bool) -> list[str]:

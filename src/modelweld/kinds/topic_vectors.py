@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
 from modelweld.errors import InputError
-from modelweld.families import Family
+from modelweld.families import Directions, Family
 from modelweld.inputs.local_model import LocalModel
-from modelweld.kinds.kind import Facts, Kind, Layout, named_axes, shared_facts, whole
+from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, lay_out, name_axes, whole
 from modelweld.kinds.topics import check_named
 
 if TYPE_CHECKING:
@@ -32,6 +32,16 @@ HOWS = {
     "atoms": "the directions that were matched, in which every site counts the same",
 }
 """Ways to make fused parameters, the default first."""
+
+ARRAYS = {
+    "directions": ("topic", ""),
+    "lengths": ("topic",),
+    "counts": ("topic",),
+    "words": ("topic", "word"),
+    "outlier": ("",),
+    "outlier_words": ("word",),
+}
+"""Axes of all arrays; "" is a coordinate without names."""
 
 
 def topic_vectors(
@@ -85,22 +95,12 @@ def topic_vectors(
     if not (lengths > 0).all():
         raise InputError("topic_vectors: a vector of length zero has no direction; leave such a topic out.")
     arrays = {"directions": found / lengths[:, None], "lengths": lengths, "counts": counts, "words": words}
-    axes: dict[str, tuple[str | None, ...]] = {
-        "directions": ("topic", None),
-        "lengths": ("topic",),
-        "counts": ("topic",),
-        "words": ("topic", "word"),
-    }
     if outlier is not None:
         arrays |= {"outlier": outlier[0], "outlier_words": outlier[1]}
-        axes |= {"outlier": (None,), "outlier_words": ("word",)}
     return LocalModel(
-        arrays=arrays,
-        axes=axes,
+        **lay_out(arrays, ARRAYS, ["directions"], "topic", word=vocabulary),
         weight={"directions": counts},
-        auxiliary=[name for name in arrays if name != "directions"],
         site=site,
-        coordinates={"word": vocabulary},
         partial=["word"],
         kind="topic-vectors",
         facts={
@@ -126,14 +126,7 @@ class TopicVectors(Kind):
         """What such topics must look like."""
         return Layout(
             sets=("topic",),
-            arrays={
-                "directions": ("topic", ""),
-                "lengths": ("topic",),
-                "counts": ("topic",),
-                "words": ("topic", "word"),
-                "outlier": ("",),
-                "outlier_words": ("word",),
-            },
+            arrays=ARRAYS,
             needed=("directions", "lengths", "counts", "words"),
             positive=("lengths",),
             not_negative=("counts", "words", "outlier_words"),
@@ -149,11 +142,9 @@ class TopicVectors(Kind):
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """By directions."""
-        from modelweld.families.directions import Directions
-
         return {"directions": Directions()}
 
-    def fused(self, fusion: Fusion, how: str) -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str) -> LocalModel:
         """One topic per atom, over all words that any site has."""
         models = fusion.models
         counts = fusion.total("counts")
@@ -173,8 +164,8 @@ class TopicVectors(Kind):
             models[0].coordinates["word"],
             outlier=outlier,
             labels=_labels(fusion),
-            settings=shared_facts(models).get("settings"),
-            facts=shared_facts(models),
+            settings=common_facts(models).get("settings"),
+            facts=common_facts(models),
         )
 
     def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
@@ -206,7 +197,7 @@ def _with_none(model: LocalModel) -> LocalModel:
     D, V = np.shape(model.arrays["directions"])[1], len(model.coordinates["word"])
     return model.with_(
         arrays={**model.arrays, "outlier": np.zeros(D), "outlier_words": np.zeros(V)},
-        axes={**named_axes(model), "outlier": (None,), "outlier_words": ("word",)},
+        axes={**name_axes(model), "outlier": (None,), "outlier_words": ("word",)},
         auxiliary=[*model.auxiliary, "outlier", "outlier_words"],
     )
 

@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array, arrays_of
 from modelweld.errors import InputError
-from modelweld.families import Family
+from modelweld.families import Counts, Family
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.hmm import shares
-from modelweld.kinds.kind import Facts, Kind, Layout, check_counted, named_axes, shared_facts, truth, whole
+from modelweld.kinds.kind import Facts, Kind, Layout, check_counted, common_facts, lay_out, name_axes, truth, whole
 from modelweld.kinds.mixture import mixture
 
 if TYPE_CHECKING:
@@ -40,6 +40,15 @@ HOWS = {
     ),
 }
 """Ways to make fused parameters, the default first."""
+
+ARRAYS = {
+    "words": ("topic", "word"),
+    "counts": ("topic",),
+    "alpha": ("topic",),
+    "eta": ("word",),
+    "smoothed": ("topic", "word"),
+}
+"""Axes of all arrays."""
 
 
 def topics(
@@ -89,16 +98,13 @@ def topics(
         raise InputError(f"topics: words is an array (topics, words); found shape {words.shape}.")
     K, V = words.shape
     counts = words.sum(axis=1)
-    known = None if vocabulary is None else [str(word) for word in vocabulary]
     alpha, eta = (1 / max(K, 1) if prior is None else np.asarray(prior, dtype=np.float64) for prior in (alpha, eta))
+    arrays = {"words": words, "counts": counts, "alpha": np.zeros(K) + alpha, "eta": np.zeros(V) + eta}
     return LocalModel(
-        arrays={"words": words, "counts": counts, "alpha": np.zeros(K) + alpha, "eta": np.zeros(V) + eta},
-        axes=axes_of(known is not None),
-        weight={"words": seen(counts, counted)},
-        auxiliary=["counts", "alpha", "eta"],
+        **lay_out(arrays, ARRAYS, ["words"], "topic", word=vocabulary),
+        weight={"words": (counts > (EMPTY if counted else 0.0)).astype(np.float64)},
         site=site,
-        coordinates={} if known is None else {"word": known},
-        partial=[] if known is None else ["word"],
+        partial=[] if vocabulary is None else ["word"],
         kind="topics",
         facts={**(facts or {}), "counted": counted, "documents": int(documents)},
     )
@@ -118,15 +124,9 @@ class Topics(Kind):
         """What a topic model must look like."""
         return Layout(
             sets=("topic",),
-            arrays={
-                "words": ("topic", "word"),
-                "counts": ("topic",),
-                "alpha": ("topic",),
-                "eta": ("word",),
-                "smoothed": ("topic", "word"),
-            },
+            arrays=ARRAYS,
             needed=("words", "counts", "alpha", "eta"),
-            not_negative=("words", "counts", "alpha", "eta", "smoothed"),
+            not_negative=tuple(ARRAYS),
             facts={"counted": truth, "documents": whole},
         )
 
@@ -137,11 +137,9 @@ class Topics(Kind):
 
     def families(self, models: Sequence[LocalModel]) -> dict[Key, Family]:
         """Matched by smoothed words."""
-        from modelweld.families.counts import Counts
-
         return {"smoothed": Counts()}
 
-    def fused(self, fusion: Fusion, how: str) -> LocalModel:
+    def fuse(self, fusion: Fusion, how: str) -> LocalModel:
         """One topic per atom, over all words that any site has.
 
         Pseudo-counts are the sites' averages. A topic that a site lacks has none there, so that the sum of `alpha`, how
@@ -156,7 +154,7 @@ class Topics(Kind):
         words = fusion.total("words")
         if how == "atoms":
             words = _estimates(fusion) * fusion.total("counts")[:, None]
-        facts = shared_facts(models)
+        facts = common_facts(models)
         return topics(
             words,
             models[0].coordinates.get("word"),
@@ -167,14 +165,14 @@ class Topics(Kind):
             facts=facts,
         )
 
-    def moved(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
+    def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
         """Numbers of words move by the ratios of those that were matched."""
         if "smoothed" not in arrays:
-            return super().moved(model, arrays)
+            return super().move(model, arrays)
         smoothed, words = (np.asarray(model.arrays[name]) for name in ("smoothed", "words"))
         ratio = np.where(smoothed > 0, arrays["smoothed"] / np.where(smoothed > 0, smoothed, 1.0), 1.0)
         followed = shares(words * ratio) * words.sum(axis=1, keepdims=True)
-        return super().moved(model, {**arrays, "words": followed})
+        return super().move(model, {**arrays, "words": followed})
 
     def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Numbers of words per topic."""
@@ -255,17 +253,6 @@ EMPTY = 0.5
 """Expected words below which a topic is empty: rounded, it has none. It has nothing to be matched by: weight 0."""
 
 
-def axes_of(named: bool) -> dict[str, tuple[str | None, ...]]:
-    """Of the arrays every site sends; `named` says whether its words have names."""
-    word = "word" if named else None
-    return {"words": ("topic", word), "counts": ("topic",), "alpha": ("topic",), "eta": (word,)}
-
-
-def seen(counts: Array, counted: bool) -> Array:
-    """Weight 1 of topics that have words, 0 of empty ones."""
-    return (counts > (EMPTY if counted else 0.0)).astype(np.float64)
-
-
 def check_named(models: Sequence[LocalModel]) -> None:
     """Refuse sites of which only some name their words."""
     without = [model.site or str(j) for j, model in enumerate(models) if "word" not in model.coordinates]
@@ -278,7 +265,7 @@ def check_named(models: Sequence[LocalModel]) -> None:
 
 def with_smoothed(model: LocalModel) -> LocalModel:
     """The same with `smoothed`, words and the prior's pseudo-counts; probabilities stay what they are."""
-    axes, words = named_axes(model), np.asarray(model.arrays["words"])
+    axes, words = name_axes(model), np.asarray(model.arrays["words"])
     if model.facts["counted"]:
         total = words.sum(axis=1, keepdims=True)  # pseudo-counts are no observations
         words = shares(words + np.asarray(model.arrays["eta"])) * total

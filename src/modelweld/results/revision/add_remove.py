@@ -258,7 +258,7 @@ def _of_day(model: LocalModel, key: Any, set_name: str, move: _Move, stay: NDArr
         position = model.axes[key].index(set_name)
         members = np.moveaxis(np.asarray(model.arrays[key]), position, 0)
         moved = follow(move.family, members.reshape(move.here.shape), move.here, move.there)
-        model = kind_of([model]).moved(model, {key: np.moveaxis(moved.reshape(members.shape), 0, position)})
+        model = kind_of([model]).move(model, {key: np.moveaxis(moved.reshape(members.shape), 0, position)})
 
     def cut(values: ArrayLike, name: str) -> Array:
         x = np.asarray(values)
