@@ -140,8 +140,8 @@ def processors(J: int, repeats: int) -> Row:
     modelweld.fuse(sites)
     one, two = [], []
     for _ in range(repeats):
-        one.append(least_seconds(lambda: modelweld.fuse(sites, n_jobs=1), 1))
-        two.append(least_seconds(lambda: modelweld.fuse(sites, n_jobs=2), 1))
+        one.append(least_seconds(lambda: modelweld.fuse(sites, search=modelweld.Search(n_jobs=1)), 1))
+        two.append(least_seconds(lambda: modelweld.fuse(sites, search=modelweld.Search(n_jobs=2)), 1))
     return {"job": f"{J} sites, n_jobs=2 to n_jobs=1", "s": min(two), "most": 1.05 * min(one), "one": min(one)}
 
 

@@ -215,7 +215,10 @@ def exponents(sizes: dict[str, list[tuple[int, int, int]]], console: Console) ->
 
             def job(values: list[np.ndarray] = values) -> object:
                 return modelweld.fuse(
-                    values, Gaussian(shape="scalar"), BetaBernoulli(), search="plain", engine="compiled"
+                    values,
+                    Gaussian(shape="scalar"),
+                    BetaBernoulli(),
+                    search=modelweld.Search("plain", engine="compiled"),
                 )
 
             job()

@@ -33,7 +33,7 @@ def with_errors(values: np.ndarray) -> LocalModel:
 def sweeps() -> None:
     """Sweeps of one Gaussian array, with and without standard errors."""
     for shape in ("diagonal", "scalar"):
-        modelweld.fuse(sites(8), Gaussian(shape=shape), engine="compiled", search="thorough")
+        modelweld.fuse(sites(8), Gaussian(shape=shape), search=modelweld.Search("thorough", engine="compiled"))
         modelweld.fuse([with_errors(site) for site in sites(60)], Gaussian(shape=shape))
 
 

@@ -193,7 +193,7 @@ UNDRAWN = {
 
 
 def drawn(models):
-    fusion = fuse(models, duplicates="independent")
+    fusion = fuse(models, screens=["outliers"])
     return fusion.sample(draws=6, chains=2, warm_up=6, set_name=next(iter(fusion.matchings), None))
 
 

@@ -10,13 +10,13 @@ from scipy.stats import multivariate_normal
 from modelweld import Gaussian, LocalModel, fuse
 from modelweld.core.algorithm1 import Run
 from modelweld.core.board import Board
-from modelweld.core.match import finish
 from modelweld.core.matching import Artefact
 from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.search.artefacts import _as_shadows, _between, _fragments_apart, artefacts, join_shadows
 from modelweld.fit.search.split_rules import falls_together
+from modelweld.fit.static_matcher import finish
 from modelweld.results.diagnostics import notes
 from modelweld.results.posterior.draws import number_of_atoms
 from shared import simulate

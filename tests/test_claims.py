@@ -75,7 +75,7 @@ def test_a_boundless_count_leaves_the_others_a_voice():
     sites = [mixture([[0.0], [9.0]], [[1.0], [1.0]], [50.0, 50.0], counted=True, site=f"s{j}") for j in range(9)]
     sites.append(mixture([[0.0], [9.0]], [[1.0], [1.0]], [1e18, 1.0], counted=True, site="liar"))
     with pytest.warns(modelweld.OutlierWarning, match="site 'liar': 'counts' up to"):
-        fused = modelweld.fuse(sites, duplicates="independent").fused()
+        fused = modelweld.fuse(sites, screens=["outliers"]).fused()
     assert np.min(fused.arrays["counts"]) > 400  # nine times fifty
 
 

@@ -262,10 +262,10 @@ def fill(folder):
     site("duplicate.safetensors", "good", [[0.0, 0.0]], ["x", "y"])
     site("other.safetensors", "other", [[0.0, 0.0]], ["y", "z"])
     good = load("good.safetensors")
-    save(fuse([good, good.with_(site="b")], duplicates="independent"), "fused.safetensors")
-    save(fuse([good.with_(site="c"), good.with_(site="d")], duplicates="independent"), "strangers.safetensors")
+    save(fuse([good, good.with_(site="b")], screens=["outliers"]), "fused.safetensors")
+    save(fuse([good.with_(site="c"), good.with_(site="d")], screens=["outliers"]), "strangers.safetensors")
     save(
-        fuse([good.with_(variance={}), good.with_(site="b", variance={})], duplicates="independent").slim(),
+        fuse([good.with_(variance={}), good.with_(site="b", variance={})], screens=["outliers"]).slim(),
         "slim.safetensors",
     )
     save(fuse([[[0.0, 0.0]], [[0.1, 0.0]]]), "arrays.safetensors")

@@ -123,7 +123,7 @@ def test_scalers_before_components_are_refused():
 def test_axial_values_are_averaged_the_way_round_of_their_atoms():
     from modelweld import Directions
 
-    fusion = fuse([[[0.6, 0.8]], [[-0.6, -0.8]], [[0.8, 0.6]]], Directions(axial=True), duplicates="independent")
+    fusion = fuse([[[0.6, 0.8]], [[-0.6, -0.8]], [[0.8, 0.6]]], Directions(axial=True), screens=["outliers"])
     assert fusion.K == 1
     assert np.allclose(fusion.table().means, [[2 / 3, 2.2 / 3]])
 

@@ -179,7 +179,9 @@ def test_fragments_are_judged_one_at_a_time():
 
 def test_the_compiled_board_s_answer_is_understood():
     sites = drawn(0)
-    plain, compiled = (modelweld.fuse(sites, engine=engine) for engine in ("numpy", "compiled"))
+    plain, compiled = (
+        modelweld.fuse(sites, search=modelweld.Search(engine=engine)) for engine in ("numpy", "compiled")
+    )
     for a, b in zip(*(fusion.confidence(how="conditional") for fusion in (plain, compiled)), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-5)
 

@@ -230,6 +230,6 @@ def test_log_freedom_has_freedom_as_its_slope():
 
 def test_counts_too_small_for_an_inverse_were_not_seen():
     rows = np.array([[5e-324] * 4, [28.0, 20.0, 49.0, 10.0], [40.0, 1.0, 2.0, 2.0]])
-    fusion = fuse([rows, rows[1:], rows[1:]], Counts(), duplicates="independent")
+    fusion = fuse([rows, rows[1:], rows[1:]], Counts(), screens=["outliers"])
     assert np.isfinite(fusion.objective)
     assert fusion.K >= 2

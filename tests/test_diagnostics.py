@@ -167,7 +167,7 @@ def test_a_site_of_background_is_named(kind, seed):
     names = [f"site of {n}" for n in range(13)]
     drawn = simulate.poisoned(kind, seed=seed)
     models = [LocalModel({"v": v}, {"v": ("atom", None)}, site=n) for v, n in zip(drawn.values, names, strict=True)]
-    fusion = fuse(models, filter_outliers=False)
+    fusion = fuse(models, screens=["duplicates"])
     found = diagnose(fusion)[-1]
     assert found.unshared == found.parameters
     assert found.score == 0.0

@@ -187,14 +187,14 @@ def test_independent_sites_are_taken_at_their_word() -> None:
     sites = honest(11)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DuplicateWarning)
-        fusion = fuse([*sites, sites[0]], duplicates="independent")
+        fusion = fuse([*sites, sites[0]], screens=["outliers"])
         fuse([*sites, sites[0]], preset="paper")
         plain = fuse([*sites, sites[0]], search="plain")
     assert fusion.matching.duplicates is None
     assert plain.matching.duplicates is None
-    assert fusion.settings["duplicates"] == "independent"
-    with pytest.raises(InputError, match="'once' or 'independent'"):
-        fuse(sites, duplicates="twice")  # type: ignore[arg-type]
+    assert fusion.settings["screens"] == ["outliers"]
+    with pytest.raises(InputError, match="some of 'duplicates', 'outliers'"):
+        fuse(sites, screens=["twice"])
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -44,7 +44,9 @@ def test_same_answer_as_numpy(draw, prior, shape):
     for seed in range(3):
         sites = DRAWS[draw](seed)
         plain, compiled = (
-            modelweld.fuse(sites, Gaussian(shape=shape), prior, engine=engine, search="plain", max_sweeps=60)
+            modelweld.fuse(
+                sites, Gaussian(shape=shape), prior, search=modelweld.Search("plain", max_sweeps=60, engine=engine)
+            )
             for engine in ("numpy", "compiled")
         )
         assert (plain.matching.engine, compiled.matching.engine) == ("numpy", "compiled")
@@ -66,7 +68,8 @@ def test_same_answer_where_thousands_of_pairs_are_worth_a_look(D, noise, shape):
     held = [rng.permutation(450)[:300] for _ in range(3)]
     sites = [atoms[own] + noise * rng.normal(size=(300, D)) for own in held]
     plain, compiled = (
-        modelweld.fuse(sites, Gaussian(shape=shape), engine=e, search="plain") for e in ("numpy", "compiled")
+        modelweld.fuse(sites, Gaussian(shape=shape), search=modelweld.Search("plain", engine=e))
+        for e in ("numpy", "compiled")
     )
     assert np.array_equal(plain.matching.stacked_labels, compiled.matching.stacked_labels)
     assert plain.objective == pytest.approx(compiled.objective)
@@ -270,7 +273,7 @@ def test_compiled_assignments_are_optimal(search, limited, ties, L, K, seed, cha
 def test_compiled_is_refused_where_it_cannot_serve():
     model = modelweld.LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}, weight={"v": 2.0})
     with pytest.raises(modelweld.InputError, match="engine 'compiled'"):
-        modelweld.fuse([model, model], engine="compiled", duplicates="independent")
+        modelweld.fuse([model, model], screens=["outliers"], search=modelweld.Search(engine="compiled"))
 
 
 @pytest.mark.parametrize("weighed", [False, True])

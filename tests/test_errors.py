@@ -22,7 +22,7 @@ CALLS = {
     "a shifted site": (OutlierWarning, lambda: modelweld.fuse(SHIFTED)),
     "add": (OutlierWarning, lambda: modelweld.fuse(HONEST).add(JUNK)),
     "estimator": (OutlierWarning, lambda: modelweld.SPAHM().fit(np.concatenate([*HONEST, JUNK]), groups=GROUPS)),
-    "sweeps": (ConvergenceWarning, lambda: modelweld.fuse(HONEST, max_sweeps=1, search="plain")),
+    "sweeps": (ConvergenceWarning, lambda: modelweld.fuse(HONEST, search=modelweld.Search("plain", max_sweeps=1))),
     "partitions": (FailureWarning, lambda: modelweld.train_and_fuse(KMeans(2), {"a": HONEST[0], "b": np.empty(0)})),
     "export": (DisclosureWarning, lambda: modelweld.export(GaussianMixture(1).fit(np.tile(HONEST[0], (9, 1))), None)),
 }

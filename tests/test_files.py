@@ -953,7 +953,7 @@ def fusions():
     return {
         "plain": lambda: fuse(plain),
         "lists, one empty": lambda: fuse([*(site.tolist() for site in plain), []]),
-        "compiled": lambda: fuse(plain, engine="compiled"),
+        "compiled": lambda: fuse(plain, search=modelweld.Search(engine="compiled")),
         "preset": lambda: fuse(plain, preset="paper"),
         "full": lambda: fuse(plain, modelweld.Gaussian(shape="full")),
         "mixtures": lambda: fuse(mixtures),
@@ -1021,7 +1021,7 @@ def test_a_fusion_comes_back_bit_for_bit(fusion, path, tmp_path):
 def test_a_fusion_says_what_was_asked_for(path):
     sites = plain_sites(np.random.default_rng(0))
     family, prior = modelweld.Gaussian(shape="full", noise=0.5), BetaBernoulli(gamma0=3.0)
-    fusion = fuse(sites, family, prior, seed=7, search="plain", max_sweeps=50)
+    fusion = fuse(sites, family, prior, seed=7, search=modelweld.Search("plain", max_sweeps=50))
     again = load(save(fusion, path))
     assert again.settings == fusion.settings
     assert fusion.settings["families"] == "Gaussian(noise=0.5, shape='full')"
@@ -1185,7 +1185,7 @@ def test_families_from_a_density_cannot_be_saved(path):
     ],
 )
 def test_wrong_fusions_are_refused(path, changes, message):
-    refused(forged(path, fuse(plain_sites(np.random.default_rng(0)), filter_outliers=False), **changes), message)
+    refused(forged(path, fuse(plain_sites(np.random.default_rng(0)), screens=["duplicates"]), **changes), message)
 
 
 def test_names_along_coordinates_are_written_once(path):

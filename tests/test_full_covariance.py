@@ -106,4 +106,4 @@ def test_units_of_each_dimension_do_not_matter():
 def test_it_takes_plain_values_only():
     model = LocalModel({"v": np.eye(2)}, {"v": ("atom", None)}, variance={"v": 1.0})
     with pytest.raises(InputError, match="plain values"):
-        fuse([model, model], Gaussian(shape="full"), duplicates="independent")
+        fuse([model, model], Gaussian(shape="full"), screens=["outliers"])

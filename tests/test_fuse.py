@@ -27,7 +27,7 @@ def golden(case):
 @pytest.mark.parametrize("engine", ["numpy", "compiled"])
 @pytest.mark.parametrize("case", ["case00", "case01", "case02", "case03", "case06", "case07", "case08"])
 def test_authors_preset_gives_the_authors_atoms(case, engine):
-    fusion = fuse(golden(case)[0], preset="authors", engine=engine)
+    fusion = fuse(golden(case)[0], preset="authors", search=modelweld.Search(engine=engine))
     atoms = GOLDEN[f"{case}_authors_atoms"]
     assert len(atoms) == fusion.K
     distance = np.abs(atoms[:, None] - fusion.atoms).max(-1)
@@ -66,11 +66,11 @@ DRAWS = {
 @pytest.mark.parametrize("draw", DRAWS)
 def test_order_of_sites_and_rows_does_not_matter(draw, engine):
     values, rng = DRAWS[draw].values, np.random.default_rng(0)
-    base = fuse(values, engine=engine)
+    base = fuse(values, search=modelweld.Search(engine=engine))
     for _ in range(3):
         sites = rng.permutation(len(values))
         rows = [rng.permutation(len(values[j])) for j in sites]
-        other = fuse([values[j][r] for j, r in zip(sites, rows, strict=True)], engine=engine)
+        other = fuse([values[j][r] for j, r in zip(sites, rows, strict=True)], search=modelweld.Search(engine=engine))
         # equal but for the last bit: numpy's own loops depend on where in memory an array begins
         assert other.history == pytest.approx(base.history, rel=1e-12)
         assert np.allclose(other.atoms, base.atoms, rtol=1e-9)
@@ -100,7 +100,7 @@ def test_order_does_not_matter_even_among_ties(sites, random):
     assert np.array_equal(other.counts, base.counts)
     assert np.allclose(other.atoms, base.atoms)
     for engine in ("numpy", "compiled"):
-        again = fuse(sites, engine=engine)
+        again = fuse(sites, search=modelweld.Search(engine=engine))
         assert again.converged
         assert (np.diff(again.history) >= -1e-6).all()
         for labels in again.labels:
@@ -112,12 +112,12 @@ def test_order_does_not_matter_even_among_ties(sites, random):
 @pytest.mark.parametrize("draw", DRAWS)
 def test_units_do_not_matter(draw, shape, engine):
     values = DRAWS[draw].values
-    base = fuse(values, Gaussian(shape=shape), engine=engine)
+    base = fuse(values, Gaussian(shape=shape), search=modelweld.Search(engine=engine))
     for unit in (1e-6, 1e6, 2.0**40):
-        other = fuse([unit * v for v in values], Gaussian(shape=shape), engine=engine)
+        other = fuse([unit * v for v in values], Gaussian(shape=shape), search=modelweld.Search(engine=engine))
         assert np.array_equal(other.matching.stacked_labels, base.matching.stacked_labels)
         assert np.allclose(other.hyperparameters["noise"], unit**2 * base.hyperparameters["noise"], rtol=1e-4)
-    shifted = fuse([v + 1000.0 for v in values], Gaussian(shape=shape), engine=engine)
+    shifted = fuse([v + 1000.0 for v in values], Gaussian(shape=shape), search=modelweld.Search(engine=engine))
     assert np.array_equal(shifted.matching.stacked_labels, base.matching.stacked_labels)
 
 
@@ -146,18 +146,18 @@ def test_thorough_search_is_never_worse():
 @pytest.mark.parametrize("engine", ["numpy", "compiled"])
 class TestDegenerate:
     def test_one_site_shares_nothing(self, engine):
-        fusion = fuse([np.arange(6.0).reshape(3, 2)], engine=engine)
+        fusion = fuse([np.arange(6.0).reshape(3, 2)], search=modelweld.Search(engine=engine))
         assert fusion.K == 3
         assert fusion.counts.tolist() == [1, 1, 1]
 
     def test_empty_sites_are_kept(self, engine):
-        fusion = fuse([np.zeros((0, 2)), [[1.0, 2.0]], [], [[1.0, 2.1]]], engine=engine)
+        fusion = fuse([np.zeros((0, 2)), [[1.0, 2.0]], [], [[1.0, 2.1]]], search=modelweld.Search(engine=engine))
         assert [len(labels) for labels in fusion.labels] == [0, 1, 0, 1]
         assert fusion.sites == ["0", "1", "2", "3"]
 
     def test_all_values_equal(self, engine):
         """One atom: the second value of every site repeats the first, and is excluded."""
-        fusion = fuse([np.full((2, 3), 4.2)] * 5, engine=engine)
+        fusion = fuse([np.full((2, 3), 4.2)] * 5, search=modelweld.Search(engine=engine))
         assert fusion.K == 1
         assert fusion.counts.tolist() == [5, 5]
         assert np.allclose(fusion.atoms, 4.2)
@@ -165,42 +165,46 @@ class TestDegenerate:
     def test_a_constant_dimension_is_harmless(self, engine):
         values = DRAWS["easy"].values
         padded = [np.column_stack([v, np.full(len(v), 0.1)]) for v in values]
-        base = fuse(values, engine=engine).matching.stacked_labels
-        assert np.array_equal(fuse(padded, engine=engine).matching.stacked_labels, base)
+        base = fuse(values, search=modelweld.Search(engine=engine)).matching.stacked_labels
+        assert np.array_equal(fuse(padded, search=modelweld.Search(engine=engine)).matching.stacked_labels, base)
 
     def test_nothing_in_common(self, engine):
         rng = np.random.default_rng(1)
         sites = [rng.normal(0, 1e3, (1, 4)) for _ in range(3)]
-        fusion = fuse(sites, Gaussian(noise=1.0, spread=1e6), engine=engine)
+        fusion = fuse(sites, Gaussian(noise=1.0, spread=1e6), search=modelweld.Search(engine=engine))
         assert fusion.K == 3
         assert np.isfinite(fusion.objective)
 
     def test_one_dimension(self, engine):
-        fusion = fuse([[[0.0], [10.0]], [[10.1], [0.1]], [[-0.1], [9.9]]], engine=engine)
+        fusion = fuse([[[0.0], [10.0]], [[10.1], [0.1]], [[-0.1], [9.9]]], search=modelweld.Search(engine=engine))
         assert fusion.K == 2
 
     def test_many_more_dimensions_than_values(self, engine):
         rng = np.random.default_rng(2)
         atoms = rng.normal(0, 1, (3, 2000))
-        fusion = fuse([atoms + rng.normal(0, 0.1, atoms.shape) for _ in range(3)], engine=engine)
+        fusion = fuse(
+            [atoms + rng.normal(0, 0.1, atoms.shape) for _ in range(3)], search=modelweld.Search(engine=engine)
+        )
         assert fusion.K == 3
 
     def test_large_and_small_values_are_fine(self, engine):
         values = DRAWS["easy"].values
-        base = fuse(values, engine=engine).matching.stacked_labels
+        base = fuse(values, search=modelweld.Search(engine=engine)).matching.stacked_labels
         for unit in (1e-80, 1e80):
-            assert np.array_equal(fuse([unit * v for v in values], engine=engine).matching.stacked_labels, base)
+            assert np.array_equal(
+                fuse([unit * v for v in values], search=modelweld.Search(engine=engine)).matching.stacked_labels, base
+            )
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
     def test_values_that_cannot_be_squared_are_refused(self, engine, bad):
         sites = [np.ones((2, 2)), np.ones((3, 2))]
         sites[1][2, 0] = bad
         with pytest.raises(InputError, match=r"site 1.*finite.*\(2, 0\)"):
-            fuse(sites, engine=engine)
+            fuse(sites, search=modelweld.Search(engine=engine))
 
     def test_differences_that_underflow_are_refused(self, engine):
         with pytest.raises(InputError, match="change the units"):
-            fuse([np.array([[0.0], [1e-200]]), np.array([[2e-200]])], engine=engine)
+            fuse([np.array([[0.0], [1e-200]]), np.array([[2e-200]])], search=modelweld.Search(engine=engine))
 
 
 @pytest.mark.parametrize(
@@ -243,7 +247,7 @@ def test_bad_options_are_named(options, says):
 
 def test_giving_up_is_said():
     with pytest.warns(modelweld.ConvergenceWarning, match="max_sweeps"):
-        fusion = fuse(DRAWS["golden"].values, max_sweeps=1)
+        fusion = fuse(DRAWS["golden"].values, search=modelweld.Search(max_sweeps=1))
     assert not fusion.converged
     assert "not converged" in repr(fusion)
 
@@ -251,7 +255,7 @@ def test_giving_up_is_said():
 def test_what_was_given_is_not_changed():
     values = [v.copy() for v in DRAWS["hard"].values]
     for engine in ("numpy", "compiled"):
-        fuse(values, engine=engine)
+        fuse(values, search=modelweld.Search(engine=engine))
     assert all(np.array_equal(a, b) for a, b in zip(values, DRAWS["hard"].values, strict=True))
 
 

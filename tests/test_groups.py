@@ -96,7 +96,7 @@ def test_a_repeated_site_counts_once(sites):
 
 def test_shares_are_not_added():
     bare = [mixture([[0.0, 0.0], [9.0, 9.0]], ONES, [0.25, 0.75], counted=False, site=s) for s in ("a", "b")]
-    table = modelweld.fuse(bare, duplicates="independent").table()
+    table = modelweld.fuse(bare, screens=["outliers"]).table()
     assert table.are_shares
     assert "a %" in str(table)
     assert "points" not in str(table)

@@ -52,7 +52,7 @@ def test_expected_numbers_add_through_the_matching():
         {name: a.arrays[name][order] for name in ("means", "variances")},
         counted=True,
     )
-    result = fuse([a, b], duplicates="independent").fused()
+    result = fuse([a, b], screens=["outliers"]).fused()
     place = [int(np.argmin(np.abs(result.arrays["means"] - m).sum(1))) for m in a.arrays["means"]]
     assert np.allclose(result.arrays["moves"][np.ix_(place, place)], 4 * a.arrays["moves"])
     assert np.allclose(shares(result.arrays["moves"])[np.ix_(place, place)], shares(a.arrays["moves"]))
@@ -87,7 +87,7 @@ def merged(rng, means, zeta=0.9, **options):
 
 def decided_by(sites):
     """Arrays that decide, and whether a site may hold a state in fragments."""
-    fusion = fuse(sites, duplicates="independent")
+    fusion = fuse(sites, screens=["outliers"])
     return list(fusion.matching.families), not HMM().holds_atoms_once(fusion.models)
 
 
@@ -96,7 +96,7 @@ def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_who
     means = rng.normal(0, 9, (3, 2))
     sites = [merged(rng, means), merged(rng, means[[1, 2, 0]])]
     assert decided_by(sites) == (["means", "covariances"], False)
-    fusion = fuse(sites, duplicates="independent")
+    fusion = fuse(sites, screens=["outliers"])
     assert fusion.K == 3
     for model in fusion.models:
         frames = np.asarray(model.arrays["moves"]).sum(0) + np.asarray(model.arrays["starts"])

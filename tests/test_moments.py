@@ -80,7 +80,7 @@ def test_units_and_origin_do_not_matter(rng):
 def test_single_frames_alone_do_not_make_it_unbounded():
     line = np.linspace(0, 1, 5)[:, None] * [1.0, 2.0, 3.0]
     sites = [site(line, np.zeros((5, 3, 3)), np.ones(5)) for _ in range(3)]
-    fusion = modelweld.fuse(sites, {KEY: Moments()}, duplicates="independent")
+    fusion = modelweld.fuse(sites, {KEY: Moments()}, screens=["outliers"])
     assert np.isfinite(fusion.objective)
 
 

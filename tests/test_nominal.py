@@ -131,7 +131,7 @@ def test_two_large_sites_that_coincide_do_not_set_the_first_noise():
     held = [rng.permutation(12)[:8] for _ in range(50)]
     background = rng.normal(0, 3, (40, 6))
     fusion = fuse(
-        [*(atoms[h] + rng.normal(0, 0.3, (8, 6)) for h in held), background, background], duplicates="independent"
+        [*(atoms[h] + rng.normal(0, 0.3, (8, 6)) for h in held), background, background], screens=["outliers"]
     )
     assert adjusted_rand_score(np.concatenate(fusion.labels[:50]), np.concatenate(held)) == 1.0
 

@@ -34,7 +34,7 @@ def test_values_far_from_zero_lose_no_digits(rng):
 
 def test_values_that_coincide_stay_finite():
     one = np.array([[0.0, 1.0], [5.0, 5.0], [9.0, -4.0]])
-    fusion = modelweld.fuse([one, one, one], NormalGamma(), duplicates="independent")
+    fusion = modelweld.fuse([one, one, one], NormalGamma(), screens=["outliers"])
     assert fusion.K == 3
     assert np.isfinite(fusion.objective)
 

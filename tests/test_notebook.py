@@ -92,5 +92,5 @@ def test_several_sets_are_listed():
     one = LocalModel(
         {"W0": rng.normal(0, 1, (2, 3)), "W1": rng.normal(0, 1, (3, 2))}, {"W0": (None, "h0"), "W1": ("h0", "h1")}
     )
-    fusion = modelweld.fuse([one, one.with_(site="b")], duplicates="independent")
+    fusion = modelweld.fuse([one, one.with_(site="b")], screens=["outliers"])
     assert {"h0", "h1"} <= set(Tags(fusion._repr_html_()).text)

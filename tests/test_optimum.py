@@ -113,7 +113,7 @@ def check(fusion):
 @pytest.mark.parametrize("name", [pytest.param(name, marks=case.marks) for name, case in CASES.items()])
 def test_no_learned_number_is_better_elsewhere(name, prior):
     case = CASES[name]
-    check(modelweld.fuse(list(sites_of(case)), case.family, prior, filter_outliers=False))
+    check(modelweld.fuse(list(sites_of(case)), case.family, prior, screens=["duplicates"]))
 
 
 @pytest.mark.parametrize(

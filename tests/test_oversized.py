@@ -57,4 +57,4 @@ def test_splits_of_a_oversized_go_with_it():
 def test_whoever_was_fitted_is_asked():
     sites, oversized = drawn(Gaussian(), np.random.default_rng(2))
     assert (fusion := modelweld.fuse(sites)).without_oversized() is fusion
-    assert (fusion := modelweld.fuse([*sites, oversized], filter_outliers=False)).without_oversized() is fusion
+    assert (fusion := modelweld.fuse([*sites, oversized], screens=["duplicates"])).without_oversized() is fusion

@@ -38,7 +38,7 @@ def fusion():
 def test_a_price_is_the_divergence():
     """Of two Gaussians it has a closed form; one component has all points, so that drawing does no harm."""
     one = mixture([[0.0], [9.0]], [[1.0], [1.0]], [100.0, 0.0], counted=True)
-    by = gauge(fuse([one, one], duplicates="independent"))
+    by = gauge(fuse([one, one], screens=["outliers"]))
     other = np.array([[1.0]]), np.array([[4.0]]), np.ones(1)
     assert by.price(other) == pytest.approx(0.5 * (1 / 4 + 1 / 4 - 1 + np.log(4)), abs=1e-9)
 
@@ -125,7 +125,7 @@ def test_sites_without_numbers_are_taken_for_small(widths, high):
 
 def test_what_is_no_density_has_no_price():
     flat = mixture([[0.0], [9.0]], [[0.0], [1.0]], [1.0, 50.0], counted=True)
-    fusion = fuse([flat, flat], duplicates="independent")
+    fusion = fuse([flat, flat], screens=["outliers"])
     with pytest.raises(InputError, match="no volume"):
         fusion.price()
     fusion.fused("density")

@@ -75,25 +75,32 @@ def test_progress_means_the_same_everywhere(name, capsys, monkeypatch):
         call(progress="yes")
 
 
+def on_processors(name, n_jobs):
+    """What a call finds with so many processors."""
+    if name == "fuse":
+        return CALLS[name][0](search=modelweld.Search(n_jobs=n_jobs))
+    return CALLS[name][0](n_jobs=n_jobs)
+
+
 @pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "all"])
 def test_n_jobs_means_the_same_everywhere(name, n_jobs):
     with pytest.raises(InputError, match="n_jobs is a number of processors, -1 for all of them or None for one"):
-        CALLS[name][0](n_jobs=n_jobs)
+        on_processors(name, n_jobs)
 
 
 @pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")
 @pytest.mark.parametrize("name", CALLS)
 def test_no_answer_depends_on_n_jobs(name):
     with joblib.parallel_config(backend="threading"):
-        one, two, all_of_them = (CALLS[name][0](n_jobs=n) for n in (None, 2, -1))
+        one, two, all_of_them = (on_processors(name, n) for n in (None, 2, -1))
     assert one.objective == two.objective == all_of_them.objective
 
 
 def test_a_sweep_is_told_site_by_site():
     heard = []
-    modelweld.fuse(VALUES, engine="numpy", search="plain", progress=lambda *step: heard.append(step))
+    modelweld.fuse(VALUES, progress=lambda *step: heard.append(step), search=modelweld.Search("plain", engine="numpy"))
     sweeps = [done for what, done, total in heard if what == "matching sites"]
     assert sweeps == [*range(len(VALUES) + 1)] * (len(sweeps) // (len(VALUES) + 1))
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from modelweld import OutlierWarning, fuse
-from modelweld.core.match import values_of
 from modelweld.fit.screening.shift_estimate import find_shifted
+from modelweld.fit.static_matcher import values_of
 from modelweld.results.diagnostics import notes
 from shared import simulate
 

@@ -87,7 +87,7 @@ def test_variance_and_wrong_lengths_are_refused():
 @pytest.mark.parametrize("family", [Rates(), Rates("gamma"), Rates("gamma", shape=1.0), Rates(between=np.inf)])
 def test_values_that_coincide_are_matched(family):
     sites = [np.array([[1.0, 3.0], [5.0, 3.0], [30.0, 3.0]]) for _ in range(5)]
-    fusion = fuse(sites, family, duplicates="independent")
+    fusion = fuse(sites, family, screens=["outliers"])
     assert np.isfinite(fusion.objective)
     if family.shape is None and not family.exact:
         assert fusion.K == 3

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from modelweld.core.match import values_of
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Gaussian
 from modelweld.fit.screening import distances, duplicates, outliers
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, measure_distances
 from modelweld.fit.screening.screens import FEWEST_OF_OVERSIZED, OVERSIZED, find_oversized
+from modelweld.fit.static_matcher import values_of
 from modelweld.inputs.sets import stack_arrays
 from shared.simulate import SETS, sparse
 

@@ -70,7 +70,7 @@ def test_units_and_turns_do_not_matter(rng):
 
 def test_covariances_that_coincide_do_not_overflow():
     one = np.array([[2.0, 0.3, 0.3, 1.0], [0.1, 0.0, 0.0, 5.0]])
-    fusion = modelweld.fuse([one, one, one], Scatter(), duplicates="independent")
+    fusion = modelweld.fuse([one, one, one], Scatter(), screens=["outliers"])
     assert fusion.K == 2
     assert fusion.hyperparameters["between"] <= LARGEST_BETWEEN * (1 + 1e-9)
 

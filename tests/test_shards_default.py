@@ -214,7 +214,7 @@ def test_outliers_repeats_and_oversized_are_set_aside_as_by_fuse():
     values = np.concatenate(fusion.given)  # what is excluded is an atom of its own, where it lies
     aside = ~fusion.matching.kept
     assert np.array_equal(fusion.matching.values["values"][fusion.matching.stacked_labels[aside]], values[aside])
-    off = fuse_shards(grouped([v for j, v in enumerate(sites) if j != 5]), filter_outliers=False)
+    off = fuse_shards(grouped([v for j, v in enumerate(sites) if j != 5]), screens=["duplicates"])
     assert sum(off.aside) == 1  # what repeats another of its site
 
 
@@ -236,7 +236,7 @@ def test_sites_that_repeat_another_are_counted_once_whichever_shard_they_lie_in(
         flat = modelweld.fuse(fusion.given)
     assert adjusted_rand(flat.labels, fusion.labels) == 1
     assert fusion.K == flat.K
-    assert sum(fuse_shards(shards, duplicates="independent").duplicates) == 0
+    assert sum(fuse_shards(shards, screens=["outliers"]).duplicates) == 0
 
 
 @pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")

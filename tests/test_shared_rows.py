@@ -90,7 +90,7 @@ def test_three_of_a_kind_are_named_together():
 
 def test_who_says_that_sites_are_independent_hears_nothing():
     sites = rows_of(5, 1)
-    assert told([*map(summary, sites), summary(without(sites[1], 12))], duplicates="independent")[0] == []
+    assert told([*map(summary, sites), summary(without(sites[1], 12))], screens=["outliers"])[0] == []
 
 
 def test_two_sites_say_nothing_of_what_is_typical():

@@ -11,7 +11,7 @@ from modelweld.core.algorithm1 import NEW, best_assignment
 from modelweld.core.board import Board
 from modelweld.core.prior import BetaBernoulli
 from modelweld.families.directions import Directions
-from modelweld.fit.engines import sparse_board
+from modelweld.fit.engines import choice
 from modelweld.fit.engines.sparse_board import Scored, SparseBoard, assign
 from modelweld.fit.search.moves import merge
 from modelweld.inputs.sets import stack_arrays
@@ -75,9 +75,9 @@ def test_assignment_by_components_is_the_assignment(seed, L, K):
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kappa", [60.0, 25.0])
 def test_labels_are_those_of_the_reference(monkeypatch, form, kappa):
-    monkeypatch.setattr(sparse_board, "SPARSE_FROM", 0)
+    monkeypatch.setattr(choice, "SPARSE_FROM", 0)
     sites = dictionaries(2, J=5, kappa=kappa)
-    reference = modelweld.fuse(sites, FORMS[form], engine="numpy", search="plain")
+    reference = modelweld.fuse(sites, FORMS[form], search=modelweld.Search("plain", engine="numpy"))
     sparse = modelweld.fuse(sites, FORMS[form], search="plain")
     assert (reference.matching.engine, sparse.matching.engine) == ("numpy", "sparse")
     assert np.array_equal(reference.matching.stacked_labels, sparse.matching.stacked_labels)
@@ -85,7 +85,7 @@ def test_labels_are_those_of_the_reference(monkeypatch, form, kappa):
 
 
 def test_sparse_merges_and_splits_never_lower_the_objective(monkeypatch):
-    monkeypatch.setattr(sparse_board, "SPARSE_FROM", 0)
+    monkeypatch.setattr(choice, "SPARSE_FROM", 0)
     fusion = modelweld.fuse(dictionaries(3, J=6, kappa=20.0), Directions())
     assert fusion.matching.engine == "sparse"
     assert (np.diff(fusion.history) > -1e-6).all()
@@ -109,15 +109,15 @@ def test_atoms_that_were_torn_apart_are_joined_again():
 
 def test_the_sparse_board_is_for_large_sets_of_even_weights():
     small, family, prior = stack_arrays(dictionaries(5)), Directions(), BetaBernoulli()
-    assert not sparse_board.suits([small], [family], prior)
+    assert not choice.is_sparse([small], [family], prior)
     large = stack_arrays([unit(np.random.default_rng(j).normal(size=(1000, 3))) for j in range(2)])
-    assert sparse_board.suits([large], [family], prior)
-    assert not sparse_board.suits([large], [modelweld.Gaussian()], prior)
-    assert not sparse_board.suits([large], [family], BetaBernoulli(form="paper"))
+    assert choice.is_sparse([large], [family], prior)
+    assert not choice.is_sparse([large], [modelweld.Gaussian()], prior)
+    assert not choice.is_sparse([large], [family], BetaBernoulli(form="paper"))
 
 
 def test_sites_are_added_to_a_sparse_fusion(monkeypatch):
-    monkeypatch.setattr(sparse_board, "SPARSE_FROM", 0)
+    monkeypatch.setattr(choice, "SPARSE_FROM", 0)
     sites = dictionaries(6, J=6, kappa=200.0)
     fusion = modelweld.fuse(sites[:5], Directions()).add(sites[5])
     assert fusion.matching.engine == "sparse"

@@ -6,10 +6,9 @@ Numbers stand here as such, not as the constants' names: a test that imports a t
 import numpy as np
 import pytest
 
-from modelweld import BetaBernoulli, Gaussian, fuse
+from modelweld import BetaBernoulli, Gaussian, Search, fuse
 from modelweld.core.algorithm1 import Run, State
 from modelweld.core.board import Board
-from modelweld.core.match import limits_met
 from modelweld.core.matching import matching_by_labels
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments
@@ -24,6 +23,7 @@ from modelweld.fit.search import starts as search
 from modelweld.fit.search.leave_one_out import leave_out
 from modelweld.fit.search.moves import dissolve
 from modelweld.fit.search.split_rules import believable, certainty
+from modelweld.fit.static_matcher import limits_met
 from modelweld.inputs.sets import stack_arrays
 from modelweld.results.diagnostics.pair_scan import place
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
@@ -213,7 +213,9 @@ def test_moves_end_after_so_many_rounds_and_say_so(monkeypatch, rounds, cut_shor
 @pytest.mark.filterwarnings("ignore::modelweld.ConvergenceWarning")
 def test_a_fusion_says_which_bound_on_effort_it_met():
     sites, _ = loud_sites(0, 10, 5, 3.0, 0.5)
-    assert any("no sweep without change" in reason for reason in fuse(sites, max_sweeps=1).matching.reasons)
+    assert any(
+        "no sweep without change" in reason for reason in fuse(sites, search=Search(max_sweeps=1)).matching.reasons
+    )
     assert limits_met(Run([0.0], [0], True), Plan("auto")) == []
     [said] = limits_met(Run([0.0], [0], True, cut_short=True), Plan("auto"))
     assert "200 rounds" in said
@@ -231,7 +233,7 @@ def test_no_atom_is_moved_where_every_value_is_where_it_is_by_five_nats(apart, m
     monkeypatch.setattr(search, "dissolve", lambda board, J, rng, progress, *limits: tried.append(J) or progress)
     family = Gaussian(mean=0.0, noise=1.0, spread=1e4, learning="nothing")
     values = [apart / np.sqrt(2) * np.eye(100)] * 50
-    fusion = fuse(values, family, BetaBernoulli(), engine="compiled", filter_outliers=False, duplicates="independent")
+    fusion = fuse(values, family, BetaBernoulli(), screens=[], search=Search(engine="compiled"))
     assert (fusion.K, len(tried)) == (100, moved)
 
 
@@ -330,7 +332,7 @@ def test_four_values_stand_behind_every_axis(N, axes):
 def test_a_no_takes_ten_values_and_five_of_a_site(J, L, worth):
     rng = np.random.default_rng(0)
     family = Gaussian(mean=0.0, noise=1.0, spread=1.0, learning="nothing")
-    verdict = fuse([rng.standard_normal((L, 3)) for _ in range(J)], family, filter_outliers=False).worth_merging()
+    verdict = fuse([rng.standard_normal((L, 3)) for _ in range(J)], family, screens=["duplicates"]).worth_merging()
     assert verdict.p_value > 0.05
     assert verdict.worth is worth
     assert verdict.sentence.startswith("no verdict: " if worth is None else "no: ")

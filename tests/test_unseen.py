@@ -74,7 +74,7 @@ def test_duplicates_are_named_by_their_numbers_among_all() -> None:
 
 def test_it_stays_so_when_sites_come_and_go() -> None:
     models = sites()
-    fusion = fuse(models[:5], filter_outliers=False)
+    fusion = fuse(models[:5], screens=["duplicates"])
     larger = fusion.add(models[5])
     assert larger.K == 4
     assert not larger.matching.screened

@@ -31,7 +31,7 @@ from rivals import best_cut, cut, first_wins, kmeans_without_signs, score
 from sets import Sets, centres, dictionaries, learned_dictionaries, maps, overlapping, signatures, topics, unit
 from summary import differences, table
 
-from modelweld import Directions, Factors, Family, Fusion, Gaussian, fuse
+from modelweld import Directions, Factors, Family, Fusion, Gaussian, Search, fuse
 from provenance import keep
 
 FIRST_SEED, SEEDS = 200, 10
@@ -55,7 +55,7 @@ def told(sets: Sets, fusion: Fusion, seconds: float) -> Row:
     }
 
 
-def fused(sets: Sets, family: Family, **options: str) -> Row:
+def fused(sets: Sets, family: Family, **options: object) -> Row:
     """What `fuse` finds."""
     before = time.process_time()
     fusion = fuse(sets.sites, family, **options)  # type: ignore[arg-type]
@@ -128,7 +128,7 @@ def of_concentrations(seed: int, asked: argparse.Namespace) -> Iterator[tuple[st
                     ("fuse(sites, Directions())", Directions()),
                     ("one concentration, as before", Directions(own=False)),
                 ):
-                    row = fused(sets, family, duplicates="independent")
+                    row = fused(sets, family, screens=["outliers"])
                     yield cell, name, {**row, "ratio": float(row["concentration"]) / kappa}  # type: ignore[arg-type]
 
 
@@ -140,11 +140,11 @@ def of_large(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str, R
     labels = []
     for name, engine in (("sparse, sweeps alone", "auto"), ("reference, sweeps alone", "numpy")):
         before = time.process_time()
-        fusion = fuse(sets.sites, Directions(), engine=engine, search="plain")  # type: ignore[arg-type]
+        fusion = fuse(sets.sites, Directions(), search=Search("plain", engine=engine))  # type: ignore[arg-type]
         labels.append(fusion.matching.stacked_labels)
         row = told(sets, fusion, time.process_time() - before)
         yield f"{L} x 4", name, {**row, "same": bool(np.array_equal(labels[0], labels[-1]))}
-    yield f"{L} x 4", "reference, as before", fused(sets, Directions(own=False), engine="numpy")
+    yield f"{L} x 4", "reference, as before", fused(sets, Directions(own=False), search=Search(engine="numpy"))
 
 
 def of_huge(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str, Row]]:
@@ -162,7 +162,7 @@ def of_gaussian(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str
     small = [(2, 300, 10, 0.3)]
     cells = [(2, 2000, 50, 0.3), (2, 2000, 50, 0.8), (2, 2000, 3, 0.1), (4, 4000, 50, 0.3), (10, 2000, 256, 0.3)]
     warm = centres(seed, 2, 300, 3, 0.5).sites
-    fuse(warm, engine="compiled")  # so that no cell pays for the compiler
+    fuse(warm, search=Search(engine="compiled"))  # so that no cell pays for the compiler
     for J, L, D, noise in small if asked.smoke else cells:
         sets, cell = centres(seed, J, L, D, noise), f"{J} x {L} x {D}, noise {noise:g}"
         yield cell, "fuse(sites)", fused(sets, Gaussian())
@@ -170,7 +170,7 @@ def of_gaussian(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str
             labels = []
             for name, engine in (("compiled, sweeps alone", "compiled"), ("reference, sweeps alone", "numpy")):
                 before = time.process_time()
-                fusion = fuse(sets.sites, engine=engine, search="plain")  # type: ignore[arg-type]
+                fusion = fuse(sets.sites, search=Search("plain", engine=engine))  # type: ignore[arg-type]
                 labels.append(fusion.matching.stacked_labels)
                 row = told(sets, fusion, time.process_time() - before)
                 yield cell, name, {**row, "same": bool(np.array_equal(labels[0], labels[-1]))}

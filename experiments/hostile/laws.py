@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from drawn_sites import Drawn
 
-from modelweld import Fusion, InputError, LocalModel, load
+from modelweld import Fusion, InputError, LocalModel, Search, load
 from modelweld.core.algorithm1 import is_same_partition
 
 CLOSE = 1e-9
@@ -39,9 +39,9 @@ def engines(sites: Drawn, fusion: Fusion) -> str:
     """Sweeps of the compiled board and the plain one: the same matching; objectives but for rounding, learning."""
     if sites.name not in ("gaussian", "scalar"):
         return ""
-    plain, compiled = (sites.fuse(engine=engine, search="plain") for engine in ("numpy", "compiled"))
+    plain, compiled = (sites.fuse(search=Search("plain", engine=engine)) for engine in ("numpy", "compiled"))
     found = _compared(plain, compiled, values=True, rounding=LEARNED + _rounding(sites, plain))
-    return found if found == "held" else _tied(sites, plain, found, engine="numpy", search="plain")
+    return found if found == "held" else _tied(sites, plain, found, search=Search("plain", engine="numpy"))
 
 
 def order(sites: Drawn, fusion: Fusion) -> str:

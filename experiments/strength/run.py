@@ -38,7 +38,7 @@ from scipy.spatial.distance import cdist
 from scipy.stats import chi2
 
 from mixtures import Mixture, log_likelihood, merged
-from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, ModelweldWarning, fuse
+from modelweld import BetaBernoulli, Fusion, Gaussian, LocalModel, ModelweldWarning, Search, fuse
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.demo.simulate import Simulated
 from provenance import keep, kept
@@ -510,8 +510,8 @@ def main() -> int:
 def warm_up() -> None:
     """Let the compiler finish before anything is timed."""
     tiny = simulate.sparse(8, 6, 3, 0.2, 4.0, 1.0, 1.0).values
-    fuse(tiny, preset="paper", engine="compiled")
-    fuse(tiny, engine="compiled")
+    fuse(tiny, preset="paper", search=Search(engine="compiled"))
+    fuse(tiny, search=Search(engine="compiled"))
 
 
 def said(method: str, row: dict[str, Any]) -> str:

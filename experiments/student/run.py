@@ -75,7 +75,7 @@ LEARNED = from_density(log_density, log_prior, start, factorises=True, positive=
 
 METHODS = {
     "Gaussian": lambda values, K: fuse(values),
-    "Gaussian, no filter": lambda values, K: fuse(values, filter_outliers=False),
+    "Gaussian, no filter": lambda values, K: fuse(values, screens=["duplicates"]),
     "Student, df 3": lambda values, K: fuse(values, FIXED),
     "Student, df learned": lambda values, K: fuse(values, LEARNED),
     "k-means told K": lambda values, K: kmeans_matching(values, K),

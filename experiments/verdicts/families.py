@@ -126,7 +126,7 @@ def judge(name: str, sets: int) -> dict[str, object]:
         groups = draw(rng)
         members = [np.flatnonzero(rng.random(GROUPS) < HELD) for _ in range(SITES)]
         members = [own for own in members if len(own)]
-        fusion = fuse([scatter(groups[own], rng) for own in members], family, duplicates="independent")
+        fusion = fuse([scatter(groups[own], rng) for own in members], family, screens=["outliers"])
         truth = np.concatenate(members)
         right.append(is_right(fusion.matching.stacked_labels, truth, np.random.default_rng(0)))
         for how in ("conditional", "drawn"):

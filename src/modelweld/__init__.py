@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.core.prior import BetaBernoulli as BetaBernoulli, Prior as Prior
     from modelweld.time.birth_death import BirthDeath as BirthDeath
     from modelweld.fit.priors.spectrum import Spectrum as Spectrum
+    from modelweld.request import Search as Search
     from modelweld.site.export import export as export
     from modelweld.site.train import FailureWarning as FailureWarning
     from modelweld.site.train import train_and_fuse as train_and_fuse
@@ -61,6 +62,7 @@ HOMES = {
     "core.prior": ("BetaBernoulli", "Prior"),
     "time.birth_death": ("BirthDeath",),
     "fit.priors.spectrum": ("Spectrum",),
+    "request": ("Search",),
     "site.export": ("export",),
     "site.train": ("FailureWarning", "train_and_fuse"),
 }

@@ -18,6 +18,7 @@ from modelweld.errors import NamesWarning, warn_user
 from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
 from modelweld.inputs.local_model import LocalModel
+from modelweld.request import Search
 
 LARGEST_SEED = 2**31 - 1
 
@@ -41,16 +42,10 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         How probable matchings are: see `modelweld.fuse`.
     splits : bool or "auto"
         Whether a site may hold a centre in several fragments.
-    filter_outliers : bool or "auto"
-        Whether gross outliers are excluded before the fit.
-    search : {"auto", "plain", "thorough"}
-        How hard to look.
-    max_sweeps : int, optional
-        Sweeps after which to give up and warn.
-    duplicates : {"once", "independent"}
-        Whether sites that coincide are counted once.
-    n_jobs : int, optional
-        Processors to use, here as threads of matrix products; None means 1, -1 all.
+    search : {"auto", "plain", "thorough"} or Search
+        How the best matching is searched for.
+    screens : "auto" or collection of {"duplicates", "outliers"}
+        What is looked for before the fit.
     random_state : int, RandomState instance or None
         Draws the order of sites in each sweep.
 
@@ -91,21 +86,15 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         *,
         prior: Prior | str = "auto",
         splits: bool | str = "auto",
-        filter_outliers: bool | str = "auto",
-        search: str = "auto",
-        max_sweeps: int | None = None,
-        duplicates: str = "once",
-        n_jobs: int | None = None,
+        search: Search | str = "auto",
+        screens: Any = "auto",
         random_state: Any = None,
     ) -> None:
         self.family = family
         self.prior = prior
         self.splits = splits
-        self.filter_outliers = filter_outliers
         self.search = search
-        self.max_sweeps = max_sweeps
-        self.duplicates = duplicates
-        self.n_jobs = n_jobs
+        self.screens = screens
         self.random_state = random_state
 
     def fit(
@@ -142,13 +131,10 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
             families=self.family or Gaussian(),
             prior=self.prior,  # type: ignore[arg-type]
             times=None if times is None else _times_by_site(times, order, offsets),
-            seed=seed,
-            n_jobs=self.n_jobs,
-            splits=self.splits,  # type: ignore[arg-type]
-            filter_outliers=self.filter_outliers,  # type: ignore[arg-type]
             search=self.search,  # type: ignore[arg-type]
-            max_sweeps=self.max_sweeps,
-            duplicates=self.duplicates,  # type: ignore[arg-type]
+            splits=self.splits,  # type: ignore[arg-type]
+            screens=self.screens,
+            seed=seed,
         )
         K = self.fusion_.K
         labels = np.empty(len(values), dtype=np.int64)

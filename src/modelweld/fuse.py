@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.core.plan import Auto, DuplicateRule, Engine, Preset, Request, Search
+from modelweld.core.plan import Auto, Effort
 from modelweld.core.prior import Prior
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
@@ -20,6 +20,7 @@ from modelweld.inputs.plain_tables import are_arrays, is_plain, site_names, take
 from modelweld.inputs.sets import Families
 from modelweld.libraries import is_state, read, remedy
 from modelweld.progress import Progress, progress_to
+from modelweld.request import Preset, Request, Screens, Search
 from modelweld.results.revision.add_remove import Recipe
 from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
@@ -33,14 +34,10 @@ def fuse(
     *,
     times: Sequence[Any] | Mapping[str, Any] | None = None,
     preset: Preset | None = None,
-    seed: int = 0,
-    n_jobs: int | None = None,
+    search: Search | Effort = "auto",
     splits: bool | Auto = "auto",
-    filter_outliers: bool | Auto = "auto",
-    search: Search = "auto",
-    max_sweeps: int | None = None,
-    engine: Engine = "auto",
-    duplicates: DuplicateRule = "once",
+    screens: Screens = "auto",
+    seed: int = 0,
     progress: Progress = None,
 ) -> Fusion:
     """Find which local parameters are noisy copies of the same global one, and how many global ones there are.
@@ -52,45 +49,35 @@ def fuse(
         none. Columns of tables (pandas, polars) are names of features. ``modelweld.adapters()`` lists the model classes
         that are known; what their objects forgot (numbers of points) is said in `modelweld.read`.
     families : Family or mapping, optional
-        How values scatter about their global value: one family for all arrays, or ``{array: family}``, or
-        ``{set: {array: family}}``. Arrays that are not named are auxiliary. Default: what suits the kind of model, else
-        `Gaussian` for every array that does not ride. See docs/families.md.
+        The exponential family of each array, with a conjugate prior: how values scatter about their global value. One
+        family for all arrays, or ``{array: family}``, or ``{set: {array: family}}``. Arrays that are not named are
+        auxiliary. Default: what suits the kind of model, else `Gaussian`. See docs/families.md.
     prior : Prior or "auto"
-        How probable matchings are: ``BetaBernoulli(alpha, gamma0)`` or ``Spectrum()``, which is learned and knows
-        values that belong to no atom. ``"auto"`` is ``Spectrum()`` from four sites on, else ``BetaBernoulli(1, 1)``;
-        where sites have times, `BirthDeath`, and no other.
+        Prior over matchings: ``BetaBernoulli(alpha, gamma0)``, or ``Spectrum()``, which learns how often atoms are
+        shared (empirical Bayes) and has a background component. ``"auto"`` is ``Spectrum()`` from four sites on, else
+        ``BetaBernoulli(1, 1)``; where sites have times, `BirthDeath`, and no other.
     times : sequence or mapping, optional
         When each site's model was trained: numbers, or dates (also written, ``"2024-03"``), in the order of the sites
-        or by their names. Atoms then move, are born and die, by rates that are learned, and ``fusion.path``, `at`,
-        `forecast` and `lives` tell where they were when. Several sites may have one time. See docs/time.md.
+        or by their names. Atoms then move, appear and disappear, by rates that are learned; ``fusion.timeline`` has
+        where they were when. Several sites may have one time. See docs/time.md.
     preset : {"paper", "authors"}, optional
         Replicate the paper's or its authors' program's setting: families and prior are then given by the preset.
+    search : {"auto", "plain", "thorough"} or Search
+        ``"plain"`` is the paper's Algorithm 1; ``"auto"`` goes on to merge and split atoms, ``"thorough"`` also frees
+        and rematches every atom, all only as long as the objective rises. `Search` also sets the iteration limit, the
+        engine and the number of threads.
+    splits : bool or "auto"
+        Whether a site may hold an atom in several fragments (over-segmentation), as estimated models do. ``"auto"``: if
+        sites send standard errors (`variance`). Without them, fragments cannot be told from neighbours where atoms
+        overlap, and plain values (up to 2,000 atoms) are taken for fragments only where the objective rises by 10 nats.
+    screens : "auto" or collection of {"duplicates", "outliers"}
+        What is looked for before the fit; each finding is a warning that names the site. ``"duplicates"``: of sites
+        that sent the same values, one is fitted and the others are labelled like it, because two that coincide would
+        teach that there is no noise. ``"outliers"``: gross outliers, shifted and oversized sites are excluded from the
+        fit (four sites or more); they stay in the result as atoms of their own, after the K others. ``"auto"``: both,
+        unless the search is plain; an empty list: neither.
     seed : int
         Draws the order of groups in each sweep. The order in which sites or rows are given does not matter.
-    n_jobs : int, optional
-        Processors to use, here as threads of matrix products; None means 1, -1 all. More than one helps, and is used,
-        where a site sends at least 250,000 numbers.
-    splits : bool or "auto"
-        Whether a site may hold an atom in several fragments, as estimated models do. ``"auto"``: if sites send standard
-        errors (`variance`); without them, fragments cannot be told from neighbours where atoms overlap, and plain
-        values (up to 2,000 atoms) are taken for fragments only where the objective rises by 10 nats.
-    filter_outliers : bool or "auto"
-        Whether gross outliers are excluded before the fit, with a warning that names them (four sites or more). They
-        stay in the result as atoms of their own, after the K others. ``"auto"``: unless the search is plain.
-    search : {"auto", "plain", "thorough"}
-        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms;
-        the compiled engine, which cannot split, dissolves the smallest ones instead: whoever holds them is matched
-        again, beyond 100,000 values with less and less patience. ``"thorough"`` does so with every atom, whatever the
-        engine. All only as long as the objective rises.
-    max_sweeps : int, optional
-        Sweeps after which to give up and warn; default 200. Runs end by themselves at the first sweep that changes
-        nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
-    engine : {"auto", "numpy", "compiled"}
-        The compiled sweep is for large Gaussian jobs; sweeps give the same matching.
-    duplicates : {"once", "independent"}
-        What sites are that sent the same values, to a millionth of their own range: ``"once"`` fits one of them, labels
-        the others like it and warns with their names, because two that coincide would teach that there is no noise.
-        ``"independent"`` takes them for what they seem, as presets and the plain search do.
     progress : bool or callable, optional
         A function is called now and then with what is being done, how much of it is done and out of how much (None:
         not known), as in ``progress("matching sites", 30, 100)``; True shows a bar on standard error if someone is
@@ -111,7 +98,7 @@ def fuse(
     >>> fusion.K, fusion.converged
     (4, True)
     """
-    asked = Request(families, prior, preset, seed, splits, filter_outliers, search, max_sweeps, engine, duplicates)
+    asked = Request(families, prior, preset, search, splits, screens, seed)
     given = receive(models)
     if isinstance(models, Mapping):
         given, names = _name_sites(given, list(map(str, models)))
@@ -120,19 +107,20 @@ def fuse(
     if times is not None:
         given = put_times(given, times, names)
     with progress_to(progress, "fusing"):
-        return _fuse_received(asked, n_jobs, given, names)
+        return _fuse_received(asked, given, names)
 
 
-def _fuse_received(asked: Request, n_jobs: int | None, given: Sequence[Any], names: list[str]) -> Fusion:
+def _fuse_received(asked: Request, given: Sequence[Any], names: list[str]) -> Fusion:
     """Fuse what was received, and remember how, so that the same can be asked of other sites."""
     families, plan = asked.decide()
+    n_jobs = asked.effort.n_jobs
     models = any(issubclass(sent, LocalModel) for sent in set(map(type, given)))
     with blas_threads(1 if processors(n_jobs) == 1 else useful_threads(n_jobs, max(map(_numbers, given)))):
         job = Job(given, names, families, plan, np.random.default_rng(asked.seed))
         for stage in MODEL_STAGES if models else ARRAY_STAGES:
             job = stage(job)
     fusion = Fusion(job.sites, names, job.matchings_with_reasons(), asked.spell())
-    fusion.recipe = Recipe(given, partial(_fuse_received, asked, n_jobs))
+    fusion.recipe = Recipe(given, partial(_fuse_received, asked))
     return fusion
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.core.match import match
 from modelweld.core.matching import Matching
 from modelweld.core.plan import Plan
 from modelweld.core.values import arrays_of
@@ -19,6 +18,7 @@ from modelweld.fit.screening.clipping import clip_spreads, clip_weights
 from modelweld.fit.screening.duplicates import name_shared_rows
 from modelweld.fit.screening.unit_fit import name_other_units
 from modelweld.fit.screening.units import may_differ, totals_of_stack
+from modelweld.fit.static_matcher import match
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_arrays, stack_of
@@ -74,11 +74,11 @@ def choose(job: Job) -> Job:
     kind, plan = _kind(job), job.plan
     if job.families is None:
         sites = kind.weigh(job.sites)
-        once = plan.fragments == "auto" and kind.holds_atoms_once(sites)
-        plan = replace(plan, fragments=False if once else plan.fragments)
+        once = plan.splits == "auto" and kind.holds_atoms_once(sites)
+        plan = replace(plan, splits=False if once else plan.splits)
         job = replace(job, sites=sites, families=kind.families(sites))
-    if plan.screen == "auto":
-        plan = replace(plan, screen=kind.has_outliers)
+    if plan.outliers == "auto":
+        plan = replace(plan, outliers=kind.has_outliers)
     sets = len(families_by_set(job.sites, job.families))
     return replace(job, plan=replace(plan, by_evidence=not kind.name and sets == 1))
 
@@ -107,7 +107,7 @@ def match_sets(job: Job) -> Job:
         matching = match(parts, job.names, job.plan, job.rng, columns)
         errors = set.intersection(*(set(model.variance) for model in job.sent))
         measured = [parts[key][0] for key, f in chosen.items() if has_places(f) and errors.issuperset(arrays_of(key))]
-        if measured and job.plan.duplicates == "once" and job.plan.search != "plain":
+        if measured and job.plan.duplicates and job.plan.search != "plain":
             matching = matching.say(*name_shared_rows(measured, matching, job.names))
         matchings[set_name] = matching
     return replace(job, matchings=matchings)
@@ -125,7 +125,7 @@ def match_arrays(job: Job) -> Job:
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
     stack = stack_arrays(job.sites)
-    totals = totals_of_stack(stack) if job.plan.screen and has_places(family) else []
+    totals = totals_of_stack(stack) if job.plan.outliers and has_places(family) else []
     units = name_other_units(totals, None, job.names) if may_differ(totals, plain=True) else ()
     try:
         matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)

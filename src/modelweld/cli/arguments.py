@@ -63,6 +63,11 @@ def parse_prior(text: str) -> Prior | Literal["auto"]:
     return getattr(modelweld, name)() if name != "auto" else "auto"
 
 
+def parse_screens(text: str) -> str | list[str]:
+    """What to look for before the fit."""
+    return text if text == "auto" else [word.strip() for word in text.split(",") if text != "none"]
+
+
 def parse_splits(text: str) -> bool | Literal["auto"]:
     """Whether a site may hold a group in several fragments."""
     chosen: dict[str, bool | Literal["auto"]] = {"auto": "auto", "yes": True, "no": False}

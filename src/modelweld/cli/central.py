@@ -41,9 +41,9 @@ def fuse(
     seed: Seed = 0,
     splits: Annotated[str, typer.Option(help="auto, yes or no: may a site split a group into fragments?")] = "auto",
     search: Annotated[str, typer.Option(help="auto, plain or thorough.")] = "auto",
-    duplicates: Annotated[
-        str, typer.Option(help="Sites that sent the same values: count them once, or as independent.")
-    ] = "once",
+    screens: Annotated[
+        str, typer.Option(help="auto, none, or some of duplicates,outliers: what to look for before the fit.")
+    ] = "auto",
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="Leave out files that cannot be used, name them, end with exit code 3.")
     ] = False,
@@ -60,7 +60,7 @@ def fuse(
         "seed": seed,
         "splits": cli.arguments.parse_splits(splits),
         "search": search,
-        "duplicates": duplicates,
+        "screens": cli.arguments.parse_screens(screens),
     }
     modelweld.files.limits.check_free(out, force=force)
     if page is not None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -121,6 +121,9 @@ class Movable(AnyBoard, Protocol):
         """The atom of each value, in an order of values that does not depend on how they arrived."""
 
 
+SomeBoard = TypeVar("SomeBoard", bound=Sweepable)
+
+
 class State(NamedTuple):
     """A matching and the hyperparameters it was left at."""
 
@@ -189,6 +192,22 @@ def alternate(
         if progress.is_dominated(to_beat):
             break
     return progress
+
+
+def best_run(
+    boards: Sequence[SomeBoard], J: int, rng: np.random.Generator, max_sweeps: int, *, give_up: bool = False
+) -> tuple[SomeBoard, Run]:
+    """Algorithm 1 from every start: the first of the best objectives.
+
+    With `give_up`, runs end early that will hardly come to the best objective so far.
+    """
+    board, *others = boards
+    progress = alternate(board, J, rng, max_sweeps)
+    for other in others:
+        attempt = alternate(other, J, rng, max_sweeps, to_beat=progress.history[-1] if give_up else -np.inf)
+        if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
+            board, progress = other, attempt
+    return board, progress
 
 
 def is_same_partition(labels: Index, others: Index) -> bool:

@@ -1,100 +1,79 @@
-"""One set: values in, a matching out. Screens stand round the fit, which is the search round Algorithm 1."""
+"""One set: values in, a matching out.
+
+`fit` is the paper's method. What the default call adds stands around a fit as a pipeline of *screens*. A screen gets
+values and the fit of whatever it forwards, and returns the matching of all values that it got. It may forward fewer
+values and restore the others (outliers), fit more than once (duplicates), or only look at the matching.
+
+    through([a, b], fit)(values)  is  a(values, fit=lambda rest: b(rest, fit))
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
-from modelweld.core.algorithm1 import AnyBoard, Run, alternate
-from modelweld.core.family import canonical_sign, find_misfit
+from modelweld.core.algorithm1 import best_run
+from modelweld.core.board import Board
+from modelweld.core.family import Family
 from modelweld.core.matching import Matching, make_matching
-from modelweld.core.plan import MOST_SWEEPS, Plan, default_prior
-from modelweld.core.values import Index, Key, Stack
-from modelweld.errors import ConvergenceWarning, Finding, InputError
-from modelweld.families import Family
-from modelweld.families.checks import misfit_error
-from modelweld.fit.screening.pipeline import SetValues, through
-from modelweld.fit.screening.screens import screens_of
-from modelweld.fit.search.artefacts import join_fragments_apart
-from modelweld.fit.search.starts import board_at, run
-from modelweld.inputs.local_model import check_squares
+from modelweld.core.prior import Prior
+from modelweld.core.values import Index, SetValues, Stack, arrange
 
-Parts = Mapping[Key, tuple[Stack, Family]]
-"""The arrays that decide a set's matching: their values of all sites, and their families."""
+Fit = Callable[[SetValues], Matching]
+"""Values in, their matching out."""
 
 
-def match(
-    parts: Parts,
-    sites: Sequence[str],
-    plan: Plan,
+class Screen(Protocol):
+    """One step of the pipeline: the matching of all `values`, given the `fit` of those that it hands on."""
+
+    def __call__(self, values: SetValues, fit: Fit) -> Matching:
+        """Screen."""
+        ...
+
+
+class Refit(Protocol):
+    """The matching of values that one comes to from `labels` and the hyperparameters of an old matching."""
+
+    def __call__(self, old: Matching, values: SetValues, labels: Index, *, learn: bool = True) -> Matching:
+        """Fit on."""
+        ...
+
+
+def through(screens: Sequence[Screen], fit: Fit) -> Fit:
+    """The fit behind these screens, of which the first sees the values first."""
+    for screen in reversed(screens):
+        fit = partial(screen, fit=fit)
+    return fit
+
+
+Starts = Callable[[Family, Stack], Sequence[Family]]
+"""The families, with hyperparameters, from which to start."""
+
+
+def fit(
+    values: SetValues,
+    prior: Prior,
+    max_sweeps: int,
     rng: np.random.Generator,
-    columns: Sequence[Sequence[str]] | None = None,
+    starts: Starts = lambda family, stack: [family],
 ) -> Matching:
-    """Which values of one set are copies of the same atom; `columns` names features in warnings."""
-    check(parts, sites)
-    values = values_of(parts, sites, columns)
-    return through(screens_of(plan, partial(refit, rng=rng)), partial(fit, plan=plan, rng=rng))(values)
+    """Algorithm 1 on all values, with every hyperparameter to start from; the best objective wins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from modelweld.core.gaussian import PaperGaussian
+    """
+    stacks, order = arrange(values.stacks)
+    found = [list(starts(family, stack)) for family, stack in zip(values.families, stacks, strict=True)]
+    boards = [Board(stacks, families, prior) for families in side_by_side(found)]
+    board, progress = best_run(boards, len(values.sizes), rng, max_sweeps)
+    return make_matching(board, progress, values.names, order, values.offsets, progress.history[-1])
 
 
-def values_of(parts: Parts, sites: Sequence[str], columns: Sequence[Sequence[str]] | None) -> SetValues:
-    """What the first screen gets."""
-    stacks, families = (
-        [canonical_sign(family, stack) for stack, family in parts.values()],
-        [f for _, f in parts.values()],
-    )
-    return SetValues(stacks, families, list(parts), list(sites), columns, np.arange(len(stacks[0].values)))
-
-
-def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
-    """The matching of values that are taken for honest and independent."""
-    prior = default_prior(plan.prior, len(values.sites))
-    board, progress, order = run(values.stacks, values.families, prior, plan, rng)
-    matching = finish(board, progress, values.names, order, values.offsets)
-    return matching.say(*limits_met(progress, plan)) if plan.warn else matching
-
-
-def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:
-    """The matching of values that one comes to from `labels` (NEW: none yet) and the old hyperparameters."""
-    board, order = board_at(old, values.stacks, labels, from_scratch=learn)
-    board.place_new()
-    progress = Run([board.objective()], [], True)
-    if learn:
-        board.learn()
-        progress = alternate(board, len(values.sizes), rng, MOST_SWEEPS)
-    return finish(board, progress, list(old.families), order, values.offsets)
-
-
-def limits_met(progress: Run, plan: Plan) -> list[Finding]:
-    """Which bounds on effort ended the search before it was done."""
-    found = []
-    if not progress.converged:
-        found.append(
-            f"no sweep without change among the first {plan.max_sweeps}: the matching is the last one reached. Raise "
-            "max_sweeps; with preset='paper' or 'authors' runs can go round in circles (erratum E2)."
-        )
-    if progress.cut_short:
-        found.append(
-            f"merging, splitting and dissolving atoms still found better matchings after {MOST_SWEEPS} rounds, and was "
-            "ended there: the matching is the best one found."
-        )
-    return [Finding(limit, ConvergenceWarning) for limit in found]
-
-
-def check(parts: Parts, sites: Sequence[str]) -> None:
-    """Refuse values that cannot be matched: where, why, and what to do."""
-    for name, (stack, family) in parts.items():
-        if stack.values.shape[1] == 0 and len(stack.values):
-            raise InputError(f"array {name!r} has no columns: there is nothing to match by. Send values with features.")
-        check_squares(stack.values)
-        found = find_misfit(family, stack)
-        if found is not None:
-            raise misfit_error(family, found, stack, sites, name)
-
-
-def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
-    """The matching a user sees: far fragments of atoms joined to them, mixtures of atoms excluded."""
-    whole, found = join_fragments_apart(board)
-    objective = progress.history[-1] if whole is board else whole.objective()
-    return make_matching(whole, progress, names, order, offsets, objective, found)
+def side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
+    """The first of each list, then the second, ...; a list that has ended goes on with its last."""
+    return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from modelweld.core.algorithm1 import AnyBoard, Run
 from modelweld.core.family import Family
 from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Array, Index, Key, group_of_values, offsets_of
+from modelweld.core.values import Array, Flags, Index, Key, SetValues, group_of_values, offsets_of
 
 
 class Artefact(NamedTuple):
@@ -298,3 +298,34 @@ def by_count(counts: Index, values: Array) -> Index:
     order = np.lexsort((values[:, 0], -counts))
     tied = (np.diff(counts[order]) == 0) & (np.diff(values[order, 0]) == 0)
     return np.lexsort((*values.T[::-1], -counts)) if tied.any() else order
+
+
+def restore(values: SetValues, matching: Matching, keep: Flags, atoms: Index | None = None) -> Matching:
+    """The matching of those kept, with the others as atoms of their own, after all others, numbered by content.
+
+    One for each value, or for those with the same of some numbers, `atoms`. What was excluded before stays so.
+    """
+    outside = np.flatnonzero(~keep)
+    outside = outside[by_count(np.ones_like(outside), np.hstack([s.values[outside] for s in values.stacks]))]
+    _, first, atom, counts = np.unique(
+        outside if atoms is None else atoms[outside], return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    labels = np.empty(len(keep), dtype=np.int64)
+    labels[keep] = matching.stacked_labels
+    labels[outside] = len(matching.counts) + ranks(order)[atom]
+    kept = keep.copy()
+    kept[keep] = True if matching.kept is None else matching.kept
+    stay = np.delete(np.arange(len(values.sites)), values.emptied(keep)).tolist()
+    return replace(
+        matching,
+        stacked_labels=labels,
+        offsets=values.offsets,
+        counts=np.concatenate([matching.counts, counts[order]]),
+        values={
+            name: np.vstack([places, stack.values[outside[first[order]]]])
+            for (name, places), stack in zip(matching.values.items(), values.stacks, strict=True)
+        },
+        kept=kept,
+        duplicates=matching.duplicates and {stay[j]: stay[first] for j, first in matching.duplicates.items()},
+    )

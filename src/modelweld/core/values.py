@@ -10,14 +10,19 @@ Temporaries (values x atoms x dimensions) in blocks that stay small.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from modelweld.core.family import Family
+
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 Key = str | tuple[str, ...]
 """An array, or several arrays that one family takes together."""
@@ -200,3 +205,80 @@ def blocks(number: int, each: int) -> Iterator[slice]:
     """
     step = block_size(each)
     return (slice(a, a + step) for a in range(0, number, step))
+
+
+@dataclass(frozen=True, eq=False)
+class SetValues:
+    """Values of one set, of all sites: what a screen gets, and hands on.
+
+    Attributes
+    ----------
+    stacks, families, names : sequences
+        The arrays that decide the matching, one below the other for all sites, with family and name of each.
+    sites : list of str
+        Names of the sites, one per group of the stacks.
+    columns : sequence of sequences of str, or None
+        Names of the features, for messages.
+    rows : int array (N,)
+        Which of the values given at first these are.
+    numbers : int array (N,)
+        The same for values that coincide; empty where that is not known yet.
+    times : array (J,), optional
+        When the sites were trained. Atoms move from one time to another, and at one they are all in one place.
+    """
+
+    stacks: Sequence[Stack]
+    families: Sequence[Family]
+    names: Sequence[Key]
+    sites: Sequence[str]
+    columns: Sequence[Sequence[str]] | None
+    rows: Index
+    numbers: Index = field(default_factory=lambda: np.arange(0))
+    times: Array | None = None
+
+    @cached_property
+    def offsets(self) -> Index:
+        """Where sites begin."""
+        return self.stacks[0].offsets
+
+    @cached_property
+    def sizes(self) -> Index:
+        """Number of values of every site."""
+        return self.stacks[0].sizes
+
+    def number(self, which: Flags) -> Index:
+        """How many of some values every site has."""
+        return np.diff(np.concatenate([[0], np.cumsum(which)])[self.offsets])
+
+    def emptied(self, keep: Flags) -> Index:
+        """Sites that had values and keep none."""
+        return np.flatnonzero((self.number(keep) == 0) & (self.sizes > 0))
+
+    def keep(self, keep: Flags) -> SetValues:
+        """These values alone; sites that keep none are no groups any more."""
+        if keep.all():
+            return self
+        gone, own = self.emptied(keep), np.flatnonzero(keep)
+        return self.take(own, np.delete(self.number(keep), gone), np.delete(np.arange(len(self.sites)), gone))
+
+    def take(self, own: Index, sizes: Index, stay: Index) -> SetValues:
+        """Some values of some sites."""
+        return replace(
+            self,
+            stacks=[stack.take(own, offsets_of(sizes)) for stack in self.stacks],
+            sites=[self.sites[j] for j in stay.tolist()],
+            rows=self.rows[own],
+            numbers=self.numbers[own] if len(self.numbers) else self.numbers,
+            times=None if self.times is None else self.times[stay],
+        )
+
+    def of(self, stay: Index) -> SetValues:
+        """The values of some sites."""
+        return self.take(np.flatnonzero(np.isin(group_of_values(self.offsets), stay)), self.sizes[stay], stay)
+
+    def at_one_time(self, numbers: Index) -> Index:
+        """Numbers of values, made others where times are others."""
+        if self.times is None:
+            return numbers
+        time = np.repeat(np.unique(self.times, return_inverse=True)[1], self.sizes)
+        return np.unique(np.stack([numbers, time]), axis=1, return_inverse=True)[1].ravel()

@@ -30,10 +30,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.plan import FEWEST_FOR_SPECTRUM
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
+from modelweld.fit.priors.spectrum import FEWEST_FOR_SPECTRUM
 from modelweld.fit.screening.units import Totals, totals_of
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import (

@@ -38,7 +38,11 @@ def lead(found: Content) -> str:
     groups = found["sets"][0]["groups"]
     points = sum(n or 0.0 for n in groups["points"] or []) + (groups["aside"] or 0.0)
     behind = f", {points:,.0f} {groups['counted']}" if groups["points"] and not groups["shares"] else ""
-    end = "The fit converged." if found["converged"] else "The fit did not converge: give it more sweeps (max_sweeps)."
+    end = (
+        "The fit converged."
+        if found["converged"]
+        else "The fit did not converge: give it more sweeps, search=Search(max_sweeps=...)."
+    )
     return (
         f"{_sentence(_models(found))} that were trained apart were fused from their parameters alone: the sites sent "
         f"{sent}{behind}. {end}"

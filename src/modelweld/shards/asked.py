@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.core.family import Conditional, Family, is_signless
-from modelweld.core.plan import Request
 from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Index
 from modelweld.errors import DuplicateWarning, Finding, InputError, SmallShardWarning, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.capabilities import row_fields_of
 from modelweld.fit.screening.screens import describe_oversized
+from modelweld.request import Request
 from modelweld.shards.engine import Engine
 from modelweld.shards.fit import Survey
 from modelweld.shards.shard import Shard
@@ -98,7 +98,7 @@ def of_shard(s: int, reasons: Sequence[str]) -> list[Finding]:
     return [Finding(f"shard {s}: {reason}", getattr(reason, "category", None)) for reason in reasons]
 
 
-REPEATED = " sent what another site sent, to the last bit: they are counted once, unless with duplicates='independent'."
+REPEATED = " sent what another site sent, to the last bit: they are counted once, unless with screens=['outliers']."
 
 
 def names_of(shard: Shard, labels: Index, groups: Index) -> list[str]:

@@ -12,10 +12,11 @@ from operator import itemgetter
 from typing import Any
 
 from modelweld.core.family import Family
-from modelweld.core.plan import Auto, DuplicateRule, Request, Search
+from modelweld.core.plan import Auto, Effort
 from modelweld.core.prior import Prior
 from modelweld.core.values import Index
 from modelweld.progress import Progress, progress_to
+from modelweld.request import Request, Screens
 from modelweld.shards.default_call import MOST_POLISH, run
 from modelweld.shards.engine import Arguments, Engine, Function
 from modelweld.shards.shard import Shard, load
@@ -31,11 +32,10 @@ def fuse_on_dask(
     family: Family | None = None,
     prior: Prior | Auto = "auto",
     *,
-    seed: int = 0,
+    search: Effort = "auto",
     splits: bool | Auto = "auto",
-    filter_outliers: bool | Auto = "auto",
-    search: Search = "auto",
-    duplicates: DuplicateRule = "once",
+    screens: Screens = "auto",
+    seed: int = 0,
     sweeps: int = MOST_POLISH,
     keep: bool = True,
     retries: int = RETRIES,
@@ -51,7 +51,7 @@ def fuse_on_dask(
         One entry per shard, of 32 sites or more: a file or a list of files that the workers can read, a function
         without arguments that brings the sites, a ``dask.delayed`` list of sites, or a list of sites (which then
         travels there, once).
-    family, prior, seed, splits, filter_outliers, search, duplicates, sweeps, progress
+    family, prior, search, splits, screens, seed, sweeps, progress
         As in `modelweld.shards.default_call.fuse_shards`.
     keep : bool
         Whether workers hold their shards in memory between steps. False: shards are read again at each step, so that
@@ -76,7 +76,7 @@ def fuse_on_dask(
             fused = fuse_on_dask(client, sorted(Path("shards").glob("*.safetensors")))
             print(fused.K, fused.trace, fused.moved)
     """
-    asked = Request(family, prior, None, seed, splits, filter_outliers, search, duplicates=duplicates)
+    asked = Request(family, prior, None, search, splits, screens, seed)
     with progress_to(progress, "fusing shards"):
         return run(OnDask(client, list(shards), keep, retries, family), asked, sweeps)
 

@@ -29,14 +29,16 @@ import numpy as np
 from modelweld.core.algorithm1 import CLEAR, alternate
 from modelweld.core.family import Family
 from modelweld.core.matching import by_count, ranks
-from modelweld.core.plan import MOST_SWEEPS, Auto, DuplicateRule, Plan, Request, Search, default_prior
+from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index
 from modelweld.errors import announce
+from modelweld.fit.priors.spectrum import default_prior
 from modelweld.fit.search.moves import dissolve
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
 from modelweld.progress import Progress, progress_to, report_progress
+from modelweld.request import Request, Screens
 from modelweld.shards.asked import (
     FEWEST_SITES_OF_A_SHARD,
     check_alike,
@@ -62,11 +64,10 @@ def fuse_shards(
     family: Family | None = None,
     prior: Prior | Auto = "auto",
     *,
-    seed: int = 0,
+    search: Effort = "auto",
     splits: bool | Auto = "auto",
-    filter_outliers: bool | Auto = "auto",
-    search: Search = "auto",
-    duplicates: DuplicateRule = "once",
+    screens: Screens = "auto",
+    seed: int = 0,
     sweeps: int = MOST_POLISH,
     n_jobs: int | None = None,
     progress: Progress = None,
@@ -82,14 +83,13 @@ def fuse_shards(
         How values scatter about their global value; default: as in `fuse`. Any whose sums say all that is to be
         learned, or can be stated for other hyperparameters: `Gaussian` (not full), `NormalGamma`, `Counts`,
         `Directions` (not axial), `Rates`, `Proportions`. Values may have `variance` and `weight`.
-    prior, splits, search : optional
+    prior, search, splits : optional
         As in `fuse`.
+    screens : "auto" or collection of {"duplicates", "outliers"}
+        As in `fuse`; every shard looks for outliers among its own sites, and of sites in different shards those are
+        duplicates that sent the same values to the last bit.
     seed : int
         Draws the order of groups and shards. The order in which shards or sites are given does not matter.
-    filter_outliers : bool or "auto"
-        As in `fuse`; every shard looks among its own sites.
-    duplicates : {"once", "independent"}
-        As in `fuse`; of sites in different shards, those that sent the same values to the last bit.
     sweeps : int
         How many polishing sweeps there are at most.
     n_jobs : int, optional
@@ -113,7 +113,7 @@ def fuse_shards(
     (4, True, ['shards', 'merge', 'sweep 1'])
     """
     check_n_jobs(n_jobs)
-    asked = Request(family, prior, None, seed, splits, filter_outliers, search, duplicates=duplicates)
+    asked = Request(family, prior, None, search, splits, screens, seed)
     with progress_to(progress, "fusing shards"):
         return run(Here(list(shards), n_jobs, family), asked, sweeps)
 
@@ -152,8 +152,8 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
     in_turn = [surveys[s] for s in turn]
     nobody = [np.arange(0)] * engine.shards
-    oversized = _of_shards(oversized_of(in_turn), turn) if moving and plan.screen else nobody
-    duplicates = _of_shards(duplicates_of(in_turn), turn) if moving and plan.duplicates == "once" else nobody
+    oversized = _of_shards(oversized_of(in_turn), turn) if moving and plan.outliers else nobody
+    duplicates = _of_shards(duplicates_of(in_turn), turn) if moving and plan.duplicates else nobody
     reasons = [r for s in everyone for r in of_shard(s, surveys[s].reasons)]
     reasons += name_aside(engine, surveys, oversized, duplicates)
     number = sum(
@@ -161,9 +161,9 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
     )
     prior = default_prior(asked.prior, int(number))
     errors, once = any(x.errors for x in surveys), any(x.once for x in surveys)
-    fragments = plan.fragments is True or (plan.fragments == "auto" and errors and not once)
+    fragments = plan.splits is True or (plan.splits == "auto" and errors and not once)
     plan = replace(
-        plan, fragments=fragments, prior=prior, screen=bool(plan.screen) and all(x.screened for x in surveys)
+        plan, splits=fragments, prior=prior, outliers=bool(plan.outliers) and all(x.screened for x in surveys)
     )
 
     report_progress("fusing shards", 0, engine.shards)

@@ -21,15 +21,16 @@ from numpy.typing import NDArray
 from modelweld.core.algorithm1 import AnyBoard
 from modelweld.core.board import Board
 from modelweld.core.family import Family, find_misfit, rows_change
+from modelweld.core.match import through
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
-from modelweld.core.values import Array, Index, Stack, group_of_values
+from modelweld.core.values import Array, Index, SetValues, Stack, group_of_values
 from modelweld.families.capabilities import find_starts
 from modelweld.families.checks import misfit_error
-from modelweld.fit.engines.sparse_board import SparseBoard, suits
+from modelweld.fit.engines.choice import is_sparse
+from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.screening.duplicates import FEWEST_OWN
-from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import find_oversized, find_unobserved, number_rows, oversized, screens_of
 from modelweld.fit.search.starts import run
 from modelweld.shards.shard import ASIDE, TWIN, Shard, Summary, is_compiled, summarise
@@ -140,7 +141,7 @@ def propose(
 
 def board_of(stack: Stack, atoms: Atoms, numbers: Index | None = None) -> Board:
     """A board of these values on which atoms are those of all shards."""
-    sparse = atoms.fragments is None and suits([stack], [atoms.family], atoms.prior)
+    sparse = atoms.fragments is None and is_sparse([stack], [atoms.family], atoms.prior)
     make = SparseBoard if sparse else Board
     board = make([stack], [atoms.family], atoms.prior, atoms.fragments)
     board.set_prior(atoms.prior, atoms.J)

@@ -21,6 +21,7 @@ from modelweld.core.family import Family, canonical_sign, sum_by_atom
 from modelweld.core.values import (
     Array,
     Index,
+    SetValues,
     Stack,
     block_size,
     canonical_order,
@@ -30,9 +31,8 @@ from modelweld.core.values import (
 from modelweld.errors import InputError
 from modelweld.families import Gaussian
 from modelweld.families.capabilities import is_compilable
+from modelweld.fit.engines.choice import is_large
 from modelweld.fit.screening.clipping import clip_weights
-from modelweld.fit.screening.pipeline import SetValues
-from modelweld.fit.search.starts import is_large
 from modelweld.fuse import receive
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite, check_squares

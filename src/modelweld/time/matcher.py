@@ -10,10 +10,10 @@ import numpy as np
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate, is_same_partition
 from modelweld.core.family import with_fields
-from modelweld.core.match import check, limits_met
+from modelweld.core.match import through
 from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Plan
-from modelweld.core.values import Array, Index, Key, Stack, canonical_groups, canonical_values, offsets_of
+from modelweld.core.values import Array, Index, Key, SetValues, Stack, canonical_groups, canonical_values, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Drift, Family
 from modelweld.families.capabilities import find_starts
@@ -28,8 +28,8 @@ from modelweld.families.math.start import (
     total_variance,
     typical_weight,
 )
-from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import screens_of
+from modelweld.fit.static_matcher import check, limits_met
 from modelweld.inputs.clock import as_numbers, times_by_site
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.plain_tables import as_model
@@ -190,7 +190,8 @@ def match_in_time(
     rng: np.random.Generator,
     columns: Sequence[Sequence[str]] | None = None,
 ) -> Matching:
-    """Which values of one set belong to the same moving atom: screened and fitted as `modelweld.core.match` does.
+    """Which values of one set belong to the same moving atom: screened and fitted as `modelweld.fit.static_matcher`
+    does.
 
     A site that sends the same at another time has not changed, and is no duplicate; one that is off by a constant from
     all others of its own time has not drifted.
@@ -228,8 +229,8 @@ def check_plan(plan: Plan) -> BirthDeath | None:
             f"groups with times take the prior BirthDeath or none; found {type(plan.prior).__name__}, which presets "
             "have. Leave prior and preset out, or leave the times out."
         )
-    if plan.fragments is True or plan.engine == "compiled":
-        what = "splits=True" if plan.fragments is True else "engine='compiled'"
+    if plan.splits is True or plan.engine == "compiled":
+        what = "splits=True" if plan.splits is True else "engine='compiled'"
         raise InputError(f"{what} is not for groups that have times: leave it out, or leave the times out.")
     return plan.prior if isinstance(plan.prior, BirthDeath) else None
 

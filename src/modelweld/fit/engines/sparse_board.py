@@ -10,22 +10,16 @@ conceivable; in `tests/test_sparse.py` and `experiments/directions` there was no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.core.board import Board
-from modelweld.core.family import Family, align_sign, log_evidence_of_unions
-from modelweld.core.prior import Prior
+from modelweld.core.family import align_sign, log_evidence_of_unions
 from modelweld.core.tally import Held
-from modelweld.core.values import Array, Index, Stack, blocks
-from modelweld.families.capabilities import find_candidates, names_candidates
-
-SPARSE_FROM = 1_000_000
-"""Values x largest group from which this board is used: below, the reference takes a second. The choice depends on the
-input alone."""
+from modelweld.core.values import Array, Index, blocks
+from modelweld.families.capabilities import find_candidates
 
 
 class Scored(NamedTuple):
@@ -170,14 +164,6 @@ def _atoms(choice: Index, there: Index) -> Index:
     found = np.full(len(choice), NEW, dtype=np.int64)
     found[choice != NEW] = there[choice[choice != NEW]]
     return found
-
-
-def suits(stacks: Sequence[Stack], families: Sequence[Family], prior: Prior) -> bool:
-    """Whether this board does such a job, and is worth it."""
-    if len(stacks) != 1 or len(stacks[0].values) * int(stacks[0].sizes.max(initial=0)) < SPARSE_FROM:
-        return False
-    L = int(stacks[0].sizes.max())
-    return names_candidates(families[0], stacks[0]) and not prior.surcharge(L).any() and prior.most_new(L, 10**9) >= L
 
 
 def join_sparsely(board: SparseBoard) -> int:

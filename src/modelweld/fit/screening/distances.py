@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index, Stack, block_size
-from modelweld.fit.search.starts import is_large
+from modelweld.fit.engines.choice import is_large
 
 FEWEST_SITES = 3
 """For one of them to be named: of two, nobody knows which is right, and how far others lie apart."""

@@ -28,14 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.family import sum_by_atom
+from modelweld.core.match import Fit
 from modelweld.core.matching import Matching, ranks
-from modelweld.core.values import Array, Index, Stack, group_of_values
+from modelweld.core.values import Array, Flags, Index, SetValues, Stack, group_of_values
 from modelweld.errors import DuplicateWarning, Finding
 from modelweld.families import Drift, Family
 from modelweld.families.capabilities import has_places
 from modelweld.families.math.start import voted_share
 from modelweld.fit.screening.distances import FEWEST_SITES, means_by_site
-from modelweld.fit.screening.pipeline import Fit, Flags, SetValues
 
 COINCIDE = 1e-6
 """Share of a site's own range, in each column, within which two values are the same: far below any noise with which
@@ -86,13 +86,13 @@ MOST_PAIRS = 500_000
 
 COINCIDED = (
     " sent the same values, or nearly: they are counted once. If one was sent twice, or two share a model, leave one "
-    "out; if they are independent and coincide all the same, say so with duplicates='independent'."
+    "out; if they are independent and coincide all the same, say so with screens=['outliers']."
 )
 
 SHARED = (
     " agree better than sites with rows of their own do: where they are closest, they differ by {} of what their "
     "standard errors allow. Was one model trained again on nearly the same rows? All are counted. If so, leave one "
-    "out; if they are independent, say so with duplicates='independent'."
+    "out; if they are independent, say so with screens=['outliers']."
 )
 
 ALL_ALIKE = Finding(

@@ -12,15 +12,15 @@ from functools import partial
 
 import numpy as np
 
-from modelweld.core.matching import Matching
+from modelweld.core.match import Fit, Refit, Screen
+from modelweld.core.matching import Matching, restore
 from modelweld.core.plan import Plan
-from modelweld.core.values import Index, Stack, arrays_of, canonical_values, group_of_values
+from modelweld.core.values import Flags, Index, SetValues, Stack, arrays_of, canonical_values, group_of_values
 from modelweld.errors import Finding, OutlierWarning
 from modelweld.families.capabilities import has_places
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, any_seen, measure_distances
 from modelweld.fit.screening.duplicates import duplicates, number_values
 from modelweld.fit.screening.outliers import find_outliers
-from modelweld.fit.screening.pipeline import Fit, Flags, Refit, Screen, SetValues
 from modelweld.fit.screening.shift_estimate import describe_shifted, find_shifted
 from modelweld.fit.search.split_rules import name_oversplit
 from modelweld.progress import report_progress
@@ -35,11 +35,11 @@ def screens_of(plan: Plan, refit: Refit) -> list[Screen]:
     """The screens of a plan, the first one outermost."""
     asked: dict[Screen, bool | str] = {
         unobserved: plan.search != "plain",
-        duplicates: plan.search != "plain" and plan.duplicates == "once",
-        oversized: plan.screen,
-        partial(shifted, refit=refit): plan.screen,
-        oversplit: plan.fragments,
-        outliers: plan.screen,
+        duplicates: plan.search != "plain" and plan.duplicates,
+        oversized: plan.outliers,
+        partial(shifted, refit=refit): plan.outliers,
+        oversplit: plan.splits,
+        outliers: plan.outliers,
     }
     return [screen for screen, wanted in asked.items() if wanted]
 
@@ -51,7 +51,7 @@ def unobserved(values: SetValues, fit: Fit) -> Matching:
     """
     values = number_rows(values)
     keep, reasons, atoms = find_unobserved(values)
-    return fit(values) if keep.all() else values.restore(fit(values.keep(keep)), keep, atoms).say(*reasons)
+    return fit(values) if keep.all() else restore(values, fit(values.keep(keep)), keep, atoms).say(*reasons)
 
 
 def number_rows(values: SetValues) -> SetValues:
@@ -98,7 +98,7 @@ def oversized(values: SetValues, fit: Fit) -> Matching:
     if not found.size:
         return fit(values)
     keep = ~np.isin(group_of_values(values.offsets), found)
-    matching = values.restore(oversized(values.keep(keep), fit), keep)
+    matching = restore(values, oversized(values.keep(keep), fit), keep)
     return matching.say(*(describe_oversized(values.sites[j], int(sizes[j]), sizes) for j in found.tolist()))
 
 
@@ -106,7 +106,7 @@ def describe_oversized(site: str, size: int, sizes: Index) -> Finding:
     """That a site sent so many values, where all sent `sizes`."""
     return Finding(
         f" sent {size:,} values, a typical site {float(np.median(sizes[sizes > 0])):g}: the whole site is excluded, "
-        "so that its number decides nothing. Ask its owner for a model with fewer components; filter_outliers=False "
+        "so that its number decides nothing. Ask its owner for a model with fewer components; screens=['duplicates'] "
         "takes it.",
         OutlierWarning,
         [site],
@@ -140,7 +140,7 @@ def outliers(values: SetValues, fit: Fit) -> Matching:
         names = [", ".join(arrays_of(values.names[i])) for i in real]
         columns = None if values.columns is None else [values.columns[i] for i in real]
         keep, reasons = find_outliers(stacks, values.sites, names, columns)
-    matching = replace(fit(values), kept=keep) if keep.all() else values.restore(fit(values.keep(keep)), keep)
+    matching = replace(fit(values), kept=keep) if keep.all() else restore(values, fit(values.keep(keep)), keep)
     return matching.say(*reasons)
 
 
@@ -165,5 +165,5 @@ def shifted(values: SetValues, fit: Fit, refit: Refit) -> Matching:
     for j in found:
         keep[values.offsets[j] : values.offsets[j + 1]] = False
     left = refit(matching, values.keep(keep), matching.stacked_labels[keep])
-    left = replace(values.restore(left, keep), reasons=matching.reasons, screened=True)
+    left = replace(restore(values, left, keep), reasons=matching.reasons, screened=True)
     return left.say(*(describe_shifted(values.sites[j], n, int(values.sizes[j])) for j, n in found.items()))

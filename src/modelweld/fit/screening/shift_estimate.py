@@ -16,12 +16,11 @@ from modelweld.core.board import Board
 from modelweld.core.family import Family, sum_by_atom
 from modelweld.core.matching import Matching
 from modelweld.core.prior import BetaBernoulli
-from modelweld.core.values import Array, Index, Stack, blocks, group_of_values
+from modelweld.core.values import Array, Flags, Index, SetValues, Stack, blocks, group_of_values
 from modelweld.errors import Finding, OutlierWarning
 from modelweld.families.capabilities import variances_of
 from modelweld.families.fading import Moving
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE
-from modelweld.fit.screening.pipeline import Flags, SetValues
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
 from modelweld.progress import report_progress

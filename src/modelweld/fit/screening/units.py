@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.start import SMALLEST_RANGE
+from modelweld.fit.engines.choice import is_large
 from modelweld.fit.screening.distances import FEWEST_SITES, MAD_TO_DEVIATION, Flags, middle
-from modelweld.fit.search.starts import is_large
 from modelweld.inputs.local_model import LocalModel
 
 BY_THEMSELVES = 0.3

@@ -13,25 +13,22 @@ import numpy as np
 
 from modelweld.core.algorithm1 import (
     CLEAR,
-    COMPILED,
-    SMALLEST_RISE,
     AnyBoard,
     Movable,
     Run,
-    State,
-    alternate,
+    best_run,
     is_same_partition,
 )
 from modelweld.core.board import Board
 from modelweld.core.family import with_hyperprior
+from modelweld.core.match import side_by_side
 from modelweld.core.matching import Matching
-from modelweld.core.plan import COMPILED_FROM, Plan
+from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Index, Stack, arrange
-from modelweld.errors import InputError
-from modelweld.families import Family, Gaussian
-from modelweld.families.capabilities import find_starts, is_compilable
-from modelweld.fit.engines.sparse_board import SparseBoard, suits
+from modelweld.families import Family
+from modelweld.families.capabilities import find_starts
+from modelweld.fit.engines.choice import Compiled, Engine, engine_for, engine_of
 from modelweld.fit.search.moves import LARGEST_TABLE, PATIENCE, dissolve, merge, merge_and_split
 from modelweld.fit.search.split_rules import (
     believable,
@@ -60,33 +57,29 @@ class Effort:
     """How hard to look.
 
     `moves` merges and splits; `max_sweeps` bounds each run of sweeps; small atoms are dissolved until so many were in
-    vain (`patience`, zero: not at all). Large sets may be matched by a `sparse` board.
+    vain (`patience`, zero: not at all).
     """
 
     moves: bool
     max_sweeps: int
     patience: float = 0
-    sparse: bool = True
 
 
 def run(
     stacks: Sequence[Stack], families: Sequence[Family], prior: Prior, plan: Plan, rng: np.random.Generator
 ) -> tuple[AnyBoard, Run, Index]:
     """The best matching found, how it was found, and where the board's values stood when they were given."""
-    compiled, N = uses_compiled(stacks, families, plan), len(stacks[0].values)
+    engine, N = engine_for(stacks, families, prior, plan), len(stacks[0].values)
+    compiled = isinstance(engine, Compiled)
     effort = effort_of(plan, compiled, N)
-    doubt = effort.moves and plan.fragments == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
+    doubt = effort.moves and plan.splits == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
+    fragments = plan.splits is True or (plan.splits == "auto" and any(s.variance is not None for s in stacks))
     report_progress("finding where to start", 0)
-    board: Movable
+    arranged, order = engine.arrange(stacks)
+    starts = side_by_side([find_starts(family, stack) for family, stack in zip(families, arranged, strict=True)])
+    board, progress = find_matching(engine, arranged, starts, prior, fragments, rng, effort)
     if compiled:
-        boards, order = compiled_boards(stacks[0], families[0], prior)
-        board, progress = best_run(boards, len(stacks[0].sizes), rng, effort)
         doubt &= board.margin < CLEAR and stacks[0].values.size <= LARGEST_IN_PIECES
-    else:
-        fragments = plan.fragments is True or (plan.fragments == "auto" and any(s.variance is not None for s in stacks))
-        arranged, order = arrange(stacks)
-        starts = _side_by_side([find_starts(family, stack) for family, stack in zip(families, arranged, strict=True)])
-        board, progress = find_matching(arranged, starts, prior, fragments, rng, effort)
     found = prefer_fragments(board, stacks, order, rng, effort_of(plan, False, N)) if doubt else None
     return (board, progress, order) if found is None else found
 
@@ -104,46 +97,14 @@ def effort_of(plan: Plan, compiled: bool, N: int) -> Effort:
         patience = np.inf
     elif compiled and moves:
         patience = round(PATIENCE * min(1.0, DISSOLVED_UP_TO / max(N, 1)))
-    return Effort(moves, plan.max_sweeps, patience, plan.engine == "auto")
+    return Effort(moves, plan.max_sweeps, patience)
 
 
-def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:
-    """Whether the compiled sweep does this job: by its size alone, unless the plan says so."""
-    stack = stacks[0]
-    able = len(stacks) == 1 and is_compilable(families[0]) and stack.plain and len(stack.values) > 0
-    able = able and plan.fragments is not True
-    if plan.engine == "compiled" and not able:
-        raise InputError(
-            "engine 'compiled' is for one array with a diagonal or scalar Gaussian, without variance, weight or copies."
-        )
-    return plan.engine == "compiled" or (plan.engine == "auto" and able and is_large(stack))
-
-
-def is_large(stack: Stack) -> bool:
-    """Whether the compiled sweep is worth its compiler."""
-    N, D = stack.values.shape
-    return bool(N * int(stack.sizes.max(initial=0)) * D >= COMPILED_FROM)
-
-
-def compiled_boards(stack: Stack, family: Family, prior: Prior) -> tuple[list[Movable], Index]:
-    """Compiled boards of one Gaussian array, one per start, and where their values stood."""
-    from modelweld.fit.engines.compiled import CompiledBoard, pack
-
-    assert isinstance(family, Gaussian)
-    stack, order = pack(stack)
-    return [CompiledBoard(stack, start, prior) for start in find_starts(family, stack)], order
-
-
-def best_run(
+def search_from(
     boards: Sequence[AnyBoardHere], J: int, rng: np.random.Generator, effort: Effort
 ) -> tuple[AnyBoardHere, Run]:
     """Algorithm 1 from every start; the first of the best objectives, its atoms merged, split and dissolved."""
-    board, *others = boards
-    progress = alternate(board, J, rng, effort.max_sweeps)
-    for other in others:
-        attempt = alternate(other, J, rng, effort.max_sweeps, to_beat=progress.history[-1] if effort.moves else -np.inf)
-        if attempt.history[-1] > progress.history[-1] + SMALLEST_RISE:
-            board, progress = other, attempt
+    board, progress = best_run(boards, J, rng, effort.max_sweeps, give_up=effort.moves)
     if effort.moves and board.margin < CLEAR:
         progress = merge_and_split(board, J, rng, progress, effort.max_sweeps)
         progress = dissolve(board, J, rng, progress, effort.max_sweeps, effort.patience)
@@ -151,14 +112,15 @@ def best_run(
 
 
 def find_matching(
+    engine: Engine,
     stacks: Sequence[Stack],
     starts: Sequence[Sequence[Family]],
     prior: Prior,
     fragments: bool,
     rng: np.random.Generator,
     effort: Effort,
-) -> tuple[Board, Run]:
-    """The best matching found with the reference board; in fragments only if they are there and believable.
+) -> tuple[Movable, Run]:
+    """The best matching found; in fragments only if they are there and believable.
 
     Where fragments were allowed and none is held, that matching is the answer: matchings without fragments are worth
     the same whether fragments are allowed or not, but for a constant, so that no sweep, union or split can raise it.
@@ -171,10 +133,8 @@ def find_matching(
         if believable(board):
             return board, progress
         warn_overlap(board)
-    J = len(stacks[0].sizes)
-    make = SparseBoard if effort.sparse and suits(stacks, starts[0], prior) else Board
-    boards = [make(stacks, families, prior) for families in starts]
-    return best_run(boards, J, rng, effort)
+    boards = [engine.board(stacks, families, prior) for families in starts]
+    return search_from(boards, len(stacks[0].sizes), rng, effort)
 
 
 def find_fragments(
@@ -185,7 +145,7 @@ def find_fragments(
     boards = [Board(stacks, families, prior, Fragments()) for families in starts]
     if effort.moves and len(boards[0].labels) ** 2 <= LARGEST_TABLE:
         boards = [best_agglomerated(boards)]
-    return best_run(boards, J, rng, effort)
+    return search_from(boards, J, rng, effort)
 
 
 def prefer_fragments(
@@ -202,7 +162,7 @@ def prefer_fragments(
     at = np.argsort(order)[arranged]
     starts = [Board(stacks, whole.families, whole.prior, Fragments(), labels[at]) for labels in joined]
     rng = rng.spawn(1)[0]  # what follows draws as it would have
-    runs = [best_run([b], J, rng, effort) for b in starts if invites_fragments(b, whole)]
+    runs = [search_from([b], J, rng, effort) for b in starts if invites_fragments(b, whole)]
     runs = [run for run in runs if insists(run[0], whole) and knows_noise(run[0])]
     runs.sort(key=lambda run: -run[0].objective())
     for board, progress in runs:
@@ -240,32 +200,17 @@ def agglomerate(board: Board) -> Board:
     return board
 
 
-def _side_by_side(lists: Sequence[list[Family]]) -> list[list[Family]]:
-    """The first of each list, then the second, ...; a list that has ended goes on with its last."""
-    return [[x[min(i, len(x) - 1)] for x in lists] for i in range(max(map(len, lists)))]
-
-
 def board_at(
     old: Matching, stacks: Sequence[Stack], labels: Index, *, from_scratch: bool = False
 ) -> tuple[AnyBoard, Index]:
-    """A board of the kind that made a matching, at these labels (NEW: none yet), and where its values stood.
+    """A board of the engine that made a matching, at these labels (NEW: none yet), and where its values stood.
 
-    With `from_scratch`, what is believed of hyperparameters is read off these values, as `fuse` would.
+    With `from_scratch`, the hyperprior is read off these values, as `fuse` would.
     """
     assert old.prior is not None
+    engine = engine_of(old, stacks)
+    stacks, order = engine.arrange(stacks)
     families = list(old.families.values())
-    if old.engine == COMPILED:
-        from modelweld.fit.engines.compiled import CompiledBoard, pack
-
-        [family] = families
-        assert isinstance(family, Gaussian)
-        stack, order = pack(stacks[0])
-        family = with_hyperprior(family, stack) if from_scratch else family
-        compiled = CompiledBoard(stack, family, old.prior)
-        compiled.restore(State(labels[order], [family], old.prior, None))
-        return compiled, order
-    stacks, order = arrange(stacks)
     if from_scratch:
         families = [with_hyperprior(family, stack) for family, stack in zip(families, stacks, strict=True)]
-    make = SparseBoard if old.engine == SparseBoard.engine and suits(stacks, families, old.prior) else Board
-    return make(stacks, families, old.prior, old.splits, labels[order]), order
+    return engine.board(stacks, families, old.prior, old.splits, labels[order]), order

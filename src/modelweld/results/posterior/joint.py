@@ -13,13 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from modelweld.core.board import Board
-from modelweld.core.plan import FEWEST_FOR_SPECTRUM
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values, offsets_of
 from modelweld.families.capabilities import is_compilable
 from modelweld.families.math.start import total_variance
 from modelweld.families.real_values import Gaussian
-from modelweld.fit.priors.spectrum import BOUNDS, JUNK_SHARE, LOG_A, LOG_B, Spectrum
+from modelweld.fit.priors.spectrum import BOUNDS, FEWEST_FOR_SPECTRUM, JUNK_SHARE, LOG_A, LOG_B, Spectrum
 from modelweld.fit.search.parts import Parts
 from modelweld.progress import track
 from modelweld.results.posterior.draws import DISAGREE, FEWEST_DRAWS, MOVES, Posterior, split_r_hat

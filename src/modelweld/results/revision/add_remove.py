@@ -25,18 +25,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.algorithm1 import NEW
-from modelweld.core.match import refit, values_of
+from modelweld.core.match import through
 from modelweld.core.matching import Matching, by_count, ranks
 from modelweld.core.plan import Plan
-from modelweld.core.values import Array, Index, offsets_of
+from modelweld.core.values import Array, Index, SetValues, offsets_of
 from modelweld.errors import InputError, announce
 from modelweld.families import Family
 from modelweld.families.capabilities import follow, has_places
 from modelweld.families.fading import Moving
-from modelweld.fit.screening.pipeline import SetValues, through
 from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.screening.unit_fit import name_other_units
 from modelweld.fit.screening.units import totals_of_stack
+from modelweld.fit.static_matcher import refit, values_of
 from modelweld.inputs.alignment import local_models
 from modelweld.inputs.clock import number_of
 from modelweld.inputs.local_model import LocalModel
@@ -202,7 +202,7 @@ def _rematch(old: Matching, values: SetValues, labels: Index, rng: np.random.Gen
     def fit(values: SetValues) -> Matching:
         return go_on(old, values, labels[values.rows], learn=learn)
 
-    plan = Plan("auto", screen=old.screened, duplicates="independent" if old.duplicates is None else "once")
+    plan = Plan("auto", outliers=old.screened, duplicates=old.duplicates is not None)
     return through(screens_of(plan, go_on), fit)(values)
 
 

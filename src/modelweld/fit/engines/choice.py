@@ -1,0 +1,134 @@
+"""Which engine does the sweeps of a job: the reference in numpy, the sparse one or the compiled one.
+
+An engine puts values in its canonical order and makes boards of them. The choice depends on the input alone, not on
+what has been compiled before, so that the same call gives the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from modelweld.core.algorithm1 import COMPILED, Movable, State
+from modelweld.core.board import Board
+from modelweld.core.family import Family
+from modelweld.core.matching import Matching
+from modelweld.core.plan import Plan
+from modelweld.core.prior import Fragments, Prior
+from modelweld.core.values import Index, Stack, arrange
+from modelweld.errors import InputError
+from modelweld.families.capabilities import is_compilable, names_candidates
+
+COMPILED_FROM = 2_000_000
+"""Local parameters x largest group x dimensions from which the compiled sweep is used. Below, plain numpy takes a
+fraction of a second and is done before a compiler has started."""
+
+SPARSE_FROM = 1_000_000
+"""Values x largest group from which the sparse board is used: below, the reference takes a second."""
+
+
+class Engine(Protocol):
+    """What does the sweeps."""
+
+    def arrange(self, stacks: Sequence[Stack]) -> tuple[Sequence[Stack], Index]:
+        """The stacks in canonical order, and where each value stood."""
+
+    def board(
+        self,
+        stacks: Sequence[Stack],
+        families: Sequence[Family],
+        prior: Prior,
+        fragments: Fragments | None = None,
+        labels: Index | None = None,
+    ) -> Movable:
+        """A board of arranged stacks, at these labels (default: every value is NEW)."""
+
+
+class Reference:
+    """Any families, in plain numpy."""
+
+    arrange = staticmethod(arrange)
+    board = staticmethod(Board)
+
+
+class Sparse:
+    """Thousands of values per group, of which the family names the pairs worth scoring."""
+
+    arrange = staticmethod(arrange)
+
+    @staticmethod
+    def board(*given: object) -> Board:
+        """A sparse board."""
+        from modelweld.fit.engines.sparse_board import SparseBoard
+
+        return SparseBoard(*given)  # type: ignore[arg-type]
+
+
+class Compiled:
+    """One array of plain values with a Gaussian family, in compiled code."""
+
+    @staticmethod
+    def arrange(stacks: Sequence[Stack]) -> tuple[Sequence[Stack], Index]:
+        """Nothing is moved: the order stands beside the values."""
+        from modelweld.fit.engines.compiled import pack
+
+        stack, order = pack(stacks[0])
+        return [stack], order
+
+    @staticmethod
+    def board(
+        stacks: Sequence[Stack],
+        families: Sequence[Family],
+        prior: Prior,
+        fragments: Fragments | None = None,
+        labels: Index | None = None,
+    ) -> Movable:
+        """A compiled board."""
+        from modelweld.fit.engines.compiled import CompiledBoard
+
+        board = CompiledBoard(stacks[0], families[0], prior)  # type: ignore[arg-type]
+        if labels is not None:
+            board.restore(State(labels, list(families), prior, None))
+        return board
+
+
+def engine_for(stacks: Sequence[Stack], families: Sequence[Family], prior: Prior, plan: Plan) -> Engine:
+    """The engine of this job: by its size, unless the plan says so."""
+    if uses_compiled(stacks, families, plan):
+        return Compiled()
+    return Sparse() if plan.engine == "auto" and is_sparse(stacks, families, prior) else Reference()
+
+
+def engine_of(old: Matching, stacks: Sequence[Stack]) -> Engine:
+    """The engine that made a matching, for these values."""
+    assert old.prior is not None
+    if old.engine == COMPILED:
+        return Compiled()
+    sparse = old.engine == "sparse" and is_sparse(stacks, list(old.families.values()), old.prior)
+    return Sparse() if sparse else Reference()
+
+
+def uses_compiled(stacks: Sequence[Stack], families: Sequence[Family], plan: Plan) -> bool:
+    """Whether the compiled sweep does this job: by its size alone, unless the plan says so."""
+    stack = stacks[0]
+    able = len(stacks) == 1 and is_compilable(families[0]) and stack.plain and len(stack.values) > 0
+    able = able and plan.splits is not True
+    if plan.engine == "compiled" and not able:
+        raise InputError(
+            "engine 'compiled' is for one array with a diagonal or scalar Gaussian, without variance, weight or splits."
+        )
+    return plan.engine == "compiled" or (plan.engine == "auto" and able and is_large(stack))
+
+
+def is_large(stack: Stack) -> bool:
+    """Whether the compiled sweep is worth its compiler."""
+    N, D = stack.values.shape
+    return bool(N * int(stack.sizes.max(initial=0)) * D >= COMPILED_FROM)
+
+
+def is_sparse(stacks: Sequence[Stack], families: Sequence[Family], prior: Prior) -> bool:
+    """Whether the sparse board does such a job, and is worth it."""
+    if len(stacks) != 1 or len(stacks[0].values) * int(stacks[0].sizes.max(initial=0)) < SPARSE_FROM:
+        return False
+    L = int(stacks[0].sizes.max())
+    return names_candidates(families[0], stacks[0]) and not prior.surcharge(L).any() and prior.most_new(L, 10**9) >= L

@@ -1,0 +1,160 @@
+"""What `fuse` was asked for, and the plan that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, EngineName, Plan
+from modelweld.core.prior import BetaBernoulli, Prior
+from modelweld.errors import InputError
+from modelweld.families.real_values import Gaussian
+from modelweld.inputs.sets import Families
+
+Preset = Literal["paper", "authors"]
+Screens = Collection[Literal["duplicates", "outliers"]] | Auto
+
+PRESET_SWEEPS = 11
+"""The first pass and ten sweeps."""
+
+PRESETS: dict[str, tuple[Gaussian, BetaBernoulli]] = {
+    form: (Gaussian(mean=0.0, noise=1.0, spread=1.0, learning="moments"), BetaBernoulli(form=form))
+    for form in ("paper", "authors")
+}
+"""The paper's setting and its authors' program's: start (1, 1), closed-form hyperparameters, form of the prior."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the best matching is searched for; ``search="plain"`` is short for ``search=Search("plain")``.
+
+    Parameters
+    ----------
+    effort : {"auto", "plain", "thorough"}
+        ``"plain"`` is the paper's Algorithm 1: sweeps and hyperparameters. ``"auto"`` goes on to merge and split atoms;
+        the compiled engine, which cannot split, frees and rematches the smallest ones instead, beyond 100,000 values
+        with less and less patience. ``"thorough"`` does so with every atom, whatever the engine. All only as long as
+        the objective rises.
+    max_sweeps : int, optional
+        Iteration limit, with a warning when it is met; default 200. Runs end by themselves at the first sweep that
+        changes nothing. Presets stop, without warning, after the first pass and ten sweeps, as the paper's did.
+    engine : {"auto", "numpy", "compiled"}
+        The compiled sweep is for large Gaussian jobs; sweeps give the same matching.
+    n_jobs : int, optional
+        Threads of matrix products; None means 1, -1 all processors. More than one helps, and is used, where a site
+        sends at least 250,000 numbers.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> modelweld.fuse([[[0.0], [9.0]], [[9.1]]], search=modelweld.Search("plain", max_sweeps=50)).K
+    2
+    """
+
+    effort: Effort = "auto"
+    max_sweeps: int | None = None
+    engine: EngineName = "auto"
+    n_jobs: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What `fuse` was asked for, as it was asked: see there for what the fields mean."""
+
+    families: Families = None
+    prior: Prior | Auto = "auto"
+    preset: Preset | None = None
+    search: Search | Effort = "auto"
+    splits: bool | Auto = "auto"
+    screens: Screens = "auto"
+    seed: int = 0
+
+    def spell(self) -> dict[str, Any]:
+        """As words and plain values, to be kept and shown."""
+        return {field.name: spell_setting(getattr(self, field.name)) for field in fields(self)}
+
+    @property
+    def effort(self) -> Search:
+        """The search, spelled out."""
+        return self.search if isinstance(self.search, Search) else Search(self.search)
+
+    def decide(self) -> tuple[Families, Plan]:
+        """Families and plan. A preset is Algorithm 1 as printed: it may cycle."""
+        families, prior, preset, search = self.families, self.prior, self.preset is not None, self.effort
+        if self.preset is not None:
+            families, prior = preset_of(self.preset, families, prior)
+        if self.screens != "auto" and (isinstance(self.screens, str) or set(self.screens) - {"duplicates", "outliers"}):
+            raise InputError(f"screens is 'auto' or some of 'duplicates', 'outliers'; found {self.screens!r}.")
+        outliers: bool | Auto = "auto" if self.screens == "auto" else "outliers" in self.screens
+        plain, limit = preset or search.effort == "plain", PRESET_SWEEPS if preset else MOST_SWEEPS
+        Plan("auto", search=search.effort)  # a preset does not hide a wrong word
+        plan = Plan(
+            prior=prior,
+            splits=self.splits,
+            outliers=False if outliers == "auto" and plain else outliers,
+            duplicates=self.screens == "auto" or "duplicates" in self.screens,
+            search="plain" if preset else search.effort,
+            max_sweeps=limit if search.max_sweeps is None else search.max_sweeps,
+            warn=search.max_sweeps is not None or not preset,
+            engine=search.engine,
+        )
+        return families, plan
+
+
+def preset_of(name: str, families: object, prior: object) -> tuple[Gaussian, BetaBernoulli]:
+    """Family and prior of a preset, which must not be given besides."""
+    if families is not None or prior != "auto":
+        raise InputError("a preset sets families and prior; give either the preset or those.")
+    if name not in PRESETS:
+        raise InputError(f"preset is one of {list(PRESETS)}; found {name!r}.")
+    return PRESETS[name]
+
+
+def spell_setting(asked: Any) -> Any:
+    """A setting as JSON has it; families and priors as one would write them, arrays as their shapes.
+
+    Examples
+    --------
+    >>> from modelweld import BetaBernoulli, Gaussian
+    >>> spell_setting({"means": Gaussian(shape="full"), "prior": BetaBernoulli(gamma0=2.0), "seed": 0})
+    {'means': "Gaussian(shape='full')", 'prior': 'BetaBernoulli(gamma0=2.0)', 'seed': 0}
+    """
+    asked = asked.item() if isinstance(asked, np.generic) else asked
+    if asked is None or isinstance(asked, (bool, int, str)):
+        return asked
+    if isinstance(asked, (list, tuple, set, frozenset)):
+        return sorted(map(str, asked))
+    if isinstance(asked, Mapping):
+        return {
+            key if isinstance(key, str) else " and ".join(key): spell_setting(value) for key, value in asked.items()
+        }
+    if is_dataclass(asked):
+        changed = ", ".join(f"{name}={_short(value)}" for name, value in _not_default(asked).items())
+        return f"{type(asked).__name__}({changed})"
+    return _short(asked)
+
+
+def _not_default(thing: Any) -> dict[str, Any]:
+    """Fields that are not what they are by default."""
+    found = {}
+    for field in fields(thing):
+        if not field.init:
+            continue
+        value = getattr(thing, field.name)
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        if value is not default and not np.all(np.asarray(value == default)):  # checks make arrays of numbers
+            found[field.name] = value
+    return found
+
+
+def _short(value: Any) -> str:
+    """A value as one would write it in code; if it has no such form, its name, or its type."""
+    if isinstance(value, np.ndarray) and value.size > 1:
+        return f"array of {' x '.join(map(str, value.shape))}"
+    plain = value.ravel().tolist()[0] if isinstance(value, np.ndarray) and value.size else value
+    if plain is None or isinstance(plain, (bool, int, float, str, tuple, list)):
+        return repr(plain)
+    return str(getattr(plain, "__name__", f"a {type(plain).__name__}"))
