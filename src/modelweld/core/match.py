@@ -60,13 +60,7 @@ def fit(
     rng: np.random.Generator,
     starts: Starts = lambda family, stack: [family],
 ) -> Matching:
-    """Algorithm 1 on all values, with every hyperparameter to start from; the best objective wins.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from modelweld.core.gaussian import PaperGaussian
-    """
+    """Algorithm 1 on all values, with every hyperparameter to start from; the best objective wins."""
     stacks, order = arrange(values.stacks)
     found = [list(starts(family, stack)) for family, stack in zip(values.families, stacks, strict=True)]
     boards = [Board(stacks, families, prior) for families in side_by_side(found)]
