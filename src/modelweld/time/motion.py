@@ -148,7 +148,7 @@ class Kalman(ValuesInTime):
         shrink = 1 + self.spread * (1 - phi * phi) * precision
         return Information(phi * phi * precision / shrink, phi * shift / shrink)
 
-    def informations(self) -> Information:
+    def information(self) -> Information:
         """What each value by itself says of its atom, as a future: precision and shift (N, D)."""
         precision = np.where(self.visible, 1 / self.variance, 0.0)
         return Information(precision, precision * self.y)
@@ -248,7 +248,7 @@ class Fading(ValuesInTime):
 
     earlier = later
 
-    def informations(self) -> State:
+    def information(self) -> State:
         """What each value by itself says of its atom: rows (N, ...)."""
         return (self.rows.copy(),)
 

@@ -108,7 +108,7 @@ class Timeline:
 
     def futures(self, way: Way) -> State:
         """What each value and those after it in its chain say of the atom at its time: (N, ...)."""
-        futures = self.motion.informations()
+        futures = self.motion.information()
         for j in way.groups[::-1]:
             own = np.arange(self.offsets[j], self.offsets[j + 1])
             own = own[way.after[own] >= 0]
