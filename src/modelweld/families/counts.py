@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import subtract_evidence, with_fields
@@ -144,14 +145,12 @@ class Counts(Moves, Observed):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        from scipy.special import gammaln
-
         a, D = self._base, self._base.size
         s, N, H = rows[..., :D], rows[..., D], rows[..., D + 1]
         if rows.shape[-1] > D + 2:
             return vocabulary.log_evidence(self._sums(rows), a) + H
         A = a.sum()
-        return np.asarray(log_rising(s, a) + gammaln(A) - gammaln(A + N) + H)
+        return np.asarray(log_rising(s, a) + scipy.special.gammaln(A) - scipy.special.gammaln(A + N) + H)
 
     def estimate(self, rows: Array) -> Array:
         """Posterior mean (base + s) / (A + N), which is also the mode of the logarithms of theta."""
@@ -177,15 +176,15 @@ class Counts(Moves, Observed):
 
     def log_predictive(self, own: Array, sums: Array) -> Array:
         """Log predictive densities; words that a value does not have cost nothing."""
-        from scipy.special import gammaln
-
         a, D = self._base, self._base.size
         if own.shape[1] > D + 2:
             parts = [subtract_evidence(self, own[b], sums) for b in blocks(len(own), sums.size)]
             return np.concatenate(parts) if parts else np.zeros((0, len(sums)))
         total = a.sum() + sums[:, D]
         rising = log_rising_pairs(own[:, :D], a + sums[:, :D])
-        return np.asarray(rising + gammaln(total) - gammaln(total + own[:, D, None]) + own[:, D + 1, None])
+        return np.asarray(
+            rising + scipy.special.gammaln(total) - scipy.special.gammaln(total + own[:, D, None]) + own[:, D + 1, None]
+        )
 
     def rows_change(self, stack: Stack) -> bool:
         """Rows depend on what a value is worth, and on `base` where vocabularies differ."""
@@ -215,12 +214,12 @@ class Counts(Moves, Observed):
 
     def search(self, sums: Array, between: bool) -> Search:
         """Between the bounds; in units in which curvatures are about one."""
-        from scipy.special import polygamma
-
         D, K = self._base.size, len(sums)
         found = super().search(sums, between)
         a = np.exp(found.start[:D])
-        unit = np.sqrt(1 + a * a * (K * polygamma(1, a) - polygamma(1, a + sums[:, :D]).sum(0)))
+        unit = np.sqrt(
+            1 + a * a * (K * scipy.special.polygamma(1, a) - scipy.special.polygamma(1, a + sums[:, :D]).sum(0))
+        )
         if not between:
             return found._replace(unit=unit)
         found.low[-1] = np.log(self.least)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 
 from modelweld.core.family import Family, HasHyperprior
 from modelweld.core.values import Array
@@ -160,11 +161,9 @@ class FadingCounts(Moving, Counts):
 
     def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
         """Of Beta variables, which the shares of a Dirichlet distribution are."""
-        from scipy.special import betaincinv
-
         total = np.maximum(mean * (1 - mean) / variance - 1, np.finfo(float).tiny)
         a, b = np.maximum(mean * total, 1e-9), np.maximum((1 - mean) * total, 1e-9)
-        low, high = (betaincinv(a, b, 0.5 + side * level / 2) for side in (-1, 1))
+        low, high = (scipy.special.betaincinv(a, b, 0.5 + side * level / 2) for side in (-1, 1))
         return np.minimum(low, mean), np.maximum(high, mean)
 
 
@@ -250,9 +249,7 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
 
     def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
         """As of normal variables, on the sphere."""
-        from scipy.special import ndtri
-
-        reach = float(ndtri(0.5 + level / 2)) * np.sqrt(variance)
+        reach = float(scipy.special.ndtri(0.5 + level / 2)) * np.sqrt(variance)
         return np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0)
 
 

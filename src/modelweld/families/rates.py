@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import with_fields
@@ -176,11 +177,9 @@ class Rates(Observed):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        from scipy.special import gammaln
-
         P, R, H = parts(rows)
         a, b = self.gamma
-        atoms = gammaln(a + P) - gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
+        atoms = scipy.special.gammaln(a + P) - scipy.special.gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
         return np.asarray(atoms.sum(-1) + H[..., 0])
 
     def estimate(self, rows: Array) -> Array:

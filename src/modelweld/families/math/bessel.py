@@ -33,6 +33,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from numpy.polynomial import Polynomial
 
 from modelweld.core.values import Array
@@ -49,9 +50,7 @@ PRECISION = 1e-13
 
 def log_uniform(D: int) -> float:
     """Logarithm of C_D(0): minus that of the area of the sphere."""
-    from scipy.special import gammaln
-
-    return float(gammaln(D / 2) - np.log(2.0) - D / 2 * np.log(np.pi))
+    return float(scipy.special.gammaln(D / 2) - np.log(2.0) - D / 2 * np.log(np.pi))
 
 
 def tilt(D: int, squared: Array) -> Array:

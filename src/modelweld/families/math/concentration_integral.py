@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
 from modelweld.families.math.bessel import tilts_at
@@ -197,6 +198,4 @@ def column_tilts(n: Array, c: Array, D: int, log_kappa: float, diversity: float)
 @lru_cache(maxsize=1)
 def _spline() -> Array:
     """Cubics (4, cells, G) through numbers at the nodes, which are one apart."""
-    from scipy.interpolate import CubicSpline
-
-    return np.asarray(CubicSpline(np.arange(len(NODES)), np.eye(len(NODES)), bc_type="natural").c)
+    return np.asarray(scipy.interpolate.CubicSpline(np.arange(len(NODES)), np.eye(len(NODES)), bc_type="natural").c)

@@ -10,6 +10,7 @@ p, q of one atom, each of effective sample size n, have mean m and, on average,
 from __future__ import annotations
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.event_densities import SEEN_ONCE, SMALLEST_SHARE, freedom
@@ -82,8 +83,6 @@ def first_values(stack: Stack, compositions: Compositions) -> Index:
 
 def _match_groups(stack: Stack, compositions: Compositions) -> list[list[tuple[int, int]]]:
     """Of pairs of groups, values that an optimal matching of square roots puts together, the most alike first."""
-    from scipy.optimize import linear_sum_assignment
-
     groups = [stack.group(int(j)) for j in stack.largest(len(stack.sizes))]
     groups = [g for g in (g[compositions.n[g] > 0] for g in groups) if len(g)]
     groups = [groups[i] for i in evenly(len(groups), VOTERS)]
@@ -96,7 +95,7 @@ def _match_groups(stack: Stack, compositions: Compositions) -> list[list[tuple[i
         if max(alike.shape) > LARGEST_MATCHED:
             i, j = np.arange(len(a)), alike.argmax(1)
         else:
-            i, j = linear_sum_assignment(-alike)
+            i, j = scipy.optimize.linear_sum_assignment(-alike)
         order = np.argsort(-alike[i, j], kind="stable")
         found.append(list(zip(a[i][order].tolist(), b[j][order].tolist(), strict=True)))
     return found

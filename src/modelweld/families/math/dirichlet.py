@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
 from modelweld.families.math import vocabulary
@@ -70,12 +71,10 @@ class MatchedCompositions:
 
 def over_atoms(a: Array, S: Array, N: Array) -> tuple[float, Array, Array, Array]:
     """Sum over atoms of log evidences without carriers; gradients by a (D,), by S (K, D) and by N (K,)."""
-    from scipy.special import digamma, gammaln
-
     A, K = a.sum(), len(S)
-    by_S, by_N = digamma(a + S), -digamma(A + N)
-    value = float(log_rising(S, a).sum() + (gammaln(A) - gammaln(A + N)).sum())
-    by_a = by_S.sum(0) - K * digamma(a) + K * digamma(A) + by_N.sum()
+    by_S, by_N = scipy.special.digamma(a + S), -scipy.special.digamma(A + N)
+    value = float(log_rising(S, a).sum() + (scipy.special.gammaln(A) - scipy.special.gammaln(A + N)).sum())
+    by_a = by_S.sum(0) - K * scipy.special.digamma(a) + K * scipy.special.digamma(A) + by_N.sum()
     return value, by_a, by_S, by_N
 
 

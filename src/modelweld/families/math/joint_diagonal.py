@@ -8,6 +8,7 @@ are multiplied by |det T| per value.
 from __future__ import annotations
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
 from modelweld.families.math.start import NOISE_FLOOR
@@ -39,9 +40,7 @@ def _shrunk(rows: Array, *, centred: bool) -> Array:
 
 def frame_of(within: Array, between: Array) -> Array:
     """T with T' within T = 1 and T' between T diagonal; noise is never nothing, even where values coincide."""
-    from scipy.linalg import eigh
-
     scale = np.diagonal(within) + np.diagonal(between)
     least = NOISE_FLOOR * np.where(scale > 0, scale, max(scale.max(), np.finfo(float).tiny))
-    _, T = eigh(between, within + np.diag(least))
+    _, T = scipy.linalg.eigh(between, within + np.diag(least))
     return np.asarray(T)

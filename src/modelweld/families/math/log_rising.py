@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, block_size
 
@@ -23,9 +24,7 @@ def log_rising(S: Array, a: Array) -> Array:
         from modelweld.families.math import log_rising_compiled as rising
 
         return rising.log_rising(S.reshape(-1, S.shape[-1]), a).reshape(S.shape[:-1])
-    from scipy.special import gammaln
-
-    return np.asarray((gammaln(a + S) - gammaln(a)).sum(-1))
+    return np.asarray((scipy.special.gammaln(a + S) - scipy.special.gammaln(a)).sum(-1))
 
 
 def log_rising_pairs(X: Array, C: Array) -> Array:
@@ -34,12 +33,10 @@ def log_rising_pairs(X: Array, C: Array) -> Array:
         from modelweld.families.math import log_rising_compiled as rising
 
         return rising.log_rising_pairs(X, C)
-    from scipy.special import gammaln
-
-    before = gammaln(C).sum(-1)
+    before = scipy.special.gammaln(C).sum(-1)
     result = np.empty((len(X), len(C)))
     block = block_size(C.size)
     for start in range(0, len(X), block):
         part = slice(start, start + block)
-        result[part] = gammaln(C + X[part, None, :]).sum(-1) - before
+        result[part] = scipy.special.gammaln(C + X[part, None, :]).sum(-1) - before
     return result

@@ -8,6 +8,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.bessel import Interpolated
@@ -101,9 +102,10 @@ class Compositions:
 
     def coefficient(self) -> Array:
         """Log multinomial coefficients (L,), for values whose counts are exact."""
-        from scipy.special import gammaln
-
-        return np.asarray(gammaln(self.n + 1) - self._add_terms(lambda p, n: (gammaln(n * p + 1),), self.n)[0])
+        return np.asarray(
+            scipy.special.gammaln(self.n + 1)
+            - self._add_terms(lambda p, n: (scipy.special.gammaln(n * p + 1),), self.n)[0]
+        )
 
     @cached_property
     def _logs(self) -> Array:

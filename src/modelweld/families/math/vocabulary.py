@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.family import sum_by_atom
@@ -59,17 +60,15 @@ def log_evidence(sums: Sums, a: Array) -> Array:
 
 def slopes(p: Array, seen: Array, n: Array, a: Array, labels: Index, sums: Sums) -> tuple[Array, Array]:
     """Derivatives of the summed evidence of atoms by a (D,) and by each value's n (L,)."""
-    from scipy.special import digamma
-
     known = np.where(n > 0, seen @ a, 1.0)
     rate = (a + sums.s) / (1 + sums.E)
-    by_s = digamma(a + sums.s) - np.log1p(sums.E)
+    by_s = scipy.special.digamma(a + sums.s) - np.log1p(sums.E)
     A, N = _mean(sums), np.where(sums.N > 0, sums.N, 1.0)
-    R_N = np.log(A + N) - digamma(A + N)
-    R_A = digamma(A) - np.log(A) + R_N
+    R_N = np.log(A + N) - scipy.special.digamma(A + N)
+    R_A = scipy.special.digamma(A) - np.log(A) + R_N
     tilt = (seen * rate[labels]).sum(1) / known
     by_known = n / known * (tilt - 1) + (R_A / N)[labels] * n
-    by_a = (by_s - digamma(a)).sum(0) + by_known @ seen
+    by_a = (by_s - scipy.special.digamma(a)).sum(0) + by_known @ seen
     by_n = (p * by_s[labels]).sum(1) - tilt + 1 - np.log(known) + R_N[labels] + (R_A / N)[labels] * (known - A[labels])
     return by_a, np.where(n > 0, by_n, 0.0)
 
@@ -80,9 +79,9 @@ def _mean(sums: Sums) -> Array:
 
 
 def _remainder(N: Array, A: Array) -> Array:
-    from scipy.special import gammaln
-
-    return np.asarray(gammaln(A) - gammaln(A + N) + (A + N) * np.log(A + N) - A * np.log(A) - N)
+    return np.asarray(
+        scipy.special.gammaln(A) - scipy.special.gammaln(A + N) + (A + N) * np.log(A + N) - A * np.log(A) - N
+    )
 
 
 def misfit_vocabulary(values: Array, seen: NDArray[np.bool_], stack: Stack) -> tuple[int, str] | None:

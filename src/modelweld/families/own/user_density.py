@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Literal, Self
 
 import numpy as np
+import scipy
 
 from modelweld.core.family import ChecksValues, ValueLearner, condition_on, sum_by_atom
 from modelweld.core.values import Array, Index, Stack
@@ -211,8 +212,6 @@ class UserDensity(
 
     def _climb(self, here: Array, unit: Hyper, stack: Stack, labels: Index) -> Array:
         """The best transformed hyperparameters within reach, by L-BFGS on the evidence with the present nodes."""
-        from scipy.optimize import minimize
-
         held = self.held_nodes(stack, labels)
 
         def descent(x: Array) -> tuple[float, Array]:
@@ -229,7 +228,9 @@ class UserDensity(
         reach = np.repeat(widths, [self.hyper[name].size for name in self.free])
         bounds = list(zip(here - reach, here + reach, strict=True))
         return np.asarray(
-            minimize(descent, here, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}).x
+            scipy.optimize.minimize(
+                descent, here, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
+            ).x
         )
 
 

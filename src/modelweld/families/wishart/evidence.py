@@ -24,6 +24,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
 from modelweld.families.math.event_densities import effective_count
@@ -95,24 +96,20 @@ class Points(NamedTuple):
 
 def log_normaliser(x: Array, D: int) -> Array:
     """h(x) = log Gamma_D(x/2) - x D/2 log(x/2), for x > D - 1."""
-    from scipy.special import gammaln
-
     x = np.asarray(x, dtype=np.float64)
     leading = x / 2 * np.log(x / 2)
     total = np.full(x.shape, D * (D - 1) / 4 * np.log(np.pi))
     for j in range(D):
-        total += gammaln((x - j) / 2) - leading
+        total += scipy.special.gammaln((x - j) / 2) - leading
     return total
 
 
 def normaliser_slope(x: Array, D: int) -> Array:
     """The derivative of h."""
-    from scipy.special import digamma
-
     x = np.asarray(x, dtype=np.float64)
     total = np.full(x.shape, -D / 2.0)
     for j in range(D):
-        total += (digamma((x - j) / 2) - np.log(x / 2)) / 2
+        total += (scipy.special.digamma((x - j) / 2) - np.log(x / 2)) / 2
     return total
 
 
