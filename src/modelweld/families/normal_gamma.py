@@ -17,10 +17,9 @@ from numpy.typing import ArrayLike
 from modelweld.core.family import ChecksValues, Predictive, ValueLearner, with_fields
 from modelweld.core.values import Array, Stack, blocks
 from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled
-from modelweld.families.checks import check_choice, freeze_vectors
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance
-from modelweld.families.registry import register
+from modelweld.families.registry import check_choice, freeze_vectors, register
 
 STRENGTHS = (1e-8, 1e8)
 """Bounds of strength: the decades in which spread / noise of real values is searched."""

@@ -13,13 +13,12 @@ from numpy.typing import ArrayLike
 from modelweld.core.family import with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import beta_binomial
 from modelweld.families.math.event_densities import effective_count
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen
 from modelweld.families.observed import Observed, freeze_between, parts
-from modelweld.families.registry import register
+from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, known, register
 
 
 @register

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from modelweld.core.family import with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.math.event_densities import (
     KINDS,
     SMALLEST_SHARE,
@@ -24,7 +23,7 @@ from modelweld.families.math.event_densities import (
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
 from modelweld.families.observed import Observed, Search, parts
-from modelweld.families.registry import register
+from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register
 
 WORTH = (1e-3, 1e8)
 """Bounds of what a typical value is worth in events (its squared coefficient of variation is one over that). Beyond the

@@ -31,7 +31,7 @@ from modelweld.core.family import learn_from_values, log_predictive, log_prior, 
 from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.families.capabilities import sampled_of
-from modelweld.families.drift import Drift
+from modelweld.families.fading import Drift
 from modelweld.time.chains import Chains, effects_of, learn_drift, log_evidence
 
 State = tuple[Array, ...]

@@ -29,8 +29,7 @@ from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.core.family import log_prior
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values
-from modelweld.families.drift import Drift
-from modelweld.families.fading import Moving
+from modelweld.families.fading import Drift, Moving
 from modelweld.fit.priors.birth_death import BirthDeath, Lifespans
 from modelweld.progress import track
 from modelweld.time.chains import Chains

@@ -33,7 +33,7 @@ and `log_freedom` is the function with x a'(x) = d(x):  a(x) = -log log(1 + y). 
 
 the expected slope by n is zero at the true n, for few and many, rare and frequent words. That is a statement about
 the neighbourhood of the truth: far below it the density is too large: see LEAST_PER_WORD in
-`families.math.counts_start`.
+`families.counts`.
 
 How many observations a site's value is worth: its effective sample size.
 

@@ -8,7 +8,7 @@ With total the variance of all values in a dimension,
     log(number of atoms the prior expects) ~ N(log(mean size of groups), 2^2)
     share of fragments ~ Beta(.2, 49.8), where the fit may have fragments
 
-and, as factors, what the family believes of noise (`families.math.noise_prior`). Given those, numbers of atoms by
+and, as factors, what the family believes of noise (`families.real_values`). Given those, numbers of atoms by
 support are Poisson (`fit.priors.spectrum`).
 """
 
