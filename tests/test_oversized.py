@@ -5,7 +5,7 @@ import pytest
 
 import modelweld
 from modelweld import Counts, Directions, Gaussian
-from modelweld.results.posterior import walks
+from modelweld.results.posterior import metropolis
 
 pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarning")
 
@@ -29,7 +29,7 @@ def drawn(family, rng):
 )
 @pytest.mark.parametrize("how", ["conditional", "drawn"])
 def test_answers_are_those_without_the_oversized(family, how, monkeypatch):
-    monkeypatch.setattr(walks, "DRAWS", 12)
+    monkeypatch.setattr(metropolis, "DRAWS", 12)
     sites, oversized = drawn(family, np.random.default_rng(0))
     fusion = modelweld.fuse([*sites[:3], oversized, *sites[3:]], family)
     few = fusion.without_oversized()

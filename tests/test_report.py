@@ -19,7 +19,7 @@ from modelweld.kinds.sparse_gp import sparse_gp
 from modelweld.kinds.topics import topics
 from modelweld.report import numbers_of, page_of, write_report
 from modelweld.report.coordinates import deviations, gather_values, order_by_likeness, plane
-from modelweld.results.posterior import confidence, walks
+from modelweld.results.posterior import confidence, metropolis
 from shared.baselines import kmeans_matching
 from shared.simulate import over_segmented, poisoned, sparse
 from shared.simulate_time import moving_groups
@@ -63,7 +63,7 @@ def short_chains():
     """What stands on a page does not depend on how many draws it rests on; how good they are is test_joint's to ask."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(confidence, "DRAWS", confidence.FEWEST_DRAWS)
-        patch.setattr(walks, "DRAWS", confidence.FEWEST_DRAWS)
+        patch.setattr(metropolis, "DRAWS", confidence.FEWEST_DRAWS)
         yield
 
 

@@ -36,7 +36,7 @@ import modelweld
 from modelweld import Fusion, Gaussian, LocalModel, Spectrum, fuse
 from modelweld.core.board import Board
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, NOBODY, is_right, partners, shares_right
-from modelweld.results.posterior.joint import sample_jointly
+from modelweld.results.posterior.sampler import sample
 from provenance import keep
 from study import Result, versions
 
@@ -118,7 +118,7 @@ def told_everything(fusion: Fusion, D: int, J: int) -> list[float]:
     family = Gaussian(np.zeros(D), deviation**2, np.full(D, SPREAD**2), learning="nothing").starts(given.stacks[0])[0]
     prior = Spectrum.expecting(ALIKE * HELD, ALIKE * (1 - HELD), ATOMS * (1 - (1 - HELD) ** J), J, 0.0)
     labels = fusion.matching.stacked_labels
-    draws = sample_jointly(Board(given.stacks, [family], prior).at(labels), DRAWS, CHAINS, seed=0, fixed=True)
+    draws = sample(Board(given.stacks, [family], prior).at(labels), DRAWS, CHAINS, seed=0)
     return np.round(shares_right(draws, labels), 4).tolist()
 
 

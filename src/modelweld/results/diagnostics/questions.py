@@ -76,8 +76,8 @@ class Questions(Matched):
         [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
         from modelweld.results.posterior.conditional import confidences
-        from modelweld.results.posterior.confidence import CHAINS, DRAWS, Confidence, affordable_draws, shares_right
-        from modelweld.results.posterior.walks import affordable_walks
+        from modelweld.results.posterior.confidence import CHAINS, DRAWS, Confidence, shares_right
+        from modelweld.results.posterior.metropolis import affordable_draws
 
         name, matching = self.named_set(set_name)
         if how not in (None, "drawn", "fixed", "conditional"):
@@ -91,7 +91,7 @@ class Questions(Matched):
             return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
         parts = self.parts(name)
         with progress_to(progress, "computing confidences"):
-            if how == "conditional" or (how is None and not (affordable_draws(parts) or affordable_walks(parts))):
+            if how == "conditional" or (how is None and not affordable_draws(parts)):
                 boards = track(parts, "computing confidences", len(parts))
                 return Confidence(chain.from_iterable(confidences(part.board) for part in boards), "conditional")
             posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
@@ -136,8 +136,8 @@ class Questions(Matched):
 
     def drawn(self, set_name: str | None = None) -> Posterior:
         """The draws of matching and hyperparameters that `confidence`, `site` and `new_site` rest on, made once."""
-        from modelweld.results.posterior.confidence import CHAINS, FEWEST_DRAWS, affordable_draws
-        from modelweld.results.posterior.walks import affordable_walks
+        from modelweld.results.posterior.confidence import CHAINS, FEWEST_DRAWS
+        from modelweld.results.posterior.metropolis import affordable_draws
 
         name, _ = self.named_set(set_name)
 
@@ -146,7 +146,7 @@ class Questions(Matched):
             if few is not self:
                 return draws_with_oversized(few.drawn(name), self)
             parts = self.once().parts(name)
-            draws = affordable_draws(parts) or affordable_walks(parts) or FEWEST_DRAWS
+            draws = affordable_draws(parts) or FEWEST_DRAWS
             return self.sample(draws, CHAINS, set_name=name, fixed=False)
 
         return self.made_once(("draws", name), draw)
@@ -242,9 +242,8 @@ class Questions(Matched):
         >>> [bool(p > 0.5) for p in posterior.co_assignment[0]]          # the first value with all of them
         [True, False, False, False, True]
         """
-        from modelweld.results.posterior.joint import drawable, sample_jointly
+        from modelweld.results.posterior.metropolis import chain_for, is_drawable
         from modelweld.results.posterior.sampler import check_lengths, sample
-        from modelweld.results.posterior.walks import WalkingChain, walked
 
         # chains run over the canonical order, so that the order of arrival does not matter
         name, matching = self.named_set(set_name)
@@ -257,17 +256,14 @@ class Questions(Matched):
             labels = posterior.labels[..., sources_of(self, once, name).values]
             return replace(posterior, labels=labels, fusion=cast("Fusion", self))
         board, order = self.arranged_board(name)
-        if fixed is False and not (drawable(board) or walked(board)):
+        if fixed is False and not is_drawable(board):
             raise InputError(
                 f"hyperparameters of set {name!r} cannot be drawn: they are fixed, or no family lists any "
                 "as `sampled`; fixed=True draws the matching alone."
             )
         with progress_to(progress, "drawing matchings"):
-            if fixed or not drawable(board):
-                posterior = sample(board, draws, chains, seed, warm_up, WalkingChain if fixed is False else None)
-            else:
-                kept = None if matching.kept is None else matching.kept[order]
-                posterior = sample_jointly(board, draws, chains, seed, warm_up=warm_up, kept=kept)
+            kept = None if matching.kept is None else matching.kept[order]
+            posterior = sample(board, draws, chains, seed, warm_up, chain_for(board, fixed), kept)
         return posterior.as_given(order, self.board(name), matching, cast("Fusion", self))
 
     def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> AtomIntervals:

@@ -18,23 +18,13 @@ from modelweld.core.family import Family
 from modelweld.core.values import Array, Index
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.families.math.bessel import (
-    KNOTS_APART,
-    LOG_SHARES,
-    LONGEST_STEP,
-    POINTS,
-    STEPS,
-    TABLE_FROM,
-    WIDEST,
-    log_uniform,
-    series_of,
-    tilt_table,
-)
+from modelweld.families.math.bessel import KNOTS_APART, TABLE_FROM, log_uniform, series_of, tilt_table
+from modelweld.families.math.concentration_integral import LOG_SHARES, LONGEST_STEP, POINTS, STEPS, WIDEST
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.real_values import Gaussian
-from modelweld.families.wishart.evidence import InverseWishart
+from modelweld.families.wishart.scale_prior import InverseWishart
 from modelweld.families.wishart.scatter import Moments, Scatter
 
 RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
@@ -63,6 +53,11 @@ class _Compiled(NamedTuple):
 def _side_by_side(D: int, *vectors: ArrayLike) -> Array:
     """Vectors or single numbers as vectors (D,), one after the other."""
     return np.concatenate([np.zeros(D) + np.asarray(vector, dtype=np.float64) for vector in vectors])
+
+
+def _of_gaussian(family: Gaussian, k: int) -> Array:
+    mean, noise, spread = family.hyperparameters
+    return _side_by_side(k // 5, mean, 1 / noise, spread / noise, np.log(2 * np.pi * noise))
 
 
 def _of_directions(family: Directions, k: int) -> Array:
@@ -97,7 +92,7 @@ COMPILED: dict[type[Family], _Compiled] = {
     Rates: _Compiled(RATES, lambda of, k: _side_by_side((k - 1) // 2, *of.gamma)),
     Proportions: _Compiled(PROPORTIONS, lambda of, k: _side_by_side((k - 1) // 2, of.successes, of.failures)),
     NormalGamma: _Compiled(NORMAL_GAMMA, lambda of, k: _side_by_side(k // 5, *of.belief)),
-    Gaussian: _Compiled(GAUSSIAN, lambda of, k: _side_by_side(k // 5, *of.hyperparameters)),
+    Gaussian: _Compiled(GAUSSIAN, _of_gaussian),
     Counts: _Compiled(COUNTS, lambda of, k: _side_by_side(k - 2, of.base)),
     Directions: _Compiled(DIRECTIONS, _of_directions),
     Scatter: _Compiled(WISHART, _of_wishart, _rows_of_wishart),
@@ -144,41 +139,36 @@ def compiled_evidence(families: Sequence[Family], rows: Sequence[Array]) -> tupl
 def evidence_of(family: Family, sums: Array) -> float:
     """Log evidence of all atoms with these sums (K, k): compiled where it can be."""
     found = compiled_evidence([family], [sums])
-    return float(family.log_evidence(sums).sum() if found is None else total_evidence(*found))
+    if found is None:
+        return float(family.log_evidence(sums).sum())
+    each = np.empty(len(sums))
+    log_evidences(*found, len(sums), each)
+    return float(each.sum())
 
 
 @exact
-def total_evidence(of, rows):
-    """Log evidence of atoms with these sums (K, k), added up."""
-    total = 0.0
-    for k in range(len(rows)):
-        total += log_evidence(of, rows[k])
-    return total
-
-
-@exact
-def log_evidence(of, row):
-    """Log evidence of the values behind a row of sums (k,)."""
-    total = 0.0
+def log_evidences(of, rows, n, found):
+    """Log evidences of the first n rows of sums (., k) into `found`: one call for many, because calls cost the most."""
+    found[:n] = 0.0
     for a in range(len(of.kinds)):
-        kind, theta, own = of.kinds[a], of.theta[of.at[a] : of.at[a + 1]], row[of.cuts[a] : of.cuts[a + 1]]
-        if kind == RATES:
-            total += _rates(theta, own)
-        elif kind == PROPORTIONS:
-            total += _proportions(theta, own)
-        elif kind == NORMAL_GAMMA:
-            total += _normal_gamma(theta, own)
-        elif kind == GAUSSIAN:
-            total += _gaussian(theta, own)
-        elif kind == COUNTS:
-            total += _counts(theta, own)
-        elif kind == DIRECTIONS:
-            total += _directions(theta, own)
-        elif kind == OWN_DIRECTIONS:
-            total += _own_directions(theta, own)
-        else:
-            total += _wishart(theta, own)
-    return total
+        kind, theta, own = of.kinds[a], of.theta[of.at[a] : of.at[a + 1]], rows[:, of.cuts[a] : of.cuts[a + 1]]
+        for r in range(n):
+            if kind == GAUSSIAN:
+                found[r] += _gaussian(theta, own[r])
+            elif kind == RATES:
+                found[r] += _rates(theta, own[r])
+            elif kind == PROPORTIONS:
+                found[r] += _proportions(theta, own[r])
+            elif kind == NORMAL_GAMMA:
+                found[r] += _normal_gamma(theta, own[r])
+            elif kind == COUNTS:
+                found[r] += _counts(theta, own[r])
+            elif kind == DIRECTIONS:
+                found[r] += _directions(theta, own[r])
+            elif kind == OWN_DIRECTIONS:
+                found[r] += _own_directions(theta, own[r])
+            else:
+                found[r] += _wishart(theta, own[r])
 
 
 @exact
@@ -217,15 +207,18 @@ def _normal_gamma(theta, row):
 
 @exact
 def _gaussian(theta, row):
-    D = len(theta) // 3
-    total = 0.0
+    D = len(theta) // 4
+    total, product = 0.0, 1.0
     for d in range(D):
-        m, noise, rho = theta[d], theta[D + d], theta[2 * D + d] / theta[D + d]
+        m, inverse, rho, log_noise = theta[d], theta[D + d], theta[2 * D + d], theta[3 * D + d]
         n, W, S, Q, G = row[d], row[D + d], row[2 * D + d], row[3 * D + d], row[4 * D + d]
         shrink, off = 1 + rho * W, S - m * W
-        squares = Q - 2 * m * S + m * m * W - rho * off * off / shrink
-        total += G - n * np.log(2 * np.pi * noise) - np.log(shrink) - squares / noise
-    return 0.5 * total
+        total += G - n * log_noise - (Q - m * (S + off) - rho * off * off / shrink) * inverse
+        product *= shrink
+        if product > 1e200:
+            total -= np.log(product)
+            product = 1.0
+    return 0.5 * (total - np.log(product))
 
 
 @exact
@@ -277,7 +270,7 @@ def _tilt(squared, order, steps, series):
 
 @exact
 def _own_directions(theta, row):
-    """`families.math.bessel.integrated`, of values of weight one."""
+    """`families.math.concentration_integral.integrated`, of values of weight one."""
     D, base, of_base, log_kappa, diversity = int(theta[0]), theta[1], theta[2], theta[3], theta[4]
     n, nu, first, along, across = row[0], max((D - 1) / 2, 0.5), len(row) - D, 0.0, 0.0
     if n <= 0:

@@ -1,7 +1,12 @@
 """A compiled sweep over a matching of values of any family whose evidence is compiled, hyperparameters fixed.
 
-The moves are those of `compiled_matching`, for sums of any kind instead of Gaussian ones: values one at a time, two of
-a group that trade atoms, atoms that are split or merged. Each leaves P(matching | values, hyperparameters) invariant.
+- `redraw_value`: one value from its exact conditional given all else.
+- `swap`: two values of a group trade their atoms, or do not, by the exact odds. One at a time they could not.
+- `split_or_merge`: of the atoms of two values i and j, drawn by a law that looks at the values alone: one atom is split
+  round them, value after value (the sequential proposal of Dahl 2005), two are made one. Atoms that a group holds in
+  fragments, or that one group holds both, stay: that is so before and after.
+
+Each leaves P(matching | values, hyperparameters) invariant.
 """
 
 from __future__ import annotations
@@ -13,10 +18,12 @@ from numpy.typing import NDArray
 
 from modelweld.compilers import exact
 from modelweld.core.values import Array, Index
-from modelweld.results.posterior.compiled_evidences import Evidence, log_evidence
-from modelweld.results.posterior.compiled_matching import draw_log
-from modelweld.results.posterior.compiled_state import PER_PAIR, accepts, below, uniform
+from modelweld.results.posterior.compiled_evidences import Evidence, log_evidences
+from modelweld.results.posterior.compiled_prior import accepts, below, uniform
 from modelweld.results.posterior.draws import MERGE, SPLIT, VALUE
+
+PER_PAIR = 4
+"""One split or merge is tried per so many values in a sweep: about as much time as the values take."""
 
 
 class Given(NamedTuple):
@@ -32,15 +39,17 @@ class Given(NamedTuple):
 
 
 class Moving(NamedTuple):
-    """A matching, its sums and their evidences; slots of atoms are one more than values."""
+    """A matching, its sums and their evidences; slots of atoms are as many as values."""
 
     labels: Index  # (N,)
-    counts: Index  # (N + 1,)
-    sizes: Index  # (N + 1,)
-    sums: Array  # (N + 1, k)
-    worth: Array  # (N + 1,): log evidence of each atom
+    counts: Index  # (N,)
+    sizes: Index  # (N,)
+    sums: Array  # (N, k)
+    evidence: Array  # (N,): of each atom, its logarithm
     random: NDArray[np.uint64]  # (1,)
-    room: Array  # (4, k)
+    room: Array  # (N + 3, k): sums of atoms as they would be
+    then: Array  # (N + 3,): and their log evidences
+    mine: Index  # (N,): values of a group at each atom, zero between moves
 
 
 def at_start(given: Given, labels: Index, seed: int) -> Moving:
@@ -48,15 +57,35 @@ def at_start(given: Given, labels: Index, seed: int) -> Moving:
     N, k = given.rows.shape
     state = Moving(
         labels=labels.copy(),
-        counts=np.zeros(N + 1, dtype=np.int64),
-        sizes=np.zeros(N + 1, dtype=np.int64),
-        sums=np.zeros((N + 1, k)),
-        worth=np.zeros(N + 1),
+        counts=np.zeros(N, dtype=np.int64),
+        sizes=np.zeros(N, dtype=np.int64),
+        sums=np.zeros((N, k)),
+        evidence=np.zeros(N),
         random=np.array([seed], dtype=np.uint64),
-        room=np.zeros((4, k)),
+        room=np.zeros((N + 3, k)),
+        then=np.zeros(N + 3),
+        mine=np.zeros(N, dtype=np.int64),
     )
     refresh(given, state)
     return state
+
+
+@exact
+def draw_log(random, scores, n):
+    """An index below n, with probability in proportion to the exponential of its score."""
+    top = scores[0]
+    for c in range(1, n):
+        top = max(top, scores[c])
+    total = 0.0
+    for c in range(n):
+        scores[c] = np.exp(scores[c] - top)
+        total += scores[c]
+    left = uniform(random) * total
+    for c in range(n):
+        left -= scores[c]
+        if left < 0:
+            return c
+    return n - 1
 
 
 @exact
@@ -65,16 +94,15 @@ def refresh(given, state):
     state.counts[:] = 0
     state.sizes[:] = 0
     state.sums[:] = 0.0
-    state.worth[:] = 0.0
+    state.evidence[:] = 0.0
     for i in range(len(state.labels)):
         k = state.labels[i]
         state.counts[k] += not held_by_group(given, state, i, k)
         state.sizes[k] += 1
         for c in range(given.rows.shape[1]):
             state.sums[k, c] += given.rows[i, c]
-    for k in range(len(state.sizes)):
-        if state.sizes[k] > 0:
-            state.worth[k] = log_evidence(given.evidence, state.sums[k])
+    log_evidences(given.evidence, state.sums, len(state.sizes), state.evidence)
+    state.evidence[state.sizes == 0] = 0.0
 
 
 @exact
@@ -96,60 +124,45 @@ def fragments_at(given, state, i, k):
 
 
 @exact
-def take(given, state, i):
-    """Value i out of its atom; its label stays."""
-    k = state.labels[i]
-    state.sizes[k] -= 1
-    state.counts[k] -= fragments_at(given, state, i, k) == 0
-    empty = state.sizes[k] == 0
-    for c in range(given.rows.shape[1]):
-        state.sums[k, c] = 0.0 if empty else state.sums[k, c] - given.rows[i, c]
-    state.worth[k] = 0.0 if empty else log_evidence(given.evidence, state.sums[k])
-
-
-@exact
-def put(given, state, i, k):
-    """Value i, which is in no atom, into atom k."""
-    state.labels[i] = k
-    state.sizes[k] += 1
-    state.counts[k] += fragments_at(given, state, i, k) == 0
-    for c in range(given.rows.shape[1]):
-        state.sums[k, c] += given.rows[i, c]
-    state.worth[k] = log_evidence(given.evidence, state.sums[k])
-
-
-@exact
-def gain(given, state, i, k):
-    """What value i would add to atom k."""
-    with_it = state.room[0]
-    for c in range(given.rows.shape[1]):
-        with_it[c] = state.sums[k, c] + given.rows[i, c]
-    return log_evidence(given.evidence, with_it) - state.worth[k]
-
-
-@exact
 def redraw_value(given, state, i, scores, atoms):
     """Value i from its conditional given all else; whether it moved."""
-    old = state.labels[i]
-    take(given, state, i)
-    n, vacant = 0, -1
+    old, mine, j, room, columns = state.labels[i], state.mine, given.group[i], state.room, given.rows.shape[1]
+    for other in range(given.offsets[j], given.offsets[j + 1]):
+        mine[state.labels[other]] += other != i
+    state.sizes[old] -= 1
+    state.counts[old] -= mine[old] == 0
+    for c in range(columns):
+        state.sums[old, c] = 0.0 if state.sizes[old] == 0 else state.sums[old, c] - given.rows[i, c]
+        room[0, c] = state.sums[old, c]
+    n, vacant = 1, -1
     for k in range(len(state.sizes)):
-        if state.sizes[k] == 0 and vacant >= 0:
-            continue
         if state.sizes[k] == 0:
+            if vacant >= 0:
+                continue
             vacant = k
-        mine = 0 if state.sizes[k] == 0 else fragments_at(given, state, i, k)
-        if mine == 0:
-            m = state.counts[k]
-            prior = given.R[m + 1] - given.R[m] + (np.log1p(-given.delta) if given.delta > 0 else 0.0)
+        if mine[k] == 0:
+            scores[n] = given.R[state.counts[k] + 1] - given.R[state.counts[k]]
+            scores[n] += np.log1p(-given.delta) if given.delta > 0 else 0.0
         elif given.delta > 0:
-            prior = np.log(given.delta) + np.log(mine + 1.0)
+            scores[n] = np.log(given.delta) + np.log(mine[k] + 1.0)
         else:
             continue
-        atoms[n], scores[n] = k, prior + gain(given, state, i, k)
+        for c in range(columns):
+            room[n, c] = state.sums[k, c] + given.rows[i, c]
+        atoms[n] = k
         n += 1
-    k = atoms[draw_log(state.random, scores, n)]
-    put(given, state, i, k)
+    log_evidences(given.evidence, room, n, state.then)
+    state.evidence[old] = 0.0 if state.sizes[old] == 0 else state.then[0]
+    for c in range(1, n):
+        scores[c] += state.then[c] - state.evidence[atoms[c]]
+    scores[0] = -np.inf
+    pick = draw_log(state.random, scores, n)
+    k = atoms[pick]
+    state.labels[i], state.evidence[k], state.sums[k] = k, state.then[pick], room[pick]
+    state.sizes[k] += 1
+    state.counts[k] += mine[k] == 0
+    for other in range(given.offsets[j], given.offsets[j + 1]):
+        mine[state.labels[other]] = 0
     return k != old and not (k == vacant and state.sizes[old] == 0)
 
 
@@ -161,16 +174,16 @@ def swap(given, state, i):
     a, b = state.labels[i], state.labels[other]
     if a == b or fragments_at(given, state, i, a) > 0 or fragments_at(given, state, other, b) > 0:
         return
-    stay = state.worth[a] + state.worth[b]
-    one, two = state.room[1], state.room[2]
+    room, then = state.room, state.then
     for c in range(given.rows.shape[1]):
         by = given.rows[other, c] - given.rows[i, c]
-        one[c], two[c] = state.sums[a, c] + by, state.sums[b, c] - by
-    for_a, for_b = log_evidence(given.evidence, one), log_evidence(given.evidence, two)
-    if uniform(state.random) * (1 + np.exp(min(stay - for_a - for_b, 700.0))) < 1:
+        room[0, c], room[1, c] = state.sums[a, c] + by, state.sums[b, c] - by
+    log_evidences(given.evidence, room, 2, then)
+    stay = state.evidence[a] + state.evidence[b]
+    if uniform(state.random) * (1 + np.exp(min(stay - then[0] - then[1], 700.0))) < 1:
         state.labels[i], state.labels[other] = b, a
-        state.sums[a], state.sums[b] = one, two
-        state.worth[a], state.worth[b] = for_a, for_b
+        state.sums[a], state.sums[b] = room[0], room[1]
+        state.evidence[a], state.evidence[b] = then[0], then[1]
 
 
 @exact
@@ -201,34 +214,31 @@ def split_or_merge(given, state, i, members, seen, sides):
     n = gather(given, state, i, j, members, seen)
     if n < 0:
         return split, False
-    one, two, whole, trial = state.room[1], state.room[2], state.room[3], state.room[0]
-    one[:], two[:] = given.rows[i], given.rows[j]
+    room, then, rows, R = state.room, state.then, given.rows, given.R
+    room[0], room[1] = rows[i], rows[j]
+    log_evidences(given.evidence, room, 2, then)
+    at_one, at_two = then[0], then[1]
     with_i, with_j, log_proposal = 1, 1, 0.0
-    at_one, at_two = log_evidence(given.evidence, one), log_evidence(given.evidence, two)
-    for c in range(n):
-        v = members[c]
-        trial[:] = one + given.rows[v]
-        then_one = log_evidence(given.evidence, trial)
-        trial[:] = two + given.rows[v]
-        then_two = log_evidence(given.evidence, trial)
-        odds = given.R[with_j + 1] - given.R[with_j] + then_two - at_two
-        odds -= given.R[with_i + 1] - given.R[with_i] + then_one - at_one
+    for m in range(n):
+        v = members[m]
+        for c in range(rows.shape[1]):
+            room[2, c], room[3, c] = room[0, c] + rows[v, c], room[1, c] + rows[v, c]
+        log_evidences(given.evidence, room[2:], 2, then)
+        odds = R[with_j + 1] - R[with_j] + then[1] - at_two - (R[with_i + 1] - R[with_i] + then[0] - at_one)
         log_first = -np.log1p(np.exp(odds)) if odds < 0 else -odds - np.log1p(np.exp(-odds))
         if split:
-            sides[c] = np.log(1.0 - uniform(state.random)) >= log_first
+            sides[m] = np.log(1.0 - uniform(state.random)) >= log_first
         else:
-            sides[c] = state.labels[v] == state.labels[j]
-        if sides[c]:
+            sides[m] = state.labels[v] == state.labels[j]
+        if sides[m]:
             log_proposal += log_first + odds
-            two += given.rows[v]
-            at_two, with_j = then_two, with_j + 1
+            room[1], at_two, with_j = room[3], then[1], with_j + 1
         else:
             log_proposal += log_first
-            one += given.rows[v]
-            at_one, with_i = then_one, with_i + 1
-    whole[:] = one + two
-    together = log_evidence(given.evidence, whole)
-    log_ratio = given.R[with_i] + given.R[with_j] - given.R[n + 2] + at_one + at_two - together - log_proposal
+            room[0], at_one, with_i = room[2], then[0], with_i + 1
+    room[2] = room[0] + room[1]
+    log_evidences(given.evidence, room[2:], 1, then)
+    log_ratio = R[with_i] + R[with_j] - R[n + 2] + at_one + at_two - then[0] - log_proposal
     if not accepts(state.random, log_ratio if split else -log_ratio):
         return split, False
     a, b = state.labels[i], state.labels[j]
@@ -237,18 +247,18 @@ def split_or_merge(given, state, i, members, seen, sides):
         while state.sizes[b] > 0:
             b += 1
         state.labels[j] = b
-        for c in range(n):
-            if sides[c]:
-                state.labels[members[c]] = b
-        state.sums[a], state.sums[b] = one, two
-        state.worth[a], state.worth[b] = at_one, at_two
+        for m in range(n):
+            if sides[m]:
+                state.labels[members[m]] = b
+        state.sums[a], state.sums[b] = room[0], room[1]
+        state.evidence[a], state.evidence[b] = at_one, at_two
         state.counts[a], state.counts[b] = with_i, with_j
     else:
         state.labels[j] = a
-        for c in range(n):
-            state.labels[members[c]] = a
-        state.sums[a], state.sums[b] = whole, 0.0
-        state.worth[a], state.worth[b] = together, 0.0
+        for m in range(n):
+            state.labels[members[m]] = a
+        state.sums[a], state.sums[b] = room[2], 0.0
+        state.evidence[a], state.evidence[b] = then[0], 0.0
         state.counts[a], state.counts[b] = n + 2, 0
     state.sizes[a], state.sizes[b] = state.counts[a], state.counts[b]
     return split, True
@@ -258,7 +268,7 @@ def split_or_merge(given, state, i, members, seen, sides):
 def sweeps(given, state, number, tried, done):
     """So many sweeps; `tried` and `done` (3,) count moves."""
     N = len(state.labels)
-    scores, atoms = np.empty(N + 1), np.empty(N + 1, np.int64)
+    scores, atoms = np.empty(N + 2), np.empty(N + 2, np.int64)
     members, sides = np.empty(N, np.int64), np.empty(N, np.bool_)
     seen = np.zeros(len(given.offsets), np.bool_)
     for _ in range(number):

@@ -14,11 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.board import Board
 from modelweld.core.values import Array, Index
-from modelweld.fit.search.parts import Parts
 from modelweld.results.posterior.draws import Posterior
-from modelweld.results.posterior.joint import EVERY, WARM_UP, drawable
 
 How = Literal["drawn", "fixed", "conditional"]
 
@@ -42,11 +39,6 @@ times."""
 
 FEWEST_DRAWS = 50
 """Below, a stated .97 would rest on one draw or two."""
-
-MOST_WORK = 1_000_000_000
-"""Values x (atoms + 20) x (dimensions + 4) x sweeps that are spent: five to ten seconds. The constants stand for what a
-sweep costs beyond scores."""
-
 
 NOBODY = -1
 """The partner of an atom that has none."""
@@ -77,16 +69,6 @@ class Confidence(list[Array]):
     def meaning(self) -> str:
         """In plain words."""
         return MEANING[self.how]
-
-
-def affordable_draws(board: Board | Parts) -> int:
-    """Draws per chain that can be had within seconds; zero where too few can, or none at all."""
-    if not drawable(board):
-        return 0
-    N, D = board.stacks[0].values.shape
-    sweep = N * (np.count_nonzero(board.counts) + 20) * (D + 4)
-    draws = int(MOST_WORK / (sweep * CHAINS * (EVERY + WARM_UP)))
-    return 0 if draws < FEWEST_DRAWS else min(draws, DRAWS)
 
 
 def shares_right(posterior: Posterior, fitted: Index) -> Array:

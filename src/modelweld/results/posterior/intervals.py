@@ -18,7 +18,7 @@ from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.results.posterior.confidence import NOBODY, partners
 from modelweld.results.posterior.drawn_fusions import DrawSums, drawn_families, each_draw
 from modelweld.results.posterior.draws import Posterior
-from modelweld.results.posterior.joint import drawable
+from modelweld.results.posterior.metropolis import is_gaussian
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +113,7 @@ def check_level(level: float) -> None:
 def atom_intervals(board: Board, posterior: Posterior, fitted: Index, level: float) -> AtomIntervals:
     """Of the fitted atoms, each judged by its partner in every draw that has one."""
     rng = np.random.default_rng(0)
-    if drawable(board):
+    if is_gaussian(board):
         found = np.stack([_of_partners(draw, fitted, rng, 0.0) for draw in each_draw(board, posterior)])
     else:
         _check_atoms_are_drawn(board.families)

@@ -9,47 +9,74 @@ Without it, an atom of many groups could come apart only through improbable stag
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from modelweld.core.algorithm1 import NEW
 from modelweld.core.board import Board
-from modelweld.core.family import align_sign, gather, log_predictive
+from modelweld.core.family import align_sign, gather, log_predictive, sum_by_atom
 from modelweld.core.tally import Tally
-from modelweld.core.values import Array, Index, blocks
+from modelweld.core.values import Array, Index, blocks, offsets_of
 from modelweld.errors import InputError
 from modelweld.progress import track
 from modelweld.results.posterior.compiled_evidences import compiled_evidence
-from modelweld.results.posterior.compiled_state import PER_PAIR
-from modelweld.results.posterior.compiled_sweep import Given, at_start, sweeps
-from modelweld.results.posterior.draws import FEWEST_DRAWS, MERGE, MOVES, SPLIT, VALUE, Posterior
-from modelweld.results.posterior.joint import FEWEST_NEAR, PAIRS_PER_SITE
+from modelweld.results.posterior.compiled_sweep import PER_PAIR, Given, at_start, sweeps
+from modelweld.results.posterior.draws import DISAGREE, FEWEST_DRAWS, MERGE, MOVES, SPLIT, VALUE, Posterior
 
 SWEEPS = 2
-"""Compiled sweeps for each that is asked for: where hyperparameters are drawn as well, those take as long."""
+"""Compiled sweeps for each that is asked for: neighbours tell little more than one of them."""
+
+WARM_UP = 0.3
+"""Sweeps of warm-up per draw that is kept."""
+
+ROUNDS = 3
+"""Times that compiled chains run, twice as long each time, until they agree: seven times the effort of one round."""
+
+PAIRS_PER_SITE, FEWEST_NEAR = 1.5, 8
+"""Values of other groups that are near: half as many again as there are sites, which an atom's own are among."""
 
 
 def sample(
-    board: Board, draws: int, chains: int, seed: int, warm_up: int | None = None, chain_of: type[Chain] | None = None
+    board: Board,
+    draws: int,
+    chains: int,
+    seed: int,
+    warm_up: int | None = None,
+    chain_of: type[Chain] | None = None,
+    kept: NDArray[np.bool_] | None = None,
 ) -> Posterior:
-    """Run chains from the board's matching and from dispersed starts; values in the board's order."""
+    """Run chains from the board's matching and from dispersed starts; values in the board's order.
+
+    `kept` says which values were fitted; the others are atoms of their own in every draw.
+    """
     check_lengths(draws, chains)
+    N, fitted = len(board.labels), np.arange(len(board.labels)) if kept is None else np.flatnonzero(kept)
+    part = board if len(fitted) == N else _take(board, fitted)
     make = Chain if chain_of is None else chain_of
-    runs = [make(board, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
-    drawn: list[list[dict[str, Array]]] = [[] for _ in runs]
-    labels = np.empty((chains, draws, len(board.labels)), dtype=np.int64)
-    K, objective = np.empty((chains, draws), dtype=np.int64), np.empty((chains, draws))
-    for c, chain in enumerate(track(runs, "drawing matchings", chains)):
-        chain.start(c)
-        for _ in range(draws // 2 if warm_up is None else warm_up):
+    runs = [make(part, np.random.default_rng(s)) for s in np.random.SeedSequence(seed).spawn(chains)]
+    for number, chain in enumerate(runs):
+        chain.start(number)
+        for _ in range(round(WARM_UP * draws) if warm_up is None else warm_up):
             chain.sweep()
         chain.forget()
-        for t in range(draws):
-            chain.sweep()
-            labels[c, t], K[c, t], objective[c, t] = chain.labels, np.count_nonzero(chain.counts), chain.objective()
-            drawn[c].append(chain.drawn())
-    tried, done = np.sum([chain.tried for chain in runs], axis=0), np.sum([chain.done for chain in runs], axis=0)
-    shares = done / np.maximum(tried, 1)
-    named = {name: np.stack([[draw[name] for draw in chain] for chain in drawn]) for name in drawn[0][0]}
-    return Posterior(labels, K, objective, dict(zip(MOVES, shares.tolist(), strict=True)), named or None)
+    for again in range(ROUNDS if runs[0].is_compiled else 1):
+        parts = [chain.draw(draws, 2**again) for chain in track(runs, "drawing matchings", chains)]
+        labels, drawn = np.tile(N + np.arange(N), (chains, draws, 1)), [drawn for _, drawn in parts]
+        labels[..., fitted] = np.stack([own for own, _ in parts])
+        shares = sum(chain.done for chain in runs) / np.maximum(sum(chain.tried for chain in runs), 1)
+        named = {name: np.stack([[draw[name] for draw in chain] for chain in drawn]) for name in drawn[0][0]}
+        K = np.count_nonzero(np.diff(np.sort(labels, axis=-1), axis=-1), axis=-1) + 1
+        acceptance = dict(zip(MOVES, shares.tolist(), strict=True))
+        posterior = Posterior(labels, K, named.pop("objective"), acceptance, named or None)
+        if max(posterior.r_hat.values()) <= DISAGREE:
+            break
+    return posterior
+
+
+def _take(board: Board, fitted: Index) -> Board:
+    """A board of these values alone."""
+    offsets = offsets_of(np.bincount(board.group[fitted], minlength=len(board.sizes)))
+    stacks = [stack.take(fitted, offsets) for stack in board.stacks]
+    return Board(stacks, board.families, board.prior, board.fragments, board.labels[fitted])
 
 
 def check_lengths(draws: int, chains: int) -> None:
@@ -71,15 +98,12 @@ class Chain(Tally):
 
     def __init__(self, board: Board, rng: np.random.Generator) -> None:
         super().__init__(board.families, board.rows, board.group, board.labels, room=True)
-        self.rng, self.fitted = rng, board.labels
-        self.singletons, self.increments, self.fragments, self.offsets = (
-            board.singletons,
-            board.increments,
-            board.fragments,
-            board.offsets,
-        )
+        self.rng, self.fitted = rng, self.labels
+        self.singletons, self.increments, self.offsets = board.singletons, board.increments, board.offsets
+        self.fragments = board.fragments
         self.R = np.concatenate([[0.0], np.cumsum(board.increments)])  # log prior of an atom by its count
         self.near = self._nearest()
+        self.is_compiled = compiled_evidence(self.families, self.rows) is not None
         self.constant = 0.0  # what does not depend on the matching
         self.constant = board.objective() - self.objective()
         self.forget()
@@ -118,7 +142,17 @@ class Chain(Tally):
             return value
         return value + self.fragments.log_prob(self.fragments_held())
 
-    def drawn(self) -> dict[str, Array]:
+    def draw(self, n: int, every: int) -> tuple[Index, list[dict[str, Array]]]:
+        """Labels (n, N) and all else by name, of so many draws, so many sweeps apart."""
+        labels, drawn = np.empty((n, len(self.labels)), dtype=np.int64), []
+        for t in range(n):
+            for _ in range(every):
+                self.sweep()
+            labels[t] = self.labels
+            drawn.append({"objective": np.array(self.objective()), **self.hyperparameters()})
+        return labels, drawn
+
+    def hyperparameters(self) -> dict[str, Array]:
         """Hyperparameters that move, by name: none."""
         return {}
 
@@ -133,7 +167,8 @@ class Chain(Tally):
         given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
         state = at_start(given, self.labels, int(self.rng.integers(2**63)))
         sweeps(given, state, SWEEPS, self.tried, self.done)
-        self.place(state.labels)
+        self.labels, self.counts = state.labels, state.counts
+        self.sums = [sum_by_atom(rows, self.labels, len(self.counts)) for rows in self.rows]
 
     def sweep_in_numpy(self, delta: float) -> None:
         """As `sweep`, for families whose evidence is not compiled."""

@@ -1,4 +1,4 @@
-"""Chains in numpy that draw hyperparameters with the matching: against enumeration and the compiled chains."""
+"""Chains that draw hyperparameters of any family with the matching: against enumeration."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from modelweld import BetaBernoulli, Gaussian, InputError, LocalModel, NormalGam
 from modelweld.core.board import Board
 from modelweld.core.family import with_fields
 from modelweld.inputs.sets import stack_arrays
-from modelweld.results.posterior import walks
+from modelweld.results.posterior import metropolis
 from modelweld.results.posterior.drawn_fusions import drawn_families
-from modelweld.results.posterior.walks import WalkingChain, affordable_walks, walked
+from modelweld.results.posterior.metropolis import MetropolisChain, affordable_draws, sampled
 from test_sampler import all_matchings, name
 
 SITES = [np.array([[0.2, 0.9], [0.5, 0.4]]), np.array([[0.3, 0.8]]), np.array([[0.35, 0.6]])]
@@ -27,9 +27,9 @@ def board_of(family, prior=None, labels=None):
 
 def factors(w, at):
     """Factors on what the family has that matter, and what each is believed."""
-    logs = np.linspace(-4, 4, 33) * walks.WIDE
-    off = logs + np.log(at / w.believed).mean()
-    return np.exp(logs), -0.5 * np.size(w.believed) * (off / w.deviation) ** 2
+    logs = np.linspace(-4, 4, 33) * metropolis.WIDE
+    off = logs + np.log(at / w.location).mean()
+    return np.exp(logs), -0.5 * np.size(w.location) * (off / w.deviation) ** 2
 
 
 @pytest.mark.parametrize("case", FAMILIES)
@@ -38,16 +38,16 @@ def test_matchings_are_visited_as_often_as_they_are_probable_whatever_the_hyperp
     board = board_of(family)
     matchings, _, _ = all_matchings(board)
     tables = []
-    [w] = [w for w in walked(board) if w.name == field]
+    [w] = [w for w in sampled(board) if w.name == field]
     believed_factors = factors(w, getattr(family, field))
     for factor, believed in zip(*believed_factors, strict=True):
         at = board_of(with_fields(family, **{field: getattr(family, field) * factor}))
         tables.append(all_matchings(at)[1] + believed)
     joint = np.exp(np.array(tables) - np.max(tables))
     probability = joint.sum(0) / joint.sum()
-    chain = WalkingChain(board, np.random.default_rng(0))
-    chain.walked = [w for w in chain.walked if w.name == field]
-    chain.draws_prior = False
+    chain = MetropolisChain(board, np.random.default_rng(0))
+    chain.sampled = [w for w in chain.sampled if w.name == field]
+    chain.parameters = chain.parameters._replace(are_drawn=False)
     found, logs = [], []
     chain.start(0)
     for t in range(1000):
@@ -60,14 +60,14 @@ def test_matchings_are_visited_as_often_as_they_are_probable_whatever_the_hyperp
     frequency = np.array([found.count(m) for m in matchings]) / len(found)
     assert np.abs(frequency - probability).max() < 0.06
     expected = (joint.sum(1) * np.log(believed_factors[0])).sum() / joint.sum()
-    assert np.mean(logs) == pytest.approx(expected, abs=0.15 * walks.WIDE)
+    assert np.mean(logs) == pytest.approx(expected, abs=0.15 * metropolis.WIDE)
 
 
 def test_other_families_are_drawn_where_that_takes_seconds(monkeypatch):
     rng = np.random.default_rng(0)
     atoms = rng.gamma(3.0, 3.0, (4, 3))
     sites = [rng.gamma(12.0, atoms / 12) for _ in range(4)]
-    monkeypatch.setattr(walks, "DRAWS", 12)
+    monkeypatch.setattr(metropolis, "DRAWS", 12)
     fusion = modelweld.fuse(sites, Rates(kind="gamma"))
     stated = fusion.confidence()
     assert stated.how == "drawn"
@@ -78,21 +78,24 @@ def test_other_families_are_drawn_where_that_takes_seconds(monkeypatch):
     assert (fusion.atom_intervals().low < fusion.atom_intervals().high).all()
     with pytest.raises(InputError, match="one array of Gaussian values"):
         fusion.new_site()
-    monkeypatch.setattr(walks, "MOST_WALKED", 300)
-    assert affordable_walks(fusion.board()) == 12
-    monkeypatch.setattr(walks, "MOST_WALKED", 250)
-    assert affordable_walks(fusion.board()) == 0
+    board = fusion.board()
+    work = len(board.labels) * (len(board.counts) + 20) * 7 * metropolis.SLOWER * 2 * 6.5
+    monkeypatch.setattr(metropolis, "FEWEST_DRAWS", 12)
+    monkeypatch.setattr(metropolis, "MOST_WORK", 13 * work)
+    assert affordable_draws(fusion.board()) == 12
+    monkeypatch.setattr(metropolis, "MOST_WORK", 11 * work)
+    assert affordable_draws(fusion.board()) == 0
     assert modelweld.fuse(sites, Rates(kind="gamma")).confidence().how == "conditional"
 
 
-def test_what_a_user_fixed_is_not_walked():
+def test_what_a_user_fixed_is_not_sampled():
     known = Rates(mean=0.5, concentration=2.0, between=np.inf)
-    assert [w.name for w in walked(board_of(known))] == ["mean", "concentration"]
-    assert walked(board_of(Proportions(1.0, 1.0, between=20.0, learning="nothing"))) == []
-    assert walked(board_of(NormalGamma(0.5, 0.2, 2.0, 0.05)))
+    assert [w.name for w in sampled(board_of(known))] == ["mean", "concentration"]
+    assert sampled(board_of(Proportions(1.0, 1.0, between=20.0, learning="nothing"))) == []
+    assert sampled(board_of(NormalGamma(0.5, 0.2, 2.0, 0.05)))
 
 
-def test_hyperparameters_of_all_arrays_are_walked():
+def test_hyperparameters_of_all_arrays_are_sampled():
     rng = np.random.default_rng(0)
     places, scales = rng.normal(0, 3.0, (4, 2)), rng.gamma(3.0, 3.0, (4, 1))
     sites = [
@@ -103,7 +106,7 @@ def test_hyperparameters_of_all_arrays_are_walked():
         for _ in range(3)
     ]
     fusion = modelweld.fuse(sites, {"place": Gaussian(), "scale": Rates(kind="gamma")})
-    assert {(w.array, w.name) for w in walked(fusion.board())} == {
+    assert {(w.array, w.name) for w in sampled(fusion.board())} == {
         *((0, name) for name in Gaussian.sampled),
         *((1, name) for name in Rates.sampled),
     }
@@ -120,8 +123,8 @@ def test_more_noise_is_expected_where_its_share_is_larger(family):
     stack = stack_arrays(SITES)
     fitted = family.starts(stack)[0]
     little, much = fitted.prior_location(stack, 0.01), fitted.prior_location(stack, 0.3)
-    for w in walked(board_of(fitted)):
-        assert w.believed == pytest.approx(getattr(fitted.prior_location(stack, walks.SHARE), w.name))
+    for w in sampled(board_of(fitted)):
+        assert w.location == pytest.approx(getattr(fitted.prior_location(stack, metropolis.SHARE), w.name))
     told = "rate" if isinstance(family, NormalGamma) else "between"
     ratio = np.asarray(getattr(much, told)) / np.asarray(getattr(little, told))
     assert (ratio > 1).all() if told == "rate" else (ratio < 1).all()

@@ -1,0 +1,169 @@
+"""Metropolis moves of the parameters of the prior over matchings, compiled, and their hyperprior; random numbers.
+
+    log(a / b) ~ N(0, 1),   log(a + b) ~ N(log 30, 1.5^2)                             shape of `fit.priors.spectrum`
+    log(number of atoms the prior expects) ~ N(log(mean size of groups), 2^2)
+    background per group ~ exponential
+
+Given those, numbers of atoms by support are Poisson (`fit.priors.spectrum`).
+"""
+
+from __future__ import annotations
+
+from math import lgamma
+from typing import NamedTuple
+
+import numpy as np
+
+from modelweld.compilers import exact
+from modelweld.core.board import Board
+from modelweld.core.prior import BetaBernoulli, Prior
+from modelweld.core.values import Array
+from modelweld.fit.priors import spectrum
+from modelweld.fit.priors.spectrum import BOUNDS, FEWEST_FOR_SPECTRUM, JUNK_SHARE, Spectrum
+
+HELD, ALIKE = (0.0, 1.0), (float(np.log(30.0)), 1.5)
+"""Mean and deviation of the log odds with which a site holds an atom, and of log(a + b), how alike atoms are in that.
+The fit's prior, which learns from its best matching, expects many atoms that one site holds; drawn, where values hardly
+say which matches are right, it adds two atoms of fifteen that each of eight sites holds with probability one half."""
+
+ATOMS_DEVIATION = 2.0
+"""Of log(number of atoms) about the log of the mean size of groups."""
+
+SHAPE_STEP, ATOMS_STEP = 1.0, 0.5
+"""Of log a and log b, and of log(number of atoms): about the posterior deviations with ten sites."""
+
+LOG_A, LOG_B, LOG_ATOMS, BACKGROUND = range(4)
+"""Where the prior's parameters stand: log a, log b, log of the number of atoms expected, rate of background."""
+
+
+def is_drawn(prior: Prior, J: int) -> bool:
+    """Whether the prior's own parameters are drawn: where they are learned, and where J is too few to learn them."""
+    if isinstance(prior, BetaBernoulli):
+        return prior.learning or J < FEWEST_FOR_SPECTRUM
+    return type(prior) is Spectrum
+
+
+class Parameters(NamedTuple):
+    """The prior's parameters, and what their hyperprior needs."""
+
+    at: Array  # (4,)
+    log_size: float  # of the mean group
+    background_mean: float
+    are_drawn: bool
+
+
+def parameters_of(board: Board) -> Parameters:
+    """Where chains of the prior's parameters begin."""
+    prior, size = board.prior, float(board.sizes[board.sizes > 0].mean())
+    log_a, log_b, background = spectrum.LOG_A[0], spectrum.LOG_B[0], 0.0
+    if isinstance(prior, Spectrum):
+        log_a, log_b = (float(np.clip(np.log(x), *bound)) for x, bound in zip((prior.a, prior.b), BOUNDS, strict=True))
+        background = prior.background
+    at = np.array([log_a, log_b, np.log(max(len(board.counts), 1)), background])
+    return Parameters(at, float(np.log(size)), JUNK_SHARE * size, is_drawn(prior, len(board.sizes)))
+
+
+def named_parameters(at: Array) -> dict[str, Array]:
+    """The prior's parameters (4,) by name."""
+    logs = {"a": LOG_A, "b": LOG_B, "expected_atoms": LOG_ATOMS}
+    return {name: np.exp(at[i]) for name, i in logs.items()} | {"background": at[BACKGROUND].copy()}
+
+
+@exact
+def uniform(random):
+    """A number between 0 and 1: splitmix64 (Steele, Lea, Flood 2014)."""
+    random[0] += np.uint64(0x9E3779B97F4A7C15)
+    z = random[0]
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@exact
+def below(random, n):
+    """A whole number below n."""
+    return min(int(uniform(random) * n), n - 1)
+
+
+@exact
+def normal(random):
+    """A standard normal number (Box and Muller)."""
+    return np.sqrt(-2 * np.log(1.0 - uniform(random))) * np.cos(2 * np.pi * uniform(random))
+
+
+@exact
+def accepts(random, log_ratio):
+    """The rule of Metropolis and Hastings."""
+    return log_ratio >= 0 or np.log(1.0 - uniform(random)) < log_ratio
+
+
+@exact
+def log_beta(a, b):
+    """Logarithm of the beta function."""
+    return lgamma(a) + lgamma(b) - lgamma(a + b)
+
+
+@exact
+def fill_rates(at, R):
+    """R(m) of `fit.priors.spectrum` at these parameters; the number of atoms that are expected replaces its c."""
+    J = len(R) - 1
+    a, b = np.exp(at[LOG_A]), np.exp(at[LOG_B])
+    whole, none = log_beta(a, b), log_beta(a, b + J)
+    log_c = at[LOG_ATOMS] - whole - np.log(-np.expm1(none - whole))
+    for m in range(1, J + 1):
+        R[m] = log_c + log_beta(a + m, b + J - m)
+    if at[BACKGROUND] > 0:
+        R[1] = np.logaddexp(R[1], np.log(at[BACKGROUND]))
+
+
+@exact
+def log_hyperprior(of, J):
+    """Log density of the prior's parameters, in their logarithms, up to a constant, less what it says of J groups."""
+    at = of.at
+    if not (BOUNDS[0][0] <= at[LOG_A] <= BOUNDS[0][1] and BOUNDS[1][0] <= at[LOG_B] <= BOUNDS[1][1]):
+        return -np.inf
+    total = -np.exp(at[LOG_ATOMS])
+    for off in (  # (log a, log b) -> (log(a / b), log(a + b)) keeps volumes
+        (at[LOG_A] - at[LOG_B] - HELD[0]) / HELD[1],
+        (np.logaddexp(at[LOG_A], at[LOG_B]) - ALIKE[0]) / ALIKE[1],
+        (at[LOG_ATOMS] - of.log_size) / ATOMS_DEVIATION,
+    ):
+        total -= 0.5 * off * off
+    if at[BACKGROUND] > 0:
+        total += np.log(at[BACKGROUND]) - at[BACKGROUND] * (J + 1 / of.background_mean)
+    return total
+
+
+@exact
+def log_prior(counts, of, R):
+    """Log probability of supports and of the prior's parameters; `R`, zero at zero, is filled."""
+    total = log_hyperprior(of, len(R) - 1)
+    if total > -np.inf:
+        fill_rates(of.at, R)
+        for k in range(len(counts)):
+            total += R[counts[k]]
+    return total
+
+
+@exact
+def move_prior(counts, of, R, random):
+    """Step in log a, log b, both, log(number of atoms), and background where there is any; `R` follows."""
+    at = of.at
+    here, old = log_prior(counts, of, R), at.copy()
+    for move in range(5 if at[BACKGROUND] > 0 else 4):
+        by = normal(random)
+        if move in (0, 2):
+            at[LOG_A] += SHAPE_STEP * by
+        if move in (1, 2):
+            at[LOG_B] += SHAPE_STEP * by
+        if move == 3:
+            at[LOG_ATOMS] += ATOMS_STEP * by
+        if move == 4:
+            at[BACKGROUND] *= np.exp(ATOMS_STEP * by)
+        there = log_prior(counts, of, R)
+        if accepts(random, there - here):
+            old[:] = at
+            here = there
+        else:
+            at[:] = old
+    fill_rates(at, R)
