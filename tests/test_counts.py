@@ -13,7 +13,7 @@ from modelweld.core.family import subtract_evidence, sum_by_atom
 from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.counts import Counts
-from modelweld.families.math import log_rising as rising
+from modelweld.families.math import simplex as rising
 from modelweld.families.math.event_densities import freedom, log_freedom
 from modelweld.inputs.sets import stack_arrays
 from programs import printed_by

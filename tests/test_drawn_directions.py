@@ -5,7 +5,7 @@ import pytest
 
 from modelweld import Directions
 from modelweld.families.math.bessel import slope
-from modelweld.families.math.direction_rows import draw_directions
+from modelweld.families.math.sphere import draw_directions
 
 
 def unit(x):

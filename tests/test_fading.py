@@ -11,8 +11,8 @@ from scipy.stats import beta, betabinom, binom
 import modelweld
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Counts, Directions, FadingCounts, FadingDirections
+from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.kinds.topics import topics
-from modelweld.time.birth_death import BirthDeath
 from modelweld.time.chains import Chains
 from modelweld.time.motion import Fading
 from modelweld.time.timeline import Timeline

@@ -12,9 +12,9 @@ from modelweld.core.board import Board
 from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families import Drift, Gaussian
+from modelweld.fit.priors.birth_death import BirthDeath, lifespans
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.sets import stack_arrays
-from modelweld.time.birth_death import BirthDeath, lifespans
 from modelweld.time.chains import Chains, effects_of, log_evidence
 from modelweld.time.matcher import arrange_in_time, run
 from modelweld.time.timeline import Timeline, Walk, link, smooth
@@ -87,9 +87,9 @@ def test_lives_are_learned_and_never_made_less_probable() -> None:
     presence, sizes = presence[presence.any(1)], presence.sum(0)
     first = BirthDeath(5.0, 0.5, 0.01).seeing(drawn.times)
     spans = lifespans(presence, drawn.times)
-    learned = first.learned_in_time(spans)
+    learned = first.learn_in_time(spans)
     assert learned.log_prob_in_time(spans, sizes) > first.log_prob_in_time(spans, sizes)
-    again = learned.learned_in_time(spans)
+    again = learned.learn_in_time(spans)
     assert again.log_prob_in_time(spans, sizes) >= learned.log_prob_in_time(spans, sizes)
     for name, truth in (("alive", 20.0), ("held", 0.7), ("hazard", 1 / 12)):
         assert 0.8 < getattr(learned, name) / truth < 1.25
@@ -140,10 +140,10 @@ def test_filter_has_the_density_of_the_gaussian_process(memory: float) -> None:
     given = y, variance, np.asarray(family.spread), memory
     value, slopes = chains.plain_slopes(*given)
     assert np.isclose(value, expected)
-    compiled, others = chains.compiled(*given, sloped=True)
+    compiled, others = chains.run_compiled(*given, sloped=True)
     assert np.isclose(compiled, expected)
     assert all(np.allclose(one, other) for one, other in zip(slopes, others, strict=True))
-    assert np.isclose(chains.compiled(*given, sloped=False)[0], expected)
+    assert np.isclose(chains.run_compiled(*given, sloped=False)[0], expected)
 
 
 def matchings(sizes: list[int]) -> list[np.ndarray]:

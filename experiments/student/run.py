@@ -28,7 +28,7 @@ from jax.scipy.stats import norm, t
 from modelweld import ModelweldWarning, fuse
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.demo.simulate import sparse
-from modelweld.families.own.density import from_density
+from modelweld.families.own.quadrature import from_density
 from paired import paired
 from provenance import keep
 from shared.baselines import kmeans_matching

@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # for type checkers; `HOMES` says the same to the interpreter
     from modelweld.libraries import adapters as adapters, read as read
     from modelweld.core.matching import Matching as Matching
     from modelweld.core.prior import BetaBernoulli as BetaBernoulli, Prior as Prior
-    from modelweld.time.birth_death import BirthDeath as BirthDeath
+    from modelweld.fit.priors.birth_death import BirthDeath as BirthDeath
     from modelweld.fit.priors.spectrum import Spectrum as Spectrum
     from modelweld.request import Search as Search
     from modelweld.site.export import export as export
@@ -60,7 +60,7 @@ HOMES = {
     "libraries": ("adapters", "read"),
     "core.matching": ("Matching",),
     "core.prior": ("BetaBernoulli", "Prior"),
-    "time.birth_death": ("BirthDeath",),
+    "fit.priors.birth_death": ("BirthDeath",),
     "fit.priors.spectrum": ("Spectrum",),
     "request": ("Search",),
     "site.export": ("export",),

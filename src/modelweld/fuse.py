@@ -16,7 +16,7 @@ from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import first_repeated
-from modelweld.inputs.plain_tables import are_arrays, is_plain, site_names, take_names
+from modelweld.inputs.plain_tables import are_arrays, is_plain, set_times, site_names, take_names
 from modelweld.inputs.sets import Families
 from modelweld.libraries import is_state, read, remedy
 from modelweld.progress import Progress, progress_to
@@ -24,7 +24,6 @@ from modelweld.request import Preset, Request, Screens, Search
 from modelweld.results.revision.add_remove import Recipe
 from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
-from modelweld.time.matcher import put_times
 
 
 def fuse(
@@ -105,7 +104,7 @@ def fuse(
     else:
         names = site_names(given)
     if times is not None:
-        given = put_times(given, times, names)
+        given = set_times(given, times, names)
     with progress_to(progress, "fusing"):
         return _fuse_received(asked, given, names)
 

@@ -21,10 +21,11 @@ from modelweld.fit.screening.units import may_differ, totals_of_stack
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
+from modelweld.inputs.plain_tables import times_of
 from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_arrays, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
-from modelweld.time.matcher import match_in_time, times_of
+from modelweld.time.matcher import match_in_time
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ class Prior(ABC):
     """How probable a matching is before the values are seen.
 
     Exchangeable priors, which do not care which groups hold an atom, write `increments` and `log_prob` and see how many
-    groups do. A prior that cares (`modelweld.time.birth_death`) is told when groups come (`seeing`).
+    groups do. A prior that cares (`modelweld.fit.priors.birth_death`) is told when groups come (`seeing`).
 
     Examples
     --------

@@ -9,7 +9,7 @@ and what is left is a search in one dimension:
 
     profile(rho) = -N/2 log noise(rho) - 1/2 sum_k log(1 + rho W_k).
 
-A prior of noise and spread (`families.math.noise_prior`) adds to `within` and a function of rho. Where noise may not
+A prior of noise and spread (`families.real_values`) adds to `within` and a function of rho. Where noise may not
 fall below a floor, what is left is a search in rho with the noise at its floor. The paper's closed forms (errata E4 to
 E6) are `step_by_moments` below.
 """

@@ -6,12 +6,12 @@ A family is one file and one line here; saving, loading and proposing follow fro
 from modelweld.core.family import Family as Family
 from modelweld.families.counts import Counts as Counts
 from modelweld.families.directions import Directions as Directions
-from modelweld.families.drift import Drift as Drift
 from modelweld.families.factors import Factors as Factors
+from modelweld.families.fading import Drift as Drift
 from modelweld.families.fading import FadingCounts as FadingCounts
 from modelweld.families.fading import FadingDirections as FadingDirections
 from modelweld.families.normal_gamma import NormalGamma as NormalGamma
-from modelweld.families.own.density import from_density as from_density
+from modelweld.families.own.quadrature import from_density as from_density
 from modelweld.families.proportions import Proportions as Proportions
 from modelweld.families.rates import Rates as Rates
 from modelweld.families.real_values import Gaussian as Gaussian

@@ -23,22 +23,22 @@ from modelweld.families.capabilities import (
     Shardable,
     average,
 )
-from modelweld.families.checks import check_choice, freeze_number, known
-from modelweld.families.math.concentration_integral import COLUMNS, OwnTilts, even_tilts, weighted_tilts
-from modelweld.families.math.cosine_bound import contending
-from modelweld.families.math.direction_rows import direction_rows
-from modelweld.families.math.own_concentration import Mixed
-from modelweld.families.math.start import NOISE_SHARES, noise_shares
-from modelweld.families.math.unit_vectors import (
+from modelweld.families.math.bessel import COLUMNS, OwnTilts, even_tilts, weighted_tilts
+from modelweld.families.math.own_concentration import Mixed, contending
+from modelweld.families.math.sphere import (
+    At,
+    direction_of,
+    direction_rows,
     even_weights,
+    first_concentrations,
     misfit_directions,
     rotated,
     scattered,
     typical_weight,
     unit_vector,
 )
-from modelweld.families.math.von_mises_fisher import At, direction_of, first_concentrations
-from modelweld.families.registry import register
+from modelweld.families.math.start import NOISE_SHARES, noise_shares
+from modelweld.families.registry import check_choice, freeze_number, known, register
 
 
 @register
@@ -212,7 +212,7 @@ class Directions(
         return even_weights(stack)
 
     def candidates(self, own: Array, sums: Array, odds: Array) -> tuple[Index, Index] | None:
-        """Pairs whose cosine is above the atom's bound (`modelweld.families.math.cosine_bound`)."""
+        """Pairs whose cosine is above the atom's bound (`modelweld.families.math.own_concentration`)."""
         return contending(self.law, own, sums, odds - LOG_2 if self.axial else odds)
 
     def estimate(self, rows: Array) -> Array:

@@ -3,6 +3,8 @@
 Compositions whose atoms move: what was seen of one is discounted as time goes by.
 
 Directions whose atoms move: the resultant of what was seen of one becomes shorter as time goes by.
+
+Gaussian values whose atoms move: each follows an Ornstein-Uhlenbeck path, of which `Gaussian` is the standstill.
 """
 
 from __future__ import annotations
@@ -11,17 +13,17 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 
 from modelweld.core.family import Family, HasHyperprior
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Hyperparameters, Moves, NamesHyperparameters
-from modelweld.families.checks import known
-from modelweld.families.counts import PSEUDO_COUNTS, Counts
+from modelweld.families.counts import PSEUDO_COUNTS, WORTH, Counts
 from modelweld.families.directions import Directions
 from modelweld.families.math.bessel import slope
-from modelweld.families.math.counts_start import WORTH
-from modelweld.families.registry import FAMILIES, register
+from modelweld.families.real_values import Gaussian
+from modelweld.families.registry import FAMILIES, known, register
 
 STANDSTILL = 3.0
 """Nats by which a finite memory must raise the evidence to be believed in: twenty to one. Atoms that stand still would
@@ -160,11 +162,9 @@ class FadingCounts(Moving, Counts):
 
     def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
         """Of Beta variables, which the shares of a Dirichlet distribution are."""
-        from scipy.special import betaincinv
-
         total = np.maximum(mean * (1 - mean) / variance - 1, np.finfo(float).tiny)
         a, b = np.maximum(mean * total, 1e-9), np.maximum((1 - mean) * total, 1e-9)
-        low, high = (betaincinv(a, b, 0.5 + side * level / 2) for side in (-1, 1))
+        low, high = (scipy.special.betaincinv(a, b, 0.5 + side * level / 2) for side in (-1, 1))
         return np.minimum(low, mean), np.maximum(high, mean)
 
 
@@ -250,9 +250,7 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
 
     def interval(self, mean: Array, variance: Array, level: float) -> tuple[Array, Array]:
         """As of normal variables, on the sphere."""
-        from scipy.special import ndtri
-
-        reach = float(ndtri(0.5 + level / 2)) * np.sqrt(variance)
+        reach = float(scipy.special.ndtri(0.5 + level / 2)) * np.sqrt(variance)
         return np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0)
 
 
@@ -261,3 +259,58 @@ def spread_about(mean: Array, squared: Array) -> Array:
     D, across = mean.shape[1], slope(mean.shape[1], squared)
     along = np.maximum(1 - (D - 1) * across - squared * across**2, 0.0)
     return np.asarray(mean**2 * along[:, None] + (1 - mean**2) * across[:, None])
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Drift(Moving, Gaussian):
+    r"""Real values of groups that come at different times, about atoms that move.
+
+    An atom is where `Gaussian` has it at any one time, N(mean, spread) in each dimension, and at times t and s its
+    places are correlated by exp(-\\|t - s\\| / memory). It moves by sqrt(2 spread dt / memory) in a short time dt, and
+    after a few memories it may be anywhere. Values scatter about its place of the moment, as they do in `Gaussian`.
+
+    Parameters
+    ----------
+    memory : float
+        Correlation time, in units of the times that groups have; learned. Infinite: atoms stand still.
+    mean, noise, spread, shape, learning, trust, resolution, origin, floor, squares, near, degrees, frame
+        As in `Gaussian`; shape "full" and the closed forms are not for atoms that move.
+
+    Notes
+    -----
+    What a family does with rows, it does here for values of one moment: then a path is a place. Values at several times
+    are those of a Gaussian process, which `modelweld.time` follows by Kalman filters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> family = Drift(mean=0.0, noise=1.0, spread=4.0, memory=10.0)
+    >>> family.value_variances(np.array([[1.0], [2.0]]), weight=np.array([[1.0], [4.0]])).ravel()
+    array([1.  , 0.25])
+    """
+
+    learns = ("mean", "noise", "spread", "memory")
+    specificity = 0
+    forgotten = ("resolution",)  # how finely sites of one day are told apart
+
+    memory: float = np.inf
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.check_memory()
+        if self.shape == "full" or self.learning == "moments":
+            raise InputError("Drift: shape is 'diagonal' or 'scalar', and learning 'likelihood' or 'nothing'.")
+
+    def still(self) -> Gaussian:
+        """Of atoms that stand still."""
+        found: Gaussian = with_fields_of(Gaussian, self)
+        return found
+
+    def value_variances(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
+        """Variance (L, D) of each value about its atom; infinite where it was not seen."""
+        noise = np.full(values.shape, np.asarray(self.noise))
+        if weight is not None:
+            with np.errstate(divide="ignore"):
+                noise = noise / weight
+        return noise if variance is None else np.asarray(noise + self.inflation * variance)

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import ChecksValues, Predictive, ValueLearner, with_fields
 from modelweld.core.values import Array, Stack, blocks
 from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled
-from modelweld.families.checks import check_choice, freeze_vectors
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
 from modelweld.families.math.start import NOISE_FLOOR, chosen, noise_shares, total_variance
-from modelweld.families.registry import register
+from modelweld.families.registry import check_choice, freeze_vectors, register
 
 STRENGTHS = (1e-8, 1e8)
 """Bounds of strength: the decades in which spread / noise of real values is searched."""
@@ -66,26 +66,22 @@ def squares(of: Statistics, at: Belief) -> Array:
 
 def log_evidence(of: Statistics, at: Belief) -> Array:
     """Per dimension, (..., D)."""
-    from scipy.special import gammaln
-
     shape = at.shape + of.n / 2
     return np.asarray(
         of.G / 2
         - of.n / 2 * np.log(2 * np.pi * at.rate)
         + 0.5 * np.log(at.strength / (at.strength + of.W))
-        + gammaln(shape)
-        - gammaln(at.shape)
+        + scipy.special.gammaln(shape)
+        - scipy.special.gammaln(at.shape)
         - shape * np.log1p(squares(of, at) / (2 * at.rate))
     )
 
 
 def predictive(own: Statistics, of: Statistics, at: Belief) -> Array:
     """Log densities of single values at atoms (L, K): Student's t."""
-    from scipy.special import gammaln
-
     strength, shape = at.strength + of.W, at.shape + of.n / 2
     centre, rate = (at.strength * at.mean + of.S) / strength, at.rate + squares(of, at) / 2
-    constant = gammaln(shape + 0.5) - gammaln(shape) - 0.5 * np.log(2 * np.pi * rate)
+    constant = scipy.special.gammaln(shape + 0.5) - scipy.special.gammaln(shape) - 0.5 * np.log(2 * np.pi * rate)
     y = own.S / np.where(own.W > 0, own.W, 1.0)
     result = np.empty((len(y), len(of.n)))
     for part in blocks(len(y), of.n.size):
@@ -99,15 +95,13 @@ def predictive(own: Statistics, of: Statistics, at: Belief) -> Array:
 
 def slopes(of: Statistics, at: Belief) -> Belief:
     """Of the atoms' total log evidence in the hyperparameters, (D,) each."""
-    from scipy.special import digamma
-
     strength, shape = at.strength + of.W, at.shape + of.n / 2
     rate = at.rate + squares(of, at) / 2
     shift = (of.S - at.mean * of.W) / strength
     return Belief(
         mean=(shape / rate * at.strength * shift).sum(0),
         strength=0.5 * (1 / at.strength - 1 / strength - shape / rate * shift * shift).sum(0),
-        shape=(digamma(shape) - digamma(at.shape) - np.log(rate / at.rate)).sum(0),
+        shape=(scipy.special.digamma(shape) - scipy.special.digamma(at.shape) - np.log(rate / at.rate)).sum(0),
         rate=(at.shape / at.rate - shape / rate).sum(0),
     )
 
@@ -118,8 +112,6 @@ def maximise(of: Statistics, old: Belief, floor: Array) -> Belief:
     The search is over the mean in units of the atoms' spread and the logarithms of strength, shape and typical noise,
     rate / shape. In a dimension where no atom has two values nothing tells noise from spread: strength and shape stay.
     """
-    from scipy.optimize import minimize
-
     D = of.n.shape[1]
     old = Belief(*(np.broadcast_to(x, D).astype(np.float64) for x in old))
     noise = old.rate / old.shape
@@ -151,7 +143,7 @@ def maximise(of: Statistics, old: Belief, floor: Array) -> Belief:
     bounds += [log_bounds(bool(told[d]), old.strength[d], *STRENGTHS) for d in range(D)]
     bounds += [log_bounds(bool(told[d]), old.shape[d], *SHAPES) for d in range(D)]
     bounds += [log_bounds(True, noise[d], low[d], noise[d] * np.exp(LARGEST_LOG_STEP)) for d in range(D)]
-    found = minimize(
+    found = scipy.optimize.minimize(
         cost, np.zeros(4 * D), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": MOST_UPDATE_STEPS}
     )
     new = at(found.x)

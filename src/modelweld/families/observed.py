@@ -17,8 +17,8 @@ from modelweld.core.family import ChecksValues, Predictive, ValueLearner, with_f
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled, Shardable
-from modelweld.families.checks import known
 from modelweld.families.math.maximise import LogLikelihood, climb
+from modelweld.families.registry import known
 
 
 class Search(NamedTuple):

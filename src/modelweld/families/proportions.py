@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors, known
 from modelweld.families.math import beta_binomial
 from modelweld.families.math.event_densities import effective_count
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen
 from modelweld.families.observed import Observed, freeze_between, parts
-from modelweld.families.registry import register
+from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, known, register
 
 
 @register
@@ -131,11 +131,15 @@ class Proportions(Observed):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        from scipy.special import gammaln
-
         S, F, H = parts(rows)
         a, b = self._prior
-        atoms = gammaln(a + S) - gammaln(a) + gammaln(b + F) - gammaln(b) - (gammaln(a + b + S + F) - gammaln(a + b))
+        atoms = (
+            scipy.special.gammaln(a + S)
+            - scipy.special.gammaln(a)
+            + scipy.special.gammaln(b + F)
+            - scipy.special.gammaln(b)
+            - (scipy.special.gammaln(a + b + S + F) - scipy.special.gammaln(a + b))
+        )
         return np.asarray(atoms.sum(-1) + H[..., 0])
 
     def estimate(self, rows: Array) -> Array:

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import Literal, Self
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
-from modelweld.families.checks import check_choice, check_sizes, freeze_vectors
 from modelweld.families.math.event_densities import (
     KINDS,
     SMALLEST_SHARE,
@@ -23,7 +23,7 @@ from modelweld.families.math.event_densities import (
 from modelweld.families.math.maximise import LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
 from modelweld.families.observed import Observed, Search, parts
-from modelweld.families.registry import register
+from modelweld.families.registry import check_choice, check_sizes, freeze_vectors, register
 
 WORTH = (1e-3, 1e8)
 """Bounds of what a typical value is worth in events (its squared coefficient of variation is one over that). Beyond the
@@ -176,11 +176,9 @@ class Rates(Observed):
 
     def log_evidence(self, rows: Array) -> Array:
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
-        from scipy.special import gammaln
-
         P, R, H = parts(rows)
         a, b = self.gamma
-        atoms = gammaln(a + P) - gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
+        atoms = scipy.special.gammaln(a + P) - scipy.special.gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
         return np.asarray(atoms.sum(-1) + H[..., 0])
 
     def estimate(self, rows: Array) -> Array:

@@ -29,10 +29,10 @@ from modelweld.families import FAMILIES as FAMILIES
 from modelweld.files.limits import AGAIN
 from modelweld.files.manifest import FUSION, Ledger, as_text, describe, rebuild
 from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_as, storable
+from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.sets import stack_arrays, stack_of
-from modelweld.time.birth_death import BirthDeath
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

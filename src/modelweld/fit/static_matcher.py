@@ -15,7 +15,7 @@ from modelweld.core.plan import MOST_SWEEPS, Plan
 from modelweld.core.values import Index, Key, SetValues, Stack
 from modelweld.errors import ConvergenceWarning, Finding, InputError
 from modelweld.families import Family
-from modelweld.families.checks import misfit_error
+from modelweld.families.registry import misfit_error
 from modelweld.fit.priors.spectrum import default_prior
 from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.search.artefacts import join_fragments_apart

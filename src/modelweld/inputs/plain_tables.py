@@ -13,13 +13,15 @@ coincide (`fit.screening.duplicates`), and called by a number besides.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from modelweld.core.values import Array
 from modelweld.errors import InputError
+from modelweld.inputs.clock import as_numbers, times_by_site
 from modelweld.inputs.local_model import LocalModel, check_values
 
 
@@ -102,6 +104,22 @@ def as_model(
         coordinates=coordinates,
         time=time,
     )
+
+
+def set_times(
+    given: Sequence[object], times: Sequence[object] | Mapping[str, object], names: Sequence[str]
+) -> list[LocalModel]:
+    """What sites sent, as LocalModels that say when."""
+    moments = times_by_site(times, names)
+    return [
+        model.with_(time=time) if isinstance(model, LocalModel) else as_model(model, where=f"site {name}", time=time)
+        for model, name, time in zip(given, names, moments, strict=True)
+    ]
+
+
+def times_of(models: Sequence[LocalModel], names: Sequence[str]) -> Array | None:
+    """When models were trained, as numbers; None if none says so."""
+    return as_numbers([model.time for model in models], names)
 
 
 def take_columns(model: object, facts: dict[str, object]) -> tuple[list[str] | None, dict[str, object]]:

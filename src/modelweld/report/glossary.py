@@ -14,9 +14,9 @@ from modelweld.core.prior import BetaBernoulli
 from modelweld.core.values import Array, Key, arrays_of
 from modelweld.families import Family, Gaussian
 from modelweld.families.capabilities import name_hyperparameters
+from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.report.text import Content, Number, exact, rounded
-from modelweld.time.birth_death import BirthDeath
 
 PAPER = {
     "noise": ("σ", "deviation from site to site", True),

@@ -12,12 +12,12 @@ from modelweld.core.values import Index
 from modelweld.errors import DuplicateWarning, Finding, InputError, SmallShardWarning, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.capabilities import row_fields_of
+from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.screening.screens import describe_oversized
 from modelweld.request import Request
 from modelweld.shards.engine import Engine
 from modelweld.shards.fit import Survey
 from modelweld.shards.shard import Shard
-from modelweld.time.birth_death import BirthDeath
 
 FEWEST_SITES_OF_A_SHARD = 32
 """Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""

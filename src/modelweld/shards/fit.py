@@ -27,7 +27,7 @@ from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, SetValues, Stack, group_of_values
 from modelweld.families.capabilities import find_starts
-from modelweld.families.checks import misfit_error
+from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
 from modelweld.fit.screening.duplicates import FEWEST_OWN

@@ -25,9 +25,9 @@ import numpy as np
 from modelweld.core.family import sum_by_atom, with_fields
 from modelweld.core.random_effects import SMALLEST_RATIO, Effects, Hyperparameters, log_likelihood
 from modelweld.core.values import Array, Index, Stack
-from modelweld.families.drift import Drift
-from modelweld.families.fading import STANDSTILL
-from modelweld.families.math.maximise import LARGEST_LOG_STEP, climb, log_bounds
+from modelweld.families.fading import STANDSTILL, Drift
+from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
+from modelweld.families.math.maximise import climb as ascend
 
 COMPILED_FROM = 1_000
 """Values x dimensions from which the filter is compiled: chains are worked on value by value, and some hundred passes
@@ -86,16 +86,16 @@ class Chains:
     def log_evidence(self, y: Array, variance: Array, spread: Array, memory: float) -> float:
         """Log evidence of values y (N, D), measured from the mean, of these own variances (infinite: not seen)."""
         if y.size >= COMPILED_FROM:
-            return self.compiled(y, variance, spread, memory, sloped=False)[0]
+            return self.run_compiled(y, variance, spread, memory, sloped=False)[0]
         return self._filter(y, variance, spread, memory, None)
 
     def with_slopes(self, y: Array, variance: Array, spread: Array, memory: float) -> tuple[float, Slopes]:
         """The same, and its slopes."""
         if y.size >= COMPILED_FROM:
-            return self.compiled(y, variance, spread, memory, sloped=True)
+            return self.run_compiled(y, variance, spread, memory, sloped=True)
         return self.plain_slopes(y, variance, spread, memory)
 
-    def compiled(
+    def run_compiled(
         self, y: Array, variance: Array, spread: Array, memory: float, *, sloped: bool
     ) -> tuple[float, Slopes]:
         """The same, compiled."""
@@ -130,7 +130,7 @@ class Chains:
                 break
             n = len(index)
             phi = np.exp(-self.gap[index] / memory)[:, None]
-            last_m, last_P = self._known(steps[r - 1], y, variance, self.ranks[r - 1][:n], n)
+            last_m, last_P = self._update(steps[r - 1], y, variance, self.ranks[r - 1][:n], n)
             by_spread += ((1 - phi * phi) * to_P).sum(0)
             slope = (last_m * to_m - 2 * phi * (spread - last_P) * to_P).sum(1)
             by_memory += float((slope * phi[:, 0] * self.gap[index]).sum() / memory)
@@ -138,7 +138,7 @@ class Chains:
         return value, Slopes(by_variance, by_mean, by_spread, by_memory)
 
     @staticmethod
-    def _known(step: tuple[Array, Array], y: Array, variance: Array, index: Index, n: int) -> tuple[Array, Array]:
+    def _update(step: tuple[Array, Array], y: Array, variance: Array, index: Index, n: int) -> tuple[Array, Array]:
         """What was known after the values of one rank, from what was expected before them."""
         m, P = (x[:n] for x in step)
         part = P / (P + variance[index])
@@ -182,12 +182,12 @@ def learn_drift(family: Drift, stack: Stack, chains: Chains) -> Drift:
         return family
     problem = Problem(family, stack, chains)
     if not problem.matched:
-        return problem.climbed(family)
-    found = [family, problem.learned(family)]
+        return problem.climb(family)
+    found = [family, problem.maximise(family)]
     if np.isinf(family.memory) and problem.may_move(found[-1]):
-        found.append(problem.climbed(with_fields(found[-1], memory=problem.span)))
+        found.append(problem.climb(with_fields(found[-1], memory=problem.span)))
     elif problem.span < found[-1].memory < np.inf:
-        found.append(problem.learned(with_fields(found[-1], memory=np.inf)))
+        found.append(problem.maximise(with_fields(found[-1], memory=np.inf)))
     return max(found, key=problem.log_posterior)
 
 
@@ -229,11 +229,11 @@ class Problem:
         slow = with_fields(still, memory=LONGEST * self.span)
         return self.log_posterior(slow) + STANDSTILL > self.log_posterior(still)
 
-    def learned(self, family: Drift) -> Drift:
+    def maximise(self, family: Drift) -> Drift:
         """The most probable family of this memory, or near it if that is finite."""
-        return family.fit_to(self.effects) if self.has_sums(family) else self.climbed(family)
+        return family.fit_to(self.effects) if self.has_sums(family) else self.climb(family)
 
-    def climbed(self, family: Drift) -> Drift:
+    def climb(self, family: Drift) -> Drift:
         """The most probable family near this one, its memory finite or infinite as it is."""
         at, D = family.hyperparameters, self.values.shape[1]
         H, unit = len(at.noise), np.sqrt(at.noise + at.spread)
@@ -263,7 +263,7 @@ class Problem:
         wide = np.full(D, np.inf)
         low = np.concatenate([-wide, np.minimum(lowest, 0.0), -far if self.matched else zero, [memory[0]]])
         high = np.concatenate([wide, far, far if self.matched else zero, [memory[1]]])
-        return family_at(climb(slope, np.zeros(len(low)), low, high, most_steps=CLIMB_STEPS))
+        return family_at(ascend(slope, np.zeros(len(low)), low, high, most_steps=CLIMB_STEPS))
 
     def _with_slopes(self, here: Drift) -> tuple[float, tuple[Array, Array, Array, float]]:
         """Log posterior and its slopes in mean, log noise, log spread and log memory."""

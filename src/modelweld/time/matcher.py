@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, Run, alternate, is_same_partition
 from modelweld.core.family import with_fields
@@ -28,13 +29,10 @@ from modelweld.families.math.start import (
     total_variance,
     typical_weight,
 )
+from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.static_matcher import check, limits_met
-from modelweld.inputs.clock import as_numbers, times_by_site
-from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_tables import as_model
 from modelweld.progress import report_progress
-from modelweld.time.birth_death import BirthDeath
 from modelweld.time.timeline import Timeline
 
 PAIRS_COMPARED = 32
@@ -104,14 +102,12 @@ def drift_starts(family: Drift, stack: Stack, times: Array) -> list[Start]:
 
 def _share(ranked: Array, quantile: float, D: int) -> float:
     """Of the total variance, half of what copies in consecutive groups differ by; few dimensions hide how much."""
-    from scipy.special import gammaincinv
-
     if len(ranked) == 0:
         return UNKNOWN_SHARE
     share = float(ranked[int(quantile * (len(ranked) - 1))])
-    return float(
-        np.clip(share if D >= FEW_DIMENSIONS else share * D / (2 * gammaincinv(D / 2, quantile)), *NOISE_SHARES)
-    )
+    if D < FEW_DIMENSIONS:
+        share = share * D / (2 * scipy.special.gammaincinv(D / 2, quantile))
+    return float(np.clip(share, *NOISE_SHARES))
 
 
 def _start(family: Drift, scaled: Drift, share: float, moved: float, gap: float, look: Look) -> Drift:
@@ -164,22 +160,6 @@ def _taught_by_part(
     part = stack.take(slice(0, int(stack.offsets[number])), stack.offsets[: number + 1])
     taught, _ = run(part, times[:number], family, prior, rng, max_sweeps)
     return Timeline(stack, times, taught.family, taught.prior)
-
-
-def put_times(
-    given: Sequence[object], times: Sequence[object] | Mapping[str, object], names: Sequence[str]
-) -> list[LocalModel]:
-    """What sites sent, as LocalModels that say when."""
-    moments = times_by_site(times, names)
-    return [
-        model.with_(time=time) if isinstance(model, LocalModel) else as_model(model, where=f"site {name}", time=time)
-        for model, name, time in zip(given, names, moments, strict=True)
-    ]
-
-
-def times_of(models: Sequence[LocalModel], names: Sequence[str]) -> Array | None:
-    """When models were trained, as numbers; None if none says so."""
-    return as_numbers([model.time for model in models], names)
 
 
 def match_in_time(

@@ -2,7 +2,7 @@
 
 What is known of A atoms is a *State*: arrays with one row per atom. A past is what values up to a time say of an atom
 at that time, a future what those from a time on say. `Kalman` has them exactly, for Gaussian values, `Fading`
-approximately, for families whose sums of rows fade.
+approximately, for families whose sums of rows fade; both have the same methods.
 
 For Gaussian values the past comes as a mean and a variance, the future as an *information*: the log density of all
 values from some time on, as a function of the place x at that time (measured from the mean), is -J x^2 / 2 + h x and a
@@ -22,16 +22,16 @@ if both were of the moment, so that a sweep is taken back where the objective fe
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 
 from modelweld.core.family import learn_from_values, log_predictive, log_prior, with_fields
 from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.families.capabilities import sampled_of
-from modelweld.families.drift import Drift
+from modelweld.families.fading import Drift
 from modelweld.time.chains import Chains, effects_of, learn_drift, log_evidence
 
 State = tuple[Array, ...]
@@ -52,18 +52,7 @@ class Information(NamedTuple):
     shift: Array
 
 
-def later(place: Place, phi: Array, spread: Array) -> Place:
-    """The same after some time, correlated by phi (K, 1); nothing is known any more at phi = 0."""
-    return Place(phi * place.mean, spread - phi * phi * (spread - place.variance))
-
-
-def earlier(after: Information, phi: Array, spread: Array) -> Information:
-    """What an information says of the place some time before."""
-    shrink = 1 + spread * (1 - phi * phi) * after.precision
-    return Information(phi * phi * after.precision / shrink, phi * after.shift / shrink)
-
-
-def given(place: Place, after: Information) -> Place:
+def condition(place: Place, after: Information) -> Place:
     """A place of which more is known."""
     shrink = 1 + place.variance * after.precision
     return Place((place.mean + place.variance * after.shift) / shrink, place.variance / shrink)
@@ -76,18 +65,8 @@ def log_factor(place: Place, after: Information) -> Array:
     return np.asarray(0.5 * (squares / shrink - np.log(shrink)).sum(-1))
 
 
-class Motion(ABC):
-    """Values of one array about atoms that move, at present hyperparameters.
-
-    Attributes
-    ----------
-    family : Family
-        With a `memory`, and its other hyperparameters.
-    exact : bool
-        Of the class: whether steps of a sweep raise the objective by what they say.
-    """
-
-    exact = True
+class ValuesInTime:
+    """Values of one array about atoms that move, at present hyperparameters of their `family`, which has a `memory`."""
 
     def __init__(self, stack: Stack, family: Any) -> None:
         self.stack, self.family = stack, family
@@ -95,66 +74,6 @@ class Motion(ABC):
     def correlation(self, elapsed: Array) -> Array:
         """Of an atom's places so far apart in time, as a column."""
         return np.asarray(np.exp(-np.abs(elapsed) / self.family.memory))[:, None]
-
-    @abstractmethod
-    def nothing(self, number: int) -> State:
-        """The past of so many atoms that have none."""
-
-    @abstractmethod
-    def silence(self, number: int) -> State:
-        """The future of so many atoms that have none: it says nothing."""
-
-    @abstractmethod
-    def later(self, past: State, elapsed: Array) -> State:
-        """A past, some time later (A,)."""
-
-    @abstractmethod
-    def earlier(self, future: State, elapsed: Array) -> State:
-        """A future, some time earlier (A,)."""
-
-    @abstractmethod
-    def told(self) -> State:
-        """What each value by itself says of its atom, as a future: (N, ...)."""
-
-    @abstractmethod
-    def seeing(self, past: State, values: Index) -> State:
-        """A past of the time of these values (A,), with what they say."""
-
-    @abstractmethod
-    def scores(self, values: Index, past: State, future: State) -> Array:
-        """Log score of each value at each atom, both known at its time, minus that of a new one: (L, A)."""
-
-    def most(self, values: Index) -> float:
-        """No atom scores more for any of these values, whatever is known of it; infinite: that is not known."""
-        del values
-        return np.inf
-
-    @abstractmethod
-    def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
-        """What linking each past to each future gains (A, B), less `ends` (A,) and `starts` (B,).
-
-        Links that are worse than none may have any gain below zero, but for those of the `own` pairs.
-        """
-
-    @abstractmethod
-    def log_evidence(self, chains: Chains) -> float:
-        """Log evidence of a matching."""
-
-    @abstractmethod
-    def learned(self, chains: Chains) -> Any:
-        """The family with hyperparameters that suit a matching; never less probable than the present ones."""
-
-    @abstractmethod
-    def place(self, past: State, future: State) -> Place:
-        """Mean and variance of atoms of which both are known."""
-
-    @abstractmethod
-    def sent(self, place: Place) -> Place:
-        """Mean and variance of what a typical site would send of atoms that are there."""
-
-    @abstractmethod
-    def interval(self, place: Place, level: float) -> tuple[Array, Array]:
-        """Where they are with this probability, in each dimension."""
 
 
 COMPILED_FROM = 1_000_000
@@ -164,8 +83,8 @@ HOPELESS = -1.0
 """Stands for the gain of a link that is worse than none."""
 
 
-class Kalman(Motion):
-    """The motion of `Drift`.
+class Kalman(ValuesInTime):
+    """The motion of `Drift`; steps of a sweep raise the objective by as much as their scores say.
 
     Attributes
     ----------
@@ -180,6 +99,7 @@ class Kalman(Motion):
     """
 
     family: Drift
+    exact = True
 
     def __init__(self, stack: Stack, family: Drift) -> None:
         super().__init__(stack, family)
@@ -205,94 +125,96 @@ class Kalman(Motion):
         self.peak = -0.5 * np.log(np.where(self.visible, 2 * np.pi * self.variance, 1.0)).sum(1)
 
     def nothing(self, number: int) -> Place:
-        """Anywhere."""
+        """The past of so many atoms that have none: they may be anywhere."""
         D = len(self.spread)
         return Place(np.zeros((number, D)), np.zeros((number, D)) + self.spread)
 
     def silence(self, number: int) -> Information:
-        """No precision."""
-        D = len(self.spread)
-        return Information(np.zeros((number, D)), np.zeros((number, D)))
+        """The future of so many atoms that have none: no precision."""
+        return Information(*np.zeros((2, number, len(self.spread))))
 
     def later(self, past: State, elapsed: Array) -> Place:
-        """It drifts, and is less certain."""
+        """A past, some time (A,) later: it drifts, and is less certain."""
         if self.still:
             return Place(*past)
-        return later(Place(*past), self.correlation(elapsed), self.spread)
+        (mean, variance), phi = past, self.correlation(elapsed)
+        return Place(phi * mean, self.spread - phi * phi * (self.spread - variance))
 
     def earlier(self, future: State, elapsed: Array) -> Information:
-        """It says less."""
+        """A future, some time (A,) earlier: it says less."""
         if self.still:
             return Information(*future)
-        return earlier(Information(*future), self.correlation(elapsed), self.spread)
+        (precision, shift), phi = future, self.correlation(elapsed)
+        shrink = 1 + self.spread * (1 - phi * phi) * precision
+        return Information(phi * phi * precision / shrink, phi * shift / shrink)
 
-    def told(self) -> Information:
-        """Precision and shift."""
-        precision = (
-            np.full(self.y.shape, 1 / self.noise) if self.alike else np.where(self.visible, 1 / self.variance, 0.0)
-        )
+    def information(self) -> Information:
+        """What each value by itself says of its atom, as a future: precision and shift (N, D)."""
+        precision = np.where(self.visible, 1 / self.variance, 0.0)
         return Information(precision, precision * self.y)
 
-    def seeing(self, past: State, values: Index) -> Place:
-        """One step of the filter."""
+    def update(self, past: State, values: Index) -> Place:
+        """A past of the time of these values (A,), with what they say: one step of the filter."""
         mean, variance = past
         part = variance / (variance + self.variance[values])
         return Place(mean + part * (self.y[values] - mean), variance - part * variance)
 
     def scores(self, values: Index, past: State, future: State) -> Array:
-        """Log predictive densities."""
-        place = given(Place(*past), Information(*future))
+        """Log score of each value at each atom, both known at its time, minus that of a new one: (L, A)."""
+        place = condition(Place(*past), Information(*future))
         weight = self.weight[values]
         own = (self.visible[values].astype(np.float64), weight, weight * self.y[values])
         return np.asarray(Drift.density(*own, self.noise, place.mean, place.variance) - self.singletons[values, None])
 
     def most(self, values: Index) -> float:
-        """That of an atom which is known to be where the value is."""
+        """No atom scores more for any of these values: that of an atom known to be where the value is."""
         return float((self.peak[values] - self.singletons[values]).max(initial=-np.inf))
 
     def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
-        """Log density ratios, that futures come from places of pasts and not from anywhere."""
-        place, told, D = Place(*past), Information(*future), len(self.spread)
-        alone = log_factor(Place(np.zeros(D), self.spread), told)
+        """What linking each past to each future gains (A, B), less `ends` (A,) and `starts` (B,).
+
+        Log density ratios, that futures come from places of pasts and not from anywhere. Links that are worse than
+        none may have any gain below zero, but for those of the `own` pairs.
+        """
+        place, information, D = Place(*past), Information(*future), len(self.spread)
+        alone = log_factor(Place(np.zeros(D), self.spread), information)
         if len(ends) * len(starts) * D >= COMPILED_FROM:
             from modelweld.time import motion_kernels as compiled
 
             future_of = np.full(len(ends), -1)
             future_of[own[0]] = own[1]
-            gains = compiled.link_gains(*place, *told, alone, ends, starts, future_of, HOPELESS)
+            gains = compiled.link_gains(*place, *information, alone, ends, starts, future_of, HOPELESS)
             return np.asarray(gains)
         gains = np.empty((len(ends), len(starts)))
         for part in blocks(len(ends), len(starts) * D):
             some = Place(*(x[part, None, :] for x in place))
-            gains[part] = log_factor(some, Information(*(x[None] for x in told)))
+            gains[part] = log_factor(some, Information(*(x[None] for x in information)))
         return gains - alone - ends[:, None] - starts
 
     def log_evidence(self, chains: Chains) -> float:
-        """By the filter, or where atoms stand still by sums."""
+        """Log evidence of a matching: by the filter, or where atoms stand still by sums."""
         if self.still and self.stack.variance is None:
             at = Hyperparameters(np.zeros(len(self.mean)), self.noise, self.spread)
             return log_evidence(effects_of(self.y, self.stack.weight, chains.labels), at)
         return chains.log_evidence(self.y, self.variance, self.spread, self.family.memory)
 
-    def learned(self, chains: Chains) -> Drift:
-        """The most probable hyperparameters near the present ones."""
+    def learn(self, chains: Chains) -> Drift:
+        """The family with the most probable hyperparameters near the present ones, given a matching."""
         return learn_drift(self.family, self.stack, chains)
 
     def place(self, past: State, future: State) -> Place:
-        """In the coordinates of the values."""
-        found = given(Place(*past), Information(*future))
+        """Mean and variance of atoms of which both are known, in the coordinates of the values."""
+        found = condition(Place(*past), Information(*future))
         return Place(found.mean + self.mean + np.asarray(self.family.origin), found.variance)
 
-    def sent(self, place: Place) -> Place:
-        """With noise, and what standard errors of a typical value add to it."""
+    def predict(self, place: Place) -> Place:
+        """Mean and variance of what a typical site would send of atoms there: with noise and standard errors."""
         errors = 0.0 if self.stack.variance is None else self.family.inflation * np.median(self.stack.variance, axis=0)
         return Place(place.mean, place.variance + self.noise + errors)
 
     def interval(self, place: Place, level: float) -> tuple[Array, Array]:
-        """Of normal variables."""
-        from scipy.special import ndtri
-
-        reach = float(ndtri(0.5 + level / 2)) * np.sqrt(place.variance)
+        """Where atoms are with this probability, in each dimension: intervals of normal variables."""
+        reach = float(scipy.special.ndtri(0.5 + level / 2)) * np.sqrt(place.variance)
         return place.mean - reach, place.mean + reach
 
 
@@ -304,8 +226,8 @@ TRIED_MEMORY = 0.3, 1e3
 """Memory to try where atoms stood still, in units of the whole span, and that from which on they do."""
 
 
-class Fading(Motion):
-    """The motion of families that say how their sums fade (`Moving.faded`)."""
+class Fading(ValuesInTime):
+    """The motion of families that say how their sums fade (`Moving.faded`); scores of a sweep are approximate."""
 
     exact = False
 
@@ -315,42 +237,41 @@ class Fading(Motion):
         self.singletons = family.log_evidence(self.rows)
 
     def nothing(self, number: int) -> State:
-        """Sums of nothing."""
+        """The past of so many atoms that have none: sums of nothing."""
         return (np.zeros((number, self.rows.shape[1])),)
 
-    def silence(self, number: int) -> State:
-        """Sums of nothing, too."""
-        return self.nothing(number)
+    silence = nothing
 
     def later(self, past: State, elapsed: Array) -> State:
-        """Faded."""
+        """A past some time (A,) later, or a future so much earlier: faded."""
         return (self.family.faded(past[0], self.correlation(elapsed)[:, 0]),)
 
-    def earlier(self, future: State, elapsed: Array) -> State:
-        """The same in both directions."""
-        return self.later(future, elapsed)
+    earlier = later
 
-    def told(self) -> State:
-        """Rows."""
+    def information(self) -> State:
+        """What each value by itself says of its atom: rows (N, ...)."""
         return (self.rows.copy(),)
 
-    def seeing(self, past: State, values: Index) -> State:
-        """Added."""
+    def update(self, past: State, values: Index) -> State:
+        """A past of the time of these values (A,), with what they say: added."""
         return (past[0] + self.rows[values],)
 
     def scores(self, values: Index, past: State, future: State) -> Array:
-        """Log predictive densities given both."""
+        """Log score of each value at each atom, both known at its time, minus that of a new one: (L, A)."""
         gain = log_predictive(self.family, self.rows[values], past[0] + future[0])
         return np.asarray(gain - self.singletons[values, None])
 
+    def most(self, values: Index) -> float:
+        """No atom scores more for any of these values; infinite: that is not known."""
+        return np.inf
+
     def links(self, past: State, future: State, ends: Array, starts: Array, own: tuple[Index, Index]) -> Array:
         """Log density ratios of sums together and apart."""
-        told = future[0]
-        gains = log_predictive(self.family, told, past[0]) - self.family.log_evidence(told)[:, None]
+        gains = log_predictive(self.family, future[0], past[0]) - self.family.log_evidence(future[0])[:, None]
         return np.asarray(gains.T - ends[:, None] - starts)
 
     def log_evidence(self, chains: Chains) -> float:
-        """Of every value given those before it, faded."""
+        """Log evidence of a matching: of every value given those before it, faded."""
         sums, value = self.nothing(0)[0], 0.0
         for rank, index in enumerate(chains.ranks):
             if rank == 0:
@@ -361,7 +282,7 @@ class Fading(Motion):
             value += float((self.family.log_evidence(sums) - self.family.log_evidence(past)).sum())
         return value
 
-    def learned(self, chains: Chains) -> Any:
+    def learn(self, chains: Chains) -> Any:
         """As the family learns from atoms that are pairs of values in succession, then each number up and down."""
         if self.family.learning == "nothing" or not len(self.rows):
             return self.family
@@ -390,8 +311,8 @@ class Fading(Motion):
                 if name == "memory" and np.isinf(found.memory):
                     continue
                 for step in (factor, 1 / factor):
-                    if better(scaled(found, name, step)):
-                        while better(scaled(found, name, step)):
+                    if better(scale_field(found, name, step)):
+                        while better(scale_field(found, name, step)):
                             pass
                         break
         return found
@@ -400,17 +321,20 @@ class Fading(Motion):
         """As if all values were of that moment."""
         return Place(*self.family.posterior(past[0] + future[0]))
 
-    def sent(self, place: Place) -> Place:
-        """With what sites differ by."""
+    def predict(self, place: Place) -> Place:
+        """Mean and variance of what a typical site would send of atoms there: with what sites differ by."""
         return Place(place.mean, place.variance + self.family.scatter(place.mean))
 
     def interval(self, place: Place, level: float) -> tuple[Array, Array]:
-        """As the family has it."""
+        """Where atoms are with this probability, in each dimension, as the family has it."""
         low, high = self.family.interval(*place, level)
         return low, high
 
 
-def scaled(family: Any, name: str, factor: float) -> Any:
+Motion: TypeAlias = Kalman | Fading
+
+
+def scale_field(family: Any, name: str, factor: float) -> Any:
     """The family with one hyperparameter so many times as large, within its bounds."""
     low, high = family.limits.get(name, (0.0, np.inf))
     value = np.clip(np.asarray(getattr(family, name)) * factor, low, high)

@@ -7,7 +7,7 @@ What is known of every atom at the newest time, without the groups it is known f
 Of an atom: its past (`modelweld.time.motion`) and the probability p that it lives. Of those that nobody has seen: how
 many live, F, on average. In a gap dt, p falls by e^(-hazard dt) and F goes to `alive` by as much; a group that does not
 hold an atom leaves p (1 - held) / (1 - p held) of it, and (1 - held) F. The log odds of an atom against a new one are
-log p - log(1 - p held) - log F: those of `modelweld.time.birth_death`, where nothing comes after.
+log p - log(1 - p held) - log F: those of `modelweld.fit.priors.birth_death`, where nothing comes after.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from modelweld.core.algorithm1 import NEW, best_assignment
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
+from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.inputs.clock import Time, like, spell
-from modelweld.time.birth_death import BirthDeath
 from modelweld.time.motion import Place, State
 from modelweld.time.timeline import Timeline, motion_of, pasts, smooth
 
@@ -120,7 +120,7 @@ def forecast(board: Timeline, time: float, level: float, example: Time) -> Forec
     atoms = np.flatnonzero(alive >= LEAST_ALIVE)
     atoms = atoms[np.argsort(-alive[atoms], kind="stable")]
     place = smooth(board, atoms, np.full(len(atoms), time))
-    sent = board.motion.sent(place)
+    sent = board.motion.predict(place)
     low, high = interval(board, sent, level)
     newborn = max(float(board.prior.alive - alive.sum()), 0.0)
     return Forecast(
@@ -197,11 +197,11 @@ class Filtered:
         choice = best_assignment(scores, np.zeros(len(values)), len(values))
         born, old = np.flatnonzero(choice == NEW), np.flatnonzero(choice != NEW)
         self.alive = alive * (1 - prior.held) / (1 - alive * prior.held)
-        known = motion.seeing(tuple(x[choice[old]] for x in past), old)
+        known = motion.update(tuple(x[choice[old]] for x in past), old)
         for x, new in zip(self.past, known, strict=True):
             x[choice[old]] = new
         self.alive[choice[old]], self.seen[choice[old]] = 1.0, time
-        first = motion.seeing(motion.nothing(len(born)), born)
+        first = motion.update(motion.nothing(len(born)), born)
         fresh = self.numbers + np.arange(len(born))
         self.past = tuple(np.concatenate(x) for x in zip(self.past, first, strict=True))
         self.seen = np.concatenate([self.seen, np.full(len(born), time)])

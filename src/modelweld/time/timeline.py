@@ -29,10 +29,9 @@ from modelweld.core.algorithm1 import NEW, SMALLEST_RISE, best_assignment
 from modelweld.core.family import log_prior
 from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Stack, group_of_values
-from modelweld.families.drift import Drift
-from modelweld.families.fading import Moving
+from modelweld.families.fading import Drift, Moving
+from modelweld.fit.priors.birth_death import BirthDeath, Lifespans
 from modelweld.progress import track
-from modelweld.time.birth_death import BirthDeath, Lifespans
 from modelweld.time.chains import Chains
 from modelweld.time.motion import Fading, Kalman, Motion, Place, State
 
@@ -108,7 +107,7 @@ class Timeline:
 
     def futures(self, way: Way) -> State:
         """What each value and those after it in its chain say of the atom at its time: (N, ...)."""
-        told = self.motion.told()
+        futures = self.motion.information()
         for j in way.groups[::-1]:
             own = np.arange(self.offsets[j], self.offsets[j + 1])
             own = own[way.after[own] >= 0]
@@ -116,9 +115,9 @@ class Timeline:
                 continue
             next_ = way.after[own]
             elapsed = self.times[self.group[next_]] - self.times[j]
-            for x, more in zip(told, self.motion.earlier(tuple(x[next_] for x in told), elapsed), strict=True):
+            for x, more in zip(futures, self.motion.earlier(tuple(x[next_] for x in futures), elapsed), strict=True):
                 x[own] += more
-        return told
+        return futures
 
     def sweep(self, order: Index) -> int:
         """Link and match along all groups, forwards and backwards in turn; returns how often that changed something."""
@@ -152,8 +151,8 @@ class Timeline:
 
     def learn(self) -> None:
         """Rates of lives, and hyperparameters of the family, given the matching."""
-        self.prior = self.prior.learned_in_time(self.lifespans())
-        self.motion = motion_of(self.stack, self.motion.learned(self.chains()))
+        self.prior = self.prior.learn_in_time(self.lifespans())
+        self.motion = motion_of(self.stack, self.motion.learn(self.chains()))
 
     def lifespans(self) -> Lifespans:
         """First and last slots and counts of atoms."""
@@ -212,7 +211,7 @@ def smooth(board: Timeline, atoms: Index, times: Array) -> Place:
     backwards, board.backwards = board.backwards, False
     way = board.way()
     board.backwards = backwards
-    known, told = pasts(board), board.futures(way)
+    known, futures = pasts(board), board.futures(way)
     seen_at = board.times[board.group]
     order = np.lexsort((seen_at, board.labels))
     label, when = board.labels[order], seen_at[order]
@@ -229,7 +228,7 @@ def smooth(board: Timeline, atoms: Index, times: Array) -> Place:
     anywhere = motion.nothing(len(atoms))
     past = tuple(np.where(has_past[:, None], x[last], x0) for x, x0 in zip(known, anywhere, strict=True))
     past = motion.later(past, np.where(has_past, times - seen_at[last], 0.0))
-    future = tuple(np.where(has_future[:, None], x[next_], 0.0) for x in told)
+    future = tuple(np.where(has_future[:, None], x[next_], 0.0) for x in futures)
     future = motion.earlier(future, np.where(has_future, seen_at[next_] - times, 0.0))
     return motion.place(past, future)
 
@@ -251,7 +250,7 @@ def pasts(board: Timeline) -> State:
         past = motion.nothing(len(index))
         if rank:
             past = motion.later(tuple(x[chains.before[index]] for x in found), chains.gap[index])
-        for x, new in zip(found, motion.seeing(past, index), strict=True):
+        for x, new in zip(found, motion.update(past, index), strict=True):
             x[index] = new
     return found
 
@@ -293,7 +292,7 @@ def link_gains(walk: Walk, j: int, pasts: Index, futures: Index, ends: Array, st
     Less what the prior gives for the `ends` of pasts and the `starts` of futures.
     """
     _, at, own = np.intersect1d(pasts, futures, return_indices=True)
-    return walk.board.motion.links(walk.expected(pasts, j), walk.told(futures, j), ends, starts, (at, own))
+    return walk.board.motion.links(walk.past_of(pasts, j), walk.future_of(futures, j), ends, starts, (at, own))
 
 
 def relink(walk: Walk, pasts: Index, futures: Index, apart: Index) -> None:
@@ -357,14 +356,14 @@ class Walk:
         self.last, self.ahead = (np.concatenate([x, np.full(number, -1)]) for x in (self.last, self.ahead))
         return np.arange(K, K + number)
 
-    def expected(self, atoms: Index, j: int) -> State:
+    def past_of(self, atoms: Index, j: int) -> State:
         """What is known of atoms at the time of group j, by their past alone."""
         board = self.board
         last = self.last[atoms]
         elapsed = np.where(last >= 0, board.times[j] - board.times[last], 0.0)
         return board.motion.later(tuple(x[atoms] for x in self.past), elapsed)
 
-    def told(self, atoms: Index, j: int) -> State:
+    def future_of(self, atoms: Index, j: int) -> State:
         """What their futures say of that."""
         board, ahead = self.board, self.ahead[atoms]
         some = ahead >= 0
@@ -375,7 +374,7 @@ class Walk:
     def scores(self, j: int, atoms: Index) -> Array:
         """Log score of each value of group j at each atom, minus that of a new one: (L, A)."""
         values = np.arange(self.board.offsets[j], self.board.offsets[j + 1])
-        gain = self.board.motion.scores(values, self.expected(atoms, j), self.told(atoms, j))
+        gain = self.board.motion.scores(values, self.past_of(atoms, j), self.future_of(atoms, j))
         return np.asarray(gain + self.log_odds(j, atoms))
 
     def log_odds(self, j: int, atoms: Index) -> Array:
@@ -431,7 +430,7 @@ class Walk:
 
     def _see(self, j: int, values: Index, atoms: Index) -> None:
         """The values of group j become part of the past."""
-        known = self.board.motion.seeing(self.expected(atoms, j), values)
+        known = self.board.motion.update(self.past_of(atoms, j), values)
         for x, new in zip(self.past, known, strict=True):
             x[atoms] = new
         self.last[atoms] = j

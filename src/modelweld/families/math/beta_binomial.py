@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index, Stack, blocks
@@ -53,14 +54,15 @@ def over_atoms(x: Array, S: Array, F: Array) -> tuple[float, Array, Array, Array
 
     x: logarithms of the pseudo-counts.
     """
-    from scipy.special import betaln, digamma
-
     a, b = np.exp(x)
-    value = betaln(a + S, b + F) - betaln(a, b)
-    both = digamma(a + b + S + F)
-    by_S, by_F = digamma(a + S) - both, digamma(b + F) - both
-    together = digamma(a + b)
-    by_a, by_b = (by_S - digamma(a) + together).sum(0), (by_F - digamma(b) + together).sum(0)
+    value = scipy.special.betaln(a + S, b + F) - scipy.special.betaln(a, b)
+    both = scipy.special.digamma(a + b + S + F)
+    by_S, by_F = scipy.special.digamma(a + S) - both, scipy.special.digamma(b + F) - both
+    together = scipy.special.digamma(a + b)
+    by_a, by_b = (
+        (by_S - scipy.special.digamma(a) + together).sum(0),
+        (by_F - scipy.special.digamma(b) + together).sum(0),
+    )
     return float(value.sum()), np.stack([a * by_a, b * by_b]), by_S, by_F
 
 
@@ -95,15 +97,13 @@ def predictive(s: Array, f: Array, S: Array, F: Array) -> Array:
 
     Totals are taken out where all values are worth the same.
     """
-    from scipy.special import gammaln
-
-    base = (gammaln(S + F) - gammaln(S) - gammaln(F)).sum(-1)
+    base = (scipy.special.gammaln(S + F) - scipy.special.gammaln(S) - scipy.special.gammaln(F)).sum(-1)
     w = s + f
     alike = np.allclose(w, w[:1], rtol=1e-14, atol=0.0)
     result = np.empty((len(s), len(S)))
     for part in blocks(len(s), S.size):
-        totals = gammaln(S + F + (w[0] if alike else w[part, None, :]))
-        ends = gammaln(S + s[part, None, :]) + gammaln(F + f[part, None, :])
+        totals = scipy.special.gammaln(S + F + (w[0] if alike else w[part, None, :]))
+        ends = scipy.special.gammaln(S + s[part, None, :]) + scipy.special.gammaln(F + f[part, None, :])
         result[part] = ends.sum(-1) - totals.sum(-1)
     return np.asarray(result + base)
 
@@ -118,19 +118,15 @@ def carrier(v: Array, w: Array) -> tuple[Array, Array]:
 
 def fixed(v: Array, weight: Array | None) -> Array:
     """The part of h that no hyperparameter moves."""
-    from scipy.special import gammaln
-
     if weight is None:
         inside = (v > 0) & (v < 1)
         inner = np.where(inside, v, 0.5)
         return np.where(inside, -np.log(inner * (1 - inner)) - 0.5 * np.log(2 * np.pi), 0.0)
     n = np.where(weight > 0, weight, 1.0)
-    choose = gammaln(n + 1) - gammaln(n * v + 1) - gammaln(n * (1 - v) + 1)
+    choose = scipy.special.gammaln(n + 1) - scipy.special.gammaln(n * v + 1) - scipy.special.gammaln(n * (1 - v) + 1)
     return np.asarray(choose - carrier(v, n)[0])
 
 
 def _bend(v: Array) -> Array:
     """The value's own log likelihood per trial, v log v + (1 - v) log(1 - v)."""
-    from scipy.special import xlog1py, xlogy
-
-    return np.asarray(xlogy(v, v) + xlog1py(1 - v, -v))
+    return np.asarray(scipy.special.xlogy(v, v) + scipy.special.xlog1py(1 - v, -v))

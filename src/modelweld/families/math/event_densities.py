@@ -33,7 +33,7 @@ and `log_freedom` is the function with x a'(x) = d(x):  a(x) = -log log(1 + y). 
 
 the expected slope by n is zero at the true n, for few and many, rare and frequent words. That is a statement about
 the neighbourhood of the truth: far below it the density is too large: see LEAST_PER_WORD in
-`families.math.counts_start`.
+`families.counts`.
 
 How many observations a site's value is worth: its effective sample size.
 
@@ -51,6 +51,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index, blocks
@@ -108,31 +109,25 @@ class Poisson:
 
     def carrier(self, values: Array, w: Array) -> tuple[Array, Array]:
         """The part of h that depends on w, and its derivative by w; zero where not seen."""
-        from scipy.special import xlogy
-
         seen, known = w > 0, np.where(w > 0, w, 1.0)
-        bend = xlogy(values, values) - values
+        bend = scipy.special.xlogy(values, values) - values
         h, slope = log_carrier(values, known) - known * bend, slope_of_carrier(values, known) / known - bend
         return np.where(seen, h, 0.0), np.where(seen, slope, 0.0)
 
     def fixed(self, values: Array, weight: Array | None) -> Array:
         """The part that does not: g, from exposures that are known, or from none."""
-        from scipy.special import gammaln, xlogy
-
         if weight is None:
             return np.where(values > 0, -np.log(np.where(values > 0, values, 1.0)) - 0.5 * np.log(2 * np.pi), 0.0)
         known = np.where(weight > 0, weight, 1.0)
         y = known * values
-        return np.asarray(xlogy(y, y) - y - gammaln(y + 1) - log_carrier(values, known))
+        return np.asarray(scipy.special.xlogy(y, y) - y - scipy.special.gammaln(y + 1) - log_carrier(values, known))
 
     def predictive(self, p: Array, r: Array, P: Array, R: Array) -> Array:
         """Log densities (L, K), without carriers, of values at atoms of Gamma(P, R).
 
         What depends on atoms only is taken out where all values are worth the same.
         """
-        from scipy.special import gammaln
-
-        base = (P * np.log(R) - gammaln(P)).sum(-1)
+        base = (P * np.log(R) - scipy.special.gammaln(P)).sum(-1)
         alike = self.alike(p, r)
         result = np.empty((len(p), len(P)))
         for part in blocks(len(p), P.size):
@@ -140,7 +135,7 @@ class Poisson:
                 result[part] = self.of_alike(p[part], r[part], P, R)
             else:
                 shapes = P + p[part, None, :]
-                result[part] = (gammaln(shapes) - shapes * np.log(R + r[part, None, :])).sum(-1)
+                result[part] = (scipy.special.gammaln(shapes) - shapes * np.log(R + r[part, None, :])).sum(-1)
         return np.asarray(result + base)
 
     def alike(self, p: Array, r: Array) -> bool:
@@ -149,10 +144,8 @@ class Poisson:
 
     def of_alike(self, p: Array, r: Array, P: Array, R: Array) -> Array:
         """What depends on values, if they are."""
-        from scipy.special import gammaln
-
         logs = np.log(R + r[0])
-        return np.asarray(gammaln(P + p[:, None, :]).sum(-1) - p @ logs.T - (P * logs).sum(-1))
+        return np.asarray(scipy.special.gammaln(P + p[:, None, :]).sum(-1) - p @ logs.T - (P * logs).sum(-1))
 
     def value(self, rate: Array) -> Array:
         """The atom's value, and the way back."""
@@ -192,12 +185,10 @@ class Gamma(Poisson):
 
     def carrier(self, values: Array, w: Array) -> tuple[Array, Array]:
         """All of h, and its derivative by w; zero where not seen."""
-        from scipy.special import digamma, gammaln
-
         seen, known = w > 0, np.where(w > 0, w, 1.0)
         log_v = np.log(np.where(seen, values, 1.0))
-        h = known * np.log(known) + (known - 1) * log_v - gammaln(known)
-        slope = np.log(known) + 1 + log_v - digamma(known)
+        h = known * np.log(known) + (known - 1) * log_v - scipy.special.gammaln(known)
+        slope = np.log(known) + 1 + log_v - scipy.special.digamma(known)
         return np.where(seen, h, 0.0), np.where(seen, slope, 0.0)
 
     def fixed(self, values: Array, weight: Array | None) -> Array:
@@ -210,10 +201,8 @@ class Gamma(Poisson):
 
     def of_alike(self, p: Array, r: Array, P: Array, R: Array) -> Array:
         """What depends on values, if they are."""
-        from scipy.special import gammaln
-
         shapes = P + p[0]
-        return np.asarray(gammaln(shapes).sum(-1) - (shapes * np.log(R + r[:, None, :])).sum(-1))
+        return np.asarray(scipy.special.gammaln(shapes).sum(-1) - (shapes * np.log(R + r[:, None, :])).sum(-1))
 
     def value(self, rate: Array) -> Array:
         """Scales are inverse rates."""
@@ -229,14 +218,12 @@ def over_atoms(x: Array, P: Array, R: Array) -> tuple[float, Array, Array, Array
 
     x: logarithms of the mean and the shape of the atoms' Gamma.
     """
-    from scipy.special import digamma, gammaln
-
     a = np.exp(x[1])
     b = np.exp(x[1] - x[0])
-    value = gammaln(a + P) - gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
-    by_P = digamma(a + P) - np.log(b + R)
+    value = scipy.special.gammaln(a + P) - scipy.special.gammaln(a) - a * np.log1p(R / b) - P * np.log(b + R)
+    by_P = scipy.special.digamma(a + P) - np.log(b + R)
     by_R = -(a + P) / (b + R)
-    by_a = (by_P - digamma(a) + np.log(b)).sum(0)
+    by_a = (by_P - scipy.special.digamma(a) + np.log(b)).sum(0)
     by_b = (a / b + by_R).sum(0)
     return float(value.sum()), np.stack([-b * by_b, a * by_a + b * by_b]), by_P, by_R
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
 
@@ -38,7 +39,6 @@ def climb(
     >>> climb(parabola, np.zeros(1), np.zeros(1), np.full(1, 9.0)).round(3)
     array([3.])
     """
-    from scipy.optimize import minimize
 
     def measured(x: Array) -> tuple[float, Array]:
         value, gradient = log_likelihood(x / unit)
@@ -53,7 +53,7 @@ def climb(
         return -value / scale, -gradient / scale
 
     inside = np.clip(start, low, high)
-    found = minimize(
+    found = scipy.optimize.minimize(
         descent,
         inside,
         jac=True,
@@ -76,11 +76,9 @@ class ByAtom:
     """Sums over the values of each atom, quick enough to be taken at every step of a climb."""
 
     def __init__(self, labels: Index, K: int | None = None) -> None:
-        from scipy.sparse import csr_matrix
-
         N, K = len(labels), int(labels.max(initial=-1)) + 1 if K is None else K
         self.labels = labels
-        self._members = csr_matrix((np.ones(N), (labels, np.arange(N))), shape=(K, N))
+        self._members = scipy.sparse.csr_matrix((np.ones(N), (labels, np.arange(N))), shape=(K, N))
 
     def __call__(self, x: Array, times: Array | None = None) -> Array:
         """Sums (K, D) of x (N, D), each row times a number (N,) if given."""

@@ -1,8 +1,8 @@
 """Directions whose atoms have concentrations of their own: log-normal, integrated over.
 
 Sites agree more closely on some atoms than on others. The concentration of an atom is concentration * exp(diversity z),
-z standard normal. Given its concentration an atom is as in `von_mises_fisher`, so that its evidence is an integral over
-evidences of the same statistics (`concentration_integral`); at diversity zero it is that of one concentration for all.
+z standard normal. Given its concentration an atom is as in `sphere`, so that its evidence is an integral over
+evidences of the same statistics (`bessel`); at diversity zero it is that of one concentration for all.
 
 What is believed before anything is matched (`log_prior`): that the noise, as a share reference / (reference +
 concentration) of the scatter, is as likely to be any, and that atoms are alike,
@@ -12,6 +12,16 @@ concentration) of the scatter, is as likely to be any, and that atoms are alike,
 Without the first, a matching of the few values that happen to lie closest is the best one where sites are few and atoms
 overlap: its concentration is many times too high. The second is what makes a diversity of exactly zero the answer where
 atoms do not differ. Both are measured per logarithm of the concentration.
+
+Which directions can belong to an atom at all: those whose cosine with it is above a bound, one per atom.
+
+Belonging to an atom with sum S rather than to one of its own scores, for a value v, in nats
+
+    score = odds + evidence(S + v) - evidence(S) - evidence(v),
+
+which depends on v by v'S and mean'v alone. It rises with v'S, and goes one way with mean'v, in which it is all but
+straight: so the larger score at the two ends of mean'v of all values in question bounds it, and the v'S at which that
+is zero is found by bisection, once per atom. All other pairs cannot beat a new atom.
 """
 
 from __future__ import annotations
@@ -20,9 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.values import Array, blocks
-from modelweld.families.math.bessel import log_uniform, tilts_at
-from modelweld.families.math.concentration_integral import (
+from modelweld.core.values import Array, Index, blocks
+from modelweld.families.math.bessel import (
     COLUMNS,
     NODES,
     POINTS,
@@ -32,10 +41,11 @@ from modelweld.families.math.concentration_integral import (
     column_tilts,
     even_tilts,
     integrated,
+    log_uniform,
+    tilts_at,
 )
-from modelweld.families.math.direction_rows import draw_directions
 from modelweld.families.math.maximise import climb
-from modelweld.families.math.von_mises_fisher import CONCENTRATIONS, direction_of, directions_of
+from modelweld.families.math.sphere import CONCENTRATIONS, direction_of, directions_of, draw_directions
 
 FEWEST_VALUES = 4
 """Values that some atom must have for a diversity to be learned: where there are two or three sites, a loose atom is a
@@ -247,3 +257,46 @@ def value_and_slopes(held: Held, at: Mixed) -> tuple[float, Array]:
     if at.reference:
         slopes -= (at.kappa / (at.kappa + at.reference), 0.0, ALIKE)
     return total, slopes
+
+
+HALVINGS = 14
+"""Of the interval of possible products; what is left of it is scored needlessly."""
+
+ROUNDING = 4e-6
+"""Of the length of a sum, by which products in single precision may be off."""
+
+
+def contending(at: Mixed, own: Array, sums: Array, odds: Array) -> tuple[Index, Index]:
+    """Values (rows of weight one) and atoms, pair by pair, that may score above zero."""
+    V, S = (at.parts(rows)[2].astype(np.float32) for rows in (own, sums))
+    least = (least_products(at, own, sums, odds) - ROUNDING * np.linalg.norm(S, axis=1)).astype(np.float32)
+    values, atoms = [], []
+    for part in blocks(len(V), len(S)):
+        products = V[part] @ S.T
+        if at.axial:
+            np.abs(products, out=products)
+        found = np.flatnonzero(products > least)
+        values.append(found // max(len(S), 1) + part.start)
+        atoms.append(found % max(len(S), 1))
+    return np.concatenate(values), np.concatenate(atoms)
+
+
+def least_products(at: Mixed, own: Array, sums: Array, odds: Array) -> Array:
+    """Of each atom (K,), a product v'S below which none of these values scores above zero."""
+    (_, _, V), (n, _, S) = at.parts(own), at.parts(sums)
+    D, along, across, none = V.shape[1], at.along(S), np.einsum("kd,kd->k", S, S), np.zeros(at.columns)
+    ends = np.quantile(at.along(V), [0.0, 1.0]) if at.base and len(V) else np.zeros(1)
+    fixed = odds - at.evidence_at(D, n, none, along, across)
+    alone = at.evidence_at(D, np.ones(len(ends)), none, ends, np.ones(len(ends)))[:, None]
+
+    def bound(product: Array) -> Array:
+        lengths = np.tile(across + 1 + 2 * product, (len(ends), 1))
+        return np.asarray((fixed + at.evidence_at(D, n + 1, none, along + ends[:, None], lengths) - alone).max(0))
+
+    low, high = -np.sqrt(across), np.sqrt(across)
+    low = np.zeros(len(S)) if at.axial else low
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = bound(middle) < 0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.where(n > 0, low, -np.inf)

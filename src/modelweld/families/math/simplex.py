@@ -1,17 +1,47 @@
-"""Compositions (values on the simplex), sent as counts or probabilities: these, and the observations behind them."""
+"""Compositions (values on the simplex), sent as counts or probabilities: these, and the observations behind them.
+
+Logarithms of rising factorials, log Gamma(c + x) - log Gamma(c), added up over coordinates.
+
+Evidence of compositions over parts of a vocabulary: which words a site knows differs from site to site.
+
+A site that knows the words V sees theta_w / theta_V, and if members of an atom know different words the integral over
+theta has no closed form. With theta = g / sum(g), g_w ~ Gamma(a_w), a value's likelihood has the factor g_V^-n; its
+logarithm is bounded from below by the tangent at the expected g_V = A_V = sum of a_w over V:
+
+    -n log g_V >= n - n log A_V - n g_V / A_V.
+
+What is left is a product of Gamma integrals, and adds up. With E_w = sum of n / A_V over values that know w,
+N = sum of n, U = sum of n (1 - log A_V), A = sum of n A_V / N,
+
+    log evidence = sum_w [log Gamma(a_w + s_w) - log Gamma(a_w) - (a_w + s_w) log(1 + E_w)] + U + R(N, A)
+    R(N, A)      = log Gamma(A) - log Gamma(A + N) + (A + N) log(A + N) - A log A - N.
+
+R makes up for the tangent where all values know the same words, so that the evidence is then exact. Otherwise it is
+mostly too low, the more so the further an atom's share of V is from that of the mean atom: by less than a nat where
+words are many or observations few, by several nats for few words and many observations (tables in
+experiments/families). Tangents at each atom's own shares would need its members' effective sample sizes,
+vocabulary by vocabulary.
+
+Matched compositions: the Dirichlet-multinomial likelihood of pseudo-counts and effective sample sizes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy
+from numpy.typing import NDArray
 
-from modelweld.core.values import Array, Index, Stack
+from modelweld.core.family import sum_by_atom
+from modelweld.core.values import Array, Index, Stack, block_size, group_of_values
 from modelweld.families.math.bessel import Interpolated
 from modelweld.families.math.event_densities import SEEN_ONCE, effective_count, log_freedom_and_slope
+from modelweld.families.math.maximise import ByAtom, LogLikelihood
 
 SUM_ROUNDING = 1e-5
 """By how much probabilities may miss the sum of one: those of float32 programs do."""
@@ -101,9 +131,10 @@ class Compositions:
 
     def coefficient(self) -> Array:
         """Log multinomial coefficients (L,), for values whose counts are exact."""
-        from scipy.special import gammaln
-
-        return np.asarray(gammaln(self.n + 1) - self._add_terms(lambda p, n: (gammaln(n * p + 1),), self.n)[0])
+        return np.asarray(
+            scipy.special.gammaln(self.n + 1)
+            - self._add_terms(lambda p, n: (scipy.special.gammaln(n * p + 1),), self.n)[0]
+        )
 
     @cached_property
     def _logs(self) -> Array:
@@ -180,3 +211,180 @@ def _sum_to_one(n: Array, weight: Array | None) -> np.ndarray[tuple[int], np.dty
 
 
 _KEPT: WeakKeyDictionary[Stack, dict[bool | None, Compositions]] = WeakKeyDictionary()
+
+
+COMPILED_FROM = 200_000
+"""Terms from which on the compiled sums are used: below, scipy takes a few hundredths of a second, and nobody should
+wait for a compiler."""
+
+
+def log_rising(S: Array, a: Array) -> Array:
+    """Sum over w of log Gamma(a_w + S_w) - log Gamma(a_w): (...) from S (..., D) and a (D,).
+
+    Examples
+    --------
+    >>> np.exp(log_rising(np.array([[2.0, 1.0]]), np.array([3.0, 5.0]))).round(6)          # 3 * 4 * 5
+    array([60.])
+    """
+    if S.size >= COMPILED_FROM:
+        from modelweld.families.math import log_rising_compiled as rising
+
+        return rising.log_rising(S.reshape(-1, S.shape[-1]), a).reshape(S.shape[:-1])
+    return np.asarray((scipy.special.gammaln(a + S) - scipy.special.gammaln(a)).sum(-1))
+
+
+def log_rising_pairs(X: Array, C: Array) -> Array:
+    """The same for every row of X (L, D) on top of every row of C (K, D): (L, K)."""
+    if X.shape[0] * C.size >= COMPILED_FROM:
+        from modelweld.families.math import log_rising_compiled as rising
+
+        return rising.log_rising_pairs(X, C)
+    before = scipy.special.gammaln(C).sum(-1)
+    result = np.empty((len(X), len(C)))
+    block = block_size(C.size)
+    for start in range(0, len(X), block):
+        part = slice(start, start + block)
+        result[part] = scipy.special.gammaln(C + X[part, None, :]).sum(-1) - before
+    return result
+
+
+LEAST_SHARED = 0.1
+"""Of a site's mass, on words that another site knows. With less, its values would be matched by the prior alone: where
+nothing is shared, every atom predicts a value equally well."""
+
+
+class Sums(NamedTuple):
+    """Summed statistics (..., D) or (...) of atoms: see the module's equations; `mass` is N A."""
+
+    s: Array
+    E: Array
+    N: Array
+    U: Array
+    mass: Array
+
+
+def vocabulary_statistics(p: Array, seen: Array, n: Array, a: Array) -> Sums:
+    """Of single values worth n."""
+    known = np.where(n > 0, seen @ a, 1.0)
+    return Sums(n[:, None] * p, seen * (n / known)[:, None], n, n * (1 - np.log(known)), n * known)
+
+
+def log_evidence_of_vocabularies(sums: Sums, a: Array) -> Array:
+    """The module's equation, (...)."""
+    rising = log_rising(sums.s, a) - ((a + sums.s) * np.log1p(sums.E)).sum(-1)
+    return np.asarray(rising + sums.U + _remainder(sums.N, _mean(sums)))
+
+
+def vocabulary_slopes(p: Array, seen: Array, n: Array, a: Array, labels: Index, sums: Sums) -> tuple[Array, Array]:
+    """Derivatives of the summed evidence of atoms by a (D,) and by each value's n (L,)."""
+    known = np.where(n > 0, seen @ a, 1.0)
+    rate = (a + sums.s) / (1 + sums.E)
+    by_s = scipy.special.digamma(a + sums.s) - np.log1p(sums.E)
+    A, N = _mean(sums), np.where(sums.N > 0, sums.N, 1.0)
+    R_N = np.log(A + N) - scipy.special.digamma(A + N)
+    R_A = scipy.special.digamma(A) - np.log(A) + R_N
+    tilt = (seen * rate[labels]).sum(1) / known
+    by_known = n / known * (tilt - 1) + (R_A / N)[labels] * n
+    by_a = (by_s - scipy.special.digamma(a)).sum(0) + by_known @ seen
+    by_n = (p * by_s[labels]).sum(1) - tilt + 1 - np.log(known) + R_N[labels] + (R_A / N)[labels] * (known - A[labels])
+    return by_a, np.where(n > 0, by_n, 0.0)
+
+
+def _mean(sums: Sums) -> Array:
+    there = sums.N > 0
+    return np.asarray(np.where(there, sums.mass / np.where(there, sums.N, 1.0), 1.0))
+
+
+def _remainder(N: Array, A: Array) -> Array:
+    return np.asarray(
+        scipy.special.gammaln(A) - scipy.special.gammaln(A + N) + (A + N) * np.log(A + N) - A * np.log(A) - N
+    )
+
+
+def misfit_vocabulary(values: Array, seen: NDArray[np.bool_], stack: Stack) -> tuple[int, str] | None:
+    """The first value of a site that has little of its mass on words that another site knows too."""
+    group = group_of_values(stack.offsets)
+    known = sum_by_atom(seen.astype(np.float64), group, len(stack.sizes)) > 0
+    elsewhere = known.sum(0) - known > 0
+    mass = sum_by_atom(values / np.where(seen.any(1), values.sum(1), 1.0)[:, None], group, len(stack.sizes))
+    shared = (mass * elsewhere).sum(1) / np.where(known.any(1), mass.sum(1), 1.0)
+    strange = known.any(1) & (shared < LEAST_SHARED)
+    if not strange.any():
+        return None
+    row = int(np.flatnonzero(strange[group] & seen.any(1))[0])
+    return row, (
+        f"have at least {LEAST_SHARED:.0%} of a site's mass on words that another site knows; found "
+        f"{shared[group[row]]:.1%}, so that there is nothing to compare"
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedCompositions:
+    """Values (N, D) of known atoms: their likelihood, a function of pseudo-counts a (D,) and of what they are worth."""
+
+    compositions: Compositions
+    labels: Index
+
+    @cached_property
+    def by_atom(self) -> ByAtom:
+        """Sums over the values of each atom."""
+        return ByAtom(self.labels)
+
+    @cached_property
+    def together(self) -> Array | None:
+        """Summed probabilities, if values have the same n: they then need be added only once."""
+        return self.by_atom(self.compositions.p) if len(np.unique(self.compositions.n)) == 1 else None
+
+    def added(self, n: Array) -> Array:
+        """Probabilities times n, by atom (K, D)."""
+        return self.by_atom(self.compositions.p, n) if self.together is None else self.together * n[0]
+
+    def evidence(self, a: Array, n: Array) -> tuple[float, Array, float]:
+        """Log evidence without carriers of values worth n; slopes by a, and by log `between` times `between`."""
+        if self.compositions.seen is not None:
+            return self._of_vocabularies(self.compositions.seen, a, n)
+        value, by_a, by_s, by_N = over_atoms(a, self.added(n), self.by_atom(n))
+        return value, by_a, float((by_s * self.added(n * n)).sum() + (by_N * self.by_atom(n * n)).sum())
+
+    def log_likelihood(self, x: Array) -> tuple[float, Array]:
+        """And its gradient, at logarithms of a and of `between`, last."""
+        a, between = np.exp(x[:-1]), float(np.exp(x[-1]))
+        value, by_a, by_n = self.evidence(a, self.compositions.objective_gain(between))
+        carrier, slope = self.compositions.total_carrier(between)
+        return value + carrier, np.append(a * by_a, by_n / between + slope)
+
+    def likelihood_of_atoms(self, between: float) -> LogLikelihood:
+        """Of logarithms of a alone."""
+        n = self.compositions.objective_gain(between)
+
+        def log_likelihood(x: Array) -> tuple[float, Array]:
+            value, by_a, _ = self.evidence(np.exp(x), n)
+            return value, np.exp(x) * by_a
+
+        return log_likelihood
+
+    def _of_vocabularies(self, seen: Array, a: Array, n: Array) -> tuple[float, Array, float]:
+        of = vocabulary_statistics(self.compositions.p, seen, n, a)
+        atoms = Sums(*(self.by_atom(part) for part in of))
+        value = float(log_evidence_of_vocabularies(atoms, a).sum())
+        by_a, by_row = vocabulary_slopes(self.compositions.p, seen, n, a, self.labels, atoms)
+        return value, by_a, float((by_row * n * n).sum())
+
+
+def over_atoms(a: Array, S: Array, N: Array) -> tuple[float, Array, Array, Array]:
+    """Sum over atoms of log evidences without carriers; gradients by a (D,), by S (K, D) and by N (K,)."""
+    A, K = a.sum(), len(S)
+    by_S, by_N = scipy.special.digamma(a + S), -scipy.special.digamma(A + N)
+    value = float(log_rising(S, a).sum() + (scipy.special.gammaln(A) - scipy.special.gammaln(A + N)).sum())
+    by_a = by_S.sum(0) - K * scipy.special.digamma(a) + K * scipy.special.digamma(A) + by_N.sum()
+    return value, by_a, by_S, by_N
+
+
+def likelihood_of_atoms(S: Array, N: Array) -> LogLikelihood:
+    """Of logarithms of pseudo-counts (D,), given sums of values (K, D) and what they are worth (K,)."""
+
+    def log_likelihood(x: Array) -> tuple[float, Array]:
+        value, by_a, _, _ = over_atoms(np.exp(x), S, N)
+        return value, np.exp(x) * by_a
+
+    return log_likelihood

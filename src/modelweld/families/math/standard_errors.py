@@ -13,6 +13,7 @@ The factor c, `inflation` in code, inflates the sites' own variances (1: they ar
 from __future__ import annotations
 
 import numpy as np
+import scipy
 
 from modelweld.core.random_effects import FLAT, SMALLEST_RATIO, Hyperparameters, NoisePrior
 from modelweld.core.values import Array, Index, Stack
@@ -90,8 +91,6 @@ def maximise_with_variance(
     Guards as in `random_effects.maximise`: where nothing is matched noise and spread move together, and noise does
     not fall below `floor`.
     """
-    from scipy.optimize import minimize
-
     likelihood = VaryingNoise(y, stack, labels)
     tied = len(likelihood.first) == len(labels)
     D, H = len(old.mean), len(old.noise)
@@ -127,5 +126,5 @@ def maximise_with_variance(
     bounds += [(float(low), LARGEST_LOG_STEP) for low in np.broadcast_to(lowest, H)]
     if not tied:
         bounds += [(-LARGEST_LOG_STEP, LARGEST_LOG_STEP)] * H
-    found = minimize(cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds)
+    found = scipy.optimize.minimize(cost, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds)
     return at(found.x) if found.fun <= 0 else old

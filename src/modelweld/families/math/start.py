@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array, Index, Stack, blocks, group_of_values, offsets_of
@@ -135,8 +136,6 @@ def usable_variance(origin: Array, total: Array, values: Array, pooled: bool) ->
 
 def noise_shares(stack: Stack, total: Array) -> list[float]:
     """First guesses of noise / (noise + spread) worth trying, between NOISE_SHARES."""
-    from scipy.special import gammaincinv
-
     largest = stack.largest(GROUPS_COMPARED)
     groups = [_standardise(stack, int(j), total) for j in largest if stack.sizes[j] > 0]
     distances: list[Array] = []
@@ -154,7 +153,7 @@ def noise_shares(stack: Stack, total: Array) -> list[float]:
     D = stack.values.shape[1]
     if D >= FEW_DIMENSIONS:
         return _with_vote(_with_loud([quarter]), len(ranked), stack, total)
-    expected = 2 * gammaincinv(D / 2, CLOSEST) / D  # the quantile of a mean of D squared standard normals
+    expected = 2 * scipy.special.gammaincinv(D / 2, CLOSEST) / D  # the quantile of a mean of D squared standard normals
     return _with_vote(_with_loud([tenth, quarter / expected]), len(ranked), stack, total)
 
 
@@ -166,12 +165,10 @@ def paired_distances(stack: Stack, total: Array, pairs: Iterable[tuple[int, int]
 
 def _matched_distances(a: tuple[Array, Array | None], b: tuple[Array, Array | None]) -> Array:
     """Of two groups; by nearest neighbours where they are large."""
-    from scipy.optimize import linear_sum_assignment
-
     if max(len(a[0]), len(b[0])) > LARGEST_MATCHED:
         return _nearest(a, b)
     squared = _squared_distances(a, b)
-    return np.asarray(squared[linear_sum_assignment(squared)])
+    return np.asarray(squared[scipy.optimize.linear_sum_assignment(squared)])
 
 
 def below_leap(ranked: Array) -> float | None:

@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from modelweld.core.values import Array, Index, Stack
-from modelweld.families.own.jax_functions import log_sum_exp
+from modelweld.families.own.user_density import log_sum_exp
 
 LARGEST_ATOM = 16
 """Members an atom may have at least before the step is too large; more if there are more groups."""

@@ -21,6 +21,7 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.values import Array, Index, Stack
@@ -192,22 +193,19 @@ UNKNOWN_BETWEEN = 10
 
 def first_between(points: Points, stack: Stack) -> list[float]:
     """Guesses worth trying: the closest quarter corrected by its expected share, and the closest tenth as it is."""
-    from scipy.optimize import linear_sum_assignment
-    from scipy.special import gammaincinv
-
     D = points.D
     groups = [rows[points.known[rows] > 0] for rows in map(stack.group, map(int, stack.largest(GROUPS_COMPARED)))]
     distances: list[Array] = []
     for a, b in combinations([g for g in groups if len(g)], 2):
         if sum(map(len, distances)) < ENOUGH_DISTANCES:
             table = discrepancies(points, a[: max(1, MOST_PAIRS // len(b))], b)
-            distances.append(table[linear_sum_assignment(table)])
+            distances.append(table[scipy.optimize.linear_sum_assignment(table)])
     if not distances:
         return [float(UNKNOWN_BETWEEN * (D + SPARE))]
     ranked = np.sort(np.concatenate(distances))
     freedom = D * (D + 1) / 2
     quarter, tenth = (float(ranked[int(q * (len(ranked) - 1))]) for q in (CLOSEST, CLOSER))
-    expected = 2 * gammaincinv(freedom / 2, CLOSEST)
+    expected = 2 * scipy.special.gammaincinv(freedom / 2, CLOSEST)
     own = float(np.mean(1 / points.number[points.known > 0]))  # what the numbers of points explain of it
     noise = np.array([quarter / expected, tenth / freedom])
     excess = np.maximum(noise - own, SMALLEST_SHARE * noise)

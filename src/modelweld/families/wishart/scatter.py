@@ -21,25 +21,29 @@ from numpy.typing import ArrayLike
 
 from modelweld.core.family import ValueLearner, with_fields
 from modelweld.core.values import Array, Index, Stack
-from modelweld.families.checks import freeze_number, freeze_vectors, known
 from modelweld.families.math.start import NOISE_FLOOR, chosen
-from modelweld.families.registry import register
-from modelweld.families.wishart.covariances import (
+from modelweld.families.registry import freeze_number, freeze_vectors, known, register
+from modelweld.families.wishart.dispersion import Free, Matched, first_belief, first_between, maximise
+from modelweld.families.wishart.evidence import (
+    SPARE,
+    Belief,
+    InverseWishart,
+    Points,
+    Sums,
     all_points,
     believed,
     counts,
     dimensions,
     log_covariances,
+    log_det,
     misfit_beside,
     misfit_covariances,
     misfit_singular,
     not_negative,
     number_of_points,
     parts,
+    posterior,
 )
-from modelweld.families.wishart.dispersion import Free, Matched, first_belief, first_between, maximise
-from modelweld.families.wishart.evidence import SPARE, Belief, Points, Sums, log_det, posterior
-from modelweld.families.wishart.scale_prior import InverseWishart
 
 
 @register

@@ -18,13 +18,23 @@ from modelweld.core.family import Family
 from modelweld.core.values import Array, Index
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.families.math.bessel import KNOTS_APART, TABLE_FROM, log_uniform, series_of, tilt_table
-from modelweld.families.math.concentration_integral import LOG_SHARES, LONGEST_STEP, POINTS, STEPS, WIDEST
+from modelweld.families.math.bessel import (
+    KNOTS_APART,
+    LOG_SHARES,
+    LONGEST_STEP,
+    POINTS,
+    STEPS,
+    TABLE_FROM,
+    WIDEST,
+    log_uniform,
+    series_of,
+    tilt_table,
+)
 from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.real_values import Gaussian
-from modelweld.families.wishart.scale_prior import InverseWishart
+from modelweld.families.wishart.evidence import InverseWishart
 from modelweld.families.wishart.scatter import Moments, Scatter
 
 RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
@@ -270,7 +280,7 @@ def _tilt(squared, order, steps, series):
 
 @exact
 def _own_directions(theta, row):
-    """`families.math.concentration_integral.integrated`, of values of weight one."""
+    """`families.math.bessel.integrated`, of values of weight one."""
     D, base, of_base, log_kappa, diversity = int(theta[0]), theta[1], theta[2], theta[3], theta[4]
     n, nu, first, along, across = row[0], max((D - 1) / 2, 0.5), len(row) - D, 0.0, 0.0
     if n <= 0:

@@ -40,11 +40,11 @@ from modelweld.fit.static_matcher import refit, values_of
 from modelweld.inputs.alignment import local_models
 from modelweld.inputs.clock import number_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_tables import as_model, is_plain
+from modelweld.inputs.plain_tables import as_model, is_plain, times_of
 from modelweld.inputs.sets import columns_of, stack_arrays, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
-from modelweld.time.matcher import refit_in_time, times_of
+from modelweld.time.matcher import refit_in_time
 from modelweld.time.paths import living_at
 from modelweld.time.timeline import places_of_values, smooth
 

@@ -33,7 +33,7 @@ from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families.capabilities import name_hyperparameters
-from modelweld.families.checks import misfit_error
+from modelweld.families.registry import misfit_error
 from modelweld.inputs.alignment import check_models
 from modelweld.inputs.local_model import LocalModel, check_values
 from modelweld.inputs.sets import stack_of

@@ -92,7 +92,7 @@ def log_likelihood(lines, mean, noise, spread):
 def maximise(lines, mean, noise, spread, floor, squares, near, degrees):
     """The most probable mean, noise and spread; never less probable than those given. As in random_effects.
 
-    `squares`, `near` and `degrees` are what is believed of noise and spread (`families.math.noise_prior`).
+    `squares`, `near` and `degrees` are what is believed of noise and spread (`families.real_values`).
     """
     D, H = len(mean), len(noise)
     new_mean, new_noise, new_spread = np.empty(D), np.empty(H), np.empty(H)

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.prior import Prior
@@ -80,7 +81,7 @@ class BirthDeath(Prior):
     Attributes
     ----------
     times : array (J,)
-        When the groups come, in their order, once it has been told (`seeing`); empty: all at one moment.
+        When the groups come, in their order, once they are given (`seeing`); empty: all at one moment.
     slots : arrays (T,) and (T,)
         Their distinct times, and how many groups come at each.
 
@@ -103,10 +104,10 @@ class BirthDeath(Prior):
             value = getattr(self, name)
             if not (np.isfinite(value) and low < value < high):
                 raise InputError(
-                    f"Lives: {name} must lie between {low:g} and {high:g}, ends excluded; found {value!r}."
+                    f"BirthDeath: {name} must lie between {low:g} and {high:g}, ends excluded; found {value!r}."
                 )
         if not (np.isfinite(self.hazard) and self.hazard >= 0):
-            raise InputError(f"Lives: hazard must be a number that is not negative; found {self.hazard!r}.")
+            raise InputError(f"BirthDeath: hazard must be a number that is not negative; found {self.hazard!r}.")
 
     def seeing(self, times: ArrayLike) -> BirthDeath:
         """The same prior of groups that come at these times (J,), in any order."""
@@ -139,19 +140,15 @@ class BirthDeath(Prior):
 
     def log_prob_in_time(self, spans: Lifespans, sizes: Index) -> float:
         """Log probability of a matching, with the log priors of what is learned."""
-        from scipy.special import gammaln
+        return self._log_posterior(spans) - float(scipy.special.gammaln(sizes + 1.0).sum())
 
-        return self._log_posterior(spans) - float(gammaln(sizes + 1.0).sum())
-
-    def learned_in_time(self, spans: Lifespans) -> BirthDeath:
+    def learn_in_time(self, spans: Lifespans) -> BirthDeath:
         """The most probable rates given a matching; never less probable than these.
 
         A search in two dimensions; `alive` is K / seen per alive.
         """
         if len(spans.counts) == 0 or not len(self.times):
             return self
-        from scipy.optimize import minimize
-
         span = self._span
 
         def at(x: Array) -> BirthDeath:
@@ -161,7 +158,7 @@ class BirthDeath(Prior):
 
         start = np.array([self.log_odds, np.log(max(self.hazard * span, np.exp(BOUNDS[1][0] + 1.0)))])
         start = np.clip(start, [low + 0.1 for low, _ in BOUNDS], [high - 0.1 for _, high in BOUNDS])
-        found = minimize(lambda x: -at(x)._log_posterior(spans), start, method="L-BFGS-B", bounds=BOUNDS)
+        found = scipy.optimize.minimize(lambda x: -at(x)._log_posterior(spans), start, method="L-BFGS-B", bounds=BOUNDS)
         best = at(found.x)
         return best if best._log_posterior(spans) > self._log_posterior(spans) else self
 
@@ -169,9 +166,8 @@ class BirthDeath(Prior):
         """Probability (K,) that atoms live at a time, given when they are seen and when not; also of times to come."""
         slots, _ = self.slots
         first, last = slots[spans.first], slots[spans.last]
-        mirrored = self.seeing(
-            -(self.times if len(self.times) else np.zeros(1))
-        )  # the process is the same in both directions
+        # the process is the same in both directions
+        mirrored = self.seeing(-(self.times if len(self.times) else np.zeros(1)))
         before = mirrored._living_after(len(slots) - 1 - spans.first, -time)
         return np.where(time < first, before, np.where(time > last, self._living_after(spans.last, time), 1.0))
 
