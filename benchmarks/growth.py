@@ -35,7 +35,7 @@ from modelweld.fit.search.artefacts import artefacts
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
 from modelweld.fit.search.starts import agglomerate
 from modelweld.fit.static_matcher import values_of
-from modelweld.inputs.sets import stack_arrays
+from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.mixture import mixture
 from recorded import commit, least_seconds, record
 

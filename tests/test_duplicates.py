@@ -15,7 +15,7 @@ from modelweld import Counts, DuplicateWarning, Family, Fusion, Gaussian, InputE
 from modelweld.core.values import Stack
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.fit.screening.duplicates import find_duplicates, number_values
-from modelweld.inputs.sets import stack_arrays
+from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network, outputs
 

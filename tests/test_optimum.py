@@ -15,7 +15,8 @@ from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.directions import Directions
 from modelweld.families.own.user_density import UserDensity
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.inputs.sets import stack_arrays, stack_of
+from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.sets import stack_of
 from modelweld.shards import fuse_shards, grouped
 from modelweld.time.matcher import timeline_of
 from sharded import TABLE

@@ -15,7 +15,7 @@ from modelweld.errors import OversplitWarning
 from modelweld.fit.search import split_rules as rules
 from modelweld.fit.search import starts as search
 from modelweld.fit.search.split_rules import join_fragments, name_oversplit, share_elsewhere
-from modelweld.inputs.sets import stack_arrays
+from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.network import network
 from shared import simulate
 

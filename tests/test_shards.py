@@ -14,7 +14,8 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, SmallShardWarning
 from modelweld.files import save
 from modelweld.fit.search import starts as search
-from modelweld.inputs.sets import stack_arrays, stack_of
+from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.sets import stack_of
 from modelweld.shards.centre import Centre
 from modelweld.shards.default_call import fuse_shards, grouped, polish
 from modelweld.shards.engine import Here

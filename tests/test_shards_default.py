@@ -13,7 +13,8 @@ from modelweld.core.family import with_fields
 from modelweld.core.prior import Fragments
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import DuplicateWarning, InputError, OutlierWarning, SmallShardWarning
-from modelweld.inputs.sets import stack_arrays, stack_of
+from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.sets import stack_of
 from modelweld.shards import fuse_shards, grouped
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here

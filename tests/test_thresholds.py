@@ -24,7 +24,7 @@ from modelweld.fit.search.leave_one_out import leave_out
 from modelweld.fit.search.moves import dissolve
 from modelweld.fit.search.split_rules import believable, certainty
 from modelweld.fit.static_matcher import limits_met
-from modelweld.inputs.sets import stack_arrays
+from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.results.diagnostics.pair_scan import place
 from modelweld.results.diagnostics.site_warnings import about_shifts, scatter_of_others
 

@@ -15,7 +15,7 @@ from modelweld import UnitsWarning, simulate
 from modelweld.fit.screening import unit_fit, units
 from modelweld.fit.screening.unit_fit import explain, find_other_units, find_swapped, name_other_units
 from modelweld.fit.screening.units import EACH_MORE, Sites, Totals, may_differ, totals_of_stack, totals_of_values
-from modelweld.inputs.sets import stack_arrays
+from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.hmm import hmm
 
 WINE = load_wine()

@@ -21,8 +21,8 @@ from modelweld.fit.screening.units import may_differ, totals_of_stack
 from modelweld.fit.static_matcher import match
 from modelweld.inputs.alignment import check_units, local_models
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.plain_tables import times_of
-from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_arrays, stack_of
+from modelweld.inputs.plain_tables import stack_arrays, times_of
+from modelweld.inputs.sets import Families, columns_of, families_by_set, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.kinds.kind import Kind
 from modelweld.time.matcher import match_in_time
@@ -52,7 +52,9 @@ class Job:
     def matchings_with_reasons(self) -> dict[str, Matching]:
         """What was found, set by set, with what is said of sites before what is said of values; all is announced."""
         found = {name: replace(m, reasons=(*self.reasons, *m.reasons)) for name, m in self.matchings.items()}
-        announce([*self.reasons, *(reason for m in self.matchings.values() for reason in m.reasons)])
+        reasons = [*self.reasons, *(reason for m in self.matchings.values() for reason in m.reasons)]
+        if reasons:
+            announce(reasons)
         return found
 
 
@@ -88,7 +90,7 @@ def compare_units(job: Job) -> Job:
     """Sites that measure a feature in another unit, or have columns in another order, are named."""
     kind, by_set = _kind(job), families_by_set(job.sites, job.families)
     in_units = kind.name or all(has_places(family) for chosen in by_set.values() for family in chosen.values())
-    if not in_units or times_of(job.sites, job.names) is not None:  # a group that comes later is no other unit
+    if not in_units or _has_times(job):  # a group that comes later is no other unit
         return job
     totals = [kind.totals(model) for model in job.sent]
     if not may_differ(totals, plain=not kind.name):
@@ -98,7 +100,7 @@ def compare_units(job: Job) -> Job:
 
 def match_sets(job: Job) -> Job:
     """One set after the other, each in the global order of those before."""
-    times, matchings = times_of(job.sites, job.names), dict[str, Matching]()
+    times, matchings = times_of(job.sites, job.names) if _has_times(job) else None, dict[str, Matching]()
     for set_name, chosen in families_by_set(job.sites, job.families).items():
         parts = {key: (stack_of(job.sites, key, set_name, matchings), family) for key, family in chosen.items()}
         columns = [columns_of(job.sites[0], key, set_name, matchings, in_words=True) for key in chosen]
@@ -126,8 +128,10 @@ def match_arrays(job: Job) -> Job:
     if not isinstance(family, Family):
         raise InputError("plain arrays take one Family, not a mapping.")
     stack = stack_arrays(job.sites)
-    totals = totals_of_stack(stack) if job.plan.outliers and has_places(family) else []
-    units = name_other_units(totals, None, job.names) if may_differ(totals, plain=True) else ()
+    units: tuple[str, ...] = ()
+    if job.plan.outliers and has_places(family):
+        totals = totals_of_stack(stack)
+        units = name_other_units(totals, None, job.names) if may_differ(totals, plain=True) else ()
     try:
         matching = match({"values": (stack, family)}, job.names, job.plan, job.rng)
     except OutOfRangeError:
@@ -135,6 +139,10 @@ def match_arrays(job: Job) -> Job:
             check_finite(np.asarray(array, dtype=np.float64), f"site {j}")
         raise
     return replace(job, matchings={"atom": matching}).say(*units)
+
+
+def _has_times(job: Job) -> bool:
+    return any(model.time is not None for model in job.sites)
 
 
 def _kind(job: Job) -> Kind:

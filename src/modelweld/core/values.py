@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from modelweld.errors import OutOfRangeError
+
 if TYPE_CHECKING:
     from modelweld.core.family import Family
 
@@ -26,6 +28,18 @@ Flags = NDArray[np.bool_]
 
 Key = str | tuple[str, ...]
 """An array, or several arrays that one family takes together."""
+
+
+LARGEST_VALUE = 1e120
+"""Evidences add squares of up to 1e60 values: sums of 1e300 still fit in a float64."""
+
+
+def check_squares(values: Array) -> None:
+    """A fast first look at many values: refuse if their squares add up to too much, or to no number at all."""
+    flat = values.ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not flat @ flat < LARGEST_VALUE**2:
+            raise OutOfRangeError(f"values must be finite and at most {LARGEST_VALUE:g} in size.")
 
 
 def arrays_of(key: Key) -> tuple[str, ...]:

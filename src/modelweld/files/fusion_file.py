@@ -32,7 +32,8 @@ from modelweld.files.tensors import Entry, Number, Spelt, Tensor, Tensors, save_
 from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import LocalModel, check_finite
-from modelweld.inputs.sets import stack_arrays, stack_of
+from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.sets import stack_of
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion

@@ -8,11 +8,12 @@ from functools import partial
 import numpy as np
 
 from modelweld.core.algorithm1 import AnyBoard, Run, alternate
+from modelweld.core.board import Board
 from modelweld.core.family import canonical_sign, find_misfit
 from modelweld.core.match import through
-from modelweld.core.matching import Matching, make_matching
+from modelweld.core.matching import Artefact, Matching, make_matching
 from modelweld.core.plan import MOST_SWEEPS, Plan
-from modelweld.core.values import Index, Key, SetValues, Stack
+from modelweld.core.values import Index, Key, SetValues, Stack, check_squares
 from modelweld.errors import ConvergenceWarning, Finding, InputError
 from modelweld.families import Family
 from modelweld.families.registry import misfit_error
@@ -20,7 +21,6 @@ from modelweld.fit.priors.spectrum import default_prior
 from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.search.artefacts import join_fragments_apart
 from modelweld.fit.search.starts import board_at, run
-from modelweld.inputs.local_model import check_squares
 
 Parts = Mapping[Key, tuple[Stack, Family]]
 """The arrays that decide a set's matching: their values of all sites, and their families."""
@@ -96,6 +96,8 @@ def check(parts: Parts, sites: Sequence[str]) -> None:
 
 def finish(board: AnyBoard, progress: Run, names: Sequence[Key], order: Index, offsets: Index) -> Matching:
     """The matching a user sees: far fragments of atoms joined to them, mixtures of atoms excluded."""
-    whole, found = join_fragments_apart(board)
+    whole, found = board, list[Artefact]()
+    if isinstance(board, Board) and board.fragments is not None and (board.fragments_held() > 1).any():
+        whole, found = join_fragments_apart(board)
     objective = progress.history[-1] if whole is board else whole.objective()
     return make_matching(whole, progress, names, order, offsets, objective, found)

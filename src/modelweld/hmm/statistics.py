@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, psi
 
-from modelweld.core.values import Array, Index, offsets_of
+from modelweld.core.values import LARGEST_VALUE, Array, Index, offsets_of
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import LARGEST_VALUE
 
 
 def features(x: Array) -> Array:

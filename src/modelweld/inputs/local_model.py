@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.core.values import Array
+from modelweld.core.values import LARGEST_VALUE, Array
 from modelweld.errors import InputError, OutOfRangeError
 from modelweld.inputs.clock import as_time
 from modelweld.inputs.names import first_repeated
@@ -27,9 +27,6 @@ Axes = tuple[str | None, ...]
 
 SMALLEST_BESIDE = 1e-200
 """Of positive variances and weights: what is smaller cannot be divided by. Squares of differences of 1e-100."""
-
-LARGEST_VALUE = 1e120
-"""Evidences add squares of up to 1e60 values: sums of 1e300 still fit in a float64."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -262,14 +259,6 @@ def check_finite(array: Array, where: str) -> None:
         f" ({bad.size} such in all). Drop the parameter, mark it as not seen (numpy.ma.masked_invalid, or weight 0), "
         "or change the units."
     )
-
-
-def check_squares(values: Array) -> None:
-    """A fast first look at many values: refuse if their squares add up to too much, or to no number at all."""
-    flat = values.ravel()
-    with np.errstate(over="ignore", invalid="ignore"):
-        if not flat @ flat < LARGEST_VALUE**2:
-            raise OutOfRangeError(f"values must be finite and at most {LARGEST_VALUE:g} in size.")
 
 
 def _beside(given: Any, array: Array, where: str) -> Array:

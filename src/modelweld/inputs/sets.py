@@ -1,13 +1,8 @@
-"""Which arrays of local models decide which set's matching, the values they give to it, and names of their columns.
-
-Arrays of all sites as one: put where the matching says, added up or averaged.
-"""
+"""Which arrays of local models decide which set's matching, the values they give to it, and names of their columns."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -15,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.matching import Matching
-from modelweld.core.values import Array, Index, Key, Stack, arrays_of, offsets_of
+from modelweld.core.values import Array, Key, Stack, arrays_of, offsets_of
 from modelweld.errors import InputError
 from modelweld.families import Family, Gaussian
-from modelweld.inputs.local_model import LocalModel, check_values
+from modelweld.inputs.local_model import LocalModel
 
 Families = Family | Mapping[Any, Any] | None
 
@@ -176,92 +171,3 @@ def _of_array(
             n = np.shape(model.arrays[name])[i] if axis is None else len(matchings[axis].counts)
             parts.append([f"{axis or ('dimension' if in_words else 'dim')} {d}" for d in range(n)])
     return [", ".join(entry) for entry in product(*parts)]
-
-
-@dataclass(frozen=True, eq=False)
-class GlobalArrays:
-    """The sites' arrays with their set axes in global order."""
-
-    models: Sequence[LocalModel]
-    matchings: Mapping[str, Matching]
-
-    def array(self, name: str) -> Array:
-        """What was matched by its atoms' values, what rode along by its average."""
-        if name not in self.models[0].axes:
-            raise InputError(f"no array {name!r} was fused; there are {sorted(self.models[0].axes)}.")
-        axes = self.models[0].axes[name]
-        for set_name in reversed([axis for axis in axes if axis is not None]):
-            matching = self.matchings[set_name]
-            for key, values in matching.values.items():
-                if name in arrays_of(key):
-                    before = arrays_of(key)[: arrays_of(key).index(name)]
-                    first = sum(math.prod(self._member_shape(other, set_name)) for other in before)
-                    shape = self._member_shape(name, set_name)
-                    columns = values[:, first : first + math.prod(shape)]
-                    return np.moveaxis(columns.reshape(len(matching.counts), *shape), 0, axes.index(set_name))
-        return self.average(name)
-
-    def total(self, name: str) -> Array:
-        """Sum over sites."""
-        result = np.zeros(self._shape(name))
-        for j, model in enumerate(self.models):
-            np.add.at(result, self._places(j, name), np.asarray(model.arrays[name]))
-        return result
-
-    def average(self, name: str) -> Array:
-        """Mean over the sites that have seen each entry; NaN where none has."""
-        number, total = np.zeros((2, *self._shape(name)))
-        for j, model in enumerate(self.models):
-            values = np.asarray(model.arrays[name])
-            seen = np.asarray(model.weight.get(name, np.ones(values.shape))) > 0
-            np.add.at(number, self._places(j, name), seen)
-            np.add.at(total, self._places(j, name), np.where(seen, values, 0.0))
-        return np.where(number > 0, total / np.maximum(number, 1.0), np.nan)
-
-    def _member_shape(self, name: str, set_name: str) -> tuple[int, ...]:
-        """Shape of one member of a set in a global array."""
-        position = self.models[0].axes[name].index(set_name)
-        return tuple(n for i, n in enumerate(self._shape(name)) if i != position)
-
-    def _shape(self, name: str) -> tuple[int, ...]:
-        shape, axes = np.shape(self.models[0].arrays[name]), self.models[0].axes[name]
-        return tuple(
-            n if axis is None else len(self.matchings[axis].counts) for n, axis in zip(shape, axes, strict=True)
-        )
-
-    def _places(self, j: int, name: str) -> tuple[Index, ...]:
-        """Where site j's entries of an array belong in the global one."""
-        model = self.models[j]
-        places = [
-            np.arange(n) if axis is None else self.matchings[axis].labels[j]
-            for n, axis in zip(np.shape(model.arrays[name]), model.axes[name], strict=True)
-        ]
-        return np.ix_(*places)
-
-
-def stack_arrays(given: Sequence[Any]) -> Stack:
-    """Plain arrays (L_j, D), one per group, one below the other."""
-    arrays = [
-        a if type(a) is np.ndarray and a.dtype == np.float64 else check_values(a, f"site {j}")
-        for j, a in enumerate(given)
-    ]
-    if len({a.shape[1:] for a in arrays}) > 1 or arrays[0].ndim != 2:
-        arrays = _reshape(arrays)
-    if arrays[0].shape[1] == 0 or not any(len(a) for a in arrays):
-        raise InputError("there is nothing to fuse: no site sent a local parameter.")
-    return Stack(np.concatenate(arrays), offsets_of([len(a) for a in arrays]))
-
-
-def _reshape(arrays: list[Array]) -> list[Array]:
-    """Arrays that are empty in one way or another with the columns of the others; an error if columns differ."""
-    width = next((a.shape[-1] for a in arrays if a.ndim == 2 and a.size), 0)
-    for j, a in enumerate(arrays):
-        if a.size == 0 and (a.ndim == 1 or len(a) == 0):
-            continue
-        if a.ndim != 2 or a.shape[1] != width:
-            what = "one row per local parameter: two axes" if a.ndim != 2 else f"{width} columns like the first site"
-            raise InputError(
-                f"site {j}: its array must have {what}; found shape {a.shape}."
-                + (" For one-dimensional parameters use shape (L, 1)." if a.ndim == 1 else "")
-            )
-    return [a if a.size else np.zeros((0, width)) for a in arrays]

@@ -119,7 +119,7 @@ def number_values(stacks: Sequence[Stack], families: Sequence[Family]) -> Index:
     Examples
     --------
     >>> from modelweld.families import Gaussian
-    >>> from modelweld.inputs.sets import stack_arrays
+    >>> from modelweld.inputs.plain_tables import stack_arrays
     >>> number_values([stack_arrays([[[0.0, 0.1], [9.0, 9.1]], [[9.0, 9.1 + 1e-9], [5.0, 4.0]]])], [Gaussian()])
     array([0, 1, 1, 2])
     """
@@ -185,7 +185,7 @@ def find_duplicates(stacks: Sequence[Stack], numbers: Index) -> tuple[list[list[
     Examples
     --------
     >>> from modelweld.families import Gaussian
-    >>> from modelweld.inputs.sets import stack_arrays
+    >>> from modelweld.inputs.plain_tables import stack_arrays
     >>> a, b = np.random.default_rng(0).normal(size=(2, 4, 3))
     >>> stack = stack_arrays([a, b, a[::-1]])
     >>> find_duplicates([stack], number_values([stack], [Gaussian()]))[0]

@@ -30,7 +30,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.core.algorithm1 import AnyBoard
 from modelweld.core.board import Board
 from modelweld.core.matching import Artefact
 from modelweld.core.values import Array, Index
@@ -84,10 +83,8 @@ def artefacts(board: Board) -> list[Artefact]:
     return found
 
 
-def join_fragments_apart(board: AnyBoard) -> tuple[AnyBoard, list[Artefact]]:
+def join_fragments_apart(board: Board) -> tuple[Board, list[Artefact]]:
     """The board with shadows joined, and the artefacts that are left on it."""
-    if not isinstance(board, Board):
-        return board, []
     found = artefacts(board)
     if any(artefact.is_fragment for artefact in found):
         joined, left = join_shadows(board, found)

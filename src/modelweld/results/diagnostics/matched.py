@@ -19,7 +19,9 @@ from modelweld.families.capabilities import name_hyperparameters
 from modelweld.fit.search.parts import Parts
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
-from modelweld.inputs.sets import GlobalArrays, stack_arrays, stack_of
+from modelweld.inputs.plain_tables import stack_arrays
+from modelweld.inputs.sets import stack_of
+from modelweld.results.diagnostics.global_arrays import GlobalArrays
 from modelweld.results.diagnostics.without_sites import staying, without_oversized
 
 Thing = TypeVar("Thing")

@@ -40,8 +40,8 @@ from modelweld.fit.static_matcher import refit, values_of
 from modelweld.inputs.alignment import local_models
 from modelweld.inputs.clock import number_of
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.plain_tables import as_model, is_plain, times_of
-from modelweld.inputs.sets import columns_of, stack_arrays, stack_of
+from modelweld.inputs.plain_tables import as_model, is_plain, stack_arrays, times_of
+from modelweld.inputs.sets import columns_of, stack_of
 from modelweld.kinds import kind_of, name_doubts
 from modelweld.libraries import read
 from modelweld.time.matcher import refit_in_time

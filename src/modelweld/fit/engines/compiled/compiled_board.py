@@ -11,12 +11,11 @@ from modelweld.core.family import Family
 from modelweld.core.prior import AUTHORS_MOST_ATOMS, BetaBernoulli, Fragments, Prior
 from modelweld.core.random_effects import Effects, Hyperparameters
 from modelweld.core.tally import Tally
-from modelweld.core.values import Array, Index, Stack, canonical_groups, group_of_values, spans
+from modelweld.core.values import Array, Index, Stack, canonical_groups, check_squares, group_of_values, spans
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.engines.compiled.likelihood import Lines, lines_of, log_likelihood, maximise
 from modelweld.fit.engines.compiled.packing import Tables, mean_and_squares, rebuild, sort_rows, tabulate, vacant_atoms
 from modelweld.fit.engines.compiled.sweep import sweep
-from modelweld.inputs.local_model import check_squares
 from modelweld.progress import report_progress
 
 
