@@ -198,7 +198,7 @@ MIXED_UP = [
     (("fuse", "good.safetensors", "--preset", "ours"), "preset"),
     (("fuse", "good.safetensors", "--splits", "perhaps"), "auto, yes, no"),
     (("fuse", "good.safetensors", "--search", "wild"), "'auto', 'plain' or 'thorough'"),
-    (("fuse", "good.safetensors", "--duplicates", "twice"), "'once' or 'independent'"),
+    (("fuse", "good.safetensors", "--screens", "twice"), "some of 'duplicates', 'outliers'"),
     (("fuse", "good.safetensors", "--out", "no/such/folder.safetensors"), "no folder"),
     (("fuse", "good.safetensors", "--out", "fusion.txt"), "something.safetensors"),
     (("fuse", "good.safetensors", "--report", "old.html", "--out", "new.safetensors"), "is there already"),

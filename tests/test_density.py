@@ -65,7 +65,7 @@ def test_a_normal_density_is_the_gaussian_family(stack):
 
 def test_fusing_with_a_normal_density_is_fusing_with_the_gaussian():
     values = simulate.sparse(8, 5, 3, 0.2, 3.0, 1, 1, seed=1).values
-    options = {"filter_outliers": False}
+    options = {"screens": ["duplicates"]}
     plain, ours = fuse(values, **options), fuse(values, by_grid(start=read_off), **options)
     assert all(np.array_equal(a, b) for a, b in zip(plain.labels, ours.labels, strict=True))
     assert np.allclose(plain.atoms, ours.atoms, atol=1e-2)

@@ -13,6 +13,7 @@ from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Stack, group_of_values, offsets_of
 from modelweld.families import real_values
 from modelweld.families.math.standard_errors import VaryingNoise
+from modelweld.fit.engines import choice
 from modelweld.fit.engines.compiled import CompiledBoard, pack
 from modelweld.fit.engines.compiled.assignment import (
     distinct_best,
@@ -23,7 +24,6 @@ from modelweld.fit.engines.compiled.assignment import (
 from modelweld.fit.engines.compiled.scores import exact_scores, features_of, rounding, weigh
 from modelweld.fit.engines.compiled.settle import find_bounds
 from modelweld.fit.engines.compiled.settle import settled as is_settled
-from modelweld.fit.search import starts as search
 from modelweld.fit.search.moves import Pairs, dissolve, merge, merge_and_split
 from oracles import assignment_score
 
@@ -311,7 +311,7 @@ def test_one_site_more_changes_the_engine_and_not_the_answer(noise, seed, monkey
     sites = simulate.sparse(15, 14, 8, noise, 7.0, 1, 1, seed=seed).values
     found = []
     for limit in (1, 10**12):
-        monkeypatch.setattr(search, "COMPILED_FROM", limit)
+        monkeypatch.setattr(choice, "COMPILED_FROM", limit)
         found.append(modelweld.fuse(sites))
     assert [fusion.matching.engine for fusion in found] == ["compiled", "numpy"]
     assert np.array_equal(found[0].matching.stacked_labels, found[1].matching.stacked_labels)

@@ -24,7 +24,7 @@ from programs import printed_by
 APART = {
     "families": Gaussian(noise=1e-6, spread=1.0, shape="scalar", learning="nothing"),
     "prior": BetaBernoulli(),
-    "filter_outliers": False,
+    "screens": ["duplicates"],
 }
 """Under these nothing that is not a copy to three digits is matched."""
 
@@ -126,9 +126,7 @@ def sites_of_copies(rng, depth, activation):
 @pytest.mark.parametrize("activation", ["relu", "tanh"])
 def test_of_copies_the_mean_is_the_ensemble(rng, depth, activation):
     incoming = {f"h{i}": {f"W{i}": APART["families"], f"b{i}": APART["families"]} for i in range(depth)}
-    fusion = fuse(
-        sites_of_copies(rng, depth, activation), **{**APART, "families": incoming, "duplicates": "independent"}
-    )
+    fusion = fuse(sites_of_copies(rng, depth, activation), **{**APART, "families": incoming, "screens": []})
     assert sorted(fusion.matchings[f"h{depth - 1}"].counts) == [1, 1, 1, 2, 2, 2]
     X = rng.normal(size=(50, 3))
     assert np.allclose(outputs(fusion.fused("mean"), X), ensemble(fusion, X), rtol=1e-9, atol=1e-9)

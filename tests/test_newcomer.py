@@ -408,7 +408,7 @@ def test_warnings_are_said_once_in_the_command_lines_words(run, pool):
     save(site(0), pool / "copy.safetensors")
     code, said, complained = run("fuse", ".", "--out", "new.safetensors")
     assert code == 0
-    said_once = {"'height' is not measured": "export --lacks", "sent the same values": "--duplicates independent"}
+    said_once = {"'height' is not measured": "export --lacks", "sent the same values": "--screens outliers"}
     for warning, words in said_once.items():
         assert (said + complained).count(warning) == 1
         assert words in complained

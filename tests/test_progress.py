@@ -18,8 +18,8 @@ from modelweld.shards import fuse_shards, grouped
 
 VALUES = sparse(8, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
 SITES = {
-    "numpy": ({"engine": "numpy"}, VALUES),
-    "compiled": ({"engine": "compiled"}, VALUES),
+    "numpy": ({"search": modelweld.Search(engine="numpy")}, VALUES),
+    "compiled": ({"search": modelweld.Search(engine="compiled")}, VALUES),
     "thorough": ({"search": "thorough"}, VALUES),
     "fragments": ({}, [LocalModel({"v": v}, {"v": ("atom", None)}, variance={"v": 0.05}) for v in VALUES]),
 }

@@ -53,10 +53,10 @@ def test_compiled_jobs_are_protected_too():
 
 def test_it_can_be_switched_off_and_plain_search_does_not_look():
     values = simulate.poisoned("gross", seed=0).values
-    assert fuse(values, filter_outliers=False).matching.kept is None
+    assert fuse(values, screens=["duplicates"]).matching.kept is None
     assert fuse(values, search="plain").matching.kept is None
     with pytest.warns(OutlierWarning):
-        assert fuse(values, search="plain", filter_outliers=True).matching.kept is not None
+        assert fuse(values, search="plain", screens=["outliers"]).matching.kept is not None
 
 
 def test_adding_a_bad_site_changes_nothing_for_the_others():

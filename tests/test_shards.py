@@ -13,7 +13,7 @@ from modelweld.core.family import sum_by_atom
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import InputError, SmallShardWarning
 from modelweld.files import save
-from modelweld.fit.search import starts as search
+from modelweld.fit.engines import choice
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
 from modelweld.shards.centre import Centre
@@ -164,7 +164,7 @@ def test_compiled_and_plain_sweeps_agree(monkeypatch):
     shards = grouped(sites_of(5.0, 12))
     results = []
     for bound in (0, np.inf):
-        monkeypatch.setattr(search, "COMPILED_FROM", bound)
+        monkeypatch.setattr(choice, "COMPILED_FROM", bound)
         assert is_compiled(load(shards[0]).stack, Gaussian()) == (bound == 0)
         results.append(fuse_shards(shards, search="plain"))
     compiled, plain = results
@@ -175,7 +175,7 @@ def test_compiled_and_plain_sweeps_agree(monkeypatch):
     common = centre.places[0], centre.atoms, (0,)
     answers = []
     for bound in (0, np.inf):
-        monkeypatch.setattr(search, "COMPILED_FROM", bound)
+        monkeypatch.setattr(choice, "COMPILED_FROM", bound)
         answers.append(propose(engine.held[0], engine.labels[0], *common)[0])
     assert adjusted_rand([answers[0]], [answers[1]]) == 1
 

@@ -91,7 +91,13 @@ def test_missing_times_are_refused_with_the_remedy():
 
 
 @pytest.mark.parametrize(
-    "asked", [{"prior": modelweld.BetaBernoulli()}, {"preset": "paper"}, {"splits": True}, {"engine": "compiled"}]
+    "asked",
+    [
+        {"prior": modelweld.BetaBernoulli()},
+        {"preset": "paper"},
+        {"splits": True},
+        {"search": modelweld.Search(engine="compiled")},
+    ],
 )
 def test_what_has_no_meaning_in_time_is_refused(asked):
     with pytest.raises(InputError, match="times"):

@@ -36,7 +36,8 @@ OPTIONS = (
     (r"\bmodelweld\.load\(path, centres=True\)", "--centres"),
     (r"\b(force|allow_small|drop_small|centres)=True", lambda found: f"--{found[1].replace('_', '-')}"),
     (r"\b(features|units|lacks|X|n|site)=(\[\.\.\.\]|\.\.\.)?(?![\w'\"])", r"--\1"),
-    (r"\b(how|search|duplicates|preset)='(\w+)'", r"--\1 \2"),
+    (r"\b(how|search|preset)='(\w+)'", r"--\1 \2"),
+    (r"\bscreens=\['(\w+)'\]", r"--screens \1"),
 )
 """Arguments as Python writes them, and the options of the command line."""
 
