@@ -51,20 +51,19 @@ def shown():
     return {
         "LocalModel": sites[0],
         "Fusion": fusion,
-        "Matching": fusion.matching,
         "MergeVerdict": fusion.worth_merging(draws=19),
         "Posterior": drawn,
     }
 
 
-@pytest.mark.parametrize("name", ["LocalModel", "Fusion", "Matching", "MergeVerdict", "Posterior"])
+@pytest.mark.parametrize("name", ["LocalModel", "Fusion", "MergeVerdict", "Posterior"])
 def test_objects_are_short_in_print_and_tables_in_notebooks(shown, name):
     one = shown[name]
     assert repr(one).startswith(f"<{name}")
     assert len(repr(one)) < MOST_OF_A_REPR
     page = Tags(one._repr_html_())
     assert page.tags - {"thead", "tbody", "p"} == {"table", "caption", "tr", "th", "td"}
-    assert name in ("MergeVerdict", "Matching", "Posterior") or any(EVIL in text for text in page.text)
+    assert name in ("MergeVerdict", "Posterior") or any(EVIL in text for text in page.text)
 
 
 def test_a_fusions_table_is_that_of_its_groups(shown):

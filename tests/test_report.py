@@ -286,7 +286,8 @@ def test_what_was_asked_for_is_on_the_page():
     found = numbers_of(fusion)
     assert found["settings"] == fusion.settings
     text = Structure(page_of(found)).text["fit-section"]
-    assert "Asked for: families Gaussian(shape='full'); prior auto; search auto; splits no; screens auto; seed 3" in text
+    asked = "families Gaussian(shape='full'); prior auto; search auto; splits no; screens auto; seed 3"
+    assert f"Asked for: {asked}" in text
     assert "Asked for" not in page_of(numbers_of(FUSIONS["baseline"]()))
 
 

@@ -121,15 +121,6 @@ class Matching:
         J, N = len(self.offsets) - 1, len(self.stacked_labels)
         return f"<Matching: {self.K} atoms from {N} values of {J} sites{aside}, objective {self.objective:.1f}>"
 
-    def _repr_html_(self) -> str:
-        from modelweld.inputs.notebook import html_table, spelt_columns
-
-        values = {f"{key}": array for key, array in self.values.items()}
-        header = ["atom", "sites", *(f"{key} {d}" for key, array in values.items() for d in range(array.shape[1]))]
-        beside = spelt_columns(np.hstack(list(values.values()))[: self.K])
-        rows = [[k, int(self.counts[k]), *row] for k, row in enumerate(beside)]
-        return html_table(repr(self), header, rows)
-
     def say(self, *findings: str) -> Matching:
         """The matching with something more that users are told."""
         return replace(self, reasons=(*self.reasons, *findings)) if findings else self
