@@ -17,10 +17,10 @@ from modelweld import InputError, LocalModel, Moments, fuse, read
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import ConvergenceWarning, ModelweldWarning
 from modelweld.hmm import StickyHDPHMM, window_start, windows
-from modelweld.hmm.ascent import Concentrations, Course, Point, Problem, Sticks, seen
+from modelweld.hmm.ascent import Concentrations, Course, Point, Problem, Sticks, stack_counts
 from modelweld.hmm.forward_backward import forward_backward, most_probable
 from modelweld.hmm.statistics import LOG_2PI, Emissions, Prior, Statistics, features, log_evidence
-from modelweld.hmm.windows import pooled_windows, statistics_of
+from modelweld.hmm.windows import pool_windows, statistics_of
 from modelweld.libraries import write
 
 AT = Concentrations(eta=0.5, kappa=10.0, eta0=5.0, gamma=5.0)
@@ -167,16 +167,16 @@ def test_bound_of_one_state_is_its_evidence(frames, zeta):
 @pytest.fixture(params=[10.0, 0.0, 0.1], ids=lambda kappa: f"kappa {kappa}")
 def stick_case(request):
     rng = np.random.default_rng(4)
-    numbers = seen(rng.gamma(0.3, 20.0, (5, 5)), rng.gamma(0.5, 2.0, 5))
+    numbers = stack_counts(rng.gamma(0.3, 20.0, (5, 5)), rng.gamma(0.5, 2.0, 5))
     return Sticks(rng.gamma(3.0, 2.0, 5), rng.gamma(3.0, 4.0, 5)), numbers, AT._replace(kappa=request.param)
 
 
 def test_sticks_rise_at_every_step_and_settle_at_the_top(stick_case):
     sticks, numbers, at = stick_case
     for _ in range(10):
-        before, sticks = sticks, sticks.risen(numbers, at)
+        before, sticks = sticks, sticks.rise(numbers, at)
         assert sticks.objective(numbers, at) >= before.objective(numbers, at)
-    top = sticks.settled(numbers, at)
+    top = sticks.settle(numbers, at)
     rival = minimize(
         lambda x: -Sticks(np.exp(x[:5]), np.exp(x[5:])).objective(numbers, at),
         np.log(np.concatenate([sticks.a, sticks.b])),
@@ -439,11 +439,11 @@ def test_long_data_pool_neighbours_first(monkeypatch):
     monkeypatch.setattr(windows, "MOST_PIECES", 15)
     prior = Prior(np.full(2, 0.1), 0.01)
     options = {"window": 5, "phase": 3, "zeta": 1.0, "prior": prior}
-    fragments = pooled_windows(phi, np.array([0, 200, 350]), 15, **options)
+    fragments = pool_windows(phi, np.array([0, 200, 350]), 15, **options)
     assert len(np.unique(fragments)) == 15
     assert (np.diff(fragments) >= 0).all()  # in time
     assert fragments[199] != fragments[200]  # within sequences
-    assert adjusted_rand(path, pooled_windows(phi, np.array([0, 200, 350]), 3, **options)) > 0.6
+    assert adjusted_rand(path, pool_windows(phi, np.array([0, 200, 350]), 3, **options)) > 0.6
 
 
 # bad input

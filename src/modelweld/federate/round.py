@@ -29,8 +29,7 @@ from modelweld.files.limits import (
     spell_bytes,
     whole_file,
 )
-from modelweld.files.manifest import SITE, manifest_of
-from modelweld.files.site_file import load_site, site_bytes
+from modelweld.files.manifest import SITE, load_site, manifest_of, site_bytes
 from modelweld.files.tensors import open_tensors
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel, is_count

@@ -10,18 +10,20 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import modelweld
 from modelweld.errors import InputError
+from modelweld.files.fusion_file import load_fusion
 from modelweld.files.limits import check_beginning, naming
-from modelweld.files.manifest import SITE, SLIM, manifest_of
+from modelweld.files.manifest import SITE, SLIM, load_site, manifest_of, read_json, save_site
 from modelweld.files.numpy_files import model_of, read_npy, read_npz
-from modelweld.files.site_file import load_site, read_json, save_site
+from modelweld.files.slim_file import load_slim
 from modelweld.files.tables import read_csv, read_parquet
 from modelweld.files.tensors import Tensors, open_tensors
 from modelweld.inputs.local_model import LocalModel
+from modelweld.results.revision.slim import SlimFusion
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-    from modelweld.results.revision.slim import SlimFusion
 
 __all__ = ["load", "read_any", "read_sites", "save"]
 
@@ -58,10 +60,7 @@ def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], 
     """
     if isinstance(thing, LocalModel):
         return save_site(thing, path, force=force)
-    from modelweld.fusion import Fusion
-    from modelweld.results.revision.slim import SlimFusion
-
-    if isinstance(thing, (Fusion, SlimFusion)):
+    if isinstance(thing, (modelweld.Fusion, SlimFusion)):
         return thing.save(path, force=force)
     raise InputError(
         f"{str(path)!r}: a {type(thing).__name__} is neither a LocalModel nor a Fusion. For fitted models there is "
@@ -97,15 +96,9 @@ def load(path: str | os.PathLike[str], *, centres: bool = False) -> LocalModel |
             if manifest is not None and manifest["format"] == SITE:
                 return load_site(file, manifest)
             if manifest is not None and manifest["format"] == SLIM:
-                from modelweld.files.slim_file import load_slim
-                from modelweld.results.revision.slim import SlimFusion
-
-                return load_slim(file, manifest, SlimFusion)
+                return load_slim(file, manifest)
             if manifest is not None:
-                from modelweld.files.fusion_file import load_fusion
-                from modelweld.fusion import Fusion
-
-                return Fusion(*load_fusion(file, manifest))
+                return modelweld.Fusion(*load_fusion(file, manifest))
     return read_any(where, centres=centres)
 
 

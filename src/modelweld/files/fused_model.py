@@ -12,6 +12,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, cast
 
+import joblib
+
 from modelweld.errors import InputError
 from modelweld.files.limits import first_line, naming, size_of, whole_file
 from modelweld.files.numpy_files import check_archive
@@ -80,9 +82,7 @@ def _skops(model: object, part: Path, path: Path) -> str:
 
 
 def _joblib(model: object, part: Path, path: Path) -> str:
-    from joblib import dump
-
-    dump(model, part)
+    joblib.dump(model, part)
     return f"joblib.load({str(path)!r})"
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,8 +109,8 @@ def number(value: object, what: str) -> object:
     raise InputError(f"field {what!r} cannot be saved: found {value!r}.")
 
 
-def back(value: object) -> object:
-    """The way back of `number`."""
+def back(value: Any) -> Any:
+    """The way back of `number` and `real`."""
     return float(value["float"]) if isinstance(value, dict) else value
 
 
@@ -119,18 +119,8 @@ def real(value: float) -> Number:
     return value if math.isfinite(value) else {"float": str(value)}
 
 
-def real_back(value: Number) -> float:
-    """The way back of `real`."""
-    return float(value["float"] if isinstance(value, dict) else value)
-
-
-class FusionParts(NamedTuple):
-    """What a Fusion is made of."""
-
-    given: list[LocalModel] | list[Array]
-    sites: list[str]
-    matchings: dict[str, Matching]
-    settings: dict[str, object]
+FusionParts = tuple[list[LocalModel] | list[Array], list[str], dict[str, Matching], dict[str, object]]
+"""What a Fusion is made of: what sites sent, their names, the matching of every set, and settings."""
 
 
 def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -183,11 +173,7 @@ def _describe_matching(set_name: str, m: Matching, prefix: str) -> tuple[Entry, 
     families, own = describe_families(m.families, f"{prefix}families/")
     entry: Entry = {
         "set": set_name,
-        "labels": f"{prefix}labels",
-        "offsets": f"{prefix}offsets",
-        "counts": f"{prefix}counts",
-        "history": f"{prefix}history",
-        "changes": f"{prefix}changes",
+        **{name: f"{prefix}{name}" for name in ("labels", "offsets", "counts", "history", "changes")},
         "families": families,
         "values": [{"key": _spell(key), "tensor": f"{prefix}values/{i}"} for i, key in enumerate(m.values)],
         "prior": None if m.prior is None else in_fields(m.prior, PRIORS, lambda field, array: field),
@@ -248,7 +234,7 @@ def load_fusion(file: Tensors, manifest: Entry) -> FusionParts:
         if np.diff(matching.offsets).tolist() != sizes or not used <= known:
             raise InputError(f"its matching of set {set_name!r} is not of the sites it holds. {AGAIN}")
     check_answers(given, matchings)
-    return FusionParts(given, manifest["sites"], matchings, manifest.get("settings", {}))
+    return given, manifest["sites"], matchings, manifest.get("settings", {})
 
 
 def _read_given(manifest: Entry, ledger: Ledger) -> list[LocalModel] | list[Array]:
@@ -281,7 +267,7 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
     offsets = _offsets(ledger, entry["offsets"], N)
     values = {key_of(one["key"]): ledger.reals(one["tensor"], 2) for one in entry["values"]}
     kept = None if entry["kept"] is None else ledger.truths(entry["kept"])
-    artefacts = tuple(Artefact(a["atom"], tuple(a["made_of"]), real_back(a["log_odds"])) for a in entry["artefacts"])
+    artefacts = tuple(Artefact(a["atom"], tuple(a["made_of"]), float(back(a["log_odds"]))) for a in entry["artefacts"])
     fits = (
         len(offsets) == J + 1
         and (N == 0 or (labels.min() >= 0 and labels.max() < K))
@@ -302,7 +288,7 @@ def _matching(entry: Entry, ledger: Ledger, J: int) -> Matching:
         families={key_of(one["key"]): from_fields(one["family"], FAMILIES, ledger) for one in entry["families"]},
         values=values,
         prior=None if entry["prior"] is None else from_fields(entry["prior"], PRIORS, ledger),
-        objective=real_back(entry["objective"]),
+        objective=float(back(entry["objective"])),
         history=tuple(ledger.reals(entry["history"], 1).tolist()),
         changes=tuple(ledger.integers(entry["changes"]).tolist()),
         converged=entry["converged"],

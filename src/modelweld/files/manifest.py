@@ -4,28 +4,35 @@ and a LocalModel in words and tensors, and the way back.
 The manifest's JSON Schema, which is published, is also what manifests are checked by: one truth.
 
 Of JSON Schema (2020-12) this knows the words that `schema.json` uses; a test compares it with a complete validator.
+
+One file per site: its parameters as tensors, and what they are in the manifest; or, of tiny models, all in JSON.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Final, Literal, NamedTuple, TypedDict, cast
+from pathlib import Path
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+import modelweld
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
-from modelweld.files.limits import AGAIN, LONGEST_NAME, check_name, check_words, parse
-from modelweld.files.tensors import KEY, Entry, Tensor, Tensors, digest, storable
+from modelweld.files.limits import AGAIN, LARGEST_HEADER, LONGEST_NAME, check_name, check_words, parse, size_of
+from modelweld.files.numpy_files import model_of
+from modelweld.files.tensors import KEY, Entry, Tensor, Tensors, as_bytes, digest, save_as, storable
 from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import LocalModel, counts_behind
 from modelweld.inputs.names import first_repeated
+from modelweld.kinds import kind_named
 
 TYPES: dict[str, tuple[type, ...]] = {  # of parsed JSON, whose truth values are no numbers
     "object": (dict,),
@@ -38,28 +45,8 @@ TYPES: dict[str, tuple[type, ...]] = {  # of parsed JSON, whose truth values are
 }
 
 
-Rule = TypedDict(
-    "Rule",
-    {
-        "$ref": str,
-        "$defs": dict[str, "Rule"],
-        "anyOf": list["Rule"],
-        "type": str | list[str],
-        "enum": list[object],
-        "description": str,
-        "minLength": int,
-        "maxLength": int,
-        "pattern": str,
-        "minimum": float,
-        "minItems": int,
-        "items": "Rule",
-        "required": list[str],
-        "properties": dict[str, "Rule"],
-        "additionalProperties": "Rule | Literal[False]",
-    },
-    total=False,
-)
-"""The words of JSON Schema that are known here."""
+Rule = dict[str, Any]
+"""An object of JSON Schema."""
 
 
 class Violation(NamedTuple):
@@ -103,8 +90,8 @@ def violation(value: object, rule: Rule) -> Violation | None:
     if "anyOf" in rule:
         fits = any(violation(value, part) is None for part in rule["anyOf"])
         return None if fits else Violation("", rule.get("description", "is of another kind"), value)
-    if "type" in rule and not _is(value, rule["type"]):
-        kinds = [rule["type"]] if isinstance(rule["type"], str) else rule["type"]
+    kinds = [rule["type"]] if isinstance(rule.get("type"), str) else rule.get("type", ())
+    if kinds and not any(type(value) in TYPES[kind] for kind in kinds):
         return Violation("", f"must be {' or '.join(('an ' if k[0] in 'aio' else 'a ') + k for k in kinds)}", value)
     if "enum" in rule and value not in rule["enum"]:
         return Violation("", f"must be one of {rule['enum']}", value)
@@ -132,12 +119,10 @@ def _of_text(text: str, rule: Rule) -> Violation | None:
 def _of_list(entries: list[object], rule: Rule) -> Violation | None:
     if len(entries) < rule.get("minItems", 0):
         return Violation("", f"must have at least {rule['minItems']} entries", entries)
-    if "items" in rule:
-        own = rule["items"]
-        for i, entry in enumerate(entries):
-            wrong = violation(entry, own)
-            if wrong is not None:
-                return wrong._replace(at=f"[{i}]{wrong.at}")
+    for i, entry in enumerate(entries if "items" in rule else ()):
+        wrong = violation(entry, rule["items"])
+        if wrong is not None:
+            return wrong._replace(at=f"[{i}]{wrong.at}")
     return None
 
 
@@ -145,7 +130,7 @@ def _of_object(entries: dict[str, object], rule: Rule) -> Violation | None:
     for name in rule.get("required", ()):
         if name not in entries:
             return Violation("", f"must have {name!r}", sorted(entries))
-    known: dict[str, Rule] = rule.get("properties", {})
+    known: dict[str, Any] = rule.get("properties", {})
     other = rule.get("additionalProperties")
     for name, entry in entries.items():
         own = known.get(name, other)
@@ -155,12 +140,6 @@ def _of_object(entries: dict[str, object], rule: Rule) -> Violation | None:
         if wrong is not None:
             return wrong._replace(at=f".{name}{wrong.at}")
     return None
-
-
-def _is(value: object, kinds: str | list[str]) -> bool:
-    if isinstance(kinds, str):
-        return type(value) in TYPES[kinds]
-    return any(type(value) in TYPES[kind] for kind in kinds)
 
 
 MAJOR, MINOR = 1, 1
@@ -173,9 +152,7 @@ SLIM: Final = "modelweld-slim"
 
 def as_text(form: str, content: Mapping[str, object], tensors: Mapping[str, Tensor]) -> str:
     """A manifest with head and hashes; the same content gives the same text."""
-    from modelweld import __version__
-
-    head = {"format": form, "version": f"{MAJOR}.{MINOR}", "modelweld": __version__}
+    head = {"format": form, "version": f"{MAJOR}.{MINOR}", "modelweld": modelweld.__version__}
     hashes = {name: digest(tensor) for name, tensor in tensors.items()}
     return json.dumps({**head, **content, "sha256": hashes}, allow_nan=False, separators=(",", ":"))
 
@@ -260,17 +237,14 @@ def describe(model: LocalModel, prefix: str = "") -> tuple[Entry, dict[str, Tens
     for name, values in model.arrays.items():
         check_name(name, "an array")
         axes = [c if c is not None else a for c, a in zip(model.along[name], model.axes[name], strict=True)]
-        for axis in axes:
-            if axis is not None:
-                check_name(axis, "an axis")
+        for axis in filter(None, axes):
+            check_name(axis, "an axis")
         entry: Entry = {"name": name, "axes": axes, "tensor": f"{prefix}arrays/{name}"}
         tensors[entry["tensor"]] = storable(values)
-        if name in model.variance:
-            entry["variance"] = f"{prefix}variance/{name}"
-            tensors[entry["variance"]] = storable(_leading(np.asarray(model.variance[name])))
-        if name in model.weight:
-            entry["weight"] = f"{prefix}weight/{name}"
-            tensors[entry["weight"]] = storable(_leading(np.asarray(model.weight[name])))
+        for what, beside in (("variance", model.variance), ("weight", model.weight)):
+            if name in beside:
+                entry[what] = f"{prefix}{what}/{name}"
+                tensors[entry[what]] = storable(_leading(np.asarray(beside[name])))
         arrays.append(entry)
     smallest = {name: float(n.min()) for name, n in counts_behind(model).items() if n.size}
     facts = {name: plain(fact, f"facts[{name!r}]") for name, fact in _check_words(model.facts, "facts").items()}
@@ -356,11 +330,70 @@ def plain(fact: object, where: str) -> object:
         return {name: plain(value, f"{where}[{name!r}]") for name, value in _check_words(fact, where).items()}
     if isinstance(fact, (list, tuple)):
         return [plain(value, f"{where}[{i}]") for i, value in enumerate(fact)]
-    if fact is None or isinstance(fact, (bool, int, str)):
-        return fact
-    if isinstance(fact, float) and math.isfinite(fact):
+    if fact is None or isinstance(fact, (bool, int, str)) or (isinstance(fact, float) and math.isfinite(fact)):
         return fact
     raise InputError(
         f"{where}: only finite numbers, words, lists and dicts of these travel in a file; found {fact!r}. Drop it, or "
         "say it in words."
     )
+
+
+def save_site(model: LocalModel, path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Write what leaves a site."""
+    return save_as(path, lambda: _content(model), force=force)
+
+
+def site_bytes(model: LocalModel) -> bytes:
+    """The bytes of the file that `save_site` writes."""
+    return as_bytes(*_content(model))
+
+
+def _content(model: LocalModel) -> tuple[dict[str, Tensor], str]:
+    """Tensors and manifest of what leaves a site."""
+    if not model.arrays:
+        raise InputError("the model has no arrays: there is nothing to write.")
+    check_kind(model)
+    entry, tensors = describe(model)
+    return tensors, as_text(SITE, {"model": entry}, tensors)
+
+
+def load_site(file: Tensors, manifest: Entry) -> LocalModel:
+    """What a site has sent."""
+    ledger = Ledger(file, manifest["sha256"])
+    model = rebuild(manifest["model"], ledger)
+    ledger.check_all_read()
+    check_kind(model)
+    return model
+
+
+def check_kind(model: LocalModel) -> None:
+    """Refuse a model without the arrays, axes, signs or facts of its kind; a kind that is not known needs nothing.
+
+    Examples
+    --------
+    >>> check_kind(LocalModel({"means": [[1.0]]}, {"means": ("component", None)}, kind="mixture"))
+    Traceback (most recent call last):
+    modelweld.errors.InputError: a mixture has an array covariances or variances, and this one has ['means']. \
+Make it with modelweld.export, or leave the kind out.
+    """
+    kind = kind_named(model.kind)
+    if kind is not None:
+        kind.layout(model).check(model)
+
+
+def read_json(path: Path, *, centres: bool = False) -> LocalModel:
+    """The model of a JSON file: the fields of a LocalModel, or named arrays."""
+    size_of(path, LARGEST_HEADER)
+    given = parse(path.read_bytes(), "it")
+    if not isinstance(given, dict):
+        raise InputError('it must be an object, such as {"values": [[0.5, 1.5]], "features": ["x", "y"]}.')
+    if "arrays" not in given and "axes" not in given:
+        return model_of(given, centres=centres)
+    check(given, "json_model", "it")
+    for name in (*given["arrays"], *given.get("coordinates", {})):
+        check_name(name, "an array or a coordinate")
+    for name in ("site", "kind"):
+        check_name(given.get(name, ""), f"a {name}", empty=True)
+    model = LocalModel(**given)
+    check_kind(model)
+    return model

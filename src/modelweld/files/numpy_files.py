@@ -35,6 +35,8 @@ from modelweld.files.tensors import NamedArrays, Tensor
 from modelweld.inputs.local_model import LocalModel, check_values
 from modelweld.inputs.names import first_repeated
 from modelweld.inputs.plain_tables import check_centres
+from modelweld.kinds.kind import lay_out
+from modelweld.kinds.mixture import mixture
 
 CENTRES = ("centres", "centers", "means")
 """Names of arrays that say what rows are."""
@@ -88,15 +90,11 @@ def model_of(given: Mapping[str, ArrayLike], *, centres: bool = False) -> LocalM
     if spreads:
         return _mixture(values, parts, counts, features, site).with_(time=time)
     arrays = {"values": values, **({} if counts is None else {"counts": counts})}
-    axes: dict[str, tuple[str | None, ...]] = {"values": ("atom", None if features is None else "feature")}
     return LocalModel(
-        arrays,
-        axes if counts is None else {**axes, "counts": ("atom",)},
+        **lay_out(arrays, {"values": ("atom", "feature"), "counts": ("atom",)}, ["values"], "atom", feature=features),
         variance={"values": parts["variance"]} if "variance" in parts else {},
         weight={"values": parts["weight"]} if "weight" in parts else {},
-        auxiliary=[name for name in arrays if name == "counts"],
         site=site,
-        coordinates={} if features is None else {"feature": features},
         time=time,
     )
 
@@ -124,8 +122,6 @@ def _features(given: ArrayLike | None, D: int) -> list[str] | None:
 def _mixture(
     values: Array, parts: NamedArrays, counts: Array | None, features: list[str] | None, site: str
 ) -> LocalModel:
-    from modelweld.kinds.mixture import mixture
-
     if len(parts) > 1 or counts is None:
         raise InputError(
             "a mixture has means, either covariances or variances, and counts (numbers of points, or shares that sum "

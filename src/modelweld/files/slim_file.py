@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,7 @@ from modelweld.files.manifest import SLIM, Ledger, as_text, describe, rebuild
 from modelweld.files.tensors import Entry, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import check_finite
 from modelweld.inputs.sets import stack_of
-
-if TYPE_CHECKING:
-    from modelweld.results.revision.slim import SlimFusion
+from modelweld.results.revision.slim import SlimFusion
 
 
 def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -47,15 +44,15 @@ def _content(slim: SlimFusion) -> tuple[dict[str, Tensor], str]:
     return tensors, as_text(SLIM, content, tensors)
 
 
-def load_slim(file: Tensors, manifest: Entry, made: type[SlimFusion]) -> SlimFusion:
-    """The slim fusion that was saved; `made` is its class, which this file must not import: it is saved from there."""
+def load_slim(file: Tensors, manifest: Entry) -> SlimFusion:
+    """The slim fusion that was saved."""
     ledger = Ledger(file, manifest["sha256"])
     families: dict[Key, Family] = {}
     sums: dict[Key, Array] = {}
     for one in manifest["families"]:
         families[key_of(one["key"])] = from_fields(one["family"], FAMILIES, ledger)
         sums[key_of(one["key"])] = ledger.reals(one["sums"], 2)
-    slim = made(
+    slim = SlimFusion(
         pattern=rebuild(manifest["pattern"], ledger),
         families=families,
         sums=sums,
@@ -69,13 +66,7 @@ def load_slim(file: Tensors, manifest: Entry, made: type[SlimFusion]) -> SlimFus
     try:
         with np.errstate(all="ignore"):
             whole = _whole(slim)
-    except (
-        TypeError,
-        ValueError,
-        ArithmeticError,
-        IndexError,
-        AttributeError,
-    ):  # words, families of values of another width
+    except (TypeError, ValueError, ArithmeticError, IndexError, AttributeError):  # words, values of another width
         whole = False
     if not whole:
         raise InputError(f"its parts do not fit together. {AGAIN}")

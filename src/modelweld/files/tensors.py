@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
+import safetensors.numpy
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.errors import InputError
@@ -184,9 +185,7 @@ def storable(array: ArrayLike) -> Tensor:
 
 def as_bytes(tensors: Mapping[str, Tensor], manifest: str) -> bytes:
     """What `write` writes, to be sent."""
-    from safetensors.numpy import save
-
-    data: bytes = save(dict(tensors), metadata={KEY: manifest})
+    data: bytes = safetensors.numpy.save(dict(tensors), metadata={KEY: manifest})
     open_tensors(data)  # what cannot be read should not be sent
     return data
 
@@ -206,11 +205,8 @@ def save_as(
 
 def write(path: Path, tensors: Mapping[str, Tensor], manifest: str) -> None:
     """Write a file, and look whether it can be read."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
-
     try:
-        save_file(dict(tensors), path, metadata={KEY: manifest})
-    except SafetensorError as wrong:
+        safetensors.numpy.save_file(dict(tensors), path, metadata={KEY: manifest})
+    except safetensors.SafetensorError as wrong:
         raise InputError(f"it cannot be written: {first_line(wrong)}.") from None
     open_tensors(path)  # what cannot be read should not be sent

@@ -88,7 +88,7 @@ class Posterior:
         emissions = Emissions.of(zeta * statistics.sums, prior)
         if learn_scale:
             prior = fitting_scale(emissions, prior)
-        numbers = seen(statistics.moves, statistics.starts)
+        numbers = stack_counts(statistics.moves, statistics.starts)
         shares = sticks.shares if order is None else sticks.shares[order]
         return cls(emissions, Rows(theta(shares, numbers, at), numbers), sticks, prior)
 
@@ -99,7 +99,7 @@ class Posterior:
 
     def divergence(self, at: Concentrations) -> float:
         """What the bound is below ln Z."""
-        return self.emissions.divergence(self.prior) - self.rows.bound() - self.sticks.bound(at)
+        return self.emissions.divergence(self.prior) - self.rows.elbo_term() - self.sticks.elbo_term(at)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +116,15 @@ class Point:
         """Number of states."""
         return len(self.statistics.starts)
 
-    def taken(self, order: Index) -> Point:
+    def take(self, order: Index) -> Point:
         """These states only, in this order; the bound is not known."""
         sticks = Sticks(self.sticks.a[: len(order)], self.sticks.b[-len(order) :])
-        return replace(self, statistics=self.statistics.taken(order), sticks=sticks, bound=-np.inf)
+        return replace(self, statistics=self.statistics.take(order), sticks=sticks, bound=-np.inf)
 
 
 def step(problem: Problem, point: Point) -> Point:
     """One step up."""
-    sticks = point.sticks.risen(seen(point.statistics.moves, point.statistics.starts), problem.at)
+    sticks = point.sticks.rise(stack_counts(point.statistics.moves, point.statistics.starts), problem.at)
     posterior = Posterior.of(
         point.statistics, sticks, point.prior, zeta=problem.zeta, at=problem.at, learn_scale=problem.learn_scale
     )
@@ -221,7 +221,7 @@ class Course:
         """States by decreasing size, as shares of a stick expect them."""
         order = self.point.statistics.by_size
         if (order != np.arange(len(order))).any():
-            self.point = self.point.taken(order)
+            self.point = self.point.take(order)
             self.climb(SETTLING_STEPS, least_gain, "sort")
 
     def _accept_moves(self, pairs: int) -> Iterator[tuple[str, Point]]:
@@ -237,7 +237,7 @@ class Course:
             if trial.bound > point.bound:
                 yield "merge", trial
         for k in point.statistics.by_size[::-1][:STATES_TRIED]:
-            trial = self._try_for(point.taken(np.delete(np.arange(point.K), k)), DELETION_STEPS)
+            trial = self._try_for(point.take(np.delete(np.arange(point.K), k)), DELETION_STEPS)
             if trial.bound > point.bound:
                 yield "delete", trial
 
@@ -251,15 +251,15 @@ class Course:
         counts = self.point.statistics.counts
         kept = np.flatnonzero(counts >= FEWEST_FRAMES)
         if 0 < len(kept) < len(counts):
-            self.point = self.point.taken(kept)
+            self.point = self.point.take(kept)
             return True
         return False
 
 
 def _merge(point: Point, i: int, j: int) -> Point:
     """State j added to state i."""
-    fewer = point.taken(np.delete(np.arange(point.K), j))
-    return Point(point.statistics.merged(i, j), fewer.sticks, point.prior)
+    fewer = point.take(np.delete(np.arange(point.K), j))
+    return Point(point.statistics.merge(i, j), fewer.sticks, point.prior)
 
 
 class Concentrations(NamedTuple):
@@ -271,7 +271,7 @@ class Concentrations(NamedTuple):
     gamma: float
 
 
-def seen(moves: Array, starts: Array) -> Array:
+def stack_counts(moves: Array, starts: Array) -> Array:
     """Moves, starts as last row, and a last column of zeros for all states that are not there: (K + 1, K + 1)."""
     K = len(starts)
     result = np.zeros((K + 1, K + 1))
@@ -281,7 +281,7 @@ def seen(moves: Array, starts: Array) -> Array:
 
 
 def theta(shares: Array, numbers: Array, at: Concentrations) -> Array:
-    """Parameters of all rows (K + 1, K + 1), given expected shares (K + 1,) and numbers as `seen` makes them."""
+    """Parameters of all rows (K + 1, K + 1), given expected shares (K + 1,) and numbers (see `stack_counts`)."""
     K = len(shares) - 1
     weights = np.append(np.full(K, at.eta), at.eta0)
     result = np.outer(weights, shares) + numbers
@@ -317,7 +317,7 @@ class Rows:
         there = self.theta[:, :-1]
         return np.asarray(there / there.sum(axis=1, keepdims=True))
 
-    def bound(self) -> float:
+    def elbo_term(self) -> float:
         """What rows add to the bound beside the sticks' part: -sum_k [c(theta_k) + sum_l N_kl E ln pi_kl]."""
         log_beta = gammaln(self.theta).sum() - gammaln(self.theta.sum(axis=1)).sum()
         return float(log_beta - (self.numbers * self.expected_log).sum())
@@ -330,10 +330,10 @@ SMALLEST_PARAMETER = 1e-3
 """Of a Beta: a natural step may point beyond zero."""
 
 SETTLED = 1e-11
-"""Relative change of shares at which `settled` ends."""
+"""Relative change of shares at which `settle` ends."""
 
 MOST_STICK_STEPS = 200
-"""Steps of `settled`; a dozen are usual."""
+"""Steps of `settle`; a dozen are usual."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +360,7 @@ class Sticks:
         both = psi(self.a + self.b)
         return psi(self.a) - both, psi(self.b) - both
 
-    def bound(self, at: Concentrations) -> float:
+    def elbo_term(self, at: Concentrations) -> float:
         """What sticks add to the bound, rows' normalisers apart: sum_k Ec_k + Ec_0 - KL."""
         K = len(self.a)
         log_u, log_rest = self._expected_logs
@@ -370,9 +370,9 @@ class Sticks:
         return float(linear.sum() + rows)
 
     def objective(self, numbers: Array, at: Concentrations) -> float:
-        """F; `numbers` are moves and starts as `transitions.seen` makes them."""
+        """F; `numbers` are moves and starts as `stack_counts` makes them."""
         t = theta(self.shares, numbers, at)
-        return self.bound(at) + float(gammaln(t).sum() - gammaln(t.sum(axis=1)).sum())
+        return self.elbo_term(at) + float(gammaln(t).sum() - gammaln(t.sum(axis=1)).sum())
 
     def gradient(self, numbers: Array, at: Concentrations) -> tuple[Array, Array]:
         """Of F in a and b."""
@@ -380,7 +380,7 @@ class Sticks:
         (ga, gb), (faa, fab, fbb) = self._slopes(numbers, at), self._fisher()
         return ga + faa * (A - self.a) + fab * (B - self.b), gb + fab * (A - self.a) + fbb * (B - self.b)
 
-    def risen(self, numbers: Array, at: Concentrations) -> Sticks:
+    def rise(self, numbers: Array, at: Concentrations) -> Sticks:
         """After one natural gradient step, F no lower."""
         A, B = _linear_answer(len(self.a), at)
         (ga, gb), (faa, fab, fbb) = self._slopes(numbers, at), self._fisher()
@@ -397,11 +397,11 @@ class Sticks:
                 return stepped
         return self
 
-    def settled(self, numbers: Array, at: Concentrations) -> Sticks:
+    def settle(self, numbers: Array, at: Concentrations) -> Sticks:
         """After as many steps as it takes."""
         here = self
         for _ in range(MOST_STICK_STEPS):
-            before, here = here, here.risen(numbers, at)
+            before, here = here, here.rise(numbers, at)
             if (np.abs(here.shares - before.shares) <= SETTLED * before.shares).all():
                 break
         return here

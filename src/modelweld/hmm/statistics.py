@@ -66,11 +66,11 @@ class Statistics:
         """States by decreasing number of frames."""
         return np.argsort(-self.counts, kind="stable")
 
-    def taken(self, order: Index) -> Statistics:
+    def take(self, order: Index) -> Statistics:
         """These states only, in this order."""
         return Statistics(self.sums[order], self.moves[np.ix_(order, order)], self.starts[order])
 
-    def merged(self, i: int, j: int) -> Statistics:
+    def merge(self, i: int, j: int) -> Statistics:
         """State j added to state i."""
         into = np.arange(len(self.sums))
         into[j] = i
@@ -170,7 +170,7 @@ class Sequences(NamedTuple):
         return centre, unit
 
 
-def checked_sequences(X: ArrayLike, lengths: ArrayLike | None = None, features: int | None = None) -> Sequences:
+def check_sequences(X: ArrayLike, lengths: ArrayLike | None = None, features: int | None = None) -> Sequences:
     """Frames and offsets, or an `InputError` that says what is wrong.
 
     Parameters
@@ -348,7 +348,7 @@ def fitting_scale(emissions: Emissions, prior: Prior) -> Prior:
     return Prior(prior.scale * (K * prior.freedom * D / trace), prior.precision)
 
 
-def learned_prior(sums: Array, prior: Prior) -> Prior:
+def learn_prior(sums: Array, prior: Prior) -> Prior:
     """The scale and the posteriors that fit each other, given (tempered) sums."""
     for _ in range(LEARNING_STEPS):
         before, prior = prior, fitting_scale(Emissions.of(sums, prior), prior)

@@ -15,15 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import ConvergenceWarning, InputError, ModelweldWarning, warn_user
-from modelweld.hmm.ascent import Concentrations, Course, Point, Posterior, Problem, Sticks, seen
+from modelweld.hmm.ascent import Concentrations, Course, Point, Posterior, Problem, Sticks, stack_counts
 from modelweld.hmm.forward_backward import forward_backward, most_probable
-from modelweld.hmm.statistics import Prior, Sequences, Summary, checked_sequences, features, learned_prior
+from modelweld.hmm.statistics import Prior, Sequences, Summary, check_sequences, features, learn_prior
 from modelweld.hmm.windows import (
     FIRST_SHARE,
     MEAN_PRECISION,
     autocorrelation_time,
-    drawn_statistics,
-    pooled_statistics,
+    draw_statistics,
+    pool_statistics,
     power,
 )
 
@@ -226,7 +226,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
             Frames of each sequence; default: X is one.
         """
         check_settings(self)
-        given = checked_sequences(X, lengths).in_canonical_order()
+        given = check_sequences(X, lengths).in_canonical_order()
         centre, unit = given.units()
         scaled = Sequences((given.frames - centre) / unit, given.offsets)
         random = check_random_state(self.random_state)
@@ -236,13 +236,13 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
             zeta = power(self.correlation_time_)
         else:
             zeta = float(self.zeta)
-        courses = [self._begun(scaled, unit, zeta, seed) for seed in seeds]
+        courses = [self._begin(scaled, unit, zeta, seed) for seed in seeds]
         for course in courses:
             course.run(self.max_iter, self.tol * len(scaled.frames))
         best = max(courses, key=lambda course: course.point.bound)
         statistics = best.point.statistics
         self._publish(
-            Summary.of(statistics.taken(statistics.by_size), centre, unit), zeta, float(best.point.prior.scale[0])
+            Summary.of(statistics.take(statistics.by_size), centre, unit), zeta, float(best.point.prior.scale[0])
         )
         self.bound_ = best.point.bound - zeta * len(given.frames) * float(np.log(unit).sum())
         self.history_ = tuple(best.history)
@@ -270,7 +270,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
             log_start, log_move = np.log(self.startprob_), np.log(self.transmat_)
         return forward_backward(log_start, log_move, log_density, given.offsets).log_sum
 
-    def _begun(self, scaled: Sequences, unit: Array, zeta: float, seed: int) -> Course:
+    def _begin(self, scaled: Sequences, unit: Array, zeta: float, seed: int) -> Course:
         """The start of an ascent."""
         learned = self.prior_scale == "learned"
         scale = np.full(len(unit), FIRST_SHARE) if learned else float(self.prior_scale) / unit**2
@@ -278,14 +278,14 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         problem = Problem(features(scaled.frames), scaled.offsets, zeta, at, learned)
         rng = np.random.default_rng(seed)
         if self.start == "random":
-            statistics = drawn_statistics(problem.features, self.n_states, rng)
+            statistics = draw_statistics(problem.features, self.n_states, rng)
         else:
-            statistics = pooled_statistics(problem, self.n_states, self.window, prior, rng)
+            statistics = pool_statistics(problem, self.n_states, self.window, prior, rng)
         return Course(problem, Point(statistics, Sticks.first(len(statistics.starts), at), prior))
 
     def _correlation_time(self, scaled: Sequences, unit: Array, seed: int) -> float:
         """The autocorrelation time within the states of a fit with zeta 1, which need not be led to its end."""
-        course = self._begun(scaled, unit, 1.0, seed)
+        course = self._begin(scaled, unit, 1.0, seed)
         course.glance(PILOT_GAIN * len(scaled.frames))
         point = course.point
         warn_if_all_used(len(point.statistics.starts), self.n_states, PILOT)
@@ -303,11 +303,11 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
         elif share is not None:
             prior = Prior(np.full(len(unit), share), self.mean_precision)
         else:
-            prior = learned_prior(zeta * statistics.sums, Prior(np.full(len(unit), FIRST_SHARE), self.mean_precision))
+            prior = learn_prior(zeta * statistics.sums, Prior(np.full(len(unit), FIRST_SHARE), self.mean_precision))
         order = statistics.by_size  # sticks are for states by size, whatever order they are kept in
         back = np.append(np.argsort(order), len(order))
-        sorted_ = statistics.taken(order)
-        sticks = Sticks.first(len(order), at).settled(seen(sorted_.moves, sorted_.starts), at)
+        sorted_ = statistics.take(order)
+        sticks = Sticks.first(len(order), at).settle(stack_counts(sorted_.moves, sorted_.starts), at)
         fitted = Posterior.of(statistics, sticks, prior, zeta=zeta, at=at, learn_scale=False, order=back)
         self._posterior, self._centre, self._unit = fitted, centre, unit
         self.statistics_, self.zeta_ = summary, zeta
@@ -320,7 +320,7 @@ class StickyHDPHMM(BaseEstimator):  # type: ignore[misc]
 
     def _scale(self, X: ArrayLike, lengths: ArrayLike | None) -> Sequences:
         check_is_fitted(self, "means_")
-        given = checked_sequences(X, lengths, features=self.n_features_in_)
+        given = check_sequences(X, lengths, features=self.n_features_in_)
         return Sequences((given.frames - self._centre) / self._unit, given.offsets)
 
     def _log_density(self, given: Sequences) -> Array:

@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
@@ -36,7 +37,7 @@ from modelweld.hmm.statistics import (
     Emissions,
     Prior,
     Statistics,
-    checked_sequences,
+    check_sequences,
     features,
     log_evidence,
     pooling_gains,
@@ -115,9 +116,7 @@ def window_start(
     >>> bool(first == last), bool(first == middle), found.means.shape
     (True, False, (2, 2))
     """
-    from sklearn.utils import check_random_state
-
-    given = checked_sequences(X, lengths)
+    given = check_sequences(X, lengths)
     if n_states < 1 or window < 1:
         raise InputError(f"n_states and window are at least 1; found {n_states} and {window}.")
     centre, unit = given.frames.mean(axis=0), given.frames.std(axis=0)
@@ -126,12 +125,12 @@ def window_start(
     phi = features((given.frames - centre) / unit)
     prior = Prior(np.full(given.frames.shape[1], FIRST_SHARE), MEAN_PRECISION)
     phase = int(check_random_state(random_state).randint(window))
-    labels = pooled_windows(phi, given.offsets, n_states, window=window, phase=phase, zeta=zeta, prior=prior)
+    labels = pool_windows(phi, given.offsets, n_states, window=window, phase=phase, zeta=zeta, prior=prior)
     at = Emissions.of(statistics_of(labels, phi, given.offsets).sums, prior)
     return WindowStart(labels, centre + unit * at.mean, at.covariance * unit[:, None] * unit)
 
 
-def pooled_windows(
+def pool_windows(
     phi: Array, offsets: Index, n_states: int, *, window: int, phase: int, zeta: float, prior: Prior
 ) -> Index:
     """Labels (T,) of windows pooled down to `n_states`, given features of centred frames."""
@@ -173,16 +172,14 @@ def statistics_of(labels: Index, phi: Array, offsets: Index) -> Statistics:
     return Statistics(sums, moves, np.bincount(labels[offsets[:-1]], minlength=K).astype(np.float64))
 
 
-def pooled_statistics(
-    problem: Problem, n_states: int, window: int, prior: Prior, rng: np.random.Generator
-) -> Statistics:
+def pool_statistics(problem: Problem, n_states: int, window: int, prior: Prior, rng: np.random.Generator) -> Statistics:
     """The start by windows whose ends are drawn."""
     phi, offsets, phase = problem.features, problem.offsets, int(rng.integers(window))
-    labels = pooled_windows(phi, offsets, n_states, window=window, phase=phase, zeta=problem.zeta, prior=prior)
+    labels = pool_windows(phi, offsets, n_states, window=window, phase=phase, zeta=problem.zeta, prior=prior)
     return statistics_of(labels, phi, offsets)
 
 
-def drawn_statistics(phi: Array, n_states: int, rng: np.random.Generator) -> Statistics:
+def draw_statistics(phi: Array, n_states: int, rng: np.random.Generator) -> Statistics:
     """Another start: one frame drawn for each state, which has not moved anywhere yet."""
     K = min(n_states, len(phi))
     chosen = np.sort(rng.choice(len(phi), K, replace=False))
