@@ -28,7 +28,7 @@ from sklearn.mixture import GaussianMixture
 
 import modelweld
 from modelweld.cli import app
-from modelweld.shards import fuse_shards, grouped
+from modelweld.shards import fuse_shards, group_sites
 from recorded import commit, record
 
 ROOT = Path(modelweld.__file__).parent
@@ -63,7 +63,7 @@ def shards() -> list[list[np.ndarray]]:
     """Seventy sites with ten of forty atoms each."""
     rng = np.random.default_rng(1)
     atoms = rng.normal(0, 5, (40, 8))
-    return grouped([atoms[rng.permutation(40)[:10]] + rng.normal(0, 0.3, (10, 8)) for _ in range(70)])
+    return group_sites([atoms[rng.permutation(40)[:10]] + rng.normal(0, 0.3, (10, 8)) for _ in range(70)])
 
 
 def command(words: list[str]) -> None:

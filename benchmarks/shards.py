@@ -26,8 +26,8 @@ import modelweld
 from families import Sites
 from modelweld import Counts, Directions, Family, Gaussian, LocalModel, simulate
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.shards.dask import OnDask, fuse_on_dask
-from modelweld.shards.default_call import fuse_shards, grouped, run
+from modelweld.shards import OnDask, fuse_on_dask
+from modelweld.shards.default_call import fuse_shards, group_sites, run
 from recorded import record
 
 RECORD = Path(__file__).with_suffix(".json")
@@ -152,7 +152,7 @@ def agreement(J: int = 128, seeds: Sequence[int] = SEEDS) -> list[dict[str, Any]
     with cluster(2) as two, Client(two) as client:
         for name, (draw, family) in SETS.items():
             for seed in seeds:
-                shards = grouped(draw(J, seed))
+                shards = group_sites(draw(J, seed))
                 here = fuse_shards(shards, family)
                 same = True
                 if seed == seeds[0]:
@@ -183,9 +183,9 @@ def growth(sites: Sequence[int] = (256, 512, 1024)) -> list[dict[str, Any]]:
     rows = []
     for name in GROWING:
         draw, family = SETS[name]
-        fuse_shards(grouped(draw(128, 1), 64), family)  # loads what is needed
+        fuse_shards(group_sites(draw(128, 1), 64), family)  # loads what is needed
         for J in sites:
-            shards = grouped(draw(J, 1), 128)
+            shards = group_sites(draw(J, 1), 128)
             begin = time.process_time()
             fused = fuse_shards(shards, family)
             seconds = time.process_time() - begin

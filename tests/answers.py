@@ -262,9 +262,9 @@ def slim():
 
 @answer
 def shards():
-    from modelweld.shards.default_call import fuse_shards, grouped
+    from modelweld.shards.default_call import fuse_shards, group_sites
 
-    found = fuse_shards(grouped(noisy()))
+    found = fuse_shards(group_sites(noisy()))
     return {"K": found.K, "counts": found.counts, "trace": np.array([v for _, v in found.trace]), "atoms": found.atoms}
 
 

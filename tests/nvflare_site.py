@@ -32,18 +32,18 @@ def train(site):
 
 
 def main():
-    from modelweld.federate import nvflare, packed
+    from modelweld.federate import nvflare, pack
 
     nvflare.flare.init()
     site = nvflare.flare.get_site_name()
     if site == "broken":
         raise RuntimeError("the script itself is broken, in /home/alice")
     if site == "hostile":
-        nvflare.exported = lambda model, site, options: (packed(model), "")
+        nvflare.export_packed = lambda model, site, options: (pack(model), "")
     if site == "impostor":
-        nvflare.exported = lambda model, site, options: (packed(model.with_(site="north")), "")
+        nvflare.export_packed = lambda model, site, options: (pack(model.with_(site="north")), "")
     if site == "babbling":
-        nvflare.exported = lambda model, site, options: (np.random.default_rng(0).bytes(100_000), "")
+        nvflare.export_packed = lambda model, site, options: (np.random.default_rng(0).bytes(100_000), "")
     fused = nvflare.take_part(train)
     if fused is not None:
         modelweld.files.save(fused, f"{sys.argv[1]}/{site}.safetensors")

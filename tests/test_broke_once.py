@@ -8,7 +8,7 @@ import pytest
 import modelweld
 from modelweld import Gaussian, InputError, LocalModel
 from modelweld.cli.points import csv_text
-from modelweld.federate import Answers, packed, unpacked
+from modelweld.federate import Answers, pack, unpack
 from modelweld.files import load, read_sites, save
 from modelweld.files.limits import MiB
 from modelweld.report.page import OBEYED, text_of
@@ -83,7 +83,7 @@ def test_a_shape_beyond_all_numbers_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"x\.safetensors"):
         load(path)
     with pytest.raises(InputError, match="north"):
-        unpacked(path.read_bytes(), "north")
+        unpack(path.read_bytes(), "north")
     answers = Answers(expected=["north"])
     answers.accept("north", path.read_bytes())
     assert list(answers.refused) == ["north"]
@@ -211,8 +211,8 @@ def test_a_name_of_a_hundred_thousand_letters_does_not_come_back(tmp_path):
     model = weighted(np.zeros((1, 2)), 1.0)
     answers = Answers(expected=["north"])
     answers.refuse("north", "y" * 100_000 + "\n\x1b[2J")
-    answers.accept("south", packed(model.with_(site="south")))
-    text = json.dumps(answers.told())
+    answers.accept("south", pack(model.with_(site="south")))
+    text = json.dumps(answers.as_dict())
     assert len(text) < 3_000
     assert answers.refused["north"].isprintable()
 

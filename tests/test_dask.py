@@ -14,8 +14,8 @@ import pytest
 from modelweld import BetaBernoulli, simulate
 from modelweld.core.board import Board
 from modelweld.inputs.plain_tables import stack_arrays
-from modelweld.shards.dask import OnDask, fuse_on_dask
-from modelweld.shards.default_call import fuse_shards, grouped, run
+from modelweld.shards import OnDask, fuse_on_dask
+from modelweld.shards.default_call import fuse_shards, group_sites, run
 from modelweld.shards.fit import propose
 from modelweld.shards.shard import load
 
@@ -41,7 +41,7 @@ def sites_of(seed=0):
 
 @pytest.fixture(scope="module")
 def shards():
-    return grouped(sites_of())
+    return group_sites(sites_of())
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import modelweld
 from modelweld import InputError, LocalModel
-from modelweld.federate import Answers, culprits, packed, returned, unpacked
+from modelweld.federate import Answers, culprits, pack, pack_fused, unpack
 from modelweld.federate.culprits import difference, largest_working
 from modelweld.federate.round import Outcome
 from modelweld.files import save
@@ -30,31 +30,31 @@ NAMES = ["north", "south", "east"]
 def answered(*models, expected=None):
     answers = Answers(expected)
     for model in models:
-        answers.accept(model.site, packed(model))
+        answers.accept(model.site, pack(model))
     return answers
 
 
 def test_a_message_is_the_file(tmp_path):
     model = site("north", features=["age", "pressure"])
-    assert packed(model) == save(model, tmp_path / "north.safetensors").read_bytes()
-    assert packed(unpacked(packed(model), "north")) == packed(model)
+    assert pack(model) == save(model, tmp_path / "north.safetensors").read_bytes()
+    assert pack(unpack(pack(model), "north")) == pack(model)
 
 
 def test_what_was_read_can_be_written_to():
-    found = unpacked(packed(site("north")), "north").arrays["means"]
+    found = unpack(pack(site("north")), "north").arrays["means"]
     found[0, 0] = 1.0  # a view of the message would refuse
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(NAMES)))
 def test_arrival_decides_nothing(order):
-    fusion = answered(*map(site, order)).fused()
+    fusion = answered(*map(site, order)).fuse()
     flat = modelweld.fuse([site(name) for name in sorted(NAMES)])
     assert fusion.sites == sorted(NAMES)
-    assert (returned(fusion), fusion.objective) == (packed(flat.fused()), flat.objective)
+    assert (pack_fused(fusion), fusion.objective) == (pack(flat.fused()), flat.objective)
 
 
 def hostile():
-    good = packed(site("bad"))
+    good = pack(site("bad"))
     nan, huge = site("bad"), site("bad")
     nan.arrays["means"][0, 0], huge.arrays["means"][0, 0] = np.nan, 1e300
     from modelweld.files.tensors import as_bytes
@@ -65,8 +65,8 @@ def hostile():
     yield "changed", good[:-1] + bytes([good[-1] ^ 1])
     yield "header", (2**40).to_bytes(8, "little") + good[8:]
     yield "pickle", b"\x80\x04\x95" + good
-    yield "nan", packed(nan)
-    yield "huge", packed(huge)
+    yield "nan", pack(nan)
+    yield "huge", pack(huge)
     yield "words", "a model"
     yield "no manifest", as_bytes({"means": np.ones((2, 2))}, "{}")
 
@@ -78,13 +78,13 @@ def test_hostile_answers_are_named_and_change_nothing(what, payload):
     assert set(answers.refused) == {"bad"}
     assert "\n" not in answers.refused["bad"]
     assert answers.missing == []
-    assert returned(answers.fused()) == returned(answered(*map(site, NAMES)).fused())
+    assert pack_fused(answers.fuse()) == pack_fused(answered(*map(site, NAMES)).fuse())
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=9))
 def test_any_damage_is_noticed(at, damage):
-    good = packed(site("north"))
+    good = pack(site("north"))
     at %= len(good)
     bad = good[:at] + damage + good[at + len(damage) :]
     answers = Answers()
@@ -98,7 +98,7 @@ def test_any_damage_is_noticed(at, damage):
 
 def test_a_sender_answers_once():
     answers = answered(*map(site, NAMES))
-    assert not answers.accept("east", packed(site("west").with_(site="east")))
+    assert not answers.accept("east", pack(site("west").with_(site="east")))
     assert "second" in answers.refused["east"]
     assert np.array_equal(answers.models["east"].arrays["means"], site("east").arrays["means"])
 
@@ -108,22 +108,22 @@ def test_a_name_that_two_claim_counts_for_neither(order):
     answers = Answers()
     sent = [("a", site("north")), ("b", site("west").with_(site="north")), ("c", site("south"))]
     for i in order:
-        answers.accept(sent[i][0], packed(sent[i][1]))
+        answers.accept(sent[i][0], pack(sent[i][1]))
     assert list(answers.models) == ["south"]
     assert set(answers.refused) == {"a", "b"}
 
 
 def test_nobody_speaks_for_another():
     answers = Answers(expected=NAMES)
-    assert not answers.accept("east", packed(site("north")))
-    assert answers.accept("north", packed(site("north")))
-    assert not answers.accept("node 7", packed(site("west")))
+    assert not answers.accept("east", pack(site("north")))
+    assert answers.accept("north", pack(site("north")))
+    assert not answers.accept("node 7", pack(site("west")))
     assert set(answers.refused) == {"east", "node 7"}
 
 
 def test_a_model_without_a_name_is_called_after_its_sender():
     answers = Answers()
-    assert answers.accept("north", packed(site("north").with_(site="")))
+    assert answers.accept("north", pack(site("north").with_(site="")))
     assert list(answers.models) == ["north"]
 
 
@@ -131,7 +131,7 @@ def test_too_few_answers_end_in_one_line_that_names_the_others():
     answers = answered(site("north"), expected=NAMES)
     answers.accept("south", b"")
     with pytest.raises(InputError) as wrong:
-        answers.fused(minimum=2)
+        answers.fuse(minimum=2)
     text = str(wrong.value)
     assert "2 sites are needed to fuse, and 1 can be used" in text
     assert "missing: east" in text
@@ -141,11 +141,11 @@ def test_too_few_answers_end_in_one_line_that_names_the_others():
 
 def test_late_answers_are_named_and_change_nothing():
     answers = answered(site("north"), site("south"), expected=NAMES)
-    fusion = answers.fused()
-    assert not answers.accept("east", packed(site("east")))
+    fusion = answers.fuse()
+    assert not answers.accept("east", pack(site("east")))
     assert fusion.sites == ["north", "south"]
     told = {"answered": ["north", "south"], "missing": [], "late": ["east"], "refused": {}}
-    assert answers.told() == told
+    assert answers.as_dict() == told
 
 
 @pytest.mark.parametrize(
@@ -162,21 +162,21 @@ def test_a_site_that_describes_something_else_is_refused(odd):
     facts = {"units": {"age": "years"}}
     others = [site(name, features=["age", "pressure"], facts=facts) for name in NAMES]
     answers = answered(odd, *others)
-    fusion = answers.fused()
+    fusion = answers.fuse()
     assert set(answers.refused) == {"odd"}
-    assert returned(fusion) == returned(answered(*others).fused())
+    assert pack_fused(fusion) == pack_fused(answered(*others).fuse())
     with pytest.raises(InputError, match="no majority"):
-        answered(odd, others[0]).fused()
+        answered(odd, others[0]).fuse()
 
 
 def test_sites_get_the_fused_model_and_nothing_of_each_other():
-    fusion = answered(*map(site, NAMES)).fused()
-    model = unpacked(returned(fusion), "server")
+    fusion = answered(*map(site, NAMES)).fuse()
+    model = unpack(pack_fused(fusion), "server")
     assert model.sizes == {"component": fusion.K}
     assert model.arrays["counts"].sum() == 240.0
     local = np.concatenate([site(name).arrays["means"].ravel() for name in NAMES])
     assert not np.isin(local, model.arrays["means"]).any()
-    assert not any(name in returned(fusion).decode("latin-1") for name in NAMES)
+    assert not any(name in pack_fused(fusion).decode("latin-1") for name in NAMES)
 
 
 def test_models_without_a_kind_come_back_with_what_was_matched_and_counts():
@@ -190,8 +190,8 @@ def test_models_without_a_kind_come_back_with_what_was_matched_and_counts():
             site=name,
         )
 
-    fusion = answered(*map(plain, NAMES)).fused()
-    model = unpacked(returned(fusion), "server")
+    fusion = answered(*map(plain, NAMES)).fuse()
+    model = unpack(pack_fused(fusion), "server")
     assert set(model.arrays) == {"means", "counts"}
     assert model.coordinates["feature"] == ("age", "pressure")
     assert np.array_equal(model.arrays["means"], fusion.atoms)
@@ -201,12 +201,12 @@ def test_models_without_a_kind_come_back_with_what_was_matched_and_counts():
 def test_outcomes_are_never_replaced(tmp_path):
     answers = answered(*map(site, NAMES))
     outcome = Outcome(tmp_path / "out")
-    outcome.keep(answers.fused())
+    outcome.keep(answers.fuse())
     outcome.tell(answers)
     assert json.loads((tmp_path / "out" / "round.json").read_text())["answered"] == sorted(NAMES)
     with pytest.raises(InputError, match="is there already"):
         Outcome(tmp_path / "out")
-    Outcome(tmp_path / "out", force=True).keep(answers.fused())
+    Outcome(tmp_path / "out", force=True).keep(answers.fuse())
     with pytest.raises(InputError, match="there is no folder"):
         Outcome(tmp_path / "no" / "out")
 
@@ -221,7 +221,7 @@ def plain(name, weight=None, facts=None):
 @pytest.mark.parametrize("culprit", ["aaa", "mmm", "zzz"])
 def test_who_alone_sends_a_weight_is_refused_and_the_others_are_fused(culprit):
     answers = answered(plain(culprit, 7.0), *(plain(name) for name in NAMES))
-    assert answers.fused().sites == sorted(NAMES)
+    assert answers.fuse().sites == sorted(NAMES)
     assert list(answers.refused) == [culprit]
     assert "send a weight" in answers.refused[culprit]
 
@@ -232,7 +232,7 @@ def test_a_site_with_which_the_outcome_cannot_be_used_is_refused():
             raise ZeroDivisionError("never mind")
 
     answers = answered(*map(site, NAMES))
-    assert answers.fused(2, use).sites == ["north", "south"]
+    assert answers.fuse(2, use).sites == ["north", "south"]
     assert answers.refused == {"east": "with it nothing can be fused (ZeroDivisionError: never mind)"}
 
 
@@ -241,7 +241,7 @@ def test_where_no_majority_works_the_round_says_why():
         raise ZeroDivisionError("never mind")
 
     with pytest.raises(ZeroDivisionError, match="never mind"):
-        answered(*map(site, NAMES)).fused(2, use)
+        answered(*map(site, NAMES)).fuse(2, use)
 
 
 @given(st.integers(2, 9), st.sets(st.integers(0, 8)), st.tuples(st.integers(0, 8), st.integers(0, 8)))
@@ -262,7 +262,7 @@ def test_culprits_are_left_out_and_nobody_else(number, bad, pair):
 
 
 def test_a_number_beyond_all_numbers_is_refused():
-    payload = packed(plain("north", facts={"scale": 1.5}))
+    payload = pack(plain("north", facts={"scale": 1.5}))
     assert b"1.5" in payload
     length = int.from_bytes(payload[:8], "little")
     header = payload[8 : 8 + length].replace(b"1.5", b"1e999")
@@ -277,9 +277,9 @@ def test_whatever_a_sender_calls_himself_logs_stay_readable():
     answers = answered(*map(site, NAMES))
     for name in ("a\x1b[2J\nb", "x" * 100_000):
         assert not answers.accept(name, b"what is this")
-    answers.fused()
+    answers.fuse()
     answers.accept("c\x07", b"late")
-    text = str(answers) + "".join(json.dumps(answers.told(), ensure_ascii=False))
+    text = str(answers) + "".join(json.dumps(answers.as_dict(), ensure_ascii=False))
     assert text.isprintable()
     assert len(text) < 2_000
     assert "a\\x1b[2J\\nb (it is no safetensors file" in text

@@ -10,7 +10,7 @@ import pytest
 
 import modelweld
 from modelweld import InputError
-from modelweld.federate import packed, unpacked
+from modelweld.federate import pack, unpack
 from modelweld.kinds.mixture import mixture
 
 pytestmark = pytest.mark.flower
@@ -98,18 +98,18 @@ def asked(names=NODES, gather=0.0, grid=None, **options):
 
 
 def same(one, other):
-    return packed(one.fused()) == packed(other.fused()) and one.objective == other.objective
+    return pack(one.fused()) == pack(other.fused()) and one.objective == other.objective
 
 
 def test_all_named_sites_are_asked_and_fused_in_the_order_of_names(messages):
     strategy = asked()
     assert sorted(m.node for m in strategy.messages) == [5, 7, 11]
     assert {m.type for m in strategy.messages} == {"train"}
-    record, _ = strategy.aggregate_train(1, [sent(node, packed(model_of(NODES[node]))) for node in (11, 5, 7)])
+    record, _ = strategy.aggregate_train(1, [sent(node, pack(model_of(NODES[node]))) for node in (11, 5, 7)])
     flat = modelweld.fuse([model_of(site) for site in ("east", "north", "south")], search="plain")
     assert strategy.fusion.sites == ["east", "north", "south"]
     assert same(strategy.fusion, flat)
-    assert record["safetensors"].data == packed(flat.fused())
+    assert record["safetensors"].data == pack(flat.fused())
 
 
 def test_failures_and_nonsense_are_named_and_the_rest_fused(messages):
@@ -117,14 +117,14 @@ def test_failures_and_nonsense_are_named_and_the_rest_fused(messages):
 
     names = {**NODES, 1: "west", 2: "centre", 3: "gone"}
     strategy = asked(names)
-    replies = [sent(node, packed(model_of(site))) for node, site in NODES.items()]
+    replies = [sent(node, pack(model_of(site))) for node, site in NODES.items()]
     replies += [
         reply(1, error=Mock(reason="/data/secret.csv of patient Smith")),
         reply(2, RecordDict()),
         reply(0, error=Mock(reason="Flower says that a node is gone")),
     ]
     strategy.aggregate_train(1, replies)
-    told = strategy.answers.told()
+    told = strategy.answers.as_dict()
     assert told["answered"] == ["east", "north", "south"]
     assert told["missing"] == ["gone"]
     assert set(told["refused"]) == {"west", "centre"}
@@ -140,7 +140,7 @@ def test_two_nodes_of_one_name_are_not_asked(messages):
 def test_nodes_that_are_not_expected_are_not_asked(messages):
     strategy = asked(expected=["north", "south", "west"])
     assert sorted(m.node for m in strategy.messages) == [7, 11]
-    strategy.aggregate_train(1, [sent(node, packed(model_of(NODES[node]))) for node in (7, 11)])
+    strategy.aggregate_train(1, [sent(node, pack(model_of(NODES[node]))) for node in (7, 11)])
     assert strategy.answers.missing == ["west"]
     assert "expected" in strategy.answers.refused["east"]
 
@@ -172,9 +172,9 @@ def test_names_are_bound_to_nodes(messages):
 
 def test_an_answer_under_another_name_is_refused(messages):
     strategy = asked()
-    replies = [sent(5, packed(model_of("north"))), sent(7, packed(model_of("west")))]
+    replies = [sent(5, pack(model_of("north"))), sent(7, pack(model_of("west")))]
     with pytest.raises(InputError, match="1 can be used"):
-        strategy.aggregate_train(1, [*replies, sent(11, packed(model_of("south")))])
+        strategy.aggregate_train(1, [*replies, sent(11, pack(model_of("south")))])
     assert "'north'" in strategy.answers.refused["east"]
     assert "'west'" in strategy.answers.refused["north"]
 
@@ -182,7 +182,7 @@ def test_an_answer_under_another_name_is_refused(messages):
 def test_nodes_that_say_nothing_are_not_asked_further(messages):
     strategy = asked({**NODES, 9: None})
     assert sorted(m.node for m in strategy.messages) == [5, 7, 11]
-    strategy.aggregate_train(1, [sent(node, packed(model_of(site))) for node, site in NODES.items()])
+    strategy.aggregate_train(1, [sent(node, pack(model_of(site))) for node, site in NODES.items()])
     assert strategy.answers.missing == ["node 9"]
 
 
@@ -201,7 +201,7 @@ def test_too_few_sites_end_the_round_in_one_line(messages, tmp_path):
         asked(minimum=3, expected=["south", "west"])
     strategy = asked(minimum=3, outcome=Outcome(tmp_path / "out"))
     with pytest.raises(InputError, match=r"3 sites are needed to fuse, and 2 can be used: .*missing: south"):
-        strategy.aggregate_train(1, [sent(node, packed(model_of(NODES[node]))) for node in (5, 7)])
+        strategy.aggregate_train(1, [sent(node, pack(model_of(NODES[node]))) for node in (5, 7)])
     assert json.loads((tmp_path / "out" / "round.json").read_text())["missing"] == ["south"]
     assert not (tmp_path / "out" / "fusion.safetensors").exists()
 
@@ -213,13 +213,13 @@ def test_the_fused_model_goes_to_those_who_are_there_and_late_ones_are_named(mes
 
     names = {**NODES, 1: "late", 2: "gone", 3: "broken"}
     strategy = asked(names)
-    replies = [sent(node, packed(model_of(site))) for node, site in NODES.items()]
+    replies = [sent(node, pack(model_of(site))) for node, site in NODES.items()]
     record, _ = strategy.aggregate_train(1, [*replies, replies[0], reply(3, error=Mock())])
     assert strategy.answers.missing == ["gone", "late"]
     there = Grid({node: site for node, site in names.items() if site != "gone"})
     evaluate = strategy.configure_evaluate(1, record, ConfigRecord(), there)
     assert sorted(m.node for m in evaluate) == [1, 5, 7, 11]
-    assert {bytes_of(m.content) for m in evaluate} == {packed(strategy.fusion.fused())}
+    assert {bytes_of(m.content) for m in evaluate} == {pack(strategy.fusion.fused())}
     metrics = strategy.aggregate_evaluate(1, [reply(m.node, as_name(names[m.node])) for m in evaluate])
     assert metrics["received"] == 4
     assert (strategy.answers.missing, strategy.answers.late) == (["gone"], {"late"})
@@ -230,7 +230,7 @@ def test_outcome_is_written_and_never_replaced(messages, tmp_path):
     from modelweld.federate.round import Outcome
 
     strategy = asked(outcome=Outcome(tmp_path / "out"))
-    strategy.aggregate_train(1, [sent(node, packed(model_of(site))) for node, site in NODES.items()])
+    strategy.aggregate_train(1, [sent(node, pack(model_of(site))) for node, site in NODES.items()])
     assert same(modelweld.load(tmp_path / "out" / "fusion.safetensors"), strategy.fusion)
     assert (tmp_path / "out" / "report.html").exists()
     with pytest.raises(InputError, match="is there already"):
@@ -260,11 +260,11 @@ def test_clients_train_send_and_receive(messages):
     assert name_in(handled(app, "query", site="north")) == "north"
     assert name_in(handled(app, "query", **{"partition-id": 2})) == "partition 2"
     assert name_in(handled(app, "query")) == "node 3"
-    model = unpacked(bytes_of(handled(app, "train", site="north")), "north")
+    model = unpack(bytes_of(handled(app, "train", site="north")), "north")
     assert (model.site, model.coordinates["feature"]) == ("north", ("age", "pressure"))
     assert model.arrays["counts"].tolist() == [50.0]
-    handled(app, "evaluate", RecordDict({RECORD: as_record(packed(model))}), site="north")
-    assert packed(taken[0]) == packed(model)
+    handled(app, "evaluate", RecordDict({RECORD: as_record(pack(model))}), site="north")
+    assert pack(taken[0]) == pack(model)
 
 
 @pytest.mark.parametrize("wrong", [RuntimeError, SystemExit, KeyError])
@@ -288,7 +288,7 @@ def test_small_components_do_not_leave(messages):
     few = mixture([[0.0]], [[1.0]], [3.0], counted=True)
     assert isinstance(handled(client_app(lambda context: few), "train", site="north"), Error)
     allowed = client_app(lambda context: few, allow_small=True)
-    assert unpacked(bytes_of(handled(allowed, "train", site="north")), "").arrays["counts"].tolist() == [3.0]
+    assert unpack(bytes_of(handled(allowed, "train", site="north")), "").arrays["counts"].tolist() == [3.0]
 
 
 def test_the_example_sends_what_the_demo_fuses(messages, monkeypatch):
@@ -301,5 +301,5 @@ def test_the_example_sends_what_the_demo_fuses(messages, monkeypatch):
     app = import_module("hospitals.client").app
     assert name_in(handled(app, "query", hospital="va")) == "Long Beach"
     model = train(*load_hospital("va"), site="Long Beach")
-    assert bytes_of(handled(app, "train", hospital="va")) == packed(model)
+    assert bytes_of(handled(app, "train", hospital="va")) == pack(model)
     assert type(import_module("hospitals.server").app).__name__ == "ServerApp"

@@ -10,7 +10,7 @@ import pytest
 
 import modelweld
 from loopback import Loopback, certificates
-from modelweld.federate import packed
+from modelweld.federate import pack
 from modelweld.kinds.mixture import mixture
 
 pytestmark = pytest.mark.flower
@@ -65,7 +65,7 @@ from modelweld.kinds.mixture import mixture
 import time
 from pathlib import Path
 import numpy as np
-from modelweld.federate import flower, packed, round as rounds
+from modelweld.federate import flower, pack, round as rounds
 from modelweld.files import save
 from round.sites import model_of
 
@@ -85,7 +85,7 @@ def train(context):
 
 def poisoned(model, file, site, **options):
     model.arrays["means"][0, 0] = np.nan
-    file.write_bytes(packed(model))
+    file.write_bytes(pack(model))
 
 def receive(model, context):
     save(model, Path(context.run_config["folder"], context.node_config["site"] + ".safetensors"))
@@ -159,7 +159,7 @@ def check(folder, sites, receiving):
     assert all(np.array_equal(a, b) for a, b in zip(fusion.labels, flat.labels, strict=True))
     assert np.array_equal(fusion.atoms, flat.atoms)
     have = {file.stem: file.read_bytes() for file in folder.glob("*.safetensors")}
-    assert have == dict.fromkeys(receiving, packed(flat.fused()))
+    assert have == dict.fromkeys(receiving, pack(flat.fused()))
 
 
 def test_strangers_stay_out(network, tmp_path):

@@ -12,7 +12,7 @@ import modelweld
 import test_families
 from cases import Case, Drawn
 from modelweld.families.registry import FAMILIES
-from modelweld.shards import fuse_shards, grouped
+from modelweld.shards import fuse_shards, group_sites
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,4 +143,4 @@ def test_times_are_refused_in_words():
 
 @pytest.mark.filterwarnings("ignore::modelweld.errors.SmallShardWarning")
 def test_shards_find_the_same_groups(fusion):
-    assert fuse_shards(grouped(sites(), 2), Plain()).K == fusion.K
+    assert fuse_shards(group_sites(sites(), 2), Plain()).K == fusion.K

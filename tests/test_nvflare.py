@@ -10,7 +10,7 @@ import pytest
 
 import modelweld
 from modelweld.errors import InputError
-from modelweld.federate import Answers, packed
+from modelweld.federate import Answers, pack
 from nvflare_site import MEANS, SILENCE, train
 
 pytestmark = pytest.mark.nvflare
@@ -154,7 +154,7 @@ def model():
     ],
 )
 def test_answers_that_cannot_be_used_are_named_and_stop_nobody(heard, model, result, words):
-    good = ("south", said({"model": packed(model)}))
+    good = ("south", said({"model": pack(model)}))
     answers = heard(("north", result()), good)
     assert list(answers.models) == ["south"]
     assert words in answers.refused["north"]

@@ -17,7 +17,7 @@ from modelweld.families.own.user_density import UserDensity
 from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
-from modelweld.shards import fuse_shards, grouped
+from modelweld.shards import fuse_shards, group_sites
 from modelweld.time.matcher import timeline_of
 from sharded import TABLE
 from shared.simulate_time import moving_groups
@@ -118,7 +118,7 @@ def test_no_learned_number_is_better_elsewhere(name, prior):
 
 
 @pytest.mark.parametrize(
-    "way", [modelweld.fuse, lambda *a: fuse_shards(grouped(a[0]), a[1]).to_fusion()], ids=["fuse", "shards"]
+    "way", [modelweld.fuse, lambda *a: fuse_shards(group_sites(a[0]), a[1]).to_fusion()], ids=["fuse", "shards"]
 )
 @pytest.mark.parametrize("name", TABLE)
 def test_nor_of_more_sites_nor_in_shards(name, way):

@@ -14,7 +14,7 @@ from modelweld import InputError, LocalModel
 from modelweld.demo.simulate import sparse
 from modelweld.files import save
 from modelweld.progress import COMPILING, SHORTEST, Steps, progress_to, report_progress, track
-from modelweld.shards import fuse_shards, grouped
+from modelweld.shards import fuse_shards, group_sites
 
 VALUES = sparse(8, 6, 4, 0.3, 3.0, 1.0, 1.0, seed=2).values
 SITES = {
@@ -41,7 +41,7 @@ def test_who_listens_hears_steps_and_changes_nothing(tmp_path, name):
 
 
 def sites_in_shards(**options):
-    return fuse_shards(grouped(VALUES, 4), **options)
+    return fuse_shards(group_sites(VALUES, 4), **options)
 
 
 def sites_in_partitions(**options):

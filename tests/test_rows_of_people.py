@@ -241,10 +241,10 @@ def test_unknown_counts_of_centres_are_a_concern():
 
 @pytest.mark.parametrize("made", [PEOPLE, PEOPLE.tolist(), (with_row(PEOPLE[7]), {"X": PEOPLE.tolist()})])
 def test_what_a_round_sends_is_checked_as_files_are(made):
-    from modelweld.federate.round import exported
+    from modelweld.federate.round import export_packed
 
     with pytest.raises(InputError, match="row"):
-        exported(made, "north", {})
+        export_packed(made, "north", {})
 
 
 @pytest.mark.flower
@@ -253,7 +253,7 @@ def test_flower_clients_send_no_rows(monkeypatch):
 
     from flwr.app import Error
 
-    from modelweld.federate import flower, unpacked
+    from modelweld.federate import flower, unpack
     from modelweld.federate.flower import bytes_of
 
     monkeypatch.setattr(flower, "Message", lambda content, reply_to=None: Mock(content=content))
@@ -266,7 +266,7 @@ def test_flower_clients_send_no_rows(monkeypatch):
 
     assert isinstance(sent(), Error)
     with pytest.warns(DisclosureWarning):
-        assert unpacked(bytes_of(sent(centres=True)), "north").sizes == {"atom": 303}
+        assert unpack(bytes_of(sent(centres=True)), "north").sizes == {"atom": 303}
 
 
 @pytest.mark.nvflare

@@ -17,7 +17,7 @@ from modelweld.fit.engines import choice
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
 from modelweld.shards.centre import Centre
-from modelweld.shards.default_call import fuse_shards, grouped, polish
+from modelweld.shards.default_call import fuse_shards, group_sites, polish
 from modelweld.shards.engine import Here
 from modelweld.shards.fit import propose
 from modelweld.shards.shard import Summary, is_compiled, load, restate, summarise
@@ -59,7 +59,7 @@ def flat_board(fusion):
 @pytest.mark.parametrize("prior", ["auto", BetaBernoulli(2.0, 3.0), BetaBernoulli(learning=True)])
 @pytest.mark.parametrize("shape", ["diagonal", "scalar"])
 def test_the_objective_from_sums_is_that_of_the_values_and_never_falls(prior, shape):
-    fused = fuse_shards(grouped(sites_of(10.0, 7, J=64, L=8)), Gaussian(shape=shape), prior)
+    fused = fuse_shards(group_sites(sites_of(10.0, 7, J=64, L=8)), Gaussian(shape=shape), prior)
     values = [value for _, value in fused.trace]
     assert (np.diff(values) > -1e-6).all()
     assert sum(fused.changed) > 0  # noise is loud enough for polishing to have work
@@ -67,7 +67,7 @@ def test_the_objective_from_sums_is_that_of_the_values_and_never_falls(prior, sh
 
 
 def test_a_run_that_has_converged_leaves_flat_sweeps_nothing_to_do():
-    fused = fuse_shards(grouped(sites_of(8.0, 8, J=64, L=8)))
+    fused = fuse_shards(group_sites(sites_of(8.0, 8, J=64, L=8)))
     assert fused.converged
     assert sum(fused.changed) > 0
     board = flat_board(fused.to_fusion())
@@ -124,7 +124,7 @@ def book_of(sites, sd=4.0):
     """A merged centre of shards with fixed hyperparameters, and the engine that holds them."""
     one = np.ones(sites[0].shape[1])
     family = Gaussian(mean=0 * one, noise=sd**2 * one, spread=50 * one, origin=0 * one, learning="nothing")
-    engine = Here(grouped(sites))
+    engine = Here(group_sites(sites))
     rng = np.random.default_rng(0)
     numbers = [rng.integers(0, 10**6, len(x.stack.values)) for x in engine.held]  # all apart
     both = [summarise(x, 0 * n, n, family) for x, n in zip(engine.held, numbers, strict=True)]
@@ -161,7 +161,7 @@ def test_a_proposal_that_would_lower_the_objective_is_refused_and_leaves_no_trac
 
 
 def test_compiled_and_plain_sweeps_agree(monkeypatch):
-    shards = grouped(sites_of(5.0, 12))
+    shards = group_sites(sites_of(5.0, 12))
     results = []
     for bound in (0, np.inf):
         monkeypatch.setattr(choice, "COMPILED_FROM", bound)
@@ -196,7 +196,7 @@ def test_only_sums_travel():
     from modelweld.shards.default_call import run
 
     sites = sites_of(1.0, 15, J=256, L=6, D=4)
-    engine = Listening(grouped(sites, 128))
+    engine = Listening(group_sites(sites, 128))
     fused = run(engine)
     fewest = min(len(x.stack.values) for x in engine.held)
 
@@ -217,7 +217,7 @@ def test_only_sums_travel():
 
 def test_labels_come_shard_by_shard_in_the_order_given(tmp_path: Path):
     sites = with_errors(5)
-    shards = grouped(sites)
+    shards = group_sites(sites)
     fused = fuse_shards(shards)
     fusion = fused.to_fusion()
     assert fusion.sites == [m.site for shard in shards for m in shard]
@@ -231,7 +231,7 @@ def test_labels_come_shard_by_shard_in_the_order_given(tmp_path: Path):
 
 def test_what_is_refused_says_what_to_do():
     sites = sites_of(1.0, J=64, L=5, D=3)
-    shards = grouped(sites)
+    shards = group_sites(sites)
     with pytest.raises(InputError, match="'diagonal' or 'scalar'"):
         fuse_shards(shards, Gaussian(shape="full"))
     with pytest.raises(InputError, match="exact form"):

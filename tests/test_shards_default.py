@@ -15,10 +15,10 @@ from modelweld.demo.metrics import adjusted_rand
 from modelweld.errors import DuplicateWarning, InputError, OutlierWarning, SmallShardWarning
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
-from modelweld.shards import fuse_shards, grouped
+from modelweld.shards import fuse_shards, group_sites
 from modelweld.shards.centre import Centre
 from modelweld.shards.engine import Here
-from modelweld.shards.rounds import learn, stated, summed
+from modelweld.shards.rounds import learn, state_rows, sum_rows
 from modelweld.shards.shard import relabel, summary_of
 from modelweld.shards.shard_moves import join
 from sharded import TABLE
@@ -33,7 +33,7 @@ QUICK = ("gaussian", "gaussian, standard errors", "counts", "directions, one con
 @cache
 def fused_of(name, seed=0, hard=False):
     case = TABLE[name]
-    fused = fuse_shards(grouped(case.sites(seed, hard=hard)), case.family)
+    fused = fuse_shards(group_sites(case.sites(seed, hard=hard)), case.family)
     return fused, fused.to_fusion()
 
 
@@ -90,14 +90,14 @@ def test_the_same_on_more_sets(name):
 def test_order_of_shards_and_sites_does_not_matter(name):
     case, rng = TABLE[name], np.random.default_rng(0)
     fused, _ = fused_of(name)
-    shards = [[shard[j] for j in rng.permutation(len(shard))] for shard in grouped(case.sites(0))[::-1]]
+    shards = [[shard[j] for j in rng.permutation(len(shard))] for shard in group_sites(case.sites(0))[::-1]]
     assert fuse_shards(shards, case.family).trace == fused.trace
 
 
 def centre_of(name, seed=0):
     """A converged run's centre, and the engine that holds its shards, to be moved."""
     case = TABLE[name]
-    engine = Here(grouped(case.sites(seed)), family=case.family)
+    engine = Here(group_sites(case.sites(seed)), family=case.family)
     fused, _ = fused_of(name, seed)
     engine.labels = [labels.copy() for labels in fused.engine.labels]
     summaries = [summary_of(x, labels, fused.family) for x, labels in zip(engine.held, engine.labels, strict=True)]
@@ -161,13 +161,13 @@ def test_what_rows_depend_on_is_learned_in_rounds(name):
     centre.changing, family = True, centre.family
     off = {field: 1.5 * np.asarray(getattr(family, field)) for field in family.row_fields}
     family = with_fields(family, **off)
-    centre.restate(family, stated(engine, family))
+    centre.restate(family, state_rows(engine, family))
     before = centre.objective()
     assert before < best - 1
     learn(engine, centre)
     assert before < centre.objective()
     assert centre.objective() > best - 0.5
-    np.testing.assert_allclose(centre.sums[0], summed(centre, stated(engine, centre.family)))
+    np.testing.assert_allclose(centre.sums[0], sum_rows(centre, state_rows(engine, centre.family)))
 
 
 def test_sites_that_send_atoms_in_fragments():
@@ -178,7 +178,7 @@ def test_sites_that_send_atoms_in_fragments():
         values = atoms[held] + rng.normal(size=(len(held), 4))
         variance = {"v": np.full(values.shape, 0.5)}
         sites.append(LocalModel({"v": values}, {"v": ("atom", None)}, variance=variance, site=f"s{j}"))
-    fused = fuse_shards(grouped(sites))
+    fused = fuse_shards(group_sites(sites))
     fusion = fused.to_fusion()
     flat = modelweld.fuse(fusion.given)
     assert adjusted_rand(flat.labels, fusion.labels) == 1
@@ -187,7 +187,7 @@ def test_sites_that_send_atoms_in_fragments():
     board = board_at(fusion, fused.family, flat.matching.stacked_labels, flat.matching.splits)
     board.learn()  # by what shards believe of the noise before anything is matched
     assert fused.objective == pytest.approx(board.objective(), abs=0.01)
-    assert fuse_shards(grouped(sites), splits=False).fragments is None
+    assert fuse_shards(group_sites(sites), splits=False).fragments is None
 
 
 def honest(J=90, seed=0):
@@ -201,7 +201,7 @@ def test_outliers_repeats_and_oversized_are_set_aside_as_by_fuse():
     sites[4] = np.concatenate([sites[4], sites[4][:1]])
     sites[5] = rng.normal(0, 9, (250, 5))
     with pytest.warns(OutlierWarning) as warned:
-        fused = fuse_shards(grouped(sites))
+        fused = fuse_shards(group_sites(sites))
     assert any("the whole site is excluded" in str(w.message) for w in warned)
     assert any("robust deviations" in str(w.message) for w in warned)
     assert any("repeat another" in reason for reason in fused.reasons)
@@ -215,7 +215,7 @@ def test_outliers_repeats_and_oversized_are_set_aside_as_by_fuse():
     values = np.concatenate(fusion.given)  # what is excluded is an atom of its own, where it lies
     aside = ~fusion.matching.kept
     assert np.array_equal(fusion.matching.values["values"][fusion.matching.stacked_labels[aside]], values[aside])
-    off = fuse_shards(grouped([v for j, v in enumerate(sites) if j != 5]), screens=["duplicates"])
+    off = fuse_shards(group_sites([v for j, v in enumerate(sites) if j != 5]), screens=["duplicates"])
     assert sum(off.aside) == 1  # what repeats another of its site
 
 
@@ -266,15 +266,15 @@ def test_mixtures_are_treated_as_their_kind_is():
 def test_families_whose_sums_do_not_say_enough_are_refused():
     sites = TABLE["directions"].sites(0)
     with pytest.raises(InputError, match="not axial"):
-        fuse_shards(grouped(sites), Directions(axial=True))
+        fuse_shards(group_sites(sites), Directions(axial=True))
     matrices = [np.stack([np.eye(2).ravel() * (1 + i) for i in range(2)]) for _ in range(40)]
     with pytest.raises(InputError, match="rows stay as they are"):
-        fuse_shards(grouped(matrices), Scatter())
+        fuse_shards(group_sites(matrices), Scatter())
     timed = [LocalModel({"v": v}, {"v": ("atom", None)}, time=float(j)) for j, v in enumerate(honest())]
     with pytest.raises(InputError, match="times"):
         fuse_shards([timed])
     with pytest.raises(InputError, match="not negative"):  # a value that is none of its family
-        fuse_shards(grouped([-np.ones((2, 3)), *np.ones((40, 2, 3))]), modelweld.Counts())
+        fuse_shards(group_sites([-np.ones((2, 3)), *np.ones((40, 2, 3))]), modelweld.Counts())
 
 
 def test_a_shard_of_which_nothing_is_fitted():

@@ -18,7 +18,7 @@ from modelweld import (
     simulate,
 )
 from modelweld.results.revision.slim import SlimFusion
-from modelweld.shards import fuse_shards, grouped
+from modelweld.shards import fuse_shards, group_sites
 from oracles import believing
 from shared import baselines
 
@@ -59,13 +59,13 @@ def test_adding_is_what_the_fusion_would_do(family, prior):
 
 def test_shards_are_sums_too(tmp_path):
     data = simulate.paper_figure(80, 1.0, seed=2)
-    fused = fuse_shards(grouped(data.values[:-1]))
+    fused = fuse_shards(group_sites(data.values[:-1]))
     slim = fused.to_fusion().slim()
     for one in (fused, load(fused.save(tmp_path / "shards.safetensors"))):
         same(one.add(data.values[-1], refit=False), slim.add(data.values[-1], refit=False))
     models = [LocalModel({"v": v}, {"v": ("atom", None)}, variance={"v": 0.1}) for v in data.values]
     with pytest.raises(InputError, match="standard errors"):
-        fuse_shards(grouped(models)).add(models[0])
+        fuse_shards(group_sites(models)).add(models[0])
 
 
 @pytest.mark.parametrize("seed", range(5))

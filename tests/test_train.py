@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import modelweld
 from modelweld.errors import InputError
-from modelweld.site.train import FailureWarning, TrainingError, seed_of, train_and_fuse, trained
+from modelweld.site.train import FailureWarning, TrainingError, seed_of, train_and_fuse, train_site
 
 HELD = {"north": [0, 9], "south": [9, -9], "east": [0, -9], "west": [0, 9, -9], "centre": [9, -9]}
 
@@ -106,7 +106,7 @@ def test_seeds_belong_to_sites_not_to_order_or_company():
     assert fewer.sites == ["east", "south", "north"]
     for site, model in zip(fewer.sites, fewer.models, strict=True):
         assert np.array_equal(model.arrays["means"], sent[site].arrays["means"])
-        own = trained(KMeans(3, n_init=1, init="random"), data[site], site=site)
+        own = train_site(KMeans(3, n_init=1, init="random"), data[site], site=site)
         assert np.array_equal(own.arrays["means"], model.arrays["means"])
 
 
@@ -120,13 +120,13 @@ def test_an_open_random_state_is_seeded_and_a_given_one_kept():
 
     X = made()["north"]
     for site, seed in (("north", 0), ("south", 0), ("north", 1)):
-        trained(Draws(2), X, site=site, seed=seed)
+        train_site(Draws(2), X, site=site, seed=seed)
     assert len(set(drawn)) == 3
     assert None not in drawn
     drawn.clear()
     estimator = make_pipeline(StandardScaler(), Draws(2))
-    trained(estimator, X, site="north")
-    trained(Draws(2, random_state=7), X, site="north")
+    train_site(estimator, X, site="north")
+    train_site(Draws(2, random_state=7), X, site="north")
     assert isinstance(drawn[0], int)
     assert drawn[1] == 7
     assert estimator[-1].random_state is None  # a clone was trained
@@ -159,15 +159,15 @@ def test_tuples_are_what_fit_takes_and_reading_is_told():
     X, y = rng.normal(size=(60, 3)), np.repeat([0, 1, 2], 20)
     mlp = MLPClassifier((4,), max_iter=5, random_state=0)
     with pytest.warns(match="Maximum iterations"):
-        local = trained(mlp, (X, y), site="north")
+        local = train_site(mlp, (X, y), site="north")
     with pytest.warns(match="Maximum iterations"):
         expected = modelweld.read(clone(mlp).fit(X, y), X=X, y=y, site="north")
     assert local.arrays.keys() == expected.arrays.keys()
     assert all(np.array_equal(local.arrays[name], v) for name, v in expected.arrays.items())
-    bayes = trained(GaussianNB(), {"X": X, "y": y, "sample_weight": np.full(60, 2.0)})
+    bayes = train_site(GaussianNB(), {"X": X, "y": y, "sample_weight": np.full(60, 2.0)})
     assert bayes.arrays["counts"].tolist() == [40.0, 40.0, 40.0]
     with pytest.raises(InputError, match="takes in this order: X, y, sample_weight; found 4 entries"):
-        trained(GaussianNB(), (X, y, y, y))
+        train_site(GaussianNB(), (X, y, y, y))
 
 
 @pytest.mark.hmm

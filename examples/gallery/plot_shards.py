@@ -11,14 +11,14 @@ import numpy as np
 
 import modelweld
 from modelweld import simulate
-from modelweld.shards import fuse_shards, grouped
+from modelweld.shards import fuse_shards, group_sites
 
 sizes, true, flat, sharded, sent = (32, 64, 128), [], [], [], []
 for J in sizes:
     drawn = simulate.paper_figure(J, 2.0, seed=0)
     true.append(drawn.K)
     flat.append(modelweld.fuse(drawn.values).K)
-    fused = fuse_shards(grouped(drawn.values))
+    fused = fuse_shards(group_sites(drawn.values))
     sharded.append(fused.K)
     values = np.concatenate(drawn.values)
     sent.append((values.size, fused.K * values.shape[1]))

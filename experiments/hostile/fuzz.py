@@ -33,7 +33,7 @@ from mutate import mutated, seeds
 
 import modelweld
 from modelweld import InputError
-from modelweld.federate import unpacked
+from modelweld.federate import unpack
 from modelweld.files import load, read_sites
 from modelweld.files.limits import FAULT
 from modelweld.results.revision.slim import SlimFusion
@@ -133,7 +133,7 @@ def attempt(reader: str, data: bytes, folder: Path, *, use: bool) -> str:
     path = folder / f"x.{ending}"
     read: Callable[[], object]
     if reader == "message":
-        read = lambda: [unpacked(data, "north")]  # noqa: E731
+        read = lambda: [unpack(data, "north")]  # noqa: E731
     else:
         path.write_bytes(data)
         read = (lambda: load(path)) if reader in ("fusion", "slim") else (lambda: read_sites(path, centres=True))

@@ -44,7 +44,7 @@ def show(result: DemoResult, console: Console, page: Path | None = None) -> None
     heads, rows = groups.cells()
     ill = [f"{100 * share:.0f}" for share in fusion.total("ill") / fusion.total("counts")]
     console.print(HEADLINE)
-    console.print(_table("What each hospital sent", _sent(result)))
+    console.print(_table("What each hospital sent", _submissions(result)))
     columns = [*zip(heads, *rows, strict=True), ("ill (%)", *ill)]  # groups side by side: names of rows may be long
     console.print(_table("The groups of patients they have between them", columns))
     for sentence in [*groups.notes(), *_sentences(result)]:
@@ -53,7 +53,7 @@ def show(result: DemoResult, console: Console, page: Path | None = None) -> None
         console.print(f"\nThe same as a page, with who has what and how sure that is: [bold]{page}[/]", highlight=False)
 
 
-def _sent(result: DemoResult) -> list[tuple[str, ...]]:
+def _submissions(result: DemoResult) -> list[tuple[str, ...]]:
     """Patients of each hospital, in all and in each of its components, and what it never measured."""
     rows: list[tuple[str, ...]] = [("hospital", "patients", "in each component", "never measured")]
     for model, patients in zip(result.models, result.patients, strict=True):

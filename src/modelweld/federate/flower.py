@@ -22,15 +22,7 @@ from flwr.serverapp import Grid, ServerApp
 from flwr.serverapp.strategy import Strategy
 
 from modelweld.errors import InputError
-from modelweld.federate.round import (
-    FEWEST_SITES_OF_A_ROUND,
-    Answers,
-    Outcome,
-    check_writable,
-    exported,
-    returned,
-    unpacked,
-)
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, export_packed, finish_round, unpack
 from modelweld.files.limits import check_name
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
@@ -45,7 +37,7 @@ def as_record(data: bytes) -> ArrayRecord:
 
 
 def bytes_of(content: RecordDict) -> bytes:
-    """The packed model among somebody's records; no bytes if there is none."""
+    """The packed model among these records; no bytes if there is none."""
     record = content.get(RECORD)
     array = record.get(MODEL) if isinstance(record, ArrayRecord) else None
     return bytes(array.data) if isinstance(array, Array) else b""
@@ -57,7 +49,7 @@ def as_name(site: str) -> RecordDict:
 
 
 def name_in(content: RecordDict) -> str:
-    """The name among somebody's records; nothing if there is none, or none that can be shown."""
+    """The name among these records; empty if there is none, or none that can be shown."""
     record = content.get("site")
     name = record.get("name") if isinstance(record, ConfigRecord) else None
     try:
@@ -75,7 +67,7 @@ FAILED = "it failed; its own log says why"
 class OneRound(Strategy):
     """Fuse in one round: ``OneRound().start(grid, ArrayRecord(), num_rounds=1, timeout=600)``.
 
-    First every connected site says its name, so that those which do not answer later can be named. Then each trains
+    First every connected site registers its name, so that sites without an answer can be named. Then each trains
     and sends its model; these are fused in the order of names. Last, the fused model goes to all whose answers were
     not refused, also to those that were too slow.
 
@@ -86,10 +78,10 @@ class OneRound(Strategy):
     expected : sequence of str, or mapping of str to int, optional
         Names of the sites to wait for; others are refused. A mapping binds each name to a node's number, which is its
         key's for as long as it is registered (`flwr supernode list`): without it, any registered node may call itself
-        by the name of an absent site, or shut out a present one by using its name. Default: whoever is connected once
+        by the name of an absent site, or shut out a present one by using its name. Default: all sites connected once
         `minimum` are.
     gather : float
-        Seconds to wait until they are connected and have said their names.
+        Seconds to wait until they are connected and have registered their names.
     how : str, optional
         How the fused model is made: see `Fusion.fused`.
     outcome : Outcome, optional
@@ -132,7 +124,7 @@ class OneRound(Strategy):
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
     ) -> Iterable[Message]:
-        """Hear who is there, and ask them for their models."""
+        """Find out which sites are connected, and ask them for their models."""
         names, silent = self._gather(grid)
         known = [*names.values(), *(f"node {node}" for node in silent)]
         self.answers = Answers(known if self.expected is None else self.expected)
@@ -161,13 +153,10 @@ class OneRound(Strategy):
             else:
                 self.answers.accept(site, bytes_of(reply.content))
         try:
-            self.fusion = self.answers.fused(self.minimum, self._check, **self.options)
+            self.fusion, back = finish_round(self.answers, self.outcome, self.minimum, self.how, self.options)
         finally:
-            self._tell()
-        if self.outcome is not None:
-            self.outcome.keep(self.fusion)
-        told = {name: len(those) for name, those in self.answers.told().items()}
-        return as_record(returned(self.fusion, self.how)), MetricRecord(told)
+            self._report()
+        return as_record(back), MetricRecord({name: len(those) for name, those in self.answers.as_dict().items()})
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -178,32 +167,32 @@ class OneRound(Strategy):
         return self._messages(whom, MessageType.EVALUATE, RecordDict({"model": arrays, "config": config}))
 
     def aggregate_evaluate(self, server_round: int, replies: Iterable[Message]) -> MetricRecord | None:
-        """Note who has the fused model; a site that is heard only now was late."""
-        heard = {self.nodes[r.metadata.src_node_id]: r for r in replies if r.metadata.src_node_id in self.nodes}
-        self.answers.late.update(heard.keys() - self.answers.senders)
-        for site, reply in sorted(heard.items()):
+        """Note who has the fused model; a site that answers only now was late."""
+        replied = {self.nodes[r.metadata.src_node_id]: r for r in replies if r.metadata.src_node_id in self.nodes}
+        self.answers.late.update(replied.keys() - self.answers.senders)
+        for site, reply in sorted(replied.items()):
             if reply.has_error():
                 log(WARNING, "modelweld: %s could not take the fused model; its own log says why", site)
-        self._tell()
-        return MetricRecord({"received": sum(not reply.has_error() for reply in heard.values())})
+        self._report()
+        return MetricRecord({"received": sum(not reply.has_error() for reply in replied.values())})
 
     def _gather(self, grid: Grid) -> tuple[dict[int, str], set[int]]:
         """Nodes that are connected and how they call themselves, and nodes that do not say."""
         names: dict[int, str] = {}
-        asked: set[int] = set()
+        queried: set[int] = set()
         waiting: set[str] = set()
         until = time.monotonic() + self.gather
         while True:
-            new = sorted(set(grid.get_node_ids()) - asked)
-            asked.update(new)
+            new = sorted(set(grid.get_node_ids()) - queried)
+            queried.update(new)
             waiting.update(grid.push_messages(self._messages(new, MessageType.QUERY, RecordDict())))
             for reply in grid.pull_messages(waiting) if waiting else ():
                 waiting.discard(reply.metadata.reply_to_message_id)
                 node = reply.metadata.src_node_id
-                if reply.has_content() and node in asked:
+                if reply.has_content() and node in queried:
                     names[node] = self._name(node, name_in(reply.content))
             if self._enough(names, waiting) or time.monotonic() >= until:
-                return names, asked - names.keys()
+                return names, queried - names.keys()
             time.sleep(BETWEEN_LOOKS)
 
     def _name(self, node: int, said: str) -> str:
@@ -212,15 +201,15 @@ class OneRound(Strategy):
         return known or f"node {node}"
 
     def _enough(self, names: Mapping[int, str], waiting: Collection[str]) -> bool:
-        """Whether nobody needs to be waited for any longer.
+        """Whether no further site needs to be waited for.
 
-        Who was asked is waited for even if all expected names were said: a second node may be about to say one.
+        Every queried node is waited for, even if all expected names are known: a second node may use one of them.
         """
         there = len(names) >= self.minimum if self.expected is None else set(self.expected) <= set(names.values())
         return there and not waiting
 
     def _welcome(self, node: int, name: str, names: Mapping[int, str]) -> bool:
-        """Whether a node is asked to train: its name is expected, and no other node has it."""
+        """Whether a node takes part: its name is expected, and no other node has it."""
         if self.bound is not None and node not in self.bound:
             return self.answers.refuse(name, "its key is none of the expected sites'")
         if self.expected is not None and name not in self.expected:
@@ -229,20 +218,14 @@ class OneRound(Strategy):
             return self.answers.refuse(name, "several nodes have this name; which is the site cannot be known")
         return True
 
-    def _check(self, fusion: Fusion) -> None:
-        """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
-        returned(fusion, self.how)
-        if self.outcome is not None:
-            check_writable(fusion)
-
     @staticmethod
     def _messages(nodes: Iterable[int], message_type: str, content: RecordDict) -> list[Message]:
         return [Message(content, dst_node_id=node, message_type=message_type) for node in sorted(nodes)]
 
-    def _tell(self) -> None:
-        """Say in the log, and in the folder if there is one, who answered."""
-        told = self.answers.told()
-        log(WARNING if told["missing"] or told["late"] or told["refused"] else INFO, "modelweld: %s", self.answers)
+    def _report(self) -> None:
+        """Log who answered, and write it to the folder if there is one."""
+        complete = not (self.answers.missing or self.answers.late or self.answers.refused)
+        log(INFO if complete else WARNING, "modelweld: %s", self.answers)
         if self.outcome is not None:
             self.outcome.tell(self.answers)
 
@@ -258,7 +241,7 @@ def _by_node(expected: Mapping[str, int]) -> dict[int, str]:
 CLIENT_APP_RAISED = 2
 """Flower's code of an error for an exception in a ClientApp."""
 
-NEUTRAL = "The site could not do what was asked; its own log says why."
+NEUTRAL = "The site could not complete its task; its own log says why."
 """All that leaves a site about an exception: its text may hold paths, names or values."""
 
 
@@ -269,7 +252,7 @@ def client_app(
     site: Callable[[Context], str] | None = None,
     **options: Any,
 ) -> ClientApp:
-    """A Flower ClientApp that trains when it is asked and sends parameters, once.
+    """A Flower ClientApp that trains on request and sends parameters, once.
 
     What leaves is what `modelweld.export` would write to a file, checked as there: components of fewer than five
     points are refused, and so are tables whose rows may be people's (say ``centres=True`` if they are not). What leaves
@@ -300,12 +283,12 @@ def client_app(
         return as_name(named(context))
 
     def answer(message: Message, context: Context) -> RecordDict:
-        content, report = exported(train(context), named(context), options)
+        content, report = export_packed(train(context), named(context), options)
         log(INFO, "%s", report)
         return RecordDict({RECORD: as_record(content)})
 
     def take(message: Message, context: Context) -> RecordDict:
-        model = unpacked(bytes_of(message.content), "the server")
+        model = unpack(bytes_of(message.content), "the server")
         if receive is not None:
             receive(model, context)
         return as_name(named(context))
@@ -328,14 +311,14 @@ def site_of(context: Context) -> str:
 def _guard(handle: Callable[[Message, Context], RecordDict]) -> Callable[[Message, Context], Message]:
     """The reply of a handler; if it fails, why stays in the site's log and a neutral sentence travels."""
 
-    def guarded(message: Message, context: Context) -> Message:
+    def reply(message: Message, context: Context) -> Message:
         try:
             return Message(handle(message, context), reply_to=message)
         except (Exception, SystemExit) as wrong:
             log(ERROR, "modelweld: %s", NEUTRAL, exc_info=wrong)
             return Message(Error(CLIENT_APP_RAISED, NEUTRAL), reply_to=message)
 
-    return guarded
+    return reply
 
 
 def server_app(**options: Any) -> ServerApp:
@@ -359,13 +342,9 @@ def server_app(**options: Any) -> ServerApp:
 def one_round(
     grid: Grid,
     *,
-    minimum: int = FEWEST_SITES_OF_A_ROUND,
     timeout: float = 3600.0,
-    expected: Sequence[str] | Mapping[str, int] | None = None,
-    gather: float = 60.0,
     out: str | os.PathLike[str] | None = None,
     force: bool = False,
-    how: str | None = None,
     **options: Any,
 ) -> OneRound:
     """Have every site train, fuse what they send, and send the fused model back: the main function of a ServerApp.
@@ -374,27 +353,15 @@ def one_round(
     ----------
     grid : Grid
         Flower's way to the sites.
-    minimum : int
-        Sites without whose models nothing is fused.
     timeout : float
         Seconds that sites have to train; those that take longer are late. They then have as long to take the fused
         model.
-    expected : sequence of str, or mapping of str to int, optional
-        Names of the sites to wait for; others are refused. A mapping binds each name to a node's number, which is its
-        key's for as long as it is registered (`flwr supernode list`): without it, any registered node may call itself
-        by the name of an absent site, or shut out a present one by using its name. Default: whoever is connected once
-        `minimum` are.
-    gather : float
-        Seconds to wait until they are connected and have said their names.
     out : path, optional
-        A folder for the fusion, a page about it, and who answered. Looked at before the round: nothing that is there
-        is replaced.
+        A folder for the fusion, a report, and who answered. Checked before the round: no file there is replaced.
     force : bool
-        Replaces it all the same.
-    how : str, optional
-        How the fused model is made: see `Fusion.fused`.
+        Replace files in that folder.
     **options
-        For `modelweld.fuse`.
+        `minimum`, `expected`, `gather` and `how`, as in `OneRound`; others are for `modelweld.fuse`.
 
     Returns
     -------
@@ -407,6 +374,6 @@ def one_round(
         If fewer than `minimum` sites sent what can be used; the message names the others.
     """
     outcome = None if out is None else Outcome(out, force=force)
-    strategy = OneRound(minimum=minimum, expected=expected, gather=gather, how=how, outcome=outcome, **options)
+    strategy = OneRound(outcome=outcome, **options)
     strategy.start(grid, ArrayRecord(), num_rounds=1, timeout=timeout)
     return strategy

@@ -28,21 +28,12 @@ from nvflare.job_config.script_runner import ScriptRunner
 from nvflare.recipe.spec import Recipe
 
 from modelweld.errors import InputError
-from modelweld.federate.round import (
-    FEWEST_SITES_OF_A_ROUND,
-    Answers,
-    Outcome,
-    check_writable,
-    exported,
-    returned,
-    unpacked,
-)
+from modelweld.federate.round import FEWEST_SITES_OF_A_ROUND, Answers, Outcome, export_packed, finish_round, unpack
 from modelweld.federate.round import FUSION as FUSION
 from modelweld.federate.round import PAGE as REPORT  # noqa: F401 - public
 from modelweld.federate.round import ROUND as ROUND
 from modelweld.files.limits import first_line
 from modelweld.fuse import fuse
-from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
 
 TRAIN, RETURN = "train", "fused"
@@ -119,7 +110,7 @@ class FuseRecipe(Recipe):
 
 
 class FuseController(Controller):
-    """What the server does: asks all sites for a model, fuses what comes, hands the fused model out.
+    """What the server does: asks all sites for a model, fuses what comes, sends the fused model back.
 
     Parameters
     ----------
@@ -138,12 +129,8 @@ class FuseController(Controller):
         options: Mapping[str, Plain] | None = None,
     ) -> None:
         super().__init__()
-        self.minimum = minimum
-        self.sites = list(sites)
-        self.timeout = timeout
-        self.how = how
-        self.options = dict(options or {})
-        self.answers = Answers()
+        self.minimum, self.sites, self.timeout, self.how = minimum, list(sites), timeout, how
+        self.options, self.answers = dict(options or {}), Answers()
 
     def start_controller(self, fl_ctx: FLContext) -> None:
         """Nothing to prepare."""
@@ -159,9 +146,8 @@ class FuseController(Controller):
         if abort_signal.triggered:
             return
         try:
-            fusion = self.answers.fused(self.minimum, self._check, **self.options)
-            outcome.keep(fusion)
-            give = Task(RETURN, _message({MODEL: returned(fusion, self.how)}), timeout=PATIENCE)
+            fusion, back = finish_round(self.answers, outcome, self.minimum, self.how, self.options)
+            give = Task(RETURN, _message({MODEL: back}), timeout=PATIENCE)
         except Exception as wrong:
             self.system_panic(first_line(wrong), fl_ctx)
         else:
@@ -196,11 +182,6 @@ class FuseController(Controller):
             self.answers.refuse(sender, f"its script sent no model ({code}); its log says why")
         client_task.result = None
 
-    def _check(self, fusion: Fusion) -> None:
-        """Fail now, while who is to blame can still be left out, if a fusion cannot be returned or written."""
-        returned(fusion, self.how)
-        check_writable(fusion)
-
 
 def take_part(train: Callable[[str], object], **options: Any) -> LocalModel | None:
     """What a site does, in the script that FLARE runs there: train, send parameters, wait for the fused model.
@@ -213,8 +194,8 @@ def take_part(train: Callable[[str], object], **options: Any) -> LocalModel | No
     ----------
     train : function of the site's name
         Returns a fitted model, or a LocalModel (`modelweld.read`, with numbers of points); or a pair of it and options
-        of `modelweld.export` that are known only now, as in ``return mixture, {"X": X}``. If it raises, the server
-        hears the class of the error and nothing else; what it says stays in the site's log.
+        of `modelweld.export` that are known only now, as in ``return mixture, {"X": X}``. If it raises, only the
+        class of the error is sent; its message stays in the site's log.
     **options
         For `modelweld.export`: `features`, `units`, `noise`, `allow_small`, ...
 
@@ -230,7 +211,7 @@ def take_part(train: Callable[[str], object], **options: Any) -> LocalModel | No
         if message is None:
             break
         if flare.get_task_name() == RETURN:
-            fused = unpacked(message.params[MODEL], "the server")
+            fused = unpack(message.params[MODEL], "the server")
             flare.send(FLModel(params={TAKEN: True}))
             return fused
         flare.send(FLModel(params=_answer(train, site, options)))
@@ -252,7 +233,7 @@ def _check_options(options: Mapping[str, object]) -> None:
 
 def _answer(train: Callable[[str], object], site: str, options: Mapping[str, Any]) -> dict[str, bytes | str]:
     try:
-        content, report = exported(train(site), site, options)
+        content, report = export_packed(train(site), site, options)
         log.info("%s", report)
         return {MODEL: content}
     except Exception as wrong:

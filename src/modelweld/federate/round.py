@@ -37,20 +37,20 @@ from modelweld.report.page import text_of
 from modelweld.site.export import Report, export
 
 
-def packed(model: LocalModel) -> bytes:
+def pack(model: LocalModel) -> bytes:
     """A model as bytes: those of the file `modelweld.files.save` writes.
 
     Examples
     --------
     >>> site = LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", None)}, site="north")
-    >>> unpacked(packed(site), "north").arrays["v"].tolist()
+    >>> unpack(pack(site), "north").arrays["v"].tolist()
     [[1.0, 2.0]]
     """
     with naming(model.site or "the model"):
         return site_bytes(model)
 
 
-def exported(made: object, site: str, options: Mapping[str, Any]) -> tuple[bytes, Report]:
+def export_packed(made: object, site: str, options: Mapping[str, Any]) -> tuple[bytes, Report]:
     """What leaves a site that takes part in a round, as `modelweld.export` would write it, and what that is.
 
     Parameters
@@ -69,14 +69,14 @@ def exported(made: object, site: str, options: Mapping[str, Any]) -> tuple[bytes
         return file.read_bytes(), report
 
 
-def unpacked(data: bytes, sender: str) -> LocalModel:
-    """The model in bytes that `packed` made, or an `InputError` that begins with who sent them.
+def unpack(data: bytes, sender: str) -> LocalModel:
+    """The model in bytes that `pack` made, or an `InputError` that begins with who sent them.
 
     Everything is checked that is checked of a file: size, header, hashes, names, and that all values are finite.
 
     Examples
     --------
-    >>> unpacked(b"no model at all", "north")
+    >>> unpack(b"no model at all", "north")
     Traceback (most recent call last):
     modelweld.errors.InputError: 'north': it is no safetensors file, or only a part of one. Ask the site to send it \
 again.
@@ -89,7 +89,7 @@ again.
         file = open_tensors(data)
         manifest = manifest_of(file)
         if manifest is None or manifest["format"] != SITE:
-            raise InputError("it is not a site's model. Make it with modelweld.federate.packed.")
+            raise InputError("it is not a site's model. Make it with modelweld.federate.pack.")
         return load_site(file, manifest)
 
 
@@ -122,11 +122,11 @@ class Answers:
     >>> axes = {"v": ("atom", None)}
     >>> south, north = LocalModel({"v": [[1.0]]}, axes, site="south"), LocalModel({"v": [[1.1]]}, axes, site="north")
     >>> answers = Answers(expected=["north", "south", "east", "west"])
-    >>> answers.accept("node 7", packed(south)), answers.accept("node 3", packed(north))
+    >>> answers.accept("node 7", pack(south)), answers.accept("node 3", pack(north))
     (True, True)
     >>> answers.accept("east", b"what is this")
     False
-    >>> answers.fused().sites
+    >>> answers.fuse().sites
     ['north', 'south']
     >>> print(answers)
     answered: north, south; missing: west; refused: east (it is no safetensors file, or only a part of one. Ask the \
@@ -149,7 +149,7 @@ site to send it again.)
         sender : str
             Who sent it, as the transport knows. A model that does not name its site gets this name.
         payload : bytes
-            What `packed` made.
+            What `pack` made.
 
         Returns
         -------
@@ -164,10 +164,10 @@ site to send it again.)
         if sender in self.refused:
             return False
         try:
-            model = unpacked(payload, _shown(sender))
+            model = unpack(payload, _show_name(sender))
             site = model.site or check_name(sender, "a site")
         except InputError as wrong:
-            return self.refuse(sender, str(wrong).removeprefix(f"{_shown(sender)!r}: "))
+            return self.refuse(sender, str(wrong).removeprefix(f"{_show_name(sender)!r}: "))
         except Exception as wrong:  # whatever one site sends, the answers of the others must not be lost
             return self.refuse(sender, f"it cannot be read: {type(wrong).__name__}, {first_line(wrong)}")
         if self.expected is not None and site not in self.expected:
@@ -200,11 +200,10 @@ site to send it again.)
 
     @property
     def missing(self) -> list[str]:
-        """Expected sites of which nothing was heard, in the order of names."""
-        heard = {*self._senders, *self.refused, *self.late}
-        return sorted((self.expected or frozenset()) - heard)
+        """Expected sites that sent nothing, in the order of names."""
+        return sorted((self.expected or frozenset()) - {*self._senders, *self.refused, *self.late})
 
-    def fused(
+    def fuse(
         self,
         minimum: int = FEWEST_SITES_OF_A_ROUND,
         use: Callable[[Fusion], object] = lambda fusion: None,
@@ -231,48 +230,40 @@ site to send it again.)
         """
         self._check_enough(minimum)
         fusion, refused = fuse_others(list(self.models.values()), use, **options)
-        self._leave_out(refused)
-        self._check_enough(minimum)
-        self._closed = True
-        return fusion
-
-    def _leave_out(self, refused: Mapping[str, str]) -> None:
-        """Sites whose answers do not count, and why."""
         for site, why in refused.items():
             self.refuse(self._senders[site], why)
             del self._sent[self._senders[site]]
+        self._check_enough(minimum)
+        self._closed = True
+        return fusion
 
     def _check_enough(self, minimum: int) -> None:
         if len(self._sent) < minimum:
             raise InputError(f"{minimum} sites are needed to fuse, and {len(self._sent)} can be used: {self}.")
 
-    def told(self) -> dict[str, list[str] | dict[str, str]]:
+    def as_dict(self) -> dict[str, Any]:
         """Who answered, who is missing or late, and what was refused, as JSON has it."""
         return {
             "answered": list(self.models),
             "missing": self.missing,
-            "late": [_shown(sender) for sender in sorted(self.late)],
-            "refused": {_shown(sender): why for sender, why in sorted(self.refused.items())},
+            "late": [_show_name(sender) for sender in sorted(self.late)],
+            "refused": {_show_name(sender): why for sender, why in sorted(self.refused.items())},
         }
 
     def __str__(self) -> str:
-        refused = [f"{_shown(sender)} ({why})" for sender, why in sorted(self.refused.items())]
-        parts = {
-            "answered": list(self.models) or ["nobody"],
-            "missing": self.missing,
-            "late": [_shown(sender) for sender in sorted(self.late)],
-            "refused": refused,
-        }
+        parts = self.as_dict()
+        parts["answered"] = parts["answered"] or ["none"]
+        parts["refused"] = [f"{sender} ({why})" for sender, why in parts["refused"].items()]
         return "; ".join(f"{what}: {', '.join(names)}" for what, names in parts.items() if names)
 
 
-def _shown(sender: str) -> str:
-    """Who sent something, fit for logs: a transport may hand on whatever a stranger calls himself."""
+def _show_name(sender: str) -> str:
+    """The name of a sender, fit for logs: a transport forwards any name that a sender uses."""
     name = printable(sender)
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
 
 
-def returned(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
+def pack_fused(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
     """What goes back to the sites: the fused model, packed, and nothing of any one site's.
 
     Parameters
@@ -286,10 +277,10 @@ def returned(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
     --------
     >>> from modelweld import fuse
     >>> sites = [LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", None)}, site=site) for site in ("north", "south")]
-    >>> unpacked(returned(fuse(sites)), "server").arrays["v"].round(3).tolist()
+    >>> unpack(pack_fused(fuse(sites)), "server").arrays["v"].round(3).tolist()
     [[1.0, 2.0]]
     """
-    return packed(fusion.fused(how, **options) if fusion.models[0].kind else _plain(fusion))
+    return pack(fusion.fused(how, **options) if fusion.models[0].kind else _plain(fusion))
 
 
 def _plain(fusion: Fusion) -> LocalModel:
@@ -355,6 +346,25 @@ class Outcome:
 
     def tell(self, answers: Answers) -> None:
         """Write who answered, who is missing or late, and what was refused."""
-        text = json.dumps(answers.told(), indent=2, ensure_ascii=False) + "\n"
+        text = json.dumps(answers.as_dict(), indent=2, ensure_ascii=False) + "\n"
         with whole_file(self.folder / ROUND, force=True) as part:
             part.write_text(text, encoding="utf-8")
+
+
+def finish_round(
+    answers: Answers, outcome: Outcome | None, minimum: int, how: str | None, options: Mapping[str, Any]
+) -> tuple[Fusion, bytes]:
+    """Fuse the answers of a round and keep the outcome: the fusion, and the packed model that goes back to the sites.
+
+    Sites without which the others can be fused, packed and written, and with which they cannot, are refused.
+    """
+
+    def check(fusion: Fusion) -> None:
+        pack_fused(fusion, how)
+        if outcome is not None:
+            check_writable(fusion)
+
+    fusion = answers.fuse(minimum, check, **options)
+    if outcome is not None:
+        outcome.keep(fusion)
+    return fusion, pack_fused(fusion, how)

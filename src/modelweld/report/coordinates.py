@@ -17,7 +17,7 @@ from modelweld.core.values import Array, Index, Key, blocks
 from modelweld.files.numpy_files import SHARES_SUM
 from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.sets import columns_of
-from modelweld.report.text import DRAWN, LEVEL, Content, exact, group_word, rounded, several, short
+from modelweld.report.text import DRAWN, LEVEL, Content, exact, group_word, round_digits, several, short
 from modelweld.time.paths import interval
 from modelweld.time.timeline import smooth
 
@@ -183,7 +183,7 @@ def order_by_likeness(presence: NDArray[np.bool_], K: int) -> tuple[Index, Index
         other = small.T @ axis
         site, atom = (axis, other) if len(shared) >= J else (other, axis)
         site_score, atom_score = site / rows, atom / columns
-    # rounded, so that ties are ties, and broken by number
+    # round_digits, so that ties are ties, and broken by number
     sites = np.arange(J) if site_score is None else np.argsort(site_score.round(9), kind="stable")
     atoms = shared if atom_score is None else shared[np.argsort(atom_score.round(9), kind="stable")]
     rank = np.empty(J, dtype=np.int64)
@@ -224,7 +224,7 @@ def tell_lives(fusion: Fusion, name: str, values: Values, ranked: Index, shown: 
         "first": [spell(time) for time in lives.first[:K]],
         "last": [spell(time) for time in lives.last[:K]],
         "span": [[number_of(a), number_of(b)] for a, b in zip(lives.first[:K], lives.last[:K], strict=True)],
-        "alive": [rounded(p, 4) for p in lives.alive[:K]],
+        "alive": [round_digits(p, 4) for p in lives.alive[:K]],
         "newest": spell(newest),
         "sentence": (
             f"Between {spell(min(times))} and {spell(newest)} there were {several(K, group_word(name))}, of which "

@@ -24,11 +24,11 @@ from modelweld.report.text import (
     Content,
     Number,
     Numbers,
-    carried_digits,
+    digits_needed,
     exact,
     group_word,
     list_words,
-    rounded,
+    round_digits,
     short,
 )
 from modelweld.report.verdicts import state_confidence
@@ -63,7 +63,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     if not fusion.matchings:
         raise InputError("nothing was matched in this fusion (classes are aligned by name): fusion.fused() has them.")
     name, matching = fusion.named_set(set_name)
-    K, values = matching.K, _shown_values(fusion, name)
+    K, values = matching.K, _display_values(fusion, name)
     own = _numbers(fusion, name)
     once = ~np.isin(group_of_values(matching.offsets), list(matching.duplicates or ()))
     if is_timed(fusion, name) and values.places is not None:
@@ -116,7 +116,7 @@ def _are_numbers(fusion: Fusion) -> bool:
     return all(bool(model.facts.get("counted", True)) for model in fusion.models)
 
 
-def shown_keys(fusion: Fusion, name: str) -> list[Key]:
+def display_keys(fusion: Fusion, name: str) -> list[Key]:
     """The arrays by which people know this kind's members."""
     kind = kind_named(fusion.models[0].kind)
     return [
@@ -126,9 +126,9 @@ def shown_keys(fusion: Fusion, name: str) -> list[Key]:
     ]
 
 
-def _shown_values(fusion: Fusion, name: str) -> Values:
+def _display_values(fusion: Fusion, name: str) -> Values:
     """Local and fused values of these arrays."""
-    matching, keys = fusion.matchings[name], shown_keys(fusion, name)
+    matching, keys = fusion.matchings[name], display_keys(fusion, name)
     if keys:
         return gather_values(fusion, name, keys)
     none = np.zeros((len(matching.stacked_labels), 0))
@@ -172,7 +172,7 @@ def _variances(fusion: Fusion, name: str, values: Values, means: Array, part: sl
         stack = stacks[key].take(part, stacks[key].offsets)
         columns = slice(first, first + stack.values.shape[1])
         first = columns.stop
-        known = _stated(matching.families.get(key), stack)
+        known = _value_variances(matching.families.get(key), stack)
         if known is None:
             off = values.local[part, columns] - means[labels][:, columns]
             off = np.where(values.seen[part, columns], off, 0.0)
@@ -181,7 +181,7 @@ def _variances(fusion: Fusion, name: str, values: Values, means: Array, part: sl
     return np.hstack(parts) if parts else np.zeros(values.local[part].shape)
 
 
-def _stated(family: Family | None, stack: Stack) -> Array | None:
+def _value_variances(family: Family | None, stack: Stack) -> Array | None:
     """Noise and standard errors of a Gaussian's values; None for others."""
     learned = None if family is None else variances_of(family)
     if learned is None:
@@ -237,7 +237,7 @@ def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Inde
     low, high = _intervals(fusion, name, stated, table)
     points = None if table.counts is None else _points(fusion, name, rows)
     decimals = [table.decimals[d] for d in listed]
-    digits = carried_digits(table.means[:, listed], decimals)
+    digits = digits_needed(table.means[:, listed], decimals)
     return {
         "word": table.word,
         "counted": table.counted,
@@ -252,12 +252,12 @@ def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Inde
         "low": None if low is None else short(low[:, listed], digits),
         "high": None if high is None else short(high[:, listed], digits),
         "level": LEVEL,
-        "noise": [rounded(x, 3) for x in noise[listed]],
-        "spread": [rounded(x, 3) for x in spread[listed]],
+        "noise": [round_digits(x, 3) for x in noise[listed]],
+        "spread": [round_digits(x, 3) for x in spread[listed]],
         "points": None if table.whole_points is None else [exact(n) for n in table.whole_points],
         "aside": None if table.aside is None else exact(table.aside),
         "members": points,
-        "held": _held(fusion, name, stated),
+        "held": _sharing(fusion, name, stated),
     }
 
 
@@ -278,7 +278,7 @@ def _deviations(fusion: Fusion, name: str, D: int) -> tuple[Array, Array]:
     """Learned deviations (D,) from site to site and from group to group, in features' units; NaN: there are none."""
     matching = fusion.matchings[name]
     found = []
-    for key in shown_keys(fusion, name):
+    for key in display_keys(fusion, name):
         family, size = matching.families.get(key), matching.values[key].shape[1]
         learned = None if family is None else variances_of(family)
         both = np.full((2, size), np.nan)
@@ -294,7 +294,7 @@ def _intervals(
 ) -> tuple[Array, Array] | tuple[None, None]:
     """Ends of the intervals of fused values (K, D); None where no draws are at hand, or the family has none."""
     matching = fusion.matchings[name]
-    if stated is None or stated.how != "drawn" or tuple(matching.families) != tuple(shown_keys(fusion, name)):
+    if stated is None or stated.how != "drawn" or tuple(matching.families) != tuple(display_keys(fusion, name)):
         return None, None
     try:
         found = fusion.atom_intervals(LEVEL, name)
@@ -303,7 +303,7 @@ def _intervals(
     return found.low[: len(table)], found.high[: len(table)]
 
 
-def _held(fusion: Fusion, name: str, stated: Confidence | None) -> Numbers:
+def _sharing(fusion: Fusion, name: str, stated: Confidence | None) -> Numbers:
     """Of every group the expected number of sites and the ends of its interval; None without confidences."""
     if stated is None:
         return None
@@ -314,4 +314,4 @@ def _held(fusion: Fusion, name: str, stated: Confidence | None) -> Numbers:
 def _points(fusion: Fusion, name: str, rows: Index) -> list[Number]:
     """Points behind these local parameters; None where a site did not say."""
     points = [np.asarray(m.arrays["counts"]) * (np.nan if m.facts.get("nominal") else 1.0) for m in fusion.models]
-    return [rounded(n) for n in np.concatenate(points)[rows]]
+    return [round_digits(n) for n in np.concatenate(points)[rows]]

@@ -141,7 +141,7 @@ def page_of(found: Content, title: str = "Fusion report") -> str:
         js=js,
         css_hash=_hash(css),
         js_hash=_hash(js),
-        json=embedded(found),
+        json=embed(found),
         J=f"{found['J']:,}",
         headline=escape(words.headline(found)),
         lead=escape(words.lead(found)),
@@ -151,18 +151,18 @@ def page_of(found: Content, title: str = "Fusion report") -> str:
         verdict=words.verdict(found),
         why=words.per_set(found, words.why),
         aside=words.per_set(found, words.aside),
-        learned=words.per_set(found, words.learned),
+        learned=words.per_set(found, words.hyperparameters),
         settings=words.settings(found),
         notes=words.bullets(found["notes"]),
     )
 
 
-def embedded(found: Mapping[str, object]) -> str:
+def embed(found: Mapping[str, object]) -> str:
     r"""JSON that may stand in a script element: no text in it can end the element or begin a comment.
 
     Examples
     --------
-    >>> embedded({"site": "</script>"})
+    >>> embed({"site": "</script>"})
     '{"site":"\\u003c/script\\u003e"}'
     """
     text = json.dumps(found, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -168,7 +168,7 @@ def aside(one: Content, found: Content) -> str:
     )
 
 
-def learned(one: Content, found: Content) -> str:
+def hyperparameters(one: Content, found: Content) -> str:
     """Hyperparameters with the paper's symbols; those that differ by feature, in its unit."""
     rows = "".join(
         f'<tr><th scope="row">{escape(row["symbol"]) or "–"}</th><td class="n">{_values(row["value"], one)}</td>'

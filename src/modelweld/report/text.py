@@ -56,17 +56,17 @@ def exact(x: float | np.floating) -> Number:
     return float(x) if np.isfinite(x) else None
 
 
-def rounded(x: float | np.floating, digits: int = DIGITS) -> Number:
+def round_digits(x: float | np.floating, digits: int = DIGITS) -> Number:
     """A number of so many significant digits; None where there is none."""
     return float(f"{x:.{digits}g}") if np.isfinite(x) else None
 
 
-def carried_digits(values: Array, decimals: Sequence[int]) -> int:
+def digits_needed(values: Array, decimals: Sequence[int]) -> int:
     """Significant digits with which values (n, D) are carried: so many after the point of each column are right.
 
     Examples
     --------
-    >>> carried_digits(np.array([[0.1, 1013.25]]), [2, 2]), carried_digits(np.array([[0.1, 1013.25]]), [2, 4])
+    >>> digits_needed(np.array([[0.1, 1013.25]]), [2, 2]), digits_needed(np.array([[0.1, 1013.25]]), [2, 4])
     (7, 9)
     """
     return max((digits_of(own, n) for own, n in zip(values.T, decimals, strict=True)), default=DIGITS)

@@ -17,7 +17,7 @@ from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index, group_of_values
 from modelweld.errors import InputError
 from modelweld.inputs.names import SHOWN
-from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, rounded, several
+from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, round_digits, several
 from modelweld.results.diagnostics.merge_value import MergeVerdict
 from modelweld.results.diagnostics.notes import excluded, fragments
 from modelweld.results.diagnostics.sites import TOO_FEW
@@ -181,7 +181,7 @@ def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance
             "site": fusion.sites[j],
             "row": i - int(offsets[j]),
             "atom": int(labels[i]),
-            "distance": rounded(distance[i], 3),
+            "distance": round_digits(distance[i], 3),
             "confidence": None if sure is None else exact(sure[i]),
             "other": None,
             "other_probability": None,
@@ -189,7 +189,9 @@ def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance
         for i, j in zip(worst.tolist(), held_by, strict=True)
     ]
     if stated is not None and found:
-        tables = _drawn_tables(fusion, name, worst) if stated.how == "drawn" else _tables(fusion, name, worst, held_by)
+        tables = (
+            _tables_from_draws(fusion, name, worst) if stated.how == "drawn" else _tables(fusion, name, worst, held_by)
+        )
         _name_rivals(matching, found, tables)
     return found
 
@@ -205,7 +207,7 @@ def _worst(matching: Matching, sure: Array | None, distance: Array) -> Index:
     return candidates[np.argsort(score[candidates], kind="stable")[:NAMED]]
 
 
-def _drawn_tables(fusion: Fusion, name: str, rows: Index) -> Array:
+def _tables_from_draws(fusion: Fusion, name: str, rows: Index) -> Array:
     """Probabilities (n, K + 1) of every atom for these values, from draws."""
     return shares_at(fusion.drawn(name), fusion.matchings[name].stacked_labels, rows)
 

@@ -13,7 +13,7 @@ present sums, so each round ends at least one shard's turn; in practice nearly a
 that disagree are rare. Every step that is taken raises the objective, and the answer does not depend on how many
 workers there are or who is quicker.
 
-Values never travel; only sums, hyperparameters and numbers do. `modelweld.shards.dask` runs this on a cluster.
+Values never travel; only sums, hyperparameters and numbers do.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from typing import Any
 import numpy as np
 
 from modelweld.core.algorithm1 import CLEAR, alternate
-from modelweld.core.family import Family
+from modelweld.core.family import Conditional, Family, is_signless
 from modelweld.core.matching import by_count, ranks
 from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, Plan
-from modelweld.core.prior import Fragments, Prior
+from modelweld.core.prior import BetaBernoulli, Fragments, Prior
 from modelweld.core.values import Index
-from modelweld.errors import announce
+from modelweld.errors import DuplicateWarning, Finding, InputError, SmallShardWarning, announce, warn_user
+from modelweld.families import Gaussian
+from modelweld.families.capabilities import row_fields_of
+from modelweld.fit.priors.birth_death import BirthDeath
 from modelweld.fit.priors.spectrum import default_prior
+from modelweld.fit.screening.screens import describe_oversized
 from modelweld.fit.search.moves import dissolve
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
 from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.request import Request, Screens
-from modelweld.shards.asked import (
-    FEWEST_SITES_OF_A_SHARD,
-    check_alike,
-    check_asked,
-    name_aside,
-    of_shard,
-)
 from modelweld.shards.centre import Centre
-from modelweld.shards.engine import Engine, Here
-from modelweld.shards.fit import GONE, Learned, Survey, duplicates_of, fuse_shard, oversized_of, propose, survey
-from modelweld.shards.rounds import learn, pooled
-from modelweld.shards.shard import Source, Summary, summary_of
+from modelweld.shards.engine import RETRIES, Engine, Here, OnDask
+from modelweld.shards.fit import GONE, Learned, Survey, fuse_shard, list_duplicates, list_oversized, propose, survey
+from modelweld.shards.rounds import learn, pool_families
+from modelweld.shards.shard import Shard, Source, Summary, summary_of
 from modelweld.shards.shard_fusion import ShardFusion
 from modelweld.shards.shard_moves import join
 from modelweld.threads import check_n_jobs
+
+FEWEST_SITES_OF_A_SHARD = 32
+"""Sites that a shard should have: enough to learn hyperparameters and to find most atoms by itself."""
 
 MOST_POLISH = 20
 """Sweeps over all sites after the merge: a bound. Runs end by themselves where nothing raises the objective."""
 
 
 def fuse_shards(
-    shards: Iterable[Source],
+    shards: Iterable[Source] | Engine,
     family: Family | None = None,
     prior: Prior | Auto = "auto",
     *,
@@ -72,13 +72,14 @@ def fuse_shards(
     n_jobs: int | None = None,
     progress: Progress = None,
 ) -> ShardFusion:
-    """Fuse sites that lie in shards, in this machine; `modelweld.shards.dask.fuse_on_dask` does it on a cluster.
+    """Fuse sites that lie in shards, in this machine; `fuse_on_dask` does it on a cluster.
 
     Parameters
     ----------
     shards : iterable of shards
         Each is a list of sites (arrays (L_j, D), LocalModels with one matched array, fitted models), a file or files
-        of sites, or a function without arguments that brings them. `grouped` makes shards of a list of sites.
+        of sites, or a function without arguments that brings them. `group_sites` makes shards of a list of sites.
+        Or an Engine that holds the shards already.
     family : Family, optional
         How values scatter about their global value; default: as in `fuse`. Any whose sums say all that is to be
         learned, or can be stated for other hyperparameters: `Gaussian` (not full), `NormalGamma`, `Counts`,
@@ -108,22 +109,73 @@ def fuse_shards(
     >>> rng = np.random.default_rng(0)
     >>> atoms = rng.normal(0, 10, (4, 3))
     >>> sites = [atoms[rng.permutation(4)[:3]] + rng.normal(0, 0.1, (3, 3)) for _ in range(64)]
-    >>> fused = fuse_shards(grouped(sites))
+    >>> fused = fuse_shards(group_sites(sites))
     >>> fused.K, fused.converged, [stage for stage, _ in fused.trace]
     (4, True, ['shards', 'merge', 'sweep 1'])
     """
     check_n_jobs(n_jobs)
-    asked = Request(family, prior, None, search, splits, screens, seed)
+    request = Request(family, prior, None, search, splits, screens, seed)
     with progress_to(progress, "fusing shards"):
-        return run(Here(list(shards), n_jobs, family), asked, sweeps)
+        engine = shards if isinstance(shards, Engine) else Here(list(shards), n_jobs, family)
+        return run(engine, request, sweeps)
 
 
-def grouped(sites: Sequence[Any], size: int = FEWEST_SITES_OF_A_SHARD) -> list[list[Any]]:
+def fuse_on_dask(
+    client: Any,
+    shards: Iterable[Any],
+    family: Family | None = None,
+    prior: Prior | Auto = "auto",
+    *,
+    keep: bool = True,
+    retries: int = RETRIES,
+    **options: Any,
+) -> ShardFusion:
+    """Fuse shards on the workers of a Dask cluster.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        The cluster. Workers need modelweld, and one thread each serves best.
+    shards : iterable
+        One entry per shard, of 32 sites or more: a file or a list of files that the workers can read, a function
+        without arguments that brings the sites, a ``dask.delayed`` list of sites, or a list of sites (which then
+        travels there, once).
+    family, prior
+        As in `fuse_shards`.
+    keep : bool
+        Whether workers hold their shards in memory between steps. False: shards are read again at each step, so that
+        more can be fused than the cluster's memory holds, and values never move between workers either (with True,
+        shards move to workers that join late, and Dask may move one from a busy worker to an idle one).
+    retries : int
+        How often a task that failed is tried again. Workers that die are another matter: Dask's
+        ``distributed.scheduler.allowed-failures`` says how many a task may survive.
+    **options
+        For `fuse_shards`: search, splits, screens, seed, sweeps, progress.
+
+    Returns
+    -------
+    ShardFusion
+        Global atoms, hyperparameters, the objective after each stage, bytes moved. Labels stay on the workers as long
+        as the result lives: ``result.labels(s)`` fetches those of shard s.
+
+    Notes
+    -----
+    The answer is the same, bit for bit, for any number of workers, also when some join or leave on the way: each step
+    is spread over those that are there when it begins. ``examples/dask_shards.py`` is a complete program::
+
+        with LocalCluster(n_workers=4, threads_per_worker=1) as cluster, Client(cluster) as client:
+            fused = fuse_on_dask(client, sorted(Path("shards").glob("*.safetensors")))
+            print(fused.K, fused.trace, fused.moved)
+    """
+    return fuse_shards(OnDask(client, list(shards), keep, retries, family), family, prior, **options)
+
+
+def group_sites(sites: Sequence[Any], size: int = FEWEST_SITES_OF_A_SHARD) -> list[list[Any]]:
     """Sites in shards of at least `size`, drawn by their content, so that the order given does not matter.
 
     Examples
     --------
-    >>> [len(shard) for shard in grouped([[[float(i)]] for i in range(100)])]
+    >>> [len(shard) for shard in group_sites([[[float(i)]] for i in range(100)])]
     [33, 33, 34]
     """
     ranked = sorted(sites, key=_mark)
@@ -139,27 +191,25 @@ def _mark(site: Any) -> bytes:
     ).digest()
 
 
-def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH) -> ShardFusion:
-    """The three stages, wherever the shards lie."""
-    asked = Request() if asked is None else asked
-    _, plan = asked.decide()
-    check_asked(asked, sweeps)
+def run(engine: Engine, request: Request | None = None, sweeps: int = MOST_POLISH) -> ShardFusion:
+    """Run the three stages, wherever the shards lie."""
+    request = request or Request()
+    _, plan = request.decide()
+    check_request(request, sweeps)
     everyone, moving = range(engine.shards), plan.search != "plain"
-    surveys: list[Survey] = engine.change(survey, everyone, [(moving,)] * engine.shards)
-    for s in everyone:
-        engine.keep(s)
+    surveys: list[Survey] = engine.change_all(survey, [(moving,)] * engine.shards)
     check_alike(surveys)
     turn = np.array(sorted(everyone, key=lambda s: surveys[s].mark))
     in_turn = [surveys[s] for s in turn]
-    nobody = [np.arange(0)] * engine.shards
-    oversized = _of_shards(oversized_of(in_turn), turn) if moving and plan.outliers else nobody
-    duplicates = _of_shards(duplicates_of(in_turn), turn) if moving and plan.duplicates else nobody
+    none = [np.arange(0)] * engine.shards
+    oversized = _of_shards(list_oversized(in_turn), turn) if moving and plan.outliers else none
+    duplicates = _of_shards(list_duplicates(in_turn), turn) if moving and plan.duplicates else none
     reasons = [r for s in everyone for r in of_shard(s, surveys[s].reasons)]
     reasons += name_aside(engine, surveys, oversized, duplicates)
     number = sum(
         (x.sizes != GONE).sum() - len(a) - len(b) for x, a, b in zip(surveys, oversized, duplicates, strict=True)
     )
-    prior = default_prior(asked.prior, int(number))
+    prior = default_prior(request.prior, int(number))
     errors, once = any(x.errors for x in surveys), any(x.once for x in surveys)
     fragments = plan.splits is True or (plan.splits == "auto" and errors and not once)
     plan = replace(
@@ -167,22 +217,20 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
     )
 
     report_progress("fusing shards", 0, engine.shards)
-    arguments = [(plan, prior, asked.seed, oversized[s], duplicates[s]) for s in everyone]
-    learned: list[Learned] = engine.change(fuse_shard, everyone, arguments)
-    for s in everyone:
-        engine.keep(s)
+    arguments = [(plan, prior, request.seed, oversized[s], duplicates[s]) for s in everyone]
+    learned: list[Learned] = engine.change_all(fuse_shard, arguments)
     families, values, atoms = zip(*(learned[s][:3] for s in turn), strict=True)
-    family, sizes = pooled(families, values, atoms), np.sort(np.concatenate([x.sizes for x in learned]))
+    family, sizes = pool_families(families, values, atoms), np.sort(np.concatenate([x.sizes for x in learned]))
     reasons += [r for s in everyone for r in of_shard(s, learned[s].reasons)]
     announce(reasons, SHOWN)
-    summaries: list[Summary] = engine.ask(summary_of, everyone, [(family,)] * engine.shards)
+    summaries: list[Summary] = engine.ask_all(summary_of, family)
     held = Fragments() if any(x.values > x.counts.sum() for x in summaries) else None
     centre = Centre(summaries, turn, family, prior, sizes, held, changing=any(x.changing for x in surveys))
     centre.learn()
     trace = [("shards", centre.objective())]
 
     report_progress("merging shards", 0)
-    merge(engine, centre, asked.seed, plan)
+    merge(engine, centre, request.seed, plan)
     trace.append(("merge", centre.objective()))
     if centre.changing and sweeps:
         learn(engine, centre)
@@ -190,8 +238,8 @@ def run(engine: Engine, asked: Request | None = None, sweeps: int = MOST_POLISH)
     rounds, changed, settled = [], [], False
     for t in range(1, sweeps + 1):
         report_progress("polishing", t - 1, sweeps)
-        asked_for, moved = polish(engine, centre, (asked.seed, t))
-        rounds.append(asked_for)
+        passes, moved = polish(engine, centre, (request.seed, t))
+        rounds.append(passes)
         changed.append(moved)
         trace.append((f"sweep {t}", centre.objective()))
         if not moved:
@@ -281,3 +329,86 @@ def _finish(engine: Engine, centre: Centre, first: Survey, **course: Any) -> Sha
         engine=engine,
         **course,
     )
+
+
+def check_request(request: Request, sweeps: int) -> None:
+    """Refuse what has no exact objective; `Request.decide` has refused what `fuse` refuses."""
+    if not (request.families is None or isinstance(request.families, Family)):
+        raise InputError(f"shards are fused by one array: give one Family; found {request.families!r}.")
+    if isinstance(request.prior, BetaBernoulli) and request.prior.form != "exact":
+        raise InputError(
+            f"shards need the exact form of the prior, by which merges are scored; found {request.prior.form!r}."
+        )
+    if isinstance(request.prior, BirthDeath):
+        raise InputError("shards are fused without times, and a prior of lives needs some: use modelweld.fuse.")
+    if sweeps < 0:
+        raise InputError(f"sweeps is a number of polishing sweeps, not negative; found {sweeps}.")
+
+
+def check_alike(surveys: Sequence[Survey]) -> None:
+    """All shards send the same columns of the same array, of a family whose sums say enough; small ones are named."""
+    if not surveys:
+        raise InputError("there is nothing to fuse: give at least one shard.")
+    first = surveys[0]
+    for s, x in enumerate(surveys):
+        if (x.array, x.columns, x.width) != (first.array, first.columns, first.width):
+            raise InputError(
+                f"shard {s}: all shards must send the same array with the same columns in the same order. It has "
+                f"{x.array or 'plain arrays'} with {x.width} columns {list(x.columns[:5])}, the first shard "
+                f"{first.array or 'plain arrays'} with {first.width} columns {list(first.columns[:5])}."
+            )
+        check_family(x.family, x.changing)
+    small = [s for s, x in enumerate(surveys) if len(x.sizes) < FEWEST_SITES_OF_A_SHARD]
+    if small and len(surveys) > 1:
+        warn_user(
+            f"{len(small)} of {len(surveys)} shards have fewer than {FEWEST_SITES_OF_A_SHARD} sites (first of them is "
+            f"shard {small[0]} with {len(surveys[small[0]].sizes)}): their own matchings rest on little. Put more "
+            "sites into a shard.",
+            SmallShardWarning,
+        )
+
+
+def check_family(family: Family, changing: bool) -> None:
+    """Refuse a family whose sums do not say enough.
+
+    They do where rows depend on no hyperparameter, or on `row_fields` alone, for which shards state them again.
+    """
+    sees = isinstance(family, Conditional)
+    plain = type(family) is Gaussian and family.shape != "full"
+    changes = changing and not (plain or row_fields_of(family))
+    moments = getattr(family, "learning", "") == "moments"
+    if sees or changes or moments or is_signless(family):
+        raise InputError(
+            "shards are fused by sums of rows (sufficient statistics): Gaussian with shape 'diagonal' or 'scalar' and "
+            "learning by 'likelihood' or 'nothing', NormalGamma, Counts, Directions that are not axial, Rates, "
+            f"Proportions, or a family of yours whose rows stay as they are. Found {family!r}; use modelweld.fuse."
+        )
+
+
+def name_aside(
+    engine: Engine, surveys: Sequence[Survey], oversized: Sequence[Index], duplicates: Sequence[Index]
+) -> list[Finding]:
+    """What is said of sites that the centre has not fitted."""
+    sizes, found = np.concatenate([x.sizes for x in surveys]), list[Finding]()
+    some = [s for s in range(engine.shards) if len(oversized[s]) or len(duplicates[s])]
+    names = engine.ask(names_of, some, [(np.concatenate([oversized[s], duplicates[s]]),) for s in some])
+    for s, called in zip(some, names, strict=True):
+        many = surveys[s].sizes[oversized[s]].tolist()
+        said = [describe_oversized(name, size, sizes) for name, size in zip(called, many, strict=False)]
+        if len(duplicates[s]):
+            said.append(Finding(REPEATED, DuplicateWarning, sorted(called[len(many) :])))
+        found += of_shard(s, said)
+    return found
+
+
+def of_shard(s: int, reasons: Sequence[str]) -> list[Finding]:
+    """What a shard says, as it is said of all of them."""
+    return [Finding(f"shard {s}: {reason}", getattr(reason, "category", None)) for reason in reasons]
+
+
+REPEATED = " sent what another site sent, to the last bit: they are counted once, unless with screens=['outliers']."
+
+
+def names_of(shard: Shard, labels: Index, groups: Index) -> list[str]:
+    """Names of some of a shard's sites."""
+    return [shard.names[j] for j in groups]

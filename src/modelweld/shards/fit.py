@@ -26,6 +26,7 @@ from modelweld.core.matching import Matching, make_matching
 from modelweld.core.plan import Plan
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, SetValues, Stack, group_of_values
+from modelweld.families import Gaussian
 from modelweld.families.capabilities import find_starts
 from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import is_sparse
@@ -85,25 +86,25 @@ def fuse_shard(
     site, labels = group_of_values(shard.stack.offsets), labels.copy()
     for sites, label in ((oversized, ASIDE), (duplicates, TWIN)):
         labels[np.isin(site, sites) & (labels >= 0)] = label
-    family, reasons = find_starts(shard.family, shard.fitted(labels)[0])[0], tuple[str, ...]()
+    family, reasons = find_starts(shard.family, shard.select_fitted(labels)[0])[0], tuple[str, ...]()
     values = shard.values_of(np.flatnonzero(labels >= 0))
     if len(values.rows):
         with blas_threads(1):
-            matching, fitted, board = _screened_fit(values, plan, prior, np.random.default_rng(seed))
+            matching, fitted, board = _fit_screened(values, plan, prior, np.random.default_rng(seed))
         family, reasons = board.families[0], matching.reasons
         labels[values.rows] = np.where(
             np.isin(group_of_values(values.offsets), list(matching.duplicates or ())), TWIN, ASIDE
         )
         labels[fitted] = board.labels
     number = np.bincount(labels[labels >= 0])
-    sizes = shard.fitted(labels)[0].sizes
+    sizes = shard.select_fitted(labels)[0].sizes
     repeated = len(np.unique(site[labels == TWIN]))
     return labels, Learned(
         family, int(number.sum()), len(number), sizes, int((labels == ASIDE).sum()), repeated, reasons
     )
 
 
-def _screened_fit(
+def _fit_screened(
     values: SetValues, plan: Plan, prior: Prior, rng: np.random.Generator
 ) -> tuple[Matching, Index, AnyBoard]:
     """The matching of all values, which of them were fitted at last, and on which board.
@@ -131,9 +132,9 @@ def propose(
 
     `place` has the centre's number of each of the shard's atoms, `seed` draws the order of the groups.
     """
-    stack, own = shard.fitted(labels)
+    stack, own = shard.select_fitted(labels)
     order = np.random.default_rng(seed).permutation(len(stack.sizes))
-    sweep = _compiled_sweep if atoms.fragments is None and is_compiled(stack, atoms.family) else _sweep
+    sweep = _sweep_compiled if atoms.fragments is None and is_compiled(stack, atoms.family) else _sweep
     with blas_threads(1):
         numbers, changed = sweep(stack, place[own], atoms, order)
     return summarise(shard, labels, numbers, atoms.family) if changed else (labels, None)
@@ -156,9 +157,8 @@ def _sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[In
     return board.labels, changed
 
 
-def _compiled_sweep(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[Index, int]:
+def _sweep_compiled(stack: Stack, numbers: Index, atoms: Atoms, order: Index) -> tuple[Index, int]:
     """The same for large shards."""
-    from modelweld.families import Gaussian
     from modelweld.fit.engines.compiled.packing import tabulate, vacant_atoms
     from modelweld.fit.engines.compiled.sweep import sweep
 
@@ -225,7 +225,7 @@ def survey(shard: Shard, labels: Index | None, screen: bool) -> tuple[Index, Sur
         find_unobserved(number_rows(shard.values_of(np.arange(len(stack.values))))) if screen else (None, [], None)
     )
     labels = np.zeros(len(stack.values), dtype=np.int64) if keep is None else np.where(keep, 0, ASIDE)
-    fitted, _ = shard.fitted(labels)
+    fitted, _ = shard.select_fitted(labels)
     kept = np.diff(np.concatenate([[0], np.cumsum(labels == 0)])[stack.offsets])
     marks = _marks(stack)
     return labels, Survey(
@@ -254,12 +254,12 @@ def _marks(stack: Stack) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(mark(a, b) for a, b in pairwise(stack.offsets.tolist())), dtype=np.uint64)
 
 
-def oversized_of(surveys: Sequence[Survey]) -> list[Index]:
+def list_oversized(surveys: Sequence[Survey]) -> list[Index]:
     """Of every shard the sites that send far more values than others of all shards do."""
     return _by_shard(find_oversized(np.maximum(np.concatenate([x.sizes for x in surveys]), 0)), surveys)
 
 
-def duplicates_of(surveys: Sequence[Survey]) -> list[Index]:
+def list_duplicates(surveys: Sequence[Survey]) -> list[Index]:
     """Of every shard the sites that repeat another of it, or of a shard before it; none where all sites coincide."""
     marks, sizes = (np.concatenate([getattr(x, name) for x in surveys]) for name in ("marks", "sizes"))
     asked = np.flatnonzero(sizes >= FEWEST_OWN)

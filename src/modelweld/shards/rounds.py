@@ -38,20 +38,20 @@ def learn(engine: Engine, centre: Centre) -> None:
     if isinstance(centre.family, Gaussian):
         family = standard_errors.refit(
             centre.family,
-            lambda at: summed(centre, engine.ask(standard_errors.slopes, *_everyone(engine, at))),
+            lambda at: sum_rows(centre, engine.ask_all(standard_errors.slopes, at)),
             matched=bool((centre.counts > 1).any()),
         )
     else:
         family = _in_rounds(engine, centre)
-    centre.restate(family, stated(engine, family))
+    centre.restate(family, state_rows(engine, family))
 
 
-def stated(engine: Engine, family: Family) -> list[Array]:
+def state_rows(engine: Engine, family: Family) -> list[Array]:
     """Sums of the rows of every shard's atoms, made with this family."""
-    return engine.ask(restate, *_everyone(engine, family))
+    return engine.ask_all(restate, family)
 
 
-def summed(centre: Centre, rows: Sequence[Array]) -> Array:
+def sum_rows(centre: Centre, rows: Sequence[Array]) -> Array:
     """What shards say of their atoms, added up by atom of the centre."""
     sums = np.zeros((len(centre.counts), rows[0].shape[1]))
     for s in centre.turn:
@@ -59,20 +59,20 @@ def summed(centre: Centre, rows: Sequence[Array]) -> Array:
     return sums
 
 
-def pooled(families: Sequence[Family], values: Sequence[int], atoms: Sequence[int]) -> Family:
+def pool_families(families: Sequence[Family], values: Sequence[int], atoms: Sequence[int]) -> Family:
     """The mean of what shards have learned, by the number of values that taught it: all but the first of every atom."""
     teaching = np.subtract(values, atoms)
     return pool(families, teaching if teaching.any() else np.maximum(values, 1))
 
 
-def learned_here(shard: Shard, labels: Index, family: Family) -> Family:
+def learn_here(shard: Shard, labels: Index, family: Family) -> Family:
     """What a shard's own values say, its atoms being those of nobody else."""
-    stack, own = shard.fitted(labels)
+    stack, own = shard.select_fitted(labels)
     return learn_from_values(family, stack, own, restate(shard, labels, family)) if len(own) else family
 
 
-class _Asked:
-    """Families that shards were asked about, one for each dimension where those are independent, and the best."""
+class Trials:
+    """Families whose sums shards have computed, one for each dimension where those are independent, and the best."""
 
     def __init__(self, engine: Engine, centre: Centre) -> None:
         self.engine, self.centre = engine, centre
@@ -85,7 +85,7 @@ class _Asked:
         """Log evidences of families, the rest of which is learned; keeps those that are better."""
         if self.sums:
             families = [clip(family, sums) for family, sums in zip(families, self.sums, strict=True)]
-        stated = summed(self.centre, self.engine.ask(restate_dimensions, *_everyone(self.engine, families)))
+        stated = sum_rows(self.centre, self.engine.ask_all(restate_dimensions, families))
         self.sums = np.split(stated, len(families), axis=1)
         found = [family.update(sums) for family, sums in zip(families, self.sums, strict=True)]
         values = [float(f.log_evidence(x).sum()) + log_prior(f) for f, x in zip(found, self.sums, strict=True)]
@@ -116,15 +116,15 @@ class _Asked:
 
 def _in_rounds(engine: Engine, centre: Centre) -> Family:
     """The best family found by asking shards for sums of some."""
-    asked = _Asked(engine, centre)
+    trials = Trials(engine, centre)
     if (centre.counts > 1).any():
-        taught = engine.ask(learned_here, *_everyone(engine, centre.family))
+        taught = engine.ask_all(learn_here, centre.family)
         own = [centre.own[s] for s in centre.turn]
-        mean = pooled([taught[s] for s in centre.turn], [x.values for x in own], [len(x.counts) for x in own])
-        asked(_by_dimension(mean))
+        mean = pool_families([taught[s] for s in centre.turn], [x.values for x in own], [len(x.counts) for x in own])
+        trials(_by_dimension(mean))
         for name in row_fields_of(centre.family):
-            asked.climb(name)
-    return _joined(centre.family, asked.best)
+            trials.climb(name)
+    return _join_dimensions(centre.family, trials.best)
 
 
 def restate_dimensions(shard: Shard, labels: Index, families: Sequence[Family]) -> Array:
@@ -144,13 +144,9 @@ def _by_dimension(family: Family) -> list[Family]:
     return [with_fields(family, **{name: x[[d]] for name, x in fields.items()}) for d in range(D)]
 
 
-def _joined(family: Family, parts: Sequence[Family]) -> Family:
+def _join_dimensions(family: Family, parts: Sequence[Family]) -> Family:
     """The family of all dimensions."""
     if len(parts) == 1:
         return parts[0]
     fields = [name for name, x in name_hyperparameters(family).items() if np.asarray(x).size == len(parts)]
     return with_fields(family, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in fields})
-
-
-def _everyone(engine: Engine, *arguments: object) -> tuple[range, list[tuple[object, ...]]]:
-    return range(engine.shards), [arguments] * engine.shards

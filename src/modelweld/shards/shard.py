@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family, canonical_sign, sum_by_atom
@@ -102,7 +103,7 @@ class Shard:
         values = SetValues([self.stack], [self.family], ["values"], self.names, columns, everything)
         return values.keep(np.isin(everything, rows))
 
-    def fitted(self, labels: Index) -> tuple[Stack, Index]:
+    def select_fitted(self, labels: Index) -> tuple[Stack, Index]:
         """The values that are fitted, and their labels; sites none of whose values are, are no groups."""
         rows = np.flatnonzero(labels >= 0)
         if len(rows) == len(labels):
@@ -200,7 +201,7 @@ class Summary:
         How many values there are: more than sites at atoms where sites hold atoms in fragments.
     ways : float
         In how many ways fragments could stand, as a logarithm: the lgamma of `modelweld.core.prior`,
-        summed.
+        sum_rows.
     """
 
     place: Index
@@ -213,22 +214,20 @@ class Summary:
 
 def summarise(shard: Shard, labels: Index, numbers: Index, family: Family) -> tuple[Index, Summary]:
     """Labels of the shard's own from any `numbers` of atoms of the fitted values, and what the centre needs of them."""
-    from scipy.special import gammaln
-
     place, own = np.unique(numbers, return_inverse=True)
     labels = labels.copy()
     labels[labels >= 0] = own
-    stack, own = shard.fitted(labels)
+    stack, own = shard.select_fitted(labels)
     J = len(stack.sizes)
     held, fragments = np.unique(own * J + group_of_values(stack.offsets), return_counts=True)
     counts = np.bincount(held // max(J, 1), minlength=len(place))
-    ways = float(gammaln(fragments[fragments > 1] + 1.0).sum())
+    ways = float(scipy.special.gammaln(fragments[fragments > 1] + 1.0).sum())
     return labels, Summary(place, counts, _sums(stack, own, len(place), family), family, len(own), ways)
 
 
 def restate(shard: Shard, labels: Index, family: Family) -> Array:
     """Sums (K, k) of the rows of the shard's atoms, made with this family."""
-    stack, own = shard.fitted(labels)
+    stack, own = shard.select_fitted(labels)
     return _sums(stack, own, int(own.max(initial=-1)) + 1, family)
 
 

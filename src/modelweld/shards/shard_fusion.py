@@ -60,7 +60,7 @@ class ShardFusion(SlimFusion):
     >>> from modelweld import simulate
     >>> from modelweld.shards import fuse_shards, grouped
     >>> drawn = simulate.paper_figure(64, 1.0, seed=0)
-    >>> fused = fuse_shards(grouped(drawn.values))
+    >>> fused = fuse_shards(group_sites(drawn.values))
     >>> fused.K == drawn.K, fused.converged, fused.trace[0][0]
     (True, True, 'shards')
     """
@@ -136,7 +136,7 @@ class ShardFusion(SlimFusion):
             delta=0.0 if self.fragments is None else self.fragments.delta,
             kept=stacked < len(self.counts) if len(alone) else None,
             reasons=self.reasons,
-            duplicates=repeated(given, labels, again) if any(self.duplicates) else None,
+            duplicates=find_repeated(given, labels, again) if any(self.duplicates) else None,
         )
         distinct = [site or str(j) for j, site in enumerate(names)]
         if len(set(distinct)) < len(distinct):  # sites of different shards may have the same name
@@ -150,7 +150,7 @@ def _values_of(site: Any) -> Array:
     return np.asarray(values)
 
 
-def repeated(given: Sequence[Any], labels: Sequence[Index], again: Sequence[bool]) -> dict[int, int]:
+def find_repeated(given: Sequence[Any], labels: Sequence[Index], again: Sequence[bool]) -> dict[int, int]:
     """Sites that were counted once `again`, and the earliest of those whose values they have, or nearly."""
     values = [_values_of(site)[np.argsort(own, kind="stable")] for site, own in zip(given, labels, strict=True)]
     alike: dict[bytes, list[int]] = {}
@@ -173,12 +173,12 @@ def own_labels(shard: Shard, labels: Index, place: Index, first_aside: int, atom
     numbers[aside] = first_aside + np.arange(int(aside.sum()))
     if atoms is not None:
         again = np.where(labels == TWIN, 0, ASIDE)
-        stack, _ = shard.fitted(again)
-        numbers[again == 0] = matched(stack, atoms)
+        stack, _ = shard.select_fitted(again)
+        numbers[again == 0] = match_repeated(stack, atoms)
     return shard.as_given(numbers)
 
 
-def matched(stack: Stack, atoms: Atoms) -> Index:
+def match_repeated(stack: Stack, atoms: Atoms) -> Index:
     """The atom of every value of sites whose values are among those of the atoms already: none of them is new."""
     board, there = board_of(stack, atoms._replace(J=atoms.J + 1)), np.arange(len(atoms.counts))
     spans = [board.values_of(j) for j in range(len(stack.sizes))]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.algorithm1 import SMALLEST_RISE
 from modelweld.core.plan import MOST_SWEEPS
@@ -83,9 +84,7 @@ def _together(engine: Engine, centre: Centre, a: Index, b: Index) -> Together:
 
 def together(shard: Shard, labels: Index, a: Index, b: Index) -> Together:
     """Of pairs of a shard's own atoms."""
-    from scipy.special import gammaln
-
-    stack, own = shard.fitted(labels)
+    stack, own = shard.select_fitted(labels)
     J = len(stack.sizes)
     held, fragments = np.unique(own * J + group_of_values(stack.offsets), return_counts=True)
     first = np.searchsorted(held, J * np.arange(int(own.max(initial=-1)) + 2))
@@ -94,7 +93,8 @@ def together(shard: Shard, labels: Index, a: Index, b: Index) -> Together:
         spans = [slice(first[k], first[k + 1]) for k in pair]
         _, one, other = np.intersect1d(held[spans[0]] % J, held[spans[1]] % J, True, return_indices=True)
         r, s = fragments[spans[0]][one], fragments[spans[1]][other]
-        found.sites[i], found.ways[i] = len(r), (gammaln(r + s + 1.0) - gammaln(r + 1.0) - gammaln(s + 1.0)).sum()
+        ways = [scipy.special.gammaln(n + 1.0) for n in (r + s, r, s)]
+        found.sites[i], found.ways[i] = len(r), (ways[0] - ways[1] - ways[2]).sum()
     return found
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 
 from modelweld.core.family import sum_by_atom
 from modelweld.core.random_effects import SMALLEST_RATIO, Hyperparameters
@@ -38,7 +39,7 @@ SMALLEST_SLOPE = 1e-3
 
 def slopes(shard: Shard, labels: Index, family: Gaussian) -> Array:
     """Rows of the shard's atoms with the four sums beside them: (K, 5 D + 4 D)."""
-    stack, own = shard.fitted(labels)
+    stack, own = shard.select_fitted(labels)
     K, noise = int(own.max(initial=-1)) + 1, family.hyperparameters.noise
     beside = np.zeros((K, 4 * stack.values.shape[1]))
     for a in range(0, len(own), BLOCK):
@@ -65,8 +66,6 @@ def refit(family: Gaussian, ask: Callable[[Gaussian], Array], matched: bool) -> 
     matched : bool
         Whether any atom has two values; if not, noise and spread cannot be told apart and move together.
     """
-    from scipy.optimize import minimize
-
     if family.learning == "nothing":
         return family
     old, floor = family.hyperparameters, np.asarray(family.floor)
@@ -102,9 +101,14 @@ def refit(family: Gaussian, ask: Callable[[Gaussian], Array], matched: bool) -> 
     low, high = np.full(len(unit), -LARGEST_LOG_STEP), np.full(len(unit), LARGEST_LOG_STEP)
     low[:D], high[:D] = -np.inf, np.inf
     low[D : D + H] = np.maximum(np.log(np.maximum(floor, np.finfo(float).tiny) / old.noise), -LARGEST_LOG_STEP)
-    options = {"maxfun": MOST_ROUNDS, "gtol": SMALLEST_SLOPE}
-    bounds = list(zip(low / unit, high / unit, strict=True))
-    found = minimize(cost, np.zeros(len(unit)), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    found = scipy.optimize.minimize(
+        cost,
+        np.zeros(len(unit)),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=list(zip(low / unit, high / unit, strict=True)),
+        options={"maxfun": MOST_ROUNDS, "gtol": SMALLEST_SLOPE},
+    )
     return at(found.x) if found.fun < 0 else family
 
 

@@ -1,7 +1,15 @@
 """What runs where the data lie: training, export; in `modelweld.site.private`, noise."""
 
 from modelweld.site.export import Report, export
-from modelweld.site.train import Failure, FailureWarning, TrainedFusion, TrainingError, seed_of, train_and_fuse, trained
+from modelweld.site.train import (
+    Failure,
+    FailureWarning,
+    TrainedFusion,
+    TrainingError,
+    seed_of,
+    train_and_fuse,
+    train_site,
+)
 
 __all__ = [
     "Failure",
@@ -12,5 +20,5 @@ __all__ = [
     "export",
     "seed_of",
     "train_and_fuse",
-    "trained",
+    "train_site",
 ]

@@ -93,7 +93,7 @@ def _numbers(X: Any, features: Sequence[str] | None) -> Any:
         if rows.dtype.kind not in "biuf":
             rows = np.array([[_number(cell) for cell in row] for row in rows])
     except (TypeError, ValueError, OverflowError):
-        rows = _joined(X)
+        rows = _concatenate(X)
     if rows.ndim == 3:
         rows = rows.reshape(-1, rows.shape[-1])
     if rows.ndim != 2:
@@ -101,7 +101,7 @@ def _numbers(X: Any, features: Sequence[str] | None) -> Any:
     return rows if rows.dtype.itemsize > 1 else rows.astype(np.float64)
 
 
-def _joined(X: Any) -> Array:
+def _concatenate(X: Any) -> Array:
     """Sequences of unequal lengths, one below the other."""
     try:
         return np.concatenate([np.asarray(part, dtype=np.float64) for part in X])

@@ -70,7 +70,7 @@ def train_and_fuse(
     """Train one model per partition, in parallel, each where its data lie, and fuse them.
 
     Only parameters come back from the workers. The result is bit for bit that of training one partition after the other
-    with `trained` and calling `fuse`, whatever `n_jobs` and the backend: models are trained with one thread each.
+    with `train_site` and calling `fuse`, whatever `n_jobs` and the backend: models are trained with one thread each.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def train_and_fuse(
     return TrainedFusion(fusion, failures)
 
 
-def trained(
+def train_site(
     estimator: object, data: object, *, site: str = "", features: Sequence[str] | None = None, seed: int = 0
 ) -> LocalModel:
     """What one partition sends: what `train_and_fuse` does at each of them.
@@ -161,7 +161,7 @@ def trained(
     >>> import numpy as np
     >>> from sklearn.cluster import KMeans
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
-    >>> trained(KMeans(3), X, site="north").arrays["counts"].sum()
+    >>> train_site(KMeans(3), X, site="north").arrays["counts"].sum()
     np.float64(60.0)
     """
     from threadpoolctl import threadpool_limits
@@ -219,7 +219,7 @@ def _attempt(
 ) -> tuple[int, LocalModel | Failure]:
     """What a worker does: number of the partition, and its model or why there is none."""
     try:
-        return j, trained(estimator, data, site=site, features=features, seed=seed)
+        return j, train_site(estimator, data, site=site, features=features, seed=seed)
     except Exception as wrong:
         # in words: the object itself may not travel, and what it holds on to should not
         return j, Failure(site, type(wrong).__name__, str(wrong), traceback.format_exc())
