@@ -19,7 +19,7 @@ from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.sets import columns_of
 from modelweld.report.text import DRAWN, LEVEL, Content, exact, group_word, round_digits, several, short
 from modelweld.time.paths import interval
-from modelweld.time.timeline import smooth
+from modelweld.time.timeline import places_of_values, smooth
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -80,8 +80,6 @@ def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = No
     known = seen[0] if len(keys) == 1 else np.hstack(seen)
     places = None
     if matching.engine == "time" and keys == tuple(matching.values):
-        from modelweld.time.timeline import places_of_values
-
         places = places_of_values(fusion.timeline(set_name)[0], fusion.timeline_order(set_name))
     return Values(wide, np.hstack(atoms), known, columns, all(shares), keys, matching.stacked_labels, places)
 

@@ -30,6 +30,7 @@ from modelweld.report.text import (
     list_words,
     round_digits,
     short,
+    units_of,
 )
 from modelweld.report.verdicts import state_confidence
 from modelweld.results.posterior.confidence import Confidence
@@ -71,7 +72,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     else:
         means, errors = _own_means(fusion, name, values, own, once)
     counts, points, aside = _count(matching, own, once)
-    kind = kind_named(fusion.models[0].kind)
+    kind, units = kind_named(fusion.models[0].kind), units_of(fusion)
     least = _least_sure(fusion, name) if confidence else None
     return GroupTable(
         word=group_word(name),
@@ -79,7 +80,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
         are_shares=own is not None and not _are_numbers(fusion),
         sites=tuple(fusion.sites),
         features=tuple(values.columns),
-        units=_units(fusion, values.columns),
+        units=tuple(units.get(column, "") for column in values.columns),
         held_by=matching.counts[:K],
         held=matching.presence[:, :K].T if K * len(fusion.sites) <= MOST_PAIRS else None,
         counts=counts,
@@ -206,14 +207,6 @@ def _count(
     counts = np.where(matching.presence.T, 0.0, np.nan)
     np.add.at(counts, (labels, group_of_values(matching.offsets)), np.where(own.said, own.points, np.nan))
     return counts[:K], points[:K], float(points[K:].sum())
-
-
-def _units(fusion: Fusion, columns: list[str]) -> tuple[str, ...]:
-    """Of the columns that are features with a unit; sites that say it say the same."""
-    stated: dict[str, str] = {}
-    for model in fusion.models:
-        stated |= model.facts.get("units") or {}
-    return tuple(stated.get(column, "") for column in columns)
 
 
 def _least_sure(fusion: Fusion, name: str) -> Array | None:

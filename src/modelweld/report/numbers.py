@@ -259,7 +259,6 @@ PAPER = {
     "spread": ("σ₀", "deviation from group to group", True),
     "mean": ("μ₀", "mean of all groups", False),
     "memory": ("", "time after which a group is correlated with where it was by 1 / e (infinite: stands still)", False),
-    "trust": ("", "factor on the sites' stated variances", False),
 }
 """Hyperparameters of a Gaussian: the paper's symbol, in words, and whether it is the root of ours (a variance)."""
 

@@ -24,10 +24,10 @@ from numpy.typing import ArrayLike
 
 from modelweld.errors import InputError
 from modelweld.files.limits import check_free, naming, whole_file
-from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.notebook import decimals_of, spell
 from modelweld.report import page_words as words
-from modelweld.report.text import LISTED, Content
+from modelweld.report.numbers import numbers_of
+from modelweld.report.text import LISTED, Content, add_units
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -104,10 +104,7 @@ def write_report(
 def text_of(fusion: Fusion, title: str = "Fusion report", *, draws: bool = True) -> str:
     """The page of a fusion; where nothing was matched, because classes have names, it is a table of these."""
     if not fusion.matchings:
-        css = _part("page.css")
-        return legible(class_page(fusion, title, css, _hash(css)))
-    from modelweld.report.numbers import numbers_of
-
+        return legible(class_page(fusion, title))
     return legible(page_of(numbers_of(fusion, draws=draws), title))
 
 
@@ -180,16 +177,16 @@ def _hash(text: str) -> str:
     return "sha256-" + b64encode(sha256(text.encode()).digest()).decode()
 
 
-def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
+def class_page(fusion: Fusion, title: str) -> str:
     """One row per class: its rows at each site and in all, and the mean of each feature over all of them."""
-    fused = fusion.fused()
+    fused, css = fusion.fused(), _part("page.css")
     classes = [str(name) for name in fused.coordinates["class"]]
-    features, units = _features(fusion, fused)
+    totals, averages = np.asarray(fused.arrays["counts"]), np.asarray(fused.arrays["means"])
+    features = list(fused.coordinates.get("feature", [f"feature {d}" for d in range(averages.shape[1])]))
     sites, columns = fusion.sites[:LISTED], features[:LISTED]
     own = [_counts(model.coordinates["class"], model.arrays["counts"]) for model in fusion.models[:LISTED]]
-    heads = ["class", "rows", *sites, *(f"{name} ({units[name]})" if name in units else name for name in columns)]
+    heads = ["class", "rows", *sites, *add_units(fusion, columns)]
     rows = []
-    totals, averages = np.asarray(fused.arrays["counts"]), np.asarray(fused.arrays["means"])
     decimals = [decimals_of(own) for own in averages.T[:LISTED]]
     for name, total, means in zip(classes, totals, averages, strict=True):
         held = [f"{counts[name]:,.0f}" if name in counts else "–" for counts in own]
@@ -199,7 +196,7 @@ def class_page(fusion: Fusion, title: str, css: str, css_hash: str) -> str:
     return Template(_part("classes.html")).substitute(
         title=escape(title),
         css=css,
-        css_hash=css_hash,
+        css_hash=_hash(css),
         headline=f"{len(classes)} classes in the models of {len(fusion.sites):,} sites",
         lead="Classes have names, so nothing had to be matched, and no verdict is needed: rows were put together.",
         heads="".join(f"<th>{escape(head)}</th>" for head in heads),
@@ -212,11 +209,3 @@ def _counts(classes: Sequence[str], counts: ArrayLike) -> dict[str, float]:
     """Rows by class, of the classes that a site knows."""
     found = np.asarray(counts, dtype=np.float64).tolist()
     return {name: number for name, number in zip(classes, found, strict=True) if number > 0}
-
-
-def _features(fusion: Fusion, fused: LocalModel) -> tuple[list[str], dict[str, str]]:
-    """Names of features, or their numbers, and units that sites state."""
-    width = np.shape(fused.arrays["means"])[1]
-    named = fused.coordinates.get("feature", [f"feature {d}" for d in range(width)])
-    units = fusion.models[0].facts.get("units", {})
-    return list(named), dict(units) if isinstance(units, dict) else {}

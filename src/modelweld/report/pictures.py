@@ -8,13 +8,12 @@ import numpy as np
 
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
-from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds import kind_named
 from modelweld.kinds.hmm import shares
 from modelweld.kinds.kind import Ellipses, Points, Transitions
 from modelweld.kinds.mixture_components import Components, diagonals
 from modelweld.report.groups import rank_features
-from modelweld.report.text import DRAWN, NAMED, short
+from modelweld.report.text import DRAWN, NAMED, add_units, short
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -46,7 +45,7 @@ def _ellipses(found: Ellipses, fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     means, spreads, counts = (part[: max(K, 1)] for part in found.atoms)
     within = np.average(diagonals(spreads), axis=0, weights=counts if counts.sum() > 0 else None)
-    chosen, names = _features(means, within, fusion.models[0])
+    chosen, names = _features(means, within, fusion)
     local = _pick(labels, K, notes)
     return {
         "type": "ellipses",
@@ -83,7 +82,7 @@ def _transitions(found: Transitions, K: int, notes: list[str]) -> Picture:
 def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
     K, labels = fusion.K, fusion.matching.stacked_labels
     (atoms, at_atoms), (inputs, values) = found.atoms, found.members
-    chosen, names = _features(atoms[: max(K, 1)], np.zeros(atoms.shape[1]), fusion.models[0])  # as they stand
+    chosen, names = _features(atoms[: max(K, 1)], np.zeros(atoms.shape[1]), fusion)  # as they stand
     local = _pick(labels, K, notes)
     return {
         "type": "points",
@@ -101,12 +100,11 @@ def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
     }
 
 
-def _features(means: Array, within: Array, model: LocalModel) -> tuple[Index, list[str]]:
+def _features(means: Array, within: Array, fusion: Fusion) -> tuple[Index, list[str]]:
     """The features in which atoms differ most beside how wide they are, those first, and their names with units."""
-    names = model.coordinates.get("feature") or [f"feature {d}" for d in range(means.shape[1])]
-    units = model.facts.get("units") or {}
+    names = fusion.models[0].coordinates.get("feature") or [f"feature {d}" for d in range(means.shape[1])]
     chosen = rank_features(means, within)[:MOST_FEATURES]
-    return chosen, [f"{names[d]} ({units[names[d]]})" if names[d] in units else str(names[d]) for d in chosen.tolist()]
+    return chosen, add_units(fusion, [names[d] for d in chosen.tolist()])
 
 
 def _pick(labels: Index, K: int, notes: list[str]) -> Index:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,9 +9,8 @@ import numpy as np
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.inputs.clock import Time, number_of, spell
-from modelweld.inputs.local_model import LocalModel
 from modelweld.report.coordinates import gather_values, order_by_likeness, plane
-from modelweld.report.text import DRAWN, NAMED, several
+from modelweld.report.text import DRAWN, NAMED, add_units, several
 from modelweld.results.posterior.confidence import SURE
 
 if TYPE_CHECKING:
@@ -163,9 +161,7 @@ class Plot:
         """Where values and atoms of a set lie in the plane, and what its axes are, in the features' units."""
         matching, values = self.fusion.matchings[name], gather_values(self.fusion, name)
         if values.local.shape[1] == 2:
-            units = {feature: unit for model in self.fusion.models for feature, unit in _units(model).items()}
-            axes = [f"{column} ({units[column]})" if column in units else column for column in values.columns]
-            return values.local, values.atoms, axes
+            return values.local, values.atoms, add_units(self.fusion, values.columns)
         local, places, explained = plane(values, matching.stacked_labels, matching.K)
         return local, places, [f"principal axis {i + 1} ({100 * share:.0f} %)" for i, share in enumerate(explained)]
 
@@ -190,12 +186,6 @@ class Plot:
         ax.set(xlabel="match, least certain first", ylabel=label, ylim=(0, 1.03))
         ax.set_title(f"{doubtful} of {len(stated)} matches below {SURE}")
         return ax
-
-
-def _units(model: LocalModel) -> dict[str, str]:
-    """Units that a site states, by feature."""
-    stated = model.facts.get("units", {})
-    return dict(stated) if isinstance(stated, Mapping) else {}
 
 
 def _axes(ax: Axes | None) -> Axes:

@@ -9,7 +9,7 @@ How much a page, a printed table or a figure shows; what is left out is said the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -110,6 +110,18 @@ def group_word(set_name: str) -> str:
     ['group', 'group', 'state', 'unit']
     """
     return "unit" if set_name[-1:].isdigit() else {"component": "group", "atom": "group"}.get(set_name, set_name)
+
+
+def units_of(fusion: Fusion) -> dict[str, str]:
+    """Units of features that sites state."""
+    stated = [model.facts.get("units") for model in fusion.models]
+    return {name: unit for units in stated if isinstance(units, Mapping) for name, unit in units.items()}
+
+
+def add_units(fusion: Fusion, names: Sequence[str]) -> list[str]:
+    """Names of features with their units, where sites state them."""
+    units = units_of(fusion)
+    return [f"{name} ({units[name]})" if name in units else str(name) for name in names]
 
 
 MOST_WORDS = 12

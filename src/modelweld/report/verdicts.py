@@ -65,7 +65,7 @@ def list_gains(found: MergeVerdict, shown: Iterable[int]) -> Content:
 
 
 def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Content | None:
-    """How many groups a set has and how sure its matches are; None where confidences are not known."""
+    """The number of groups of a set and the confidence of its matches; None where confidences are not known."""
     if stated is None:
         return None
     matching = fusion.matchings[name]
@@ -73,7 +73,7 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Conte
     sure, counted = np.concatenate(stated), np.flatnonzero(matching.stacked_labels < matching.K)
     unsure = counted[sure[counted] < SURE]
     worst = unsure[np.argsort(sure[unsure], kind="stable")[:SHOWN]]
-    held_by = group_of_values(matching.offsets)
+    located = _locate(fusion, matching, worst)
     found: Content = {
         "K": matching.K,
         "K_interval": None if posterior is None else list(posterior.K_interval(LEVEL)),
@@ -82,21 +82,21 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Conte
         "matches": len(counted),
         "unsure": len(unsure),
         "sure_from": SURE,
-        "least": [
-            {
-                "site": fusion.sites[held_by[i]],
-                "row": int(i - matching.offsets[held_by[i]]),
-                "atom": int(matching.stacked_labels[i]),
-                "confidence": exact(float(sure[i])),
-            }
-            for i in worst
-        ],
+        "least": [{**one, "confidence": exact(p)} for one, p in zip(located, sure[worst], strict=True)],
         "r_hat": None if posterior is None else exact(max(posterior.r_hat.values())),
         "effective_size": None if posterior is None else exact(min(posterior.effective_size.values())),
-        "sentences": [],
     }
     cautions = [posterior.caution] if posterior is not None and posterior.caution else []
     return {**found, "sentences": [_about_number(found), _about_matches(found), *cautions]}
+
+
+def _locate(fusion: Fusion, matching: Matching, rows: Index) -> list[Content]:
+    """Site, number there, and group of local parameters."""
+    held_by = group_of_values(matching.offsets)[rows]
+    return [
+        {"site": fusion.sites[j], "row": int(i - matching.offsets[j]), "atom": int(matching.stacked_labels[i])}
+        for i, j in zip(rows, held_by, strict=True)
+    ]
 
 
 def _about_number(found: Content) -> str:
@@ -172,25 +172,22 @@ def state_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool
 def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance: Array) -> list[Content]:
     """The least certain matches, with the most probable other atom (None: a new one); else the farthest ones."""
     matching = fusion.matchings[name]
-    labels, offsets = matching.stacked_labels, matching.offsets
     sure = None if stated is None else np.concatenate(stated)
     worst = _worst(matching, sure, distance)
-    held_by = group_of_values(offsets)[worst].tolist()
     found: list[Content] = [
         {
-            "site": fusion.sites[j],
-            "row": i - int(offsets[j]),
-            "atom": int(labels[i]),
+            **one,
             "distance": round_digits(distance[i], 3),
             "confidence": None if sure is None else exact(sure[i]),
             "other": None,
             "other_probability": None,
         }
-        for i, j in zip(worst.tolist(), held_by, strict=True)
+        for one, i in zip(_locate(fusion, matching, worst), worst, strict=True)
     ]
     if stated is not None and found:
+        drawn = stated.how == "drawn"
         tables = (
-            _tables_from_draws(fusion, name, worst) if stated.how == "drawn" else _tables(fusion, name, worst, held_by)
+            shares_at(fusion.drawn(name), matching.stacked_labels, worst) if drawn else _tables(fusion, name, worst)
         )
         _name_rivals(matching, found, tables)
     return found
@@ -207,14 +204,10 @@ def _worst(matching: Matching, sure: Array | None, distance: Array) -> Index:
     return candidates[np.argsort(score[candidates], kind="stable")[:NAMED]]
 
 
-def _tables_from_draws(fusion: Fusion, name: str, rows: Index) -> Array:
-    """Probabilities (n, K + 1) of every atom for these values, from draws."""
-    return shares_at(fusion.drawn(name), fusion.matchings[name].stacked_labels, rows)
-
-
-def _tables(fusion: Fusion, name: str, rows: Index, held_by: list[int]) -> Array:
-    """The same, conditional on all else; an atom that nobody else holds is a new one there, and is put back."""
+def _tables(fusion: Fusion, name: str, rows: Index) -> Array:
+    """Probabilities (n, K + 1) of every atom for these values, given all others; the last is that of a new atom."""
     matching, board = fusion.matchings[name], fusion.board(name)
+    held_by = group_of_values(matching.offsets)[rows].tolist()
     by_site = {j: conditional(board, j) for j in dict.fromkeys(held_by)}
     tables = np.stack([by_site[j][i - matching.offsets[j]] for i, j in zip(rows.tolist(), held_by, strict=True)])
     alone = np.flatnonzero(matching.counts[matching.stacked_labels[rows]] == 1)
