@@ -2,26 +2,18 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from io import StringIO
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 import modelweld
-from modelweld.cli import demonstration as show
+from modelweld.cli.demonstration import describe
 from modelweld.demo import hospitals
 
 
 @pytest.fixture(scope="module")
 def result():
     return hospitals.run()
-
-
-def page(result, width=80):
-    console = Console(width=width, file=StringIO())
-    show.show(result, console)
-    return console.file.getvalue()
 
 
 def test_what_is_sent_adds_up(result):
@@ -58,7 +50,7 @@ def test_switzerland_sends_no_cholesterol_and_what_it_puts_there_has_no_influenc
 
 
 def test_page_names_the_hospitals_and_fits(result):
-    text = page(result)
+    text = describe(result)
     for name in ("Cleveland", "Budapest", "Switzerland", "Long", "Beach", "cholesterol"):
         assert name in text
     assert "…" not in text
@@ -67,7 +59,7 @@ def test_page_names_the_hospitals_and_fits(result):
 
 def test_the_table_of_groups_is_the_fusions(result):
     heads, rows = result.fusion.table().cells()
-    lines = [line.split() for line in page(result).splitlines()]
+    lines = [line.split() for line in describe(result).splitlines()]
     for head, *cells in zip(heads, *rows, strict=True):
         assert [*head.split(), *" ".join(cells).replace("–", "-").split()] in lines
 

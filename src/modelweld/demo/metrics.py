@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Index
@@ -36,15 +37,13 @@ def hausdorff(a: ArrayLike, b: ArrayLike) -> float:
     >>> hausdorff([[0.0], [1.0]], [[0.0], [1.0], [5.0]])
     4.0
     """
-    from scipy.spatial.distance import cdist
-
     left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
     if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[1] or 0 in left.shape + right.shape:
         raise InputError(
             "hausdorff compares two non-empty sets of shape (K, D) with one D, "
             f"but got shapes {left.shape} and {right.shape}; stack the atoms of each set as rows."
         )
-    distances = cdist(left, right)
+    distances = scipy.spatial.distance.cdist(left, right)
     return float(max(distances.min(axis=0).max(), distances.min(axis=1).max()))
 
 

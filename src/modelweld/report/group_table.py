@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index
 from modelweld.inputs.notebook import decimals_of, spell
-from modelweld.report.text import LISTED, NAMED
+from modelweld.report.text import LISTED, NAMED, align_cells
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -197,11 +197,8 @@ class GroupTable:
 
     def __str__(self) -> str:
         heads, rows = self.cells()
-        widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [heads, *rows]
-        ]
-        return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], *self.notes()])
+        head, *lines = align_cells([heads, *rows])
+        return "\n".join([head, "-" * len(head), *lines, *self.notes()])
 
     def __repr__(self) -> str:
         return str(self)

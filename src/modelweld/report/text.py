@@ -101,6 +101,22 @@ def several(number: int, noun: str) -> str:
     return f"{number:,} {name}{'s' * (number != 1)}"
 
 
+def align_cells(rows: Sequence[Sequence[str]], left: int = 0) -> list[str]:
+    """A table as lines of text: the first `left` columns flush left, the others flush right.
+
+    Examples
+    --------
+    >>> align_cells([["site", "n"], ["a", "100"]], left=1)
+    ['site    n', 'a     100']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    cells = [
+        [c.ljust(w) if i < left else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True))]
+        for row in rows
+    ]
+    return ["  ".join(row).rstrip() for row in cells]
+
+
 def group_word(set_name: str) -> str:
     """What people call a member of a fused set: a group of points, a state, a topic, a unit of a network.
 

@@ -18,16 +18,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from modelweld.core.values import Array
+from modelweld.core.values import Array, arrays_of
 from modelweld.errors import DisclosureWarning, InputError, warn_user
+from modelweld.families import Gaussian
 from modelweld.files import read_any, save
 from modelweld.files.fused_model import read_skops
 from modelweld.files.limits import spell_bytes
 from modelweld.inputs.alignment import with_units
 from modelweld.inputs.local_model import LocalModel, counts_behind
 from modelweld.inputs.plain_tables import is_plain
+from modelweld.inputs.sets import families_by_set
 from modelweld.kinds import kind_of
 from modelweld.libraries import list_facts, read
+from modelweld.report.text import align_cells
 from modelweld.site.rows import check_counts, check_rows, drop_small_cells, find_concerns
 
 FACTS = {
@@ -108,25 +111,18 @@ class Report:
 
     def __str__(self) -> str:
         rows = [("array", "axes", "shape", "beside", "noise"), *map(_cells, self.arrays)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-        return "\n".join([self._title, *lines, *self._sentences])
-
-    @property
-    def _title(self) -> str:
         what = f"{self.kind or 'parameters'}{f' ({self.source})' if self.source else ''}"
-        return f"What leaves {self.site or 'the site'}: {what}, {spell_bytes(self.bytes)}"
-
-    @property
-    def _sentences(self) -> list[str]:
         found = [f"names of {number} {coordinate}s" for coordinate, number in self.names.items()]
-        points = "not said" if self.smallest is None else f"{self.smallest:.0f}"
-        return [
+        points = "not stated" if self.smallest is None else f"{self.smallest:.0f}"
+        lines = [
+            f"What leaves {self.site or 'the site'}: {what}, {spell_bytes(self.bytes)}",
+            *(f"  {line}" for line in align_cells(rows, left=len(rows[0]))),
             f"Beside them: {'; '.join([*found, *(FACTS.get(fact, fact) for fact in self.facts)]) or 'nothing'}.",
             f"Points behind the smallest component: {points}.",
             *(f"Take care: {concern}" for concern in self.concerns),
             f"Written: {self.path}" if self.path is not None else "Nothing was written.",
         ]
+        return "\n".join(lines)
 
 
 def _cells(array: Leaving) -> tuple[str, ...]:
@@ -319,10 +315,6 @@ def _scales(noise: float | Mapping[str, ArrayLike] | None, local: LocalModel) ->
 
 def _deciding(local: LocalModel) -> list[str]:
     """Arrays of real values that decide the matching, by families that use a variance."""
-    from modelweld.core.values import arrays_of
-    from modelweld.families import Gaussian
-    from modelweld.inputs.sets import families_by_set
-
     kind = kind_of([local])
     alike = kind.harmonise([local])
     by_set = families_by_set(alike, kind.families(alike))
