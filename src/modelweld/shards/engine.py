@@ -119,7 +119,7 @@ class OnDask(Engine):
     --------
     >>> import numpy as np
     >>> from distributed import Client
-    >>> from modelweld.shards import OnDask, grouped
+    >>> from modelweld.shards import OnDask, group_sites
     >>> shards = group_sites([np.full((2, 3), float(site)) for site in range(64)])
     >>> def held(shard, labels):
     ...     return len(shard.sites)

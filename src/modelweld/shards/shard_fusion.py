@@ -58,7 +58,7 @@ class ShardFusion(SlimFusion):
     Examples
     --------
     >>> from modelweld import simulate
-    >>> from modelweld.shards import fuse_shards, grouped
+    >>> from modelweld.shards import fuse_shards, group_sites
     >>> drawn = simulate.paper_figure(64, 1.0, seed=0)
     >>> fused = fuse_shards(group_sites(drawn.values))
     >>> fused.K == drawn.K, fused.converged, fused.trace[0][0]
