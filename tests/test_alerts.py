@@ -9,7 +9,7 @@ import pytest
 import modelweld
 from modelweld.cli.messages import spell_options
 from modelweld.errors import Finding
-from modelweld.fit.screening import duplicates
+from modelweld.fit.screening import duplicate_sites, shared_rows
 from modelweld.fit.screening.unit_fit import OtherUnit, describe, describe_swapped
 from modelweld.kinds.mixture import mixture
 from modelweld.report import numbers_of, page_of
@@ -22,10 +22,10 @@ SENTENCES = {
     "columns": (1, lambda a: describe_swapped(["'age'", "'pressure'"], a)),
     "units": (1, lambda a: describe(FACTOR, ["'age'"], a)),
     "units of two": (2, lambda a, b: describe(FACTOR, ["'age'"], a, b)),
-    "duplicates": (3, lambda *names: Finding(duplicates.COINCIDED, None, names)),
-    "rows": (2, lambda *names: Finding(duplicates.SHARED, None, names)),
+    "duplicates": (3, lambda *names: Finding(duplicate_sites.COINCIDED, None, names)),
+    "rows": (2, lambda *names: Finding(shared_rows.SHARED, None, names)),
     "shard": (1, lambda a: f"shard 4: site {a!r}: 1 of 5 values lies far from the others."),
-    "nobody": (0, lambda: duplicates.ALL_ALIKE),
+    "nobody": (0, lambda: duplicate_sites.ALL_ALIKE),
 }
 
 

@@ -14,7 +14,8 @@ import modelweld
 from modelweld import Counts, DuplicateWarning, Family, Fusion, Gaussian, InputError, LocalModel, fuse
 from modelweld.core.values import Stack
 from modelweld.demo.metrics import adjusted_rand
-from modelweld.fit.screening.duplicates import find_duplicates, number_values
+from modelweld.fit.screening.duplicate_sites import find_duplicates
+from modelweld.fit.screening.duplicates import number_values
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.mixture import mixture
 from modelweld.kinds.network import network, outputs

@@ -9,7 +9,7 @@ from sklearn.mixture import GaussianMixture
 
 from modelweld import DuplicateWarning, LocalModel, fuse, read
 from modelweld.core.values import Stack
-from modelweld.fit.screening.duplicates import SAME_ERRORS, sharing
+from modelweld.fit.screening.shared_rows import SAME_ERRORS, sharing
 
 K, D, ROWS = 4, 6, 200
 

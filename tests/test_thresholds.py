@@ -15,7 +15,8 @@ from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.demo.metrics import adjusted_rand
 from modelweld.families.math.start import noise_shares
-from modelweld.fit.screening.duplicates import find_duplicates, number_values
+from modelweld.fit.screening.duplicate_sites import find_duplicates
+from modelweld.fit.screening.duplicates import number_values
 from modelweld.fit.screening.outliers import find_outliers
 from modelweld.fit.screening.shift_estimate import Shift, explaining_shift, shiftable_arrays
 from modelweld.fit.search import moves

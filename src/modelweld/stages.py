@@ -15,7 +15,7 @@ from modelweld.errors import InputError, OutOfRangeError, announce
 from modelweld.families import Family, Gaussian
 from modelweld.families.capabilities import has_places
 from modelweld.fit.screening.clipping import clip_spreads, clip_weights
-from modelweld.fit.screening.duplicates import name_shared_rows
+from modelweld.fit.screening.shared_rows import name_shared_rows
 from modelweld.fit.screening.unit_fit import name_other_units
 from modelweld.fit.screening.units import may_differ, totals_of_stack
 from modelweld.fit.static_matcher import match

@@ -31,7 +31,7 @@ from modelweld.families.capabilities import find_starts
 from modelweld.families.registry import misfit_error
 from modelweld.fit.engines.choice import is_sparse
 from modelweld.fit.engines.sparse_board import SparseBoard
-from modelweld.fit.screening.duplicates import FEWEST_OWN
+from modelweld.fit.screening.duplicate_sites import FEWEST_OWN
 from modelweld.fit.screening.screens import find_oversized, find_unobserved, number_rows, oversized, screens_of
 from modelweld.fit.search.starts import run
 from modelweld.shards.shard import ASIDE, TWIN, Shard, Summary, is_compiled, summarise

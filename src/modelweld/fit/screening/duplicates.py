@@ -10,40 +10,32 @@ is a matter of how far sites lie from each other that are not copies. Copies wit
 better than with anybody else, which two sites that know their values well do not: those agree with all the others'
 mean. Many copies could bring the noise down to their own, and nothing else would match, so `number_likely` counts
 suspects once in a first fit, by which they are then judged.
-
-Standard errors say how far apart sites lie that hold *other rows* of one population; a model that was trained again on
-a few rows fewer lies closer. Such sites are named and counted all the same, for nothing says how many rows they share.
-Standard errors may be overstated, by all sites alike: what is typical of a column, if it is less, is taken in their
-place. Atoms that most sites hold alike say nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.family import sum_by_atom
 from modelweld.core.match import Fit
-from modelweld.core.matching import Matching, ranks
+from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Flags, Index, SetValues, Stack, group_of_values
-from modelweld.errors import DuplicateWarning, Finding
 from modelweld.families import Drift, Family
 from modelweld.families.capabilities import has_places
 from modelweld.families.math.start import voted_share
 from modelweld.fit.screening.distances import FEWEST_SITES, means_by_site
+from modelweld.fit.screening.duplicate_sites import fit_distinct
 
 COINCIDE = 1e-6
 """Share of a site's own range, in each column, within which two values are the same: far below any noise with which
 people estimate parameters, far above what writing numbers with eight digits loses."""
 
-FEWEST_OWN = 2
-"""Values that coinciding sites, and nobody else, must have in common: two sites may well send the same single value,
-and small sites of counts or codes coincide by themselves."""
 
 NEIGHBOURS = 4
 """How many values or sites each is compared with, those next to it on a random line: what coincides is hardly ever
@@ -58,48 +50,15 @@ SIMILAR, ASTRAY = 0.12, 5.0
 others' mean is that many times what two independent sites as close would have. Branches of one house may be a third of
 the deviation apart, and each says something of its own."""
 
-BY_CHANCE, ROWS_BY_CHANCE = 1e-4, 1e-3
-"""Probability that any two sites of a fusion come as close by chance as copies, or as models of the same rows."""
+
+BY_CHANCE = 1e-4
+"""Probability that any two sites of a fusion come as close by chance as copies do."""
 
 FEWEST_NUMBERS = 6
 """Numbers that must agree: fewer agree that well by chance once in 10,000 pairs of sites."""
 
 MOST_OF_SITES = 0.75
 """Quantile over sites of what they say noise is, from which suspects are told: three quarters may be copies."""
-
-INDEPENDENT = 0.5
-"""Share of columns that is taken for independent of the others, where rows may be shared."""
-
-MEDIAN_SQUARE = 0.455
-"""Of a standard Gaussian's square: chi-square with one degree of freedom."""
-
-FLAT, LAGS = 0.05, 3
-"""Share of what standard errors allow below which a column typically lies where everybody holds the same value, up to a
-ridge that was added to its variance: it says nothing. Each value is compared with so many to tell what is typical."""
-
-SAME_ERRORS = 4.0
-"""Times by which squared standard errors may differ where rows are nearly the same: half of the rows have twice the
-square. A site that claims to know next to nothing agrees with everybody better than it allows."""
-
-MOST_PAIRS = 500_000
-"""Pairs of matched values beyond which shared rows are not looked for: tenths of a second."""
-
-COINCIDED = (
-    " sent the same values, or nearly: they are counted once. If one was sent twice, or two share a model, leave one "
-    "out; if they are independent and coincide all the same, say so with screens=['outliers']."
-)
-
-SHARED = (
-    " agree better than sites with rows of their own do: where they are closest, they differ by {} of what their "
-    "standard errors allow. Was one model trained again on nearly the same rows? All are counted. If so, leave one "
-    "out; if they are independent, say so with screens=['outliers']."
-)
-
-ALL_ALIKE = Finding(
-    "all sites sent the same values: they are fused as if they were independent, but say nothing about noise, nor "
-    "about what sites have in common.",
-    DuplicateWarning,
-)
 
 
 def duplicates(values: SetValues, fit: Fit) -> Matching:
@@ -108,7 +67,10 @@ def duplicates(values: SetValues, fit: Fit) -> Matching:
     if likely is not numbers:
         judged = fit_distinct(replace(values, numbers=likely), fit)
         numbers = number_near(judged, values, numbers, likely)
-    matching = fit_distinct(replace(values, numbers=numbers), fit)
+    if np.bincount(numbers).max(initial=0) <= 1:
+        matching = replace(fit(replace(values, numbers=numbers)), duplicates={})
+    else:
+        matching = fit_distinct(replace(values, numbers=numbers), fit)
     near = number_near(matching, values, numbers)
     return matching if near is numbers else fit_distinct(replace(values, numbers=near), fit)
 
@@ -160,97 +122,18 @@ def components(pairs: Index, N: int) -> Index:
     """The connected parts of a graph, numbered."""
     if not pairs.size:
         return np.arange(N)
-    from scipy.sparse import coo_matrix  # of arrays older SciPy (1.11) wants other numbers
-    from scipy.sparse.csgraph import connected_components
-
-    graph = coo_matrix((np.ones(pairs.shape[1], dtype=bool), (pairs[0], pairs[1])), shape=(N, N))
-    return np.asarray(connected_components(graph, directed=False)[1], dtype=np.int64)
+    # of arrays (`coo_array`) older SciPy (1.11) wants other numbers
+    graph = scipy.sparse.coo_matrix((np.ones(pairs.shape[1], dtype=bool), (pairs[0], pairs[1])), shape=(N, N))
+    return np.asarray(scipy.sparse.csgraph.connected_components(graph, directed=False)[1], dtype=np.int64)
 
 
-def _joined(numbers: Index, pairs: Sequence[Index]) -> Index:
+def _join(numbers: Index, pairs: Sequence[Index]) -> Index:
     """The numbers with those of each pair made the same; the very same if there is none."""
     return components(np.hstack(pairs), int(numbers.max()) + 1)[numbers] if pairs else numbers
 
 
 def _side_by_side(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return arrays[0] if len(arrays) == 1 else np.hstack(arrays)
-
-
-def find_duplicates(stacks: Sequence[Stack], numbers: Index) -> tuple[list[list[int]], Index]:
-    """Groups of sites that coincide, by the numbers of their values, none of which a site has twice.
-
-    Of each group the one that is fitted comes first: it is the first by content. And of every value the one that is
-    fitted for it.
-
-    Examples
-    --------
-    >>> from modelweld.families import Gaussian
-    >>> from modelweld.inputs.plain_tables import stack_arrays
-    >>> a, b = np.random.default_rng(0).normal(size=(2, 4, 3))
-    >>> stack = stack_arrays([a, b, a[::-1]])
-    >>> find_duplicates([stack], number_values([stack], [Gaussian()]))[0]
-    [[0, 2]]
-    """
-    held, stand_in, groups = np.bincount(numbers), np.arange(len(numbers)), list[list[int]]()
-    if held.max(initial=0) <= 1:
-        return groups, stand_in
-    content = _side_by_side([a for s in stacks for a in (s.where_seen(-np.inf), s.variance, s.weight) if a is not None])
-    spans = [np.arange(a, b) for a, b in pairwise(stacks[0].offsets.tolist())]
-    by_content: dict[bytes, list[int]] = {}
-    for j in np.flatnonzero(stacks[0].sizes).tolist():
-        spans[j] = spans[j][np.argsort(numbers[spans[j]])]
-        by_content.setdefault(numbers[spans[j]].tobytes(), []).append(j)
-    for group in by_content.values():
-        if (held[numbers[spans[group[0]]]] == len(group)).sum() >= FEWEST_OWN and len(group) > 1:
-            first = min(group, key=lambda j: sorted(content[spans[j]].tolist()))
-            groups.append([first, *(j for j in group if j != first)])
-            stand_in[np.concatenate([spans[j] for j in group])] = np.tile(spans[first], len(group))
-    return groups, stand_in
-
-
-def fit_distinct(values: SetValues, fit: Fit) -> Matching:
-    """The matching of all sites, of which `fit` sees those once that coincide, by their `numbers`.
-
-    Where all coincide there is nobody whose answer they could spoil: all are fitted, and copies give back the model.
-    """
-    groups, stand_in = find_duplicates(values.stacks, values.numbers)
-    if not groups:
-        return replace(fit(values), duplicates={})
-    if len(groups[0]) == np.count_nonzero(values.sizes):
-        return replace(fit(values), duplicates={}).say(ALL_ALIKE)
-    stay = np.setdiff1d(np.arange(len(values.sites)), [j for group in groups for j in group[1:]])
-    fitted = np.flatnonzero(np.isin(group_of_values(values.offsets), stay))
-    matching = restore_duplicates(fit(values.of(stay)), np.searchsorted(fitted, stand_in), values.offsets)
-    matching = replace(matching, duplicates={j: min(group) for group in groups for j in sorted(group)[1:]})
-    return matching.say(*(Finding(COINCIDED, DuplicateWarning, [values.sites[j] for j in sorted(g)]) for g in groups))
-
-
-def restore_duplicates(matching: Matching, source: Index, offsets: Index) -> Matching:
-    """The matching of all sites: every value labelled like the fitted one that is its `source`.
-
-    What was excluded of the one is excluded of the others, each value an atom of its own; which atoms are atoms is
-    decided by the sites fitted.
-    """
-    kept = np.ones(len(source), dtype=bool) if matching.kept is None else matching.kept[source]
-    fitted = matching.stacked_labels[source]
-    own = np.where(kept, fitted, len(matching.counts) + np.arange(len(source)))
-    _, first, labels = np.unique(own, return_index=True, return_inverse=True)
-    atom = fitted[first]
-    counts = np.bincount(np.unique(np.stack([labels, group_of_values(offsets)]), axis=1)[0])
-    artefact = np.isin(atom, [one.atom for one in matching.artefacts])
-    block = np.where(~kept[first], 3, np.where(artefact, 2, atom >= matching.K))
-    number = np.lexsort((*next(iter(matching.values.values()))[atom].T[::-1], -counts, block))
-    rank, now = ranks(number), np.empty(len(matching.counts), dtype=np.int64)
-    now[atom] = rank
-    return replace(
-        matching,
-        stacked_labels=rank[labels],
-        offsets=offsets,
-        counts=counts[number],
-        values={name: values[atom[number]] for name, values in matching.values.items()},
-        artefacts=tuple(artefact.renumbered(now) for artefact in matching.artefacts),
-        kept=None if matching.kept is None else kept,
-    )
 
 
 def number_likely(given: SetValues) -> Index:
@@ -285,7 +168,7 @@ def number_likely(given: SetValues) -> Index:
         if once and squares.min(axis=1).mean() < limit:
             pairs.append(pair)
             suspects |= {one, other}
-    return _joined(numbers, pairs) if 2 * len(suspects) < len(filled) else numbers  # a majority is no copy
+    return _join(numbers, pairs) if 2 * len(suspects) < len(filled) else numbers  # a majority is no copy
 
 
 def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: Index | None = None) -> Index:
@@ -300,7 +183,7 @@ def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: In
     if fitted is not None and matching.kept is not None:  # what was excluded of one was of its copies
         labels = np.where(matching.kept, labels, len(matching.counts) + fitted)
     labels = given.at_one_time(labels)
-    if not (together := _holding_the_same(labels, given.offsets)):
+    if not (together := _group_by_atoms(labels, given.offsets)):
         return numbers
     values, seen = _side_by_side([s.filled() for s in stacks]), _side_by_side([s.seen for s in stacks])
     once = ~np.isin(site, list(matching.duplicates or ()))
@@ -318,12 +201,12 @@ def number_near(matching: Matching, given: SetValues, numbers: Index, fitted: In
                 (alike if apart < NEARLY**2 else similar).append(np.stack([one, other]))
     if similar:
         part = components(np.array([site[pair[:, 0]] for pair in [*similar, *alike]]).T, J)[site]
-        own = {p: _astray(part == p, values / deviation, labels, J) for p in {int(part[x[0, 0]]) for x in similar}}
+        own = {p: _agree_alone(part == p, values / deviation, labels, J) for p in {int(part[x[0, 0]]) for x in similar}}
         alike += [pair for pair in similar if own[int(part[pair[0, 0]])]]
-    return _joined(numbers, [numbers[pair] for pair in alike])
+    return _join(numbers, [numbers[pair] for pair in alike])
 
 
-def _holding_the_same(labels: Index, offsets: Index) -> list[list[Index]]:
+def _group_by_atoms(labels: Index, offsets: Index) -> list[list[Index]]:
     """Values of several sites that hold the same atoms, once each: site by site, in the order of the atoms."""
     found: dict[bytes, list[Index]] = {}
     marks = np.random.default_rng(0).integers(2**40, size=2 * len(labels))
@@ -336,10 +219,8 @@ def _holding_the_same(labels: Index, offsets: Index) -> list[list[Index]]:
     return [sites for sites in found.values() if len(sites) > 1]
 
 
-def _astray(members: Flags, values: Array, labels: Index, J: int) -> bool:
+def _agree_alone(members: Flags, values: Array, labels: Index, J: int) -> bool:
     """Whether sites agree better than chance allows, and with each other only; `values` in deviations between sites."""
-    from scipy.special import chdtr
-
     number, others = (np.bincount(labels[which], minlength=int(labels.max()) + 1) for which in (members, ~members))
     held, shared = number > 1, (number > 1) & (others > 0)
     centre, elsewhere = (
@@ -350,7 +231,7 @@ def _astray(members: Flags, values: Array, labels: Index, J: int) -> bool:
     apart = np.square(values - centre[labels])[members & held[labels]].mean(axis=1).sum() / free
     # columns may all say the same: no more numbers are taken for independent than there are columns, or atoms
     independent = free * max(values.shape[1] / held.sum(), 1.0)
-    if chdtr(independent, independent * apart) > BY_CHANCE / J**2:
+    if scipy.special.chdtr(independent, independent * apart) > BY_CHANCE / J**2:
         return False
     if shared.sum() < held.sum() / 2:
         return True
@@ -376,97 +257,3 @@ def _deviation(values: Array, seen: Flags, labels: Index, once: Flags) -> Array:
         if off.any():
             deviation[d] = np.sqrt(off @ off / max((number - (number > 0)).sum(), 1))
     return deviation
-
-
-def name_shared_rows(stacks: Sequence[Stack], matching: Matching, sites: Sequence[str]) -> Iterator[Finding]:
-    """Which sites may share rows; of arrays with standard errors alone."""
-    found = sharing(stacks, matching.stacked_labels, matching.duplicates or {})
-    part = components(np.array([*found], dtype=np.int64).reshape(-1, 2).T, len(sites))
-    for p in dict.fromkeys(part[i] for i, _ in sorted(found)):
-        closest = min(share for (i, _), share in found.items() if part[i] == p)
-        share = f"{closest:.0%}" if closest >= 0.01 else "less than 1%"
-        yield Finding(SHARED.format(share), DuplicateWarning, [sites[j] for j in np.flatnonzero(part == p).tolist()])
-
-
-def sharing(stacks: Sequence[Stack], labels: Index, duplicates: Mapping[int, int]) -> dict[tuple[int, int], float]:
-    """Pairs of sites that are closer than chance allows -> by how much of their standard errors they differ at best.
-
-    Examples
-    --------
-    >>> values = np.random.default_rng(0).normal(size=(5, 20))
-    >>> values[4] = values[0] + 0.01
-    >>> list(sharing([Stack(values, np.arange(6), variance=np.ones((5, 20)))], np.zeros(5, dtype=int), {}))
-    [(0, 4)]
-    """
-    site, size, J = group_of_values(stacks[0].offsets), np.bincount(labels), len(stacks[0].sizes)
-    among = int((size * (size - 1)).sum()) // 2
-    if not 0 < among <= MOST_PAIRS or np.count_nonzero(stacks[0].sizes) < FEWEST_SITES:
-        return {}
-    values = np.hstack([stack.filled() for stack in stacks])
-    variance = np.hstack([np.zeros(s.values.shape) if s.variance is None else s.variance for s in stacks])
-    seen = np.hstack([stack.seen for stack in stacks]) & (variance > 0)  # else known beyond all doubt
-
-    def squares(one: Index, other: Index) -> tuple[Array, Flags]:
-        """Over what standard errors allow (n, D), and which can be compared."""
-        v, w = variance[one], variance[other]
-        both = seen[one] & seen[other] & (v <= SAME_ERRORS * w) & (w <= SAME_ERRORS * v)
-        return np.square(values[one] - values[other]) / np.where(both, v + w, np.inf), both
-
-    one, other = (np.concatenate(rows) for rows in zip(*_pairs(labels, LAGS), strict=True))
-    off, both = squares(one, other)
-    shares = np.where(both, off, np.nan)
-    alike = np.isin(labels, _atoms_held_alike(labels[one], shares, size))
-    typical = _typical(shares[~alike[one]])
-    columns = typical >= FLAT
-    values, variance, seen = values[:, columns], (variance * typical)[:, columns], seen[:, columns] & ~alike[:, None]
-    each = []
-    for one, other in _pairs(labels, int(size.max()) - 1):
-        off, both = squares(one, other)
-        each.append((J * site[one] + site[other], off.sum(axis=1), both.sum(axis=1)))
-    at, sums, numbers = (np.concatenate(x) for x in zip(*each, strict=True))
-    keys, pair = np.unique(at, return_inverse=True)  # of sites
-    suspect = _chance(np.bincount(pair, sums), np.bincount(pair, numbers)) * J * (J - 1) < ROWS_BY_CHANCE
-    suspect[pair[_chance(sums, numbers) * among < ROWS_BY_CHANCE / 2]] = True
-    closest = np.full(len(keys), np.inf)
-    np.minimum.at(closest, pair, np.where(numbers > 0, np.sqrt(sums / np.maximum(numbers, 1)), np.inf))
-    found = zip(*(x[suspect].tolist() for x in (keys // J, keys % J, closest)), strict=True)
-    return {(i, j): share for i, j, share in found if duplicates.get(i, i) != duplicates.get(j, j)}
-
-
-def _pairs(labels: Index, lags: int) -> Iterator[tuple[Index, Index]]:
-    """Pairs of values of one atom, each once: those next to each other by site, then next but one, ..."""
-    order = np.argsort(labels, kind="stable")
-    for lag in range(1, min(lags, len(labels) - 1) + 1):
-        same = labels[order[lag:]] == labels[order[:-lag]]
-        yield order[:-lag][same], order[lag:][same]
-
-
-def _atoms_held_alike(atoms: Index, shares: Array, size: Index) -> Index:
-    """Atoms that most of their sites hold alike: units that never learned, a default that everybody kept.
-
-    `shares` are of two values of each of `atoms`. Two sites alone are no majority.
-    """
-    known = ~np.isnan(shares).all(axis=1)
-    mean, atoms = np.nanmean(shares[known], axis=1), atoms[known]
-    order = np.lexsort((mean, atoms))
-    atom, first, pairs = np.unique(atoms[order], return_index=True, return_counts=True)
-    flat = mean[order][first + pairs // 2] / MEDIAN_SQUARE < FLAT
-    return np.asarray(atom[(size[atom] >= FEWEST_SITES) & flat])
-
-
-def _typical(shares: Array) -> Array:
-    """Squares between values of an atom as a share of what standard errors allow, column by column; at most one.
-
-    The median over pairs: neither one site that lies elsewhere nor one that comes twice decides.
-    """
-    known, typical = ~np.isnan(shares).all(axis=0), np.zeros(shares.shape[1])
-    typical[known] = np.nanmedian(shares[:, known], axis=0) / MEDIAN_SQUARE
-    return np.minimum(typical, 1.0)
-
-
-def _chance(sums: NDArray[Any], numbers: NDArray[Any]) -> Array:
-    """Probability that sums of squares of so many numbers, some of which say the same, are as small."""
-    from scipy.special import chdtr
-
-    independent = np.maximum(INDEPENDENT * numbers, 1.0)
-    return np.where(numbers > 0, chdtr(independent, sums * independent / np.maximum(numbers, 1)), 1.0)
