@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import InputError, NamesWarning, warn_user
-from modelweld.inputs.alignment import check_measured, choose_names
+from modelweld.inputs.feature_names import check_measured, choose_names
 from modelweld.kinds.kind import Kind
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def kind_of(models: Sequence[LocalModel]) -> Kind:
 def name_doubts(kind: Kind, models: Sequence[LocalModel], arranged: Sequence[LocalModel]) -> tuple[str, ...]:
     """Warn of what names leave open; the sentences. Features that no site has measured are refused."""
     for coordinate in kind.may_lack(arranged):
-        check_measured(arranged, coordinate)
+        if coordinate in arranged[0].coordinates:
+            check_measured(arranged, coordinate)
     doubts = kind.doubts(models) if len(models) > 1 else ()
     for doubt in doubts:
         warn_user(doubt, NamesWarning)

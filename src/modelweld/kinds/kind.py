@@ -14,7 +14,8 @@ import numpy as np
 from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.fit.screening.units import Totals, totals_of_values
-from modelweld.inputs.alignment import check_models, spell_lacking
+from modelweld.inputs.alignment import check_models
+from modelweld.inputs.feature_names import spell_lacking
 from modelweld.inputs.local_model import SMALLEST_BESIDE, LocalModel
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ class Kind:
 
     def doubts(self, models: Sequence[LocalModel]) -> tuple[str, ...]:
         """What names leave open, to be warned of before models are arranged."""
-        found = (spell_lacking(models, coordinate) for coordinate in self.may_lack(models))
+        named = {coordinate for model in models for coordinate in model.coordinates}
+        found = (spell_lacking(models, coordinate) for coordinate in self.may_lack(models) if coordinate in named)
         return tuple(sentence for sentence in found if sentence)
 
     def weigh(self, models: Sequence[LocalModel]) -> list[LocalModel]:

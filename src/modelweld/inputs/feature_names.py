@@ -1,0 +1,212 @@
+"""Coordinates that sites name: put into one order by name, with weight zero where a site lacks some.
+
+A coordinate that must be complete (features of a network) has the same names everywhere, in any order, and the fused
+model has that of most sites; else the sites do not measure the same things and are refused, with the difference. So are
+sites that name it among others that do not. Where a kind of model allows it, a site may lack features of the others
+(below). Of a partial one (words, classes) every site sends what it has: the fused model has them all, and what a
+site lacks has weight zero there.
+
+Sites that lack features of the others have no say there (weight zero), and it is said who lacks what. A site states it
+(`read(model, lacks=[...])`), or its names say so: one that has at least half of all features and none of its own lacks
+the others. A site that lacks some *and* has others that no other site has may mean the same by other words, so it is
+refused until it says which.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from modelweld.core.values import Array
+from modelweld.errors import InputError
+from modelweld.inputs.local_model import LocalModel
+from modelweld.inputs.names import SHOWN, some
+
+
+def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:
+    """Refuse sites of which it cannot be said that they merely lack some names."""
+    known = Counter(name for m in models for name in m.coordinates.get(coordinate, ()))
+    odd: list[tuple[int, int, str]] = []
+    for j, model in enumerate(models):
+        found = set(model.coordinates.get(coordinate, known))
+        lacks, alone = known.keys() - found, {name for name in found if known[name] == 1}
+        if lacks and (alone or 2 * len(found) < len(known)):
+            has = f" and has {some(alone)}, which no other site has" if alone else f", more than half of {len(known)}"
+            odd.append((len(lacks) + len(alone), j, f"it lacks {some(lacks)}{has}"))
+    if odd:
+        _, j, what = max(odd)
+        raise InputError(
+            f"site {models[j].site or j}: its {coordinate}s are not those of the others: {what}. Rename them where "
+            "they mean the same; if the site never measured what it lacks, let it say so: read(model, lacks=[...])."
+        )
+
+
+def spell_lacking(models: Sequence[LocalModel], coordinate: str) -> str:
+    """Who lacks what, of sites that do not say so themselves; nothing if nobody does.
+
+    Examples
+    --------
+    >>> a = LocalModel({"v": [[1.0, 2.0]]}, {"v": (None, "feature")}, site="a", coordinates={"feature": ["x", "y"]})
+    >>> b = LocalModel({"v": [[1.0]]}, {"v": (None, "feature")}, site="b", coordinates={"feature": ["x"]})
+    >>> spell_lacking([a, b], "feature")[:52]
+    "feature 'y' is not measured at 'b': it has no say in"
+    """
+    named = [
+        (m.site or str(j), {*m.coordinates[coordinate]}) for j, m in enumerate(models) if coordinate in m.coordinates
+    ]
+    known = sorted(set().union(*(names for _, names in named))) if named else []
+    lacking = {name: [site for site, names in named if name not in names] for name in known}
+    parts = [f"{coordinate} {name!r} is not measured at {some(sites)}" for name, sites in lacking.items() if sites]
+    if not parts:
+        return ""
+    more = f" (and {len(parts) - SHOWN} more {coordinate}s)" if len(parts) > SHOWN else ""
+    who = "it has" if sum(map(len, lacking.values())) == 1 else "they have"
+    return (
+        f"{'; '.join(parts[:SHOWN])}{more}: {who} no say in it (weight zero). A site that says so, read(model, "
+        "lacks=[...]), is not named."
+    )
+
+
+def check_measured(models: Sequence[LocalModel], coordinate: str) -> None:
+    """Refuse a name of which no site of these, which are aligned, has seen anything."""
+    seen = np.zeros(len(models[0].coordinates.get(coordinate, ())), dtype=bool)
+    for model in models:
+        for name, along in model.along.items():
+            if coordinate in along and name not in model.auxiliary:
+                if name not in model.weight:
+                    return
+                seen |= np.moveaxis(np.asarray(model.weight[name]), along.index(coordinate), -1).any(
+                    axis=tuple(range(len(along) - 1))
+                )
+    unknown = {name for name, found in zip(models[0].coordinates.get(coordinate, ()), seen, strict=True) if not found}
+    if unknown:
+        raise InputError(f"no site has measured {coordinate} {some(unknown)}: leave it out at all sites.")
+
+
+def with_lacking(model: LocalModel, names: Sequence[str], coordinate: str = "feature") -> LocalModel:
+    """The model with further features, of which it has seen nothing.
+
+    Examples
+    --------
+    >>> site = LocalModel({"v": [[1.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["x"]})
+    >>> with_lacking(site, ["y"]).weight["v"].tolist()
+    [[1.0, 0.0]]
+    """
+    own = tuple(model.coordinates.get(coordinate, ()))
+    if not own:
+        raise InputError(f"what a site lacks is said by name, but its {coordinate}s have none: say features=[...].")
+    both = set(own) & set(map(str, names))
+    if both:
+        raise InputError(f"lacks: the site has {some(both)}; name {coordinate}s that it has not.")
+    return put_names(model, coordinate, (*own, *dict.fromkeys(map(str, names))), lacking=True)
+
+
+def put_names(model: LocalModel, coordinate: str, names: tuple[str, ...], *, lacking: bool) -> LocalModel:
+    """A model whose coordinate has these names, in this order; with weights, if some site lacks some of them."""
+    place = {name: i for i, name in enumerate(names)}
+    where = np.array([place[name] for name in model.coordinates[coordinate]], dtype=np.int64)
+
+    def spread(values: Array, name: str) -> Array:
+        for axis, along in enumerate(model.along[name]):
+            if along == coordinate:
+                wide = np.zeros((*values.shape[:axis], len(names), *values.shape[axis + 1 :]))
+                wide[(slice(None),) * axis + (where,)] = values
+                values = wide
+        return values
+
+    concerned = [name for name, along in model.along.items() if coordinate in along]
+    arrays = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.arrays.items()}
+    variance = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.variance.items()}
+    weight = {n: spread(np.asarray(a), n) if n in concerned else a for n, a in model.weight.items()}
+    if lacking:
+        for n in concerned:
+            weight.setdefault(n, spread(np.ones(np.shape(model.arrays[n])), n))
+    return model.with_(
+        arrays=arrays, variance=variance, weight=weight, coordinates={**model.coordinates, coordinate: names}
+    )
+
+
+def choose_names(model: LocalModel, coordinate: str, names: Sequence[str], *, all_of_them: bool) -> LocalModel:
+    """The model with these of its names, in this order: for Gaussians, the marginal distribution.
+
+    Examples
+    --------
+    >>> site = LocalModel({"v": [[1.0, 2.0]]}, {"v": ("atom", "feature")}, coordinates={"feature": ["x", "y"]})
+    >>> choose_names(site, "feature", ["y"], all_of_them=False).arrays["v"].tolist()
+    [[2.0]]
+    """
+    own, wanted = list(model.coordinates.get(coordinate, ())), list(map(str, names))
+    unknown = [name for name in wanted if name not in own]
+    if unknown or len(set(wanted)) < len(wanted) or not wanted:
+        raise InputError(
+            f"{coordinate}s are chosen among {some(own) if own else 'names, and these have none'}, each once; found "
+            f"{some(wanted)}."
+        )
+    if all_of_them and len(wanted) < len(own):
+        raise InputError(f"a {model.kind} needs all of its {coordinate}s; {some(set(own) - set(wanted))} is not there.")
+    where = np.array([own.index(name) for name in wanted])
+
+    def take(values: Array, name: str) -> Array:
+        for axis, along in enumerate(model.along[name]):
+            values = np.take(values, where, axis=axis) if along == coordinate else values
+        return values
+
+    parts = {
+        role: {name: take(np.asarray(values), name) for name, values in getattr(model, role).items()}
+        for role in ("arrays", "variance", "weight")
+    }
+    return model.with_(**parts, coordinates={**model.coordinates, coordinate: wanted})
+
+
+def _check_named(models: Sequence[LocalModel], coordinate: str) -> None:
+    """Refuse sites that do not name what others do: taken by position, columns may be mixed up without a word."""
+    known = next(m for m in models if coordinate in m.coordinates)
+    along = {name: known.axes[name] for name, spelt in known.along.items() if coordinate in spelt}
+    without = [
+        m.site or str(j)
+        for j, m in enumerate(models)
+        if coordinate not in m.coordinates and any(m.axes.get(name) == axes for name, axes in along.items())
+    ]
+    if without:
+        more = f" and {len(without) - SHOWN} more" if len(without) > SHOWN else ""
+        remedy = {"feature": "read(model, features=[...]), or a table with named columns", "word": "features=[...]"}
+        raise InputError(
+            f"site {', '.join(map(repr, without[:SHOWN]))}{more} does not name its {coordinate}s and others do: their "
+            f"order may differ, so they are not taken by position. Say the names at all sites, or at none: "
+            f"{remedy.get(coordinate, 'coordinates={' + repr(coordinate) + ': [...]}')}."
+        )
+
+
+def _check_same(models: Sequence[LocalModel], coordinate: str) -> None:
+    """Refuse sites that lack names others have."""
+    first = next(m for m in models if coordinate in m.coordinates)
+    wanted = set(first.coordinates[coordinate])
+    for j, model in enumerate(models):
+        found = set(model.coordinates.get(coordinate, wanted))
+        if found != wanted:
+            raise InputError(
+                f"site {model.site or j}: its {coordinate}s are not those of site {first.site or 0}: it lacks "
+                f"{some(wanted - found)} and has {some(found - wanted)} instead. Fuse sites that describe the same "
+                f"{coordinate}s, or rename them where they mean the same; LocalModels with "
+                f"partial=[{coordinate!r}] at every site count what one lacks as not seen."
+            )
+
+
+def align_coordinate(
+    sent: Sequence[LocalModel], models: Sequence[LocalModel], coordinate: str, may_lack: bool
+) -> list[LocalModel]:
+    """The models, some of whose coordinates are aligned, with this one aligned by the names that sites `sent`."""
+    _check_named(sent, coordinate)
+    named = [m for m in sent if coordinate in m.coordinates]
+    lists = Counter(tuple(m.coordinates[coordinate]) for m in named)
+    if len(lists) == 1:
+        return list(models)
+    names = tuple(sorted(set().union(*lists)))
+    if not all(coordinate in m.partial for m in named):
+        (check_lacking if may_lack else _check_same)(sent, coordinate)
+        most = min(lists, key=lambda known: (-len(known), -lists[known], known))
+        names = (*most, *(name for name in names if name not in most))
+    lacking = any(len(known) < len(names) for known in lists)
+    return [m if coordinate not in m.coordinates else put_names(m, coordinate, names, lacking=lacking) for m in models]
