@@ -265,7 +265,7 @@ class Counts(Moves, Observed):
         """[n p, n, h], (L, D + 2); with vocabularies that differ [n p, n, h, E, U, n A_V], (L, 2 D + 4)."""
         self.refuse_variance(variance, "observations")
         given = Compositions.of(values, weight, self.counted)
-        n = given.objective_gain(known(self.between))
+        n = given.effective_size(known(self.between))
         h = given.coefficient() if self.exact else given.carrier(known(self.between)) + given.measure
         plain = [n[:, None] * given.p, n[:, None], h[:, None]]
         if given.seen is None:
@@ -366,7 +366,7 @@ class Counts(Moves, Observed):
     def _with_first_base(self, stack: Stack, given: Compositions) -> Self:
         """Pseudo-counts that suit some values, each an atom of its own; those of the values' mean to start from."""
         some = first_values(stack, given)
-        p, n, D = given.p[some], given.objective_gain(known(self.between))[some], stack.values.shape[1]
+        p, n, D = given.p[some], given.effective_size(known(self.between))[some], stack.values.shape[1]
         mean = (p.sum(0) + 1 / D) / (len(p) + 1)
         start = replace(self, base=np.clip(mean * D, *PSEUDO_COUNTS), learning="likelihood")
         found = start.update(np.column_stack([n[:, None] * p, n, np.zeros(len(n))])) if len(p) else start

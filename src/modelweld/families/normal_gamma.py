@@ -157,16 +157,7 @@ FIRST_SHAPE = 2.0
 
 @register
 @dataclass(frozen=True, eq=False)
-class NormalGamma(
-    ChecksValues,
-    Predictive,
-    NamesHyperparameters,
-    HasStarts,
-    Embeds,
-    Drawable,
-    Sampled,
-    ValueLearner,
-):
+class NormalGamma(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Embeds, Drawable, Sampled, ValueLearner):
     """Real values, independent per dimension, whose noise differs per atom.
 
     Parameters

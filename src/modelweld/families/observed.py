@@ -31,15 +31,7 @@ class Search(NamedTuple):
 
 
 class Observed(
-    ChecksValues,
-    Predictive,
-    NamesHyperparameters,
-    HasStarts,
-    Embeds,
-    Drawable,
-    Sampled,
-    Shardable,
-    ValueLearner,
+    ChecksValues, Predictive, NamesHyperparameters, HasStarts, Embeds, Drawable, Sampled, Shardable, ValueLearner
 ):
     """Values whose `weight` is a number of observations. Subclasses are dataclasses with the two fields below.
 

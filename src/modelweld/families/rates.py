@@ -158,16 +158,12 @@ class Rates(Observed):
         """Values whose noise does not depend on where they are."""
         return replace(stack, values=self._density.steady(stack.values, stack.seen), moments=None)
 
-    def embed(self, values: Array) -> Array:
-        """Values as they are: whatever is monotone per coordinate does not matter."""
-        return values
-
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[p, r] side by side and the summed carrier, (L, 2 D + 1)."""
         self.refuse_variance(variance, "exposure")
         values = values if weight is None else np.where(weight > 0, values, 0.0)
         own = self._own(values, weight)
-        w = own.objective_gain(np.asarray(self.between))
+        w = own.effective_size(np.asarray(self.between))
         carrier, _ = self._density.carrier(values, w)
         known = np.ones_like(values) if weight is None and self.exact else weight
         fixed = np.where(own.seen > 0, self._density.fixed(values, known), 0.0)

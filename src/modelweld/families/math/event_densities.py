@@ -65,7 +65,7 @@ class Own(NamedTuple):
     own: Array
     scale: Array
 
-    def objective_gain(self, between: Array) -> Array:
+    def effective_size(self, between: Array) -> Array:
         """Exposures or shapes (N, D); zero where a value was not seen."""
         return np.asarray(self.seen / np.where(self.seen > 0, self.own + self.scale / between, 1.0))
 
@@ -244,7 +244,7 @@ def likelihood_of_values(of: Poisson, values: Array, own: Own, labels: Index) ->
 
     def log_likelihood(x: Array) -> tuple[float, Array]:
         x = x.reshape(3, -1)
-        w = own.objective_gain(np.exp(x[2]))
+        w = own.effective_size(np.exp(x[2]))
         carrier, slope = of.carrier(values, w)
         p, r = of.statistics(w, values)
         value, gradient, by_P, by_R = over_atoms(x[:2], by_atom(p), by_atom(r))

@@ -105,7 +105,7 @@ class Compositions:
             kept[counted] = Compositions.of(stack.values, stack.weight, counted)
         return kept[counted]
 
-    def objective_gain(self, between: float) -> Array:
+    def effective_size(self, between: float) -> Array:
         """Observations each value is worth (L,)."""
         return effective_count(self.n, between)
 
@@ -114,12 +114,12 @@ class Compositions:
 
         -n sum p log p + sum a(n p) - a(n), and words seen once: see `modelweld.families.math.event_densities`.
         """
-        n = self.objective_gain(between)
+        n = self.effective_size(between)
         return np.where(n > 0, self._freedoms(n)[0] + n * self._tilt, 0.0)
 
     def total_carrier(self, between: float) -> tuple[float, float]:
         """Sum of the carriers and its slope by the logarithm of `between`, quickly: the slow part is interpolated."""
-        n = self.objective_gain(between)
+        n = self.effective_size(between)
         value, slope = self._total_freedom(float(np.log(between)))
         return value + float(n @ self._tilt), slope + float((n * n) @ self._tilt) / between
 
@@ -162,7 +162,7 @@ class Compositions:
         """Sum over values of `_freedoms` and its slope, by the logarithm of `between`."""
 
         def exactly(x: float) -> tuple[float, float]:
-            n = self.objective_gain(float(np.exp(x)))
+            n = self.effective_size(float(np.exp(x)))
             value, slope = self._freedoms(n) * (n > 0)
             return float(value.sum()), float(slope @ n) / float(np.exp(x))
 
@@ -349,13 +349,13 @@ class MatchedCompositions:
     def log_likelihood(self, x: Array) -> tuple[float, Array]:
         """And its gradient, at logarithms of a and of `between`, last."""
         a, between = np.exp(x[:-1]), float(np.exp(x[-1]))
-        value, by_a, by_n = self.evidence(a, self.compositions.objective_gain(between))
+        value, by_a, by_n = self.evidence(a, self.compositions.effective_size(between))
         carrier, slope = self.compositions.total_carrier(between)
         return value + carrier, np.append(a * by_a, by_n / between + slope)
 
     def likelihood_of_atoms(self, between: float) -> LogLikelihood:
         """Of logarithms of a alone."""
-        n = self.compositions.objective_gain(between)
+        n = self.compositions.effective_size(between)
 
         def log_likelihood(x: Array) -> tuple[float, Array]:
             value, by_a, _ = self.evidence(np.exp(x), n)

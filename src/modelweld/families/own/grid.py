@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.own.user_density import log_sum_exp
+
+if TYPE_CHECKING:
+    from modelweld.families.own.quadrature import FactorisingDensity
 
 LARGEST_ATOM = 16
 """Members an atom may have at least before the step is too large; more if there are more groups."""
@@ -35,20 +38,7 @@ LARGEST_TABLE = 100_000_000
 """Numbers in the rows of all values, at most (800 MB)."""
 
 
-class OnGrid(Protocol):
-    """What is asked of a family."""
-
-    def guessed(self, values: Array) -> Array:
-        """Global values (N, d) that explain each local value (N, D) well."""
-
-    def densities(self, values: Array, nodes: Array) -> Array:
-        """Log densities (N, G, D) of values (N, D) at nodes (G, D), or (N, G, D) if each value has its own."""
-
-    def priors(self, nodes: Array) -> Array:
-        """Log prior densities (G, D) at nodes."""
-
-
-def spread_of(family: OnGrid, stack: Stack) -> Array:
+def spread_of(family: FactorisingDensity, stack: Stack) -> Array:
     """Standard deviations (D,) of the global values, positive."""
     theta = family.guessed(typical_values(stack, TYPICAL_VALUES))
     each = theta.std(0)
@@ -56,7 +46,7 @@ def spread_of(family: OnGrid, stack: Stack) -> Array:
     return np.where(np.ptp(theta, axis=0) > 0, each, typical)
 
 
-def chosen_grid(family: OnGrid, stack: Stack) -> Array:
+def chosen_grid(family: FactorisingDensity, stack: Stack) -> Array:
     """Nodes (G, D): range and step from the values and the density."""
     v = typical_values(stack, TYPICAL_VALUES)
     theta, reach = family.guessed(v), OCTAVES[:, None] * spread_of(family, stack)

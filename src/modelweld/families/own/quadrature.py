@@ -109,7 +109,7 @@ def functions_of(log_density: LogDensity, log_prior: LogPrior, positive: tuple[s
 class FactorisingDensity(Conditional, Predictive, UserDensity):
     """A user's density that is a product over coordinates; made by `from_density`.
 
-    `nodes` (G, D) is the grid that `seeing` chooses for the values it is shown and the present hyperparameters: from
+    `nodes` (G, D) is the grid that `condition_on` chooses for the values and the present hyperparameters: from
     the lowest to the highest value and on until posteriors of single values have died away, in steps of the standard
     deviation of the posterior of an atom with as many members as there are groups.
     """
@@ -134,7 +134,7 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
             if shape != (D,):
                 raise InputError(
                     f"from_density: with factorises=True {name} returns one number per coordinate, shape ({D},); found "
-                    f"shape {shape}. Leave out the sum over coordinates, or say factorises=False."
+                    f"shape {shape}. Leave out the sum over coordinates."
                 )
         for d in range(min(D, 2)):
             other, moved = v.copy(), theta.copy()
@@ -143,7 +143,7 @@ class FactorisingDensity(Conditional, Predictive, UserDensity):
             if np.delete(change[0, 0], d).any():
                 raise InputError(
                     "from_density: with factorises=True each number that log_density returns depends on its own "
-                    f"coordinate alone, but others change with coordinate {d}. Say factorises=False."
+                    f"coordinate alone, but others change with coordinate {d}. Write a Family of your own."
                 )
         self._check_integrals(stack, v[1], theta[1])
 

@@ -45,12 +45,7 @@ ENOUGH = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class UserDensity(
-    ChecksValues,
-    NamesHyperparameters,
-    HasStarts,
-    ValueLearner,
-):
+class UserDensity(ChecksValues, NamesHyperparameters, HasStarts, ValueLearner):
     """A family given by log densities that were written with jax.numpy; see `from_density` for the parameters.
 
     `log_base` is its `log_prior` (which for families is the prior of hyperparameters). Hyperparameters are the entries

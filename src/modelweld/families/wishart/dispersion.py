@@ -62,13 +62,13 @@ class Matched:
 
     def sums(self, between: float) -> Sums:
         """By atom."""
-        statistics = self.points.statistics(self.points.objective_gain(between)[0])
+        statistics = self.points.statistics(self.points.effective_size(between)[0])
         first = np.flatnonzero(np.diff(self.atom, prepend=-1))
         return Sums(*(np.add.reduceat(x, first, axis=0) for x in statistics))
 
     def slope(self, between: float, at: Slopes) -> float:
         """Of the log evidence in log(between)."""
-        n, steep = self.points.objective_gain(between)
+        n, steep = self.points.effective_size(between)
         return float((self.points.slopes(n, at, self.atom) * steep).sum())
 
 

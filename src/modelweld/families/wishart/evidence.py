@@ -87,7 +87,7 @@ class Points(NamedTuple):
         """Number of dimensions."""
         return int(self.scatter.shape[1])
 
-    def objective_gain(self, between: float) -> tuple[Array, Array]:
+    def effective_size(self, between: float) -> tuple[Array, Array]:
         """Effective counts (L,), at least D + SPARE, and their slopes in log(between)."""
         n = effective_count(self.number, between)
         floored = (self.known > 0) & (n < self.D + SPARE)

@@ -135,7 +135,7 @@ class Scatter(ValueLearner, InverseWishart):
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[n, carrier, n S] side by side, (L, 2 + D D)."""
         points = self.points(values, weight)
-        of = points.statistics(points.objective_gain(known(self.between))[0])
+        of = points.statistics(points.effective_size(known(self.between))[0])
         return np.column_stack([of.power, of.carrier, of.second.reshape(len(values), of.second.shape[1] ** 2)])
 
     def estimate(self, rows: Array) -> Array:
