@@ -13,15 +13,22 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from modelweld.core.family import ChecksValues as ChecksValues
-from modelweld.core.family import Conditional as Conditional
-from modelweld.core.family import Family, Some, with_fields
-from modelweld.core.family import HasHyperprior as HasHyperprior
-from modelweld.core.family import Predictive as Predictive
-from modelweld.core.family import Signless as Signless
-from modelweld.core.family import Unites as Unites
-from modelweld.core.family import ValueLearner as ValueLearner
+from modelweld.core.family import (
+    ChecksValues,
+    Conditional,
+    Family,
+    HasHyperprior,
+    Predictive,
+    Signless,
+    Some,
+    Unites,
+    ValueLearner,
+    with_fields,
+)
 from modelweld.core.values import Array, Index, Stack
+
+CORE = (ChecksValues, Conditional, HasHyperprior, Predictive, Signless, Unites, ValueLearner)
+"""Capabilities that the matching itself asks for, to be imported from here, too."""
 
 Hyperparameters = dict[str, ArrayLike | None]
 """Hyperparameters by name; None where one is not known yet."""

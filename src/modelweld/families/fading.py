@@ -39,11 +39,14 @@ class Moving(HasHyperprior, Family):
         Of the class: hyperparameters that are learned between bounds.
     forgotten : tuple of str
         Of the class: fields of the family of atoms that stand still that say nothing of atoms that move.
+    stands_as : type
+        Of the class: that family.
     """
 
     memory: float
     limits: ClassVar[dict[str, tuple[float, float]]] = {}
     forgotten: ClassVar[tuple[str, ...]] = ()
+    stands_as: ClassVar[type[Family]]
 
     def check_memory(self) -> None:
         """Refuse what is no correlation time."""
@@ -55,7 +58,8 @@ class Moving(HasHyperprior, Family):
 
     def still(self) -> Family:
         """The same family of atoms that stand still."""
-        raise NotImplementedError
+        found: Family = with_fields_of(self.stands_as, self)
+        return found
 
     def log_prior(self) -> float:
         """As of atoms that stand still; that they move at all is believed with odds of one in twenty."""
@@ -129,6 +133,7 @@ class FadingCounts(Moving, Counts):
     """
 
     specificity = 0
+    stands_as = Counts
     limits = {"base": PSEUDO_COUNTS, "between": WORTH}  # noqa: RUF012 (nobody changes it)
 
     memory: float = np.inf
@@ -140,11 +145,6 @@ class FadingCounts(Moving, Counts):
     def learned(self) -> Hyperparameters:
         """As `Counts`, and the memory."""
         return {**super().learned(), "memory": self.memory}
-
-    def still(self) -> Counts:
-        """Of atoms that stand still."""
-        found: Counts = with_fields_of(Counts, self)
-        return found
 
     def faded(self, sums: Array, correlation: Array) -> Array:
         """Less observations of the same composition."""
@@ -204,6 +204,7 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
     True
     """
 
+    stands_as = Directions
     learns = ("mean", "concentration", "base_concentration", "memory")
     specificity = 0
 
@@ -218,11 +219,6 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
         object.__setattr__(self, "own", False)
         super().__post_init__()
         self.check_memory()
-
-    def still(self) -> Directions:
-        """Of atoms that stand still."""
-        found: Directions = with_fields_of(Directions, self)
-        return found
 
     def faded(self, sums: Array, correlation: Array) -> Array:
         """Shorter sums."""
@@ -240,9 +236,8 @@ class FadingDirections(Moving, NamesHyperparameters, Directions):
 
     def posterior(self, sums: Array) -> tuple[Array, Array]:
         """The mode, and variances across and along it."""
-        at = self._at
-        mean, squared = self.estimate(sums), at.squares(sums)
-        return mean, spread_about(mean, np.asarray(squared))
+        mean = self.estimate(sums)
+        return mean, spread_about(mean, np.asarray(self._at.squares(sums)))
 
     def scatter(self, mean: Array) -> Array:
         """Of values of weight one."""
@@ -274,7 +269,7 @@ class Drift(Moving, Gaussian):
     ----------
     memory : float
         Correlation time, in units of the times that groups have; learned. Infinite: atoms stand still.
-    mean, noise, spread, shape, learning, trust, resolution, origin, floor, squares, near, degrees, frame
+    mean, noise, spread, shape, learning, inflation, resolution, origin, floor, squares, near, degrees, frame
         As in `Gaussian`; shape "full" and the closed forms are not for atoms that move.
 
     Notes
@@ -290,6 +285,7 @@ class Drift(Moving, Gaussian):
     array([1.  , 0.25])
     """
 
+    stands_as = Gaussian
     learns = ("mean", "noise", "spread", "memory")
     specificity = 0
     forgotten = ("resolution",)  # how finely sites of one day are told apart
@@ -301,11 +297,6 @@ class Drift(Moving, Gaussian):
         self.check_memory()
         if self.shape == "full" or self.learning == "moments":
             raise InputError("Drift: shape is 'diagonal' or 'scalar', and learning 'likelihood' or 'nothing'.")
-
-    def still(self) -> Gaussian:
-        """Of atoms that stand still."""
-        found: Gaussian = with_fields_of(Gaussian, self)
-        return found
 
     def value_variances(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """Variance (L, D) of each value about its atom; infinite where it was not seen."""

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from modelweld.core.family import ChecksValues, Predictive, ValueLearner, with_fields
+from modelweld.core.family import ChecksValues, Family, Predictive, with_fields
 from modelweld.core.values import Array, Stack, blocks
 from modelweld.families.capabilities import Drawable, Embeds, HasStarts, NamesHyperparameters, Sampled
 from modelweld.families.math.maximise import LARGEST_LOG_STEP, log_bounds
@@ -157,7 +157,7 @@ FIRST_SHAPE = 2.0
 
 @register
 @dataclass(frozen=True, eq=False)
-class NormalGamma(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Embeds, Drawable, Sampled, ValueLearner):
+class NormalGamma(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Embeds, Drawable, Sampled, Family):
     """Real values, independent per dimension, whose noise differs per atom.
 
     Parameters
@@ -240,10 +240,6 @@ class NormalGamma(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Emb
             rate=chosen(self.rate, shape * share * total),
         )
 
-    def embed(self, values: Array) -> Array:
-        """Values are real numbers."""
-        return values
-
     def rows(self, values: Array, variance: Array | None = None, weight: Array | None = None) -> Array:
         """[seen, w, w y, w y^2, log w] side by side, (L, 5 D)."""
         y = values - np.asarray(self.origin)
@@ -284,14 +280,8 @@ class NormalGamma(ChecksValues, Predictive, NamesHyperparameters, HasStarts, Emb
         at = maximise(statistics_of(sums), self.belief, np.asarray(self.floor))
         return with_fields(self, **at._replace(mean=at.mean + np.asarray(self.origin))._asdict())
 
-    def rows_change(self, stack: Stack) -> bool:
-        """Never."""
-        return False
-
     @property
     def belief(self) -> Belief:
         """The hyperparameters, the mean measured from the origin."""
-        mean, strength, shape, rate = (
-            np.asarray(x, dtype=np.float64) for x in (self.mean, self.strength, self.shape, self.rate)
-        )
-        return Belief(np.asarray(mean - np.asarray(self.origin)), strength, shape, rate)
+        at = Belief(*(np.asarray(getattr(self, name), dtype=np.float64) for name in self.learns))
+        return at._replace(mean=np.asarray(at.mean - np.asarray(self.origin)))

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from modelweld.core.family import with_fields
 from modelweld.core.values import Array, Index, Stack, blocks
 from modelweld.errors import InputError
+from modelweld.families.capabilities import first_row
 from modelweld.families.math.event_densities import SMALLEST_SHARE, effective_count, log_carrier, slope_of_carrier
 from modelweld.families.math.maximise import ByAtom, LogLikelihood
 from modelweld.families.math.start import chosen, noise_shares, total_variance
@@ -66,10 +67,7 @@ def over_atoms(x: Array, S: Array, F: Array) -> tuple[float, Array, Array, Array
     both = scipy.special.digamma(a + b + S + F)
     by_S, by_F = scipy.special.digamma(a + S) - both, scipy.special.digamma(b + F) - both
     together = scipy.special.digamma(a + b)
-    by_a, by_b = (
-        (by_S - scipy.special.digamma(a) + together).sum(0),
-        (by_F - scipy.special.digamma(b) + together).sum(0),
-    )
+    by_a, by_b = ((by - scipy.special.digamma(x) + together).sum(0) for by, x in ((by_S, a), (by_F, b)))
     return float(value.sum()), np.stack([a * by_a, b * by_b]), by_S, by_F
 
 
@@ -203,11 +201,8 @@ class Proportions(Observed):
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Values below zero or above one."""
         off = np.where(stack.seen, np.abs(stack.values - 0.5), 0.0)
-        wrong = (off > 0.5).any(1)
-        if not wrong.any():
-            return None
-        row = int(wrong.argmax())
-        return row, f"lie between 0 and 1; found {stack.values[row, off[row].argmax()]:g}"
+        row = first_row(np.any(off > 0.5, axis=1))
+        return None if row is None else (row, f"lie between 0 and 1; found {stack.values[row, off[row].argmax()]:g}")
 
     def starts(self, stack: Stack) -> list[Self]:
         """All hyperparameters not given, read off arcsines of roots: their variance is 1 / (4 w), whatever p."""
@@ -247,13 +242,8 @@ class Proportions(Observed):
         """Log marginal density of the values behind summed rows (equation in the class's notes)."""
         S, F, H = parts(rows)
         a, b = self._prior
-        atoms = (
-            scipy.special.gammaln(a + S)
-            - scipy.special.gammaln(a)
-            + scipy.special.gammaln(b + F)
-            - scipy.special.gammaln(b)
-            - (scipy.special.gammaln(a + b + S + F) - scipy.special.gammaln(a + b))
-        )
+        gammaln = scipy.special.gammaln
+        atoms = gammaln(a + S) - gammaln(a) + gammaln(b + F) - gammaln(b) - (gammaln(a + b + S + F) - gammaln(a + b))
         return np.asarray(atoms.sum(-1) + H[..., 0])
 
     def estimate(self, rows: Array) -> Array:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from modelweld.core.family import with_fields
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
+from modelweld.families.capabilities import first_row
 from modelweld.families.math.event_densities import (
     KINDS,
     SMALLEST_SHARE,
@@ -120,11 +121,8 @@ class Rates(Observed):
     def misfit(self, stack: Stack) -> tuple[int, str] | None:
         """Negative values, and zeros where relative errors are constant."""
         smallest = np.where(stack.seen, stack.values, np.inf).min(1, initial=np.inf)
-        wrong = self._density.misfits(smallest)
-        if not wrong.any():
-            return None
-        row = int(wrong.argmax())
-        return row, f"are {self._density.takes}; found {smallest[row]:g}"
+        row = first_row(self._density.misfits(smallest))
+        return None if row is None else (row, f"are {self._density.takes}; found {smallest[row]:g}")
 
     def starts(self, stack: Stack) -> list[Self]:
         """All hyperparameters not given, free of units, read off roots (Poisson) or logarithms (Gamma) of values."""

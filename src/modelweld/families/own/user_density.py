@@ -293,18 +293,6 @@ def untransformed(free: TracedHyper, units: TracedHyper, others: TracedHyper, po
     return {**others, **{n: jnp.exp(x) if n in positive else x * units[n] for n, x in free.items()}}
 
 
-def returned_shapes(
-    log_density: LogDensity, log_prior: LogPrior, v: Array, theta: Array, h: Hyper
-) -> dict[str, tuple[int, ...]]:
-    """Shapes of what the two functions return, by their names in `from_density`."""
-    jax = load_jax()
-    with jax.enable_x64(True):
-        return {
-            "log_density": jax.eval_shape(log_density, v, theta, h).shape,
-            "log_prior": jax.eval_shape(log_prior, theta, h).shape,
-        }
-
-
 def log_sum_exp(x: Array) -> Array:
     """Log of the sum of exponentials over the last axis."""
     top = x.max(-1)

@@ -34,8 +34,7 @@ from modelweld.families.normal_gamma import NormalGamma
 from modelweld.families.proportions import Proportions
 from modelweld.families.rates import Rates
 from modelweld.families.real_values import Gaussian
-from modelweld.families.wishart.evidence import InverseWishart
-from modelweld.families.wishart.scatter import Moments, Scatter
+from modelweld.families.wishart.scatter import InverseWishart, Moments, Scatter
 
 RATES, PROPORTIONS, NORMAL_GAMMA, GAUSSIAN, COUNTS, DIRECTIONS, OWN_DIRECTIONS, WISHART = range(8)
 
