@@ -76,7 +76,7 @@ CALLS: dict[str, Call] = {
     "fusion.model()": lambda fusion, folder: fusion.model(),
     "fusion.add(mixture)": lambda fusion, folder: fusion.add(mixtures()[0], site="x"),
     "fusion.confidence()": lambda fusion, folder: fusion.confidence(),
-    "fusion.sample(10)": lambda fusion, folder: fusion.sample(10, chains=2),
+    "fusion.posterior.sample(10)": lambda fusion, folder: fusion.posterior.sample(10, chains=2),
     "fusion.report(path)": lambda fusion, folder: fusion.report(folder / "page.html"),
     "modelweld fuse --report": lambda fusion, folder: command(
         ["fuse", *exported(folder.parent), "--report", f"{folder}/page.html", "--out", f"{folder}/all.safetensors"]

@@ -95,14 +95,14 @@ def measured(L: int, D: int, J: int, repeats: int) -> list[dict[str, Any]]:
     for _ in range(repeats):
         for name in jobs:
             times[name].append(cpu_seconds(lambda name=name: run(name)))
-    per_sweep = {name: median(times[name]) / fusions[name].sweeps for name in jobs}
+    per_sweep = {name: median(times[name]) / fusions[name].diagnosis.sweeps for name in jobs}
     yardstick = next(iter(per_sweep.values()))
     return [
         {
             "family": name,
             "engine": fusion.matchings["atom"].engine,
             "s": times[name],
-            "sweeps": fusion.sweeps,
+            "sweeps": fusion.diagnosis.sweeps,
             "ms_per_sweep": 1e3 * per_sweep[name],
             "ratio": per_sweep[name] / yardstick,
             "wanted": next((most for begins, most in WANTED.items() if name.startswith(begins)), None),

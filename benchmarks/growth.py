@@ -142,8 +142,8 @@ STAGES: dict[str, tuple[Callable[[int], Job], int]] = {
     "diagnose, standard errors": (asked(with_errors, lambda fusion: fusion.diagnose()), 50),
     "confidence, standard errors": (asked(with_errors, conditional), 50),
     "report": (asked(plain, page), 50),
-    "sampler, ten draws": (asked(plain, lambda fusion: fusion.sample(10, chains=1, warm_up=0)), 50),
-    "reduction": (asked(mixtures, lambda fusion: fusion.reduction()), 10),
+    "sampler, ten draws": (asked(plain, lambda fusion: fusion.posterior.sample(10, chains=1, warm_up=0)), 50),
+    "reduction": (asked(mixtures, lambda fusion: fusion.density.reduction()), 10),
 }
 """What grows: how a call for J sites is prepared, and with how many sites to begin."""
 

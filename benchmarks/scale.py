@@ -77,7 +77,7 @@ def main() -> None:
         with Peak() as peak:
             fusion = modelweld.fuse(values, **options, search=modelweld.Search(n_jobs=threads))
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        print(f"  run {run + 1}: {cpu:.2f} s CPU, {wall:.2f} s wall, {fusion.sweeps} sweeps")
+        print(f"  run {run + 1}: {cpu:.2f} s CPU, {wall:.2f} s wall, {fusion.diagnosis.sweeps} sweeps")
     print(f"  K {fusion.K:,} of {L:,}, ARI {adjusted_rand(truth, fusion.labels):.4f}")
     most = peak.most - before_data
     print(f"  memory: data {data / 1e9:.2f} GB, at most {most / 1e9:.2f} GB in all = {most / data:.2f} copies")

@@ -159,7 +159,7 @@ def agreement(J: int = 128, seeds: Sequence[int] = SEEDS) -> list[dict[str, Any]
                     others = [fuse_shards(shards, family, n_jobs=2), fuse_on_dask(client, shards, family)]
                     same = all(x.trace == here.trace for x in others)
                 fusion = here.to_fusion()
-                whole = modelweld.fuse(fusion.given, family)
+                whole = modelweld.fuse(fusion._fit.given, family)
                 rows.append(
                     {
                         "set": name,

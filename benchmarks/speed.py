@@ -84,7 +84,7 @@ def compare(data: simulate.Simulated, mode: str, repeats: int) -> dict[str, obje
         "K true": data.K,
         "K textbook": len(theirs.counts),
         "ARI": adjusted_rand(data.truth, fusion.labels),
-        "sweeps": fusion.sweeps,
+        "sweeps": fusion.diagnosis.sweeps,
     }
 
 

@@ -40,19 +40,19 @@ def main() -> None:
     }
     fusion = modelweld.fuse(list(models.values()), times=list(models))
     print(fusion)
-    print(fusion.lives())
+    print(fusion.timeline.lifetimes())
     for k in range(fusion.K):
-        path = fusion.path(k)
+        path = fusion.timeline.path(k)
         first, last = path.values[0], path.values[np.flatnonzero(path.alive > 0.5)[-1]]
         print(
             f"cluster {k}: {10 * first[0]:.0f} years and ${10 ** first[1]:,.0f} in {path.times[0]:.0f}, then", end=" "
         )
         print(f"{10 * last[0]:.0f} years and ${10 ** last[1]:,.0f}")
-    ahead = fusion.forecast(2012)
+    ahead = fusion.timeline.forecast(2012)
     print("2012, with 90 % intervals of life expectancy:")
     for k, value, low, high, alive in zip(ahead.atoms, ahead.values, ahead.low, ahead.high, ahead.alive, strict=True):
         print(f"  cluster {k}: {10 * value[0]:.0f} ({10 * low[0]:.0f} to {10 * high[0]:.0f}), there with {alive:.2f}")
-    today = fusion.at(2007).model()
+    today = fusion.timeline.at(2007).model()
     print("a KMeans of 2007:", type(today).__name__, today.cluster_centers_.shape)
 
 

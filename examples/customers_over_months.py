@@ -46,17 +46,17 @@ def main() -> None:
     }
     fusion = modelweld.fuse(list(models.values()), times=list(models))
     print(fusion)
-    print(fusion.lives())
+    print(fusion.timeline.lifetimes())
     for k in range(fusion.K):
-        path = fusion.path(k)
+        path = fusion.timeline.path(k)
         for when, at in (("first", 0), ("last", int(np.flatnonzero(path.alive > 0.5)[-1]))):
             orders, dollars, since = np.exp(path.values[at])
             print(f"kind {k} {when}: {orders:.1f} orders so far, ${dollars - 1:.0f}, {since - 1:.1f} months since")
-    ahead = fusion.forecast("1998-07")
+    ahead = fusion.timeline.forecast("1998-07")
     for k, value, low, high, alive in zip(ahead.atoms, ahead.values, ahead.low, ahead.high, ahead.alive, strict=True):
         dollars, least, most = (np.exp(x[1]) - 1 for x in (value, low, high))
         print(f"July 1998: kind {k} spends ${dollars:.0f} (90 %: ${least:.0f} to ${most:.0f}), there {alive:.2f}")
-    today = fusion.at("1998-06").model()
+    today = fusion.timeline.at("1998-06").model()
     print("a KMeans of June 1998:", type(today).__name__, today.cluster_centers_.shape)
 
 

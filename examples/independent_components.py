@@ -66,8 +66,8 @@ def main(seed: int = 0) -> modelweld.Fusion:
     fusion = modelweld.fuse(models)
     print(fusion, f"(there are {len(set(np.concatenate(holds)))} shared sources and {SUBJECTS} of single subjects)")
     print(fusion.table())
-    turned = sum(int((signs < 0).sum()) for signs in fusion.signs)
-    print(f"{turned} of {sum(map(len, fusion.signs))} components were the other way round: fusion.signs")
+    turned = sum(int((signs < 0).sum()) for signs in fusion.parameters.signs)
+    print(f"{turned} of {sum(map(len, fusion.labels))} components were the other way round: fusion.parameters.signs")
     print("FastICA of all:", fusion.model().mixing_.shape)
     return fusion
 

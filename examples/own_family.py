@@ -72,7 +72,7 @@ def main():
         truth.append(held)
     fusion = modelweld.fuse(sites, BoutLengths())
     found = metrics.adjusted_rand(truth, fusion.labels)
-    print(f"{fusion.K} behaviours, agreement with the truth {found:.2f}, learned {fusion.hyperparameters}")
+    print(f"{fusion.K} behaviours, agreement with the truth {found:.2f}, learned {fusion.diagnosis.hyperparameters}")
 
 
 if __name__ == "__main__":

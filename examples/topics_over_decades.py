@@ -42,8 +42,8 @@ def main() -> None:
     }
     fusion = modelweld.fuse(list(models.values()), times=list(models))
     print(fusion)
-    print(f"what was seen of a topic is remembered for {fusion.hyperparameters['memory']:,.0f} years")
-    lives = fusion.lives()
+    print(f"what was seen of a topic is remembered for {fusion.diagnosis.hyperparameters['memory']:,.0f} years")
+    lives = fusion.timeline.lifetimes()
 
     def top(share: np.ndarray) -> str:
         return " ".join(words[i] for i in np.argsort(-share)[:6])
@@ -51,7 +51,7 @@ def main() -> None:
     for k in range(fusion.K):
         if lives.counts[k] < 3:
             continue
-        path = fusion.path(k)
+        path = fusion.timeline.path(k)
         there = [i for i, when in enumerate(path.times) if when <= lives.last[k]]
         first, last = path.values[there[0]], path.values[there[-1]]
         print(f"topic {k}, {lives.first[k]:.0f} to {lives.last[k]:.0f}, in {lives.counts[k]} decades: {top(last)}")
@@ -60,7 +60,7 @@ def main() -> None:
         print(
             f"  {words[gained]}: from {first[gained]:.1%} to {last[gained]:.1%} ({low:.1%} to {high:.1%}) of its words"
         )
-    today = fusion.at(2020).model()
+    today = fusion.timeline.at(2020).model()
     print("a topic model of the 2020s:", type(today).__name__, today.components_.shape)
 
 

@@ -105,13 +105,16 @@ def counted_mixtures():
 @answer
 def ways_to_one_mixture():
     moments, density = fused().model(how="moments"), fused().model(how="density")
-    two = fused().reduce(2).model(how="moments")
+    two = fused().density.reduce(2).model(how="moments")
     return {"moments": moments.covariances_, "density": density.means_, "two": two.means_}
 
 
 @answer
 def confidence():
-    return {"confidence": np.concatenate(fused().confidence(how="conditional")), "conditional": fused().conditional(2)}
+    return {
+        "confidence": np.concatenate(fused().confidence(how="conditional")),
+        "conditional": fused().posterior.conditional(2),
+    }
 
 
 @answer
@@ -128,7 +131,7 @@ def site_removed():
 
 @answer
 def samples():
-    posterior = fused().sample(20, chains=2, fixed=True)
+    posterior = fused().posterior.sample(20, chains=2, fixed=True)
     return {"labels": posterior.labels, "K": posterior.K, "objective": posterior.objective}
 
 
@@ -319,7 +322,7 @@ def networks():
         W = [W0[:, held] + rng.normal(0, 0.05, (3, 6)), W1[held] + rng.normal(0, 0.05, (6, 2))]
         sites.append(network(W, [rng.normal(0, 0.05, 6), np.zeros(2)], activation="relu", classes=["a", "b"]))
     fusion = modelweld.fuse(sites)
-    return told(fusion) | {f"fused {name}": x for name, x in fusion.fused("mean").arrays.items()}
+    return told(fusion) | {f"fused {name}": x for name, x in fusion.parameters("mean").arrays.items()}
 
 
 @answer
@@ -334,7 +337,7 @@ def hidden_markov_models():
         emissions = {"means": means[held] + rng.normal(0, 0.2, (4, 2)), "covariances": np.stack([np.eye(2)] * 4)}
         sites.append(hmm(rng.gamma(2, 5, (4, 4)), np.ones(4), rng.gamma(9, 5, 4), emissions, counted=True))
     fusion = modelweld.fuse(sites)
-    return told(fusion) | {f"fused {name}": x for name, x in fusion.fused().arrays.items()}
+    return told(fusion) | {f"fused {name}": x for name, x in fusion.parameters().arrays.items()}
 
 
 @answer
@@ -350,7 +353,7 @@ def topics():
         held = truth[rng.permutation(5)[:3]][:, known]
         sites.append(topics(rng.poisson(400 * held) * 1.0, [words[v] for v in known], site=str(len(sites))))
     fusion = modelweld.fuse(sites)
-    return told(fusion) | {f"fused {name}": x for name, x in fusion.fused().arrays.items()}
+    return told(fusion) | {f"fused {name}": x for name, x in fusion.parameters().arrays.items()}
 
 
 @answer
@@ -380,7 +383,7 @@ def gaussian_processes():
         u = np.sin(2 * Z[:, 0]) + rng.normal(0, 0.1, 6)
         sites.append(sparse_gp(Z, u, 0.01 * np.eye(6), lengthscales=1.0, outputscale=2.0, noise=0.05))
     fusion = modelweld.fuse(sites)
-    return told(fusion) | {f"fused {name}": x for name, x in fusion.fused().arrays.items()}
+    return told(fusion) | {f"fused {name}": x for name, x in fusion.parameters().arrays.items()}
 
 
 @answer

@@ -40,11 +40,11 @@ def sweeps() -> None:
 def chains() -> None:
     """Chains of matchings and hyperparameters: of one Gaussian array, and of other families."""
     for fusion in (modelweld.fuse(sites(3)), modelweld.fuse([with_errors(site) for site in sites(3)])):
-        fusion.sample(4)
+        fusion.posterior.sample(4)
     unit = [site / np.linalg.norm(site, axis=1, keepdims=True) for site in sites(3)]
     counts = [np.floor(site) for site in sites(3)]
     for values, family in ((unit, Directions()), (sites(3), NormalGamma()), (counts, Counts())):
-        modelweld.fuse(values, family).sample(4, fixed=False)
+        modelweld.fuse(values, family).posterior.sample(4, fixed=False)
     log_rising_compiled.log_rising(counts[0], counts[0][0])
     log_rising_compiled.log_rising_pairs(counts[0], counts[1])
 

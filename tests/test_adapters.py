@@ -194,7 +194,7 @@ UNDRAWN = {
 
 def drawn(models):
     fusion = fuse(models, screens=["outliers"])
-    return fusion.sample(draws=6, chains=2, warm_up=6, set_name=next(iter(fusion.matchings), None))
+    return fusion.posterior.sample(draws=6, chains=2, warm_up=6, set_name=next(iter(fusion.matchings), None))
 
 
 @pytest.mark.parametrize("name", DRAWN)
@@ -231,6 +231,6 @@ def test_what_was_sent_twice_counts_once_in_models_of_draws(rng):
     once = [local(case, m, X, site=str(j)) for j, (m, X) in enumerate(zip(models, data, strict=True))]
     twice = fuse([*once, once[0].with_(site="again")])
     assert twice.matching.duplicates == {4: 0}
-    found, expected = (f.sample(draws=4, chains=1, warm_up=4).models(3) for f in (twice, fuse(once)))
+    found, expected = (f.posterior.sample(draws=4, chains=1, warm_up=4).models(3) for f in (twice, fuse(once)))
     for one, other in zip(found, expected, strict=True):  # what is told apart depends on all sites' widths, a little
         assert np.allclose(one.cluster_centers_, other.cluster_centers_, atol=0.05)

@@ -68,7 +68,7 @@ def test_sites_with_other_units_or_mixed_up_columns_are_counted(mixed, others):
 @pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
 def test_everyone_whom_the_page_names_is_counted_once():
     fusion = modelweld.fuse(mixtures((4,)))
-    name, matching = fusion.named_set(None)
+    name, matching = fusion._fit.find_set(None)
     before = set(numbers_of(fusion, draws=False)["sets"][0]["warned"])
     more = ("site 'clinic 0': one thing.", "sites 'clinic 0' and 'clinic 6' sent another.", "site 'elsewhere': nobody.")
     fusion.matchings[name] = replace(matching, reasons=(*matching.reasons, *more))
@@ -85,7 +85,7 @@ def test_everyone_whom_the_page_names_is_counted_once():
 @pytest.mark.filterwarnings("ignore::modelweld.ModelweldWarning")
 def test_sites_of_alerts_beyond_those_listed_are_counted_too():
     fusion = modelweld.fuse(mixtures())
-    name, matching = fusion.named_set(None)
+    name, matching = fusion._fit.find_set(None)
     reasons = ["site 'clinic 0': again."] * NOTED + ["site 'clinic 3': at last."]
     fusion.matchings[name] = replace(matching, reasons=tuple(reasons))
     one = numbers_of(fusion, draws=False)["sets"][0]

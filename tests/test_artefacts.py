@@ -114,7 +114,7 @@ def test_artefacts_stand_last_are_not_counted_and_are_explained():
     assert sorted(a.atom for a in matching.artefacts) == last.tolist()
     assert all(0.5 < a.probability <= 1 for a in matching.artefacts)
     assert not any(a.is_fragment for a in matching.artefacts)
-    board = fusion.board("component")
+    board = fusion._fit.board("component")
     assert board.objective() == pytest.approx(fusion.objective)
     assert number_of_atoms(board, matching, matching.stacked_labels) == fusion.K
     said = " ".join(note.sentence for note in notes.excluded(fusion))

@@ -41,7 +41,7 @@ def test_kmeans_may_give_a_site_one_cluster_twice_and_counts_it_once():
     np.testing.assert_array_equal(fusion.counts, [1, 1])
     np.testing.assert_allclose(fusion.atoms, [[0.05], [9.0]])
     assert np.isnan(fusion.objective)
-    assert fusion.history == ()
+    assert fusion.diagnosis.history == ()
 
 
 def test_textbook_agrees_with_fuse_on_an_easy_draw():
@@ -50,5 +50,5 @@ def test_textbook_agrees_with_fuse_on_an_easy_draw():
     np.testing.assert_array_equal(rival.counts, ours.counts)
     np.testing.assert_allclose(rival.atoms, ours.atoms, rtol=1e-9)
     assert rival.objective == pytest.approx(ours.objective, rel=1e-9)
-    for name, learned in ours.hyperparameters.items():
-        np.testing.assert_allclose(rival.hyperparameters[name], learned, rtol=1e-6)
+    for name, learned in ours.diagnosis.hyperparameters.items():
+        np.testing.assert_allclose(rival.diagnosis.hyperparameters[name], learned, rtol=1e-6)

@@ -35,7 +35,7 @@ def test_the_guide_runs(case, fitted):
     names |= {"documents": case.documents(data[0]), "embeddings": data[0]}
     for block in BLOCKS:
         exec(compile(block, "docs/bertopic.md", "exec"), names)
-    assert names["fused"].topic_sizes_ == {k: int(n) for k, n in enumerate(names["fusion"].total("counts"))}
+    assert names["fused"].topic_sizes_ == {k: int(n) for k, n in enumerate(names["fusion"].parameters.total("counts"))}
     assert len(names["own"]) == len(data[0])
     assert np.mean(np.array(names["topics"]) == names["own"]) > 0.95
 
@@ -123,7 +123,7 @@ def test_fused_models_are_fused_again_and_saved(fitted, tmp_path):
 def test_labels_are_those_of_the_site_with_most_documents():
     north = topic_vectors([[1.0, 0.0]], [30], [[30.0]], ["oil"], labels=["Fuel"])
     south = topic_vectors([[0.9, 0.1], [0.0, 1.0]], [20, 5], [[20.0], [5.0]], ["oil"], labels=["Oil", "Other"])
-    assert fuse([north, south]).fused().facts["labels"] == ["Fuel", "Other"]
+    assert fuse([north, south]).parameters().facts["labels"] == ["Fuel", "Other"]
 
 
 def test_vectors_of_length_zero_are_refused():

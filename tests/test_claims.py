@@ -75,7 +75,7 @@ def test_a_boundless_count_leaves_the_others_a_voice():
     sites = [mixture([[0.0], [9.0]], [[1.0], [1.0]], [50.0, 50.0], counted=True, site=f"s{j}") for j in range(9)]
     sites.append(mixture([[0.0], [9.0]], [[1.0], [1.0]], [1e18, 1.0], counted=True, site="liar"))
     with pytest.warns(modelweld.OutlierWarning, match="site 'liar': 'counts' up to"):
-        fused = modelweld.fuse(sites, screens=["outliers"]).fused()
+        fused = modelweld.fuse(sites, screens=["outliers"]).parameters()
     assert np.min(fused.arrays["counts"]) > 400  # nine times fifty
 
 
@@ -99,7 +99,7 @@ def test_a_boundless_variance_does_not_cover_the_others(claim, full):
     assert fusion.K == 3
     assert any("site 's6': " in reason for reason in fusion.matching.reasons)
     [name] = [name for name in sites[0].arrays if "variances" in name]
-    assert np.max(np.abs(fusion.fused(how="moments").arrays[name])) < FAR_MORE
+    assert np.max(np.abs(fusion.parameters(how="moments").arrays[name])) < FAR_MORE
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -68,7 +68,7 @@ def test_json_is_what_the_fusion_has(run, sites):
     ]
     shared = json.loads(run("inspect", "fusion.safetensors", "--json", "--confidence")[1])["sharing"]["atom"]
     assert shared["sites"] == fusion.counts.tolist()
-    assert np.allclose(shared["expected"], fusion.sharing().expected)
+    assert np.allclose(shared["expected"], fusion.posterior.sharing().expected)
     assert "sites expected" in run("inspect", "fusion.safetensors", "--confidence")[1]
     assert json.loads(run("inspect", sites[0], "--json")[1])["arrays"]["values"]["axes"] == ["atom", None]
     assert {row["model"] for row in json.loads(run("adapters", "--json")[1])} >= {"sklearn.KMeans"}
@@ -100,7 +100,7 @@ def test_a_verdict_says_how_many_and_how_sure(run):
     fusion = load("fusion.safetensors")
     found = json.loads(run("verdict", "fusion.safetensors", "--json")[1])["sets"]["atom"]["certainty"]
     sure = np.concatenate(fusion.confidence())
-    assert found["K_interval"] == list(fusion.drawn().K_interval(0.9))
+    assert found["K_interval"] == list(fusion.posterior.draws().K_interval(0.9))
     assert 0 < found["unsure"] == (sure < 0.8).sum() < found["matches"] == 24
     worst = found["least"][0]
     assert worst["confidence"] == sure.min() == fusion.confidence()["abcd".index(worst["site"])][worst["row"]]

@@ -66,13 +66,13 @@ def test_planted_components_are_found_whatever_their_signs():
     truth = PLANTED / np.linalg.norm(PLANTED, axis=1, keepdims=True)
     assert fusion.K == 4
     assert np.abs(fusion.atoms @ truth.T).max(axis=1).min() > 0.98
-    assert all(np.array_equal(found, given) for found, given in zip(fusion.signs, signs, strict=True))
+    assert all(np.array_equal(found, given) for found, given in zip(fusion.parameters.signs, signs, strict=True))
 
 
 def test_lengths_are_weighed_by_rows():
     north, south = components([[3.0, 0.0]], rows=300), components([[1.0, 0.0]], rows=100)
-    assert fuse([north, south]).fused().arrays["lengths"] == pytest.approx([np.sqrt(7.0)])
-    assert fuse([north, south.with_(facts={**south.facts, "rows": 0})]).fused().facts["rows"] == 0
+    assert fuse([north, south]).parameters().arrays["lengths"] == pytest.approx([np.sqrt(7.0)])
+    assert fuse([north, south.with_(facts={**south.facts, "rows": 0})]).parameters().facts["rows"] == 0
 
 
 def test_settings_are_those_of_most_sites():
@@ -107,7 +107,7 @@ def test_classes_of_components_mix_where_they_mean_the_same():
     data, models = sites("FastICA")
     loadings = CASES["FactorAnalysis"].fit(data[0])
     fusion = fuse([*models, loadings])
-    assert "noise" not in fusion.fused().arrays
+    assert "noise" not in fusion.parameters().arrays
     assert type(fusion.model()) is FastICA
     assert fusion.model(like=DictionaryLearning).transform(data[0]).shape == (137, fusion.K)
     assert fusion.model(like="FactorAnalysis").transform(data[0]).shape == (137, fusion.K)
@@ -190,5 +190,5 @@ def test_counts_of_features_are_added_through_the_matching():
     states = [{"W": [[1.0, 0.0], [0.0, 1.0]]}, {"W": [[0.0, 1.0]]}]
     sites = [decoder(s, "W", features="rows", counts=n) for s, n in zip(states, ([5, 7], [20]), strict=True)]
     fusion = fuse(sites)
-    assert fusion.fused().arrays["counts"].tolist() == [27.0, 5.0]
+    assert fusion.parameters().arrays["counts"].tolist() == [27.0, 5.0]
     assert fusion.table().points.tolist() == [27.0, 5.0]

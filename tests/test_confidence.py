@@ -92,7 +92,7 @@ def test_conditional_is_that_of_the_objective(seed):
     matching = fusion.matching
     atoms = len(matching.counts)
     for j, held in enumerate(fusion.labels):
-        board = fusion.board().copy()
+        board = fusion._fit.board().copy()
         group = slice(board.offsets[j], board.offsets[j + 1])
         others = [k for k in range(atoms) if matching.counts[k] > (k in held)]
         choices = [c for c in product([*others, -1], repeat=len(held)) if all(c.count(k) <= 1 for k in c if k >= 0)]
@@ -102,7 +102,7 @@ def test_conditional_is_that_of_the_objective(seed):
         expected = np.zeros((len(held), atoms + 1))
         for c, w in zip(choices, weight / weight.sum(), strict=True):
             expected[np.arange(len(held)), list(c)] += w
-        np.testing.assert_allclose(fusion.conditional(j), expected, atol=1e-5)
+        np.testing.assert_allclose(fusion.posterior.conditional(j), expected, atol=1e-5)
         at = [k if k in others else -1 for k in held]
         np.testing.assert_allclose(
             fusion.confidence(how="conditional")[j], expected[np.arange(len(held)), at], atol=1e-5
@@ -136,20 +136,20 @@ def two_sets(rng, J=4):
 def test_several_sets_with_variance_and_weight(splits):
     fusion = modelweld.fuse(two_sets(np.random.default_rng(0)), splits=splits)
     for name, matching in fusion.matchings.items():
-        board = fusion.board(name).copy()
+        board = fusion._fit.board(name).copy()
         assert board.objective() == pytest.approx(matching.objective, abs=1e-6)
         confidence = fusion.confidence(name)
         assert [len(c) for c in confidence] == [len(held) for held in matching.labels]
         assert all(((c >= 0) & (c <= 1)).all() for c in confidence)
-        table = fusion.conditional("s1", name)
-        np.testing.assert_array_equal(table, fusion.conditional(1, name))
+        table = fusion.posterior.conditional("s1", name)
+        np.testing.assert_array_equal(table, fusion.posterior.conditional(1, name))
         np.testing.assert_allclose(table.sum(1), 1)
     with pytest.raises(InputError, match="matched the sets"):
         fusion.confidence()
     with pytest.raises(InputError, match="no set 'x'"):
         fusion.confidence("x")
     with pytest.raises(InputError, match="no site"):
-        fusion.conditional("nobody", "h")
+        fusion.posterior.conditional("nobody", "h")
 
 
 def test_fragments_are_judged_one_at_a_time():
@@ -161,16 +161,16 @@ def test_fragments_are_judged_one_at_a_time():
     fusion = modelweld.fuse(given, family, modelweld.BetaBernoulli(), splits=False)
     labels, counts = np.array([0, 0, 1, 2, 0, 0, 1, 3, 0, 2, 1, 2, 4, 4, 1, 2]), np.array([3, 4, 3, 1, 1])
     fusion.matchings["atom"] = replace(fusion.matching, stacked_labels=labels, counts=counts, delta=0.1)
-    board = fusion.board().copy()
+    board = fusion._fit.board().copy()
     K = len(counts)
     for j in (0, 1, 2, 3):
-        table, stated = fusion.conditional(j), fusion.confidence(how="conditional")[j]
+        table, stated = fusion.posterior.conditional(j), fusion.confidence(how="conditional")[j]
         for n, k in enumerate(fusion.labels[j]):
             row = int(board.offsets[j]) + n
-            fusion_board = fusion.board().copy()
+            fusion_board = fusion._fit.board().copy()
             alone = np.count_nonzero(fusion_board.labels == k) == 1
             options = [atom for atom in range(K) if not (alone and atom == k)]
-            objective = np.array([objective_with(fusion.board().copy(), row, at) for at in [*options, 100]])
+            objective = np.array([objective_with(fusion._fit.board().copy(), row, at) for at in [*options, 100]])
             expected = np.zeros(K + 1)
             expected[[*options, K]] = np.exp(objective - objective.max())
             np.testing.assert_allclose(table[n], expected / expected.sum(), atol=1e-5)
@@ -199,4 +199,4 @@ def test_a_baseline_has_no_confidence():
 def test_sites_without_values_have_empty_answers():
     fusion = modelweld.fuse([np.zeros((0, 2)), *drawn(2)])
     assert fusion.confidence()[0].shape == (0,)
-    assert fusion.conditional(0).shape == (0, len(fusion.counts) + 1)
+    assert fusion.posterior.conditional(0).shape == (0, len(fusion.counts) + 1)

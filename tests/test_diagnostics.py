@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-from modelweld import Gaussian, InputError, LocalModel, fuse
+from modelweld import Fusion, Gaussian, InputError, LocalModel, fuse
 from modelweld.fit.screening import shift_estimate
 from modelweld.fit.screening.shift_estimate import explaining_shift
-from modelweld.results.diagnostics.sites import diagnose, worth_merging
 from shared import simulate
 from shared.baselines import kmeans_matching
+
+diagnose, worth_merging = Fusion.diagnose, Fusion.worth_merging
 
 
 def plain(seed=0):
@@ -36,7 +37,7 @@ def rich(seed=0):
 
 
 def board_at(fusion, labels):
-    board = fusion.board(next(iter(fusion.matchings))).copy()
+    board = fusion._fit.board(next(iter(fusion.matchings))).copy()
     board.restore((labels.copy(), *board.state()[1:]))
     return board
 
@@ -95,7 +96,7 @@ def test_influence_is_the_move_in_a_refit_without_the_site(fit, seed):
 def test_scores_are_predictive_densities_given_the_others(fit, seed):
     fusion = FITS[fit](seed)
     labels, offsets = fusion.matching.stacked_labels, fusion.matching.offsets
-    board = fusion.board(next(iter(fusion.matchings))).copy()
+    board = fusion._fit.board(next(iter(fusion.matchings))).copy()
     for j, found in enumerate(diagnose(fusion)):
         total, unshared = 0.0, 0
         for row in range(offsets[j], offsets[j + 1]):
@@ -112,9 +113,9 @@ def test_scores_are_predictive_densities_given_the_others(fit, seed):
 
 def test_shift_is_the_weighted_mean_offset_from_the_others_atoms():
     fusion = plain(2)
-    noise, spread = (np.asarray(getattr(fusion.family, name)) for name in ("noise", "spread"))
+    noise, spread = (np.asarray(getattr(fusion.diagnosis.family, name)) for name in ("noise", "spread"))
     labels, offsets = fusion.matching.stacked_labels, fusion.matching.offsets
-    board = fusion.board("atom")
+    board = fusion._fit.board("atom")
     values = board.stacks[0].values
     for j, found in enumerate(diagnose(fusion)):
         weighted, precision = np.zeros(3), np.zeros(3)
@@ -122,7 +123,7 @@ def test_shift_is_the_weighted_mean_offset_from_the_others_atoms():
             others = np.flatnonzero((labels == labels[row]) & (board.group != j))
             if len(others):
                 v = noise + 1 / (1 / spread + len(others) / noise)
-                weighted += (values[row] - fusion.family.estimate(board.rows[0][others].sum(0))) / v
+                weighted += (values[row] - fusion.diagnosis.family.estimate(board.rows[0][others].sum(0))) / v
                 precision += 1 / v
         assert np.allclose(found.shift, weighted / precision / np.sqrt(noise))
         assert np.allclose(found.shift_z, weighted / np.sqrt(precision))
@@ -323,4 +324,4 @@ def test_sites_that_are_set_aside_are_measured_from_atoms_and_not_from_each_othe
     assert not fusion.matching.kept[: 2 * len(atoms)].any()
     for shift, d in zip(shifts, diagnose(fusion), strict=False):
         assert "seems to be shifted as a whole" in d.warning
-        assert np.allclose(d.shift * np.sqrt(fusion.hyperparameters["noise"]), shift, atol=0.3)
+        assert np.allclose(d.shift * np.sqrt(fusion.diagnosis.hyperparameters["noise"]), shift, atol=0.3)

@@ -181,7 +181,7 @@ def test_atoms_of_different_concentrations_are_found():
     truth, sites = at_own_concentrations(np.random.default_rng(0))
     shared, own = modelweld.fuse(sites, Directions(own=False)), modelweld.fuse(sites, Directions())
     assert adjusted_rand(truth, own.labels) == 1.0 > adjusted_rand(truth, shared.labels)
-    assert own.family.diversity > 1.0
+    assert own.diagnosis.family.diversity > 1.0
     assert own.objective > shared.objective + 100
 
 
@@ -191,8 +191,8 @@ def test_atoms_that_are_alike_have_one_concentration():
     truth = [np.sort(rng.permutation(10)[:6]) for _ in range(8)]
     fusion = modelweld.fuse([about(atoms[held], 100.0, rng) for held in truth], Directions())
     assert adjusted_rand(truth, fusion.labels) == 1.0
-    assert fusion.family.diversity == 0.0
-    assert 70 < fusion.family.concentration < 140
+    assert fusion.diagnosis.family.diversity == 0.0
+    assert 70 < fusion.diagnosis.family.concentration < 140
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -227,7 +227,7 @@ def test_few_sites_that_overlap_do_not_make_the_concentration_many_times_too_hig
         atoms = unit(rng.normal(size=(12, 4)))
         sites = [about(atoms[rng.random(12) < 0.5], 11.0, rng) for _ in range(5)]
         for found, family in ((shared, Directions(own=False)), (own, Directions())):
-            found.append(modelweld.fuse(sites, family, search="plain").family.concentration / 11)
+            found.append(modelweld.fuse(sites, family, search="plain").diagnosis.family.concentration / 11)
     assert max(own) < 3.5
     assert np.log(own).mean() < np.log(shared).mean()
 
@@ -251,7 +251,7 @@ def test_values_without_signs_are_matched_and_turned():
     fusion = modelweld.fuse(sites, Directions(axial=True))
     assert adjusted_rand(truth, fusion.labels) == 1.0
     assert adjusted_rand(truth, modelweld.fuse(sites, Directions()).labels) < 0.8
-    for held, given, found, labels in zip(truth, signs, fusion.signs, fusion.labels, strict=True):
+    for held, given, found, labels in zip(truth, signs, fusion.parameters.signs, fusion.labels, strict=True):
         turned = np.sign(np.einsum("ld,ld->l", atoms[held], fusion.atoms[labels]))
         assert (found * given == turned).all()
     largest = np.abs(fusion.atoms).argmax(1)
@@ -265,12 +265,12 @@ def test_answers_do_not_depend_on_signs():
     assert [x.tolist() for x in fusion.labels] == [x.tolist() for x in other.labels]
     assert np.array_equal(fusion.atoms, other.atoms)
     assert fusion.objective == other.objective
-    assert (np.diff(fusion.history) > -1e-6).all()
+    assert (np.diff(fusion.diagnosis.history) > -1e-6).all()
 
 
 def test_signs_of_values_that_have_them_are_ones():
     _, _, sites, _ = axes_and_sites(7)
-    assert all((s == 1).all() for s in modelweld.fuse(sites, Directions()).signs)
+    assert all((s == 1).all() for s in modelweld.fuse(sites, Directions()).parameters.signs)
 
 
 def test_axial_sites_are_added_removed_and_saved(tmp_path):
@@ -279,7 +279,7 @@ def test_axial_sites_are_added_removed_and_saved(tmp_path):
     assert adjusted_rand(truth, fusion.labels) == 1.0
     fusion.save(tmp_path / "axial.safetensors")
     loaded = modelweld.load(tmp_path / "axial.safetensors")
-    assert all(map(np.array_equal, loaded.signs, fusion.signs))
+    assert all(map(np.array_equal, loaded.parameters.signs, fusion.parameters.signs))
     assert min(c.min() for c in fusion.confidence(how="conditional")) > 0.9
     fewer = fusion.remove(0)
     assert adjusted_rand(truth[1:], fewer.labels) == 1.0
@@ -290,17 +290,17 @@ def test_axial_sites_are_added_removed_and_saved(tmp_path):
 @pytest.mark.slow
 def test_axial_atoms_are_drawn_one_way_round():
     fusion = modelweld.fuse(axes_and_sites(8)[2][:4], Directions(axial=True))
-    where = fusion.atom_intervals()
+    where = fusion.posterior.atom_intervals()
     assert ((where.low <= fusion.atoms) & (fusion.atoms <= where.high)).mean() > 0.98
     assert (where.high - where.low).max() < 0.5  # no atom is one way round here and the other there
-    assert abs(np.median(fusion.drawn().K) - fusion.K) <= 1
+    assert abs(np.median(fusion.posterior.draws().K) - fusion.K) <= 1
 
 
 def test_three_sites_do_not_tell_whether_atoms_differ():
     rng = np.random.default_rng(7)
     atoms = unit(rng.normal(size=(15, 16)))
     sites = [about(np.concatenate([atoms, unit(rng.normal(size=(15, 16)))]), 200.0, rng) for _ in range(4)]
-    assert modelweld.fuse(sites[:3], Directions()).family.diversity == 0.0
+    assert modelweld.fuse(sites[:3], Directions()).diagnosis.family.diversity == 0.0
     case = CASES["own"]
     few, enough = (case.draw([n] * 40, np.random.default_rng(1)) for n in (3, 4))
     taught = [replace(case.family, diversity=0.5).update(drawn.sums(case.family)) for drawn in (few, enough)]

@@ -109,7 +109,7 @@ def test_a_copy_changes_nothing_for_the_others(seed: int, J: int) -> None:
         fusion = fuse([*sites, sites[0][::-1]])
     assert fusion.K == without.K
     assert fusion.objective == without.objective
-    assert fusion.hyperparameters.keys() == without.hyperparameters.keys()
+    assert fusion.diagnosis.hyperparameters.keys() == without.diagnosis.hyperparameters.keys()
     assert np.array_equal(fusion.labels[J], fusion.labels[0][::-1])
     same = _renamed(fusion.labels[:J], without.labels)
     assert np.allclose(fusion.atoms, without.atoms[same], rtol=0, atol=0)
@@ -246,10 +246,12 @@ def test_models_are_made_of_what_was_sent_once(how: str) -> None:
         for v, name in zip(honest(16), "abcdef", strict=True)
     ]
     alone, twice = quietly(models), quietly([models[2].with_(site="first"), *models])
-    assert np.allclose(_by_mean(twice.fused(how)), _by_mean(alone.fused(how)))
-    assert twice.reduce(3).fused("moments").arrays["counts"].sum() == sum(m.arrays["counts"].sum() for m in models)
-    assert twice.once().sites == ["first", "a", "b", "d", "e", "f"]
-    assert alone.once() is alone
+    assert np.allclose(_by_mean(twice.parameters(how)), _by_mean(alone.parameters(how)))
+    assert twice.density.reduce(3).parameters("moments").arrays["counts"].sum() == sum(
+        m.arrays["counts"].sum() for m in models
+    )
+    assert twice._fit.drop_duplicates().sites == ["first", "a", "b", "d", "e", "f"]
+    assert alone._fit.drop_duplicates() is alone._fit
 
 
 def _by_mean(model: LocalModel) -> NDArray[np.float64]:
@@ -267,9 +269,9 @@ def test_a_network_sent_twice_is_one_network() -> None:
     ]
     fusion, alone = quietly([*nets, nets[1]]), quietly(nets)
     assert [matching.duplicates for matching in fusion.matchings.values()] == [{5: 1}, {5: 1}]
-    assert fusion.once().sites == list("01234")
+    assert fusion._fit.drop_duplicates().sites == list("01234")
     X = rng.normal(size=(20, 4))
-    assert np.allclose(outputs(fusion.fused("mean"), X), outputs(alone.fused("mean"), X))
+    assert np.allclose(outputs(fusion.parameters("mean"), X), outputs(alone.parameters("mean"), X))
 
 
 @pytest.mark.parametrize(
@@ -339,11 +341,11 @@ def test_a_copy_is_no_evidence_of_its_own() -> None:
         for j in order:
             np.testing.assert_array_equal(stated[j], alone[j])
         np.testing.assert_array_equal(stated[5], stated[0][::-1])
-    np.testing.assert_array_equal(fusion.drawn().K, without.drawn().K)
-    together, n = fusion.drawn().co_assignment, len(sites[0])
+    np.testing.assert_array_equal(fusion.posterior.draws().K, without.posterior.draws().K)
+    together, n = fusion.posterior.draws().co_assignment, len(sites[0])
     assert (np.diag(together[:n, -n:][:, ::-1]) == 1).all()
-    np.testing.assert_array_equal(fusion.atom_intervals().exists, without.atom_intervals().exists)
-    np.testing.assert_array_equal(fusion.conditional(5), fusion.conditional(0)[::-1])
+    np.testing.assert_array_equal(fusion.posterior.atom_intervals().exists, without.posterior.atom_intervals().exists)
+    np.testing.assert_array_equal(fusion.posterior.conditional(5), fusion.posterior.conditional(0)[::-1])
     told, expected = fusion.diagnose(), without.diagnose()
     assert [(d.unshared, d.score, d.influence) for d in told[:5]] == [
         (d.unshared, d.score, d.influence) for d in expected

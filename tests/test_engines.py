@@ -52,10 +52,10 @@ def test_same_answer_as_numpy(draw, prior, shape):
         assert (plain.matching.engine, compiled.matching.engine) == ("numpy", "compiled")
         assert np.array_equal(plain.matching.stacked_labels, compiled.matching.stacked_labels)
         assert plain.matching.changes == compiled.matching.changes
-        assert np.allclose(plain.history, compiled.history, rtol=1e-7, atol=1e-4)
+        assert np.allclose(plain.diagnosis.history, compiled.diagnosis.history, rtol=1e-7, atol=1e-4)
         assert np.allclose(plain.atoms, compiled.atoms, rtol=1e-6)
         for name in ("mean", "noise", "spread"):
-            a, b = plain.hyperparameters[name], compiled.hyperparameters[name]
+            a, b = plain.diagnosis.hyperparameters[name], compiled.diagnosis.hyperparameters[name]
             assert np.allclose(a, b, rtol=1e-5)
 
 

@@ -126,7 +126,7 @@ def test_small_cells_are_dropped_when_asked(path):
     assert sent.arrays["moves"].tolist() == [[9.0, 0.0], [0.0, 8.0]]
     assert sent.arrays["starts"].tolist() == [6.0, 0.0]
     assert sent.facts["dropped"] == ["moves", "starts"]
-    model = fuse([sent, sent.with_(site="b")]).fused()
+    model = fuse([sent, sent.with_(site="b")]).parameters()
     assert np.asarray(model.arrays["moves"]).sum() == 2 * 17
 
 

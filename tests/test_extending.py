@@ -39,12 +39,12 @@ def test_a_family_of_ones_own_comes_back_bit_for_bit(family, tmp_path):
     fusion = modelweld.fuse(sites(), family())
     fusion.save(tmp_path / "fusion.safetensors")
     back = modelweld.load(tmp_path / "fusion.safetensors")
-    assert type(back.family) is family
-    assert [getattr(back.family, f.name) for f in fields(family)] == [
-        getattr(fusion.family, f.name) for f in fields(family)
+    assert type(back.diagnosis.family) is family
+    assert [getattr(back.diagnosis.family, f.name) for f in fields(family)] == [
+        getattr(fusion.diagnosis.family, f.name) for f in fields(family)
     ]
     assert np.array_equal(back.matching.stacked_labels, fusion.matching.stacked_labels)
-    assert np.array_equal(back.array("lengths"), fusion.array("lengths"))
+    assert np.array_equal(back.parameters.estimate("lengths"), fusion.parameters.estimate("lengths"))
     assert np.array_equal(back.confidence()[0], fusion.confidence()[0])
 
 
@@ -65,7 +65,7 @@ def test_it_is_reported_diagnosed_and_sampled(family, tmp_path):
     assert "BoutLengths" in page
     assert "going_on" in page
     assert [one.site for one in fusion.diagnose()] == [f"s{j}" for j in range(6)]
-    assert fusion.sample(5, chains=2).labels.shape == (2, 5, 18)
+    assert fusion.posterior.sample(5, chains=2).labels.shape == (2, 5, 18)
 
 
 def test_it_takes_new_sites(family):

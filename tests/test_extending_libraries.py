@@ -109,9 +109,9 @@ def test_a_kind_from_outside_is_fused_saved_loaded_written_and_reported(tmp_path
 def test_ways_of_a_kind_from_outside_are_listed_and_others_refused():
     assert list(hows()["tariffs"]) == ["mean", "atoms"]
     fusion = fuse([tariffs(seed) for seed in range(3)])
-    assert not np.array_equal(fusion.fused("mean").arrays["prices"], fusion.fused("atoms").arrays["prices"])
+    assert not np.array_equal(fusion.parameters("mean").arrays["prices"], fusion.parameters("atoms").arrays["prices"])
     with pytest.raises(InputError, match=r"how is one of \['mean', 'atoms'\] for a tariffs"):
-        fusion.fused("counts")
+        fusion.parameters("counts")
 
 
 @pytest.mark.usefixtures("tariffs_known")

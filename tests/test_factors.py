@@ -36,7 +36,7 @@ def test_atoms_and_values_come_back_oriented():
     largest = np.take_along_axis(fusion.atoms, np.abs(fusion.atoms).argmax(1)[:, None], 1)
     assert (largest > 0).all()
     for j, site in enumerate(sites):
-        aligned, own = fusion.signs[j][:, None] * site, fusion.atoms[fusion.labels[j]]
+        aligned, own = fusion.parameters.signs[j][:, None] * site, fusion.atoms[fusion.labels[j]]
         assert np.abs(aligned - own).max() < 1.0
         facing = np.sign((own * atoms[truth[j]]).sum(1, keepdims=True))
         assert np.abs(own - facing * atoms[truth[j]]).max() < 0.6
@@ -54,7 +54,7 @@ def test_what_was_not_seen_has_no_say_in_signs():
     ]
     one, other = (modelweld.fuse(these, {"x": Factors()}) for these in models)
     assert np.array_equal(one.matching.stacked_labels, other.matching.stacked_labels)
-    assert all(np.array_equal(a, b) for a, b in zip(one.signs, other.signs, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(one.parameters.signs, other.parameters.signs, strict=True))
 
 
 def test_the_order_of_sites_does_not_matter_and_files_keep_all(tmp_path):
@@ -62,7 +62,7 @@ def test_the_order_of_sites_does_not_matter_and_files_keep_all(tmp_path):
     fusion, turned = modelweld.fuse(sites, Factors()), modelweld.fuse(sites[::-1], Factors())
     assert fusion.objective == turned.objective
     again = modelweld.load(fusion.save(tmp_path / "fusion.safetensors"))
-    assert isinstance(again.family, Factors)
+    assert isinstance(again.diagnosis.family, Factors)
     assert np.array_equal(again.atoms, fusion.atoms)
     assert fusion.confidence(how="conditional")[0].min() > 0.9
     grown = modelweld.fuse(sites[:-1], Factors()).add(sites[-1])

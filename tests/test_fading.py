@@ -139,25 +139,25 @@ def test_topics_that_move_are_followed(topics_in_time):
     fusion, labels = topics_in_time
     truth, found = np.concatenate(labels), np.concatenate(fusion.labels)
     assert len(np.unique(np.stack([truth, found]), axis=1)[0]) == len(np.unique(truth)) == fusion.K == 5
-    assert np.isfinite(fusion.hyperparameters["memory"])
-    assert (np.diff(fusion.history) >= -1e-8).all()
+    assert np.isfinite(fusion.diagnosis.hyperparameters["memory"])
+    assert (np.diff(fusion.diagnosis.history) >= -1e-8).all()
 
 
 def test_what_one_asks_of_topics_in_time(topics_in_time, tmp_path):
     fusion, _ = topics_in_time
-    path = fusion.path(0)
+    path = fusion.timeline.path(0)
     assert np.allclose(path.values.sum(1), 1.0)
     assert ((path.low >= 0) & (path.low <= path.values) & (path.values <= path.high) & (path.high <= 1)).all()
-    ahead, far = fusion.forecast("2014"), fusion.forecast("2060")
+    ahead, far = fusion.timeline.forecast("2014"), fusion.timeline.forecast("2060")
     assert (ahead.high - ahead.low).mean() > (path.high - path.low).mean()  # a site differs from its atom
     assert np.allclose(far.values.sum(1), 1.0)
-    model = fusion.at("2003").fused()
+    model = fusion.timeline.at("2003").parameters()
     assert model.kind == "topics"
     assert model.arrays["words"].shape == (4, 40)
     fusion.save(tmp_path / "f.safetensors")
     again = modelweld.load(tmp_path / "f.safetensors")
-    assert np.array_equal(again.path(0).values, path.values)
-    larger = fusion.add(fusion.models[-1].with_(site="", time=None), time="2014", refit=False)
+    assert np.array_equal(again.timeline.path(0).values, path.values)
+    larger = fusion.add(fusion._fit.models[-1].with_(site="", time=None), time="2014", refit=False)
     assert sorted(larger.labels[-1]) == sorted(set(larger.labels[-2]))
 
 
@@ -174,8 +174,8 @@ def test_directions_that_move_are_followed():
     fusion = modelweld.fuse(models, families={"v": Directions()}, times=range(6))
     truth, found = np.concatenate(labels), np.concatenate(fusion.labels)
     assert len(np.unique(np.stack([truth, found]), axis=1)[0]) == fusion.K == 4
-    assert np.isfinite(fusion.hyperparameters["memory"])
-    assert np.allclose(np.linalg.norm(fusion.path(0).values, axis=1), 1.0)
+    assert np.isfinite(fusion.diagnosis.hyperparameters["memory"])
+    assert np.allclose(np.linalg.norm(fusion.timeline.path(0).values, axis=1), 1.0)
 
 
 def test_networks_and_other_values_are_refused_with_the_remedy():
@@ -227,7 +227,7 @@ def test_gross_outliers_and_rows_never_seen_stay_out_of_the_fit():
     with pytest.warns(modelweld.OutlierWarning, match="site '7'"):
         fusion = modelweld.fuse(groups, times=drawn.times)
     assert fusion.K == plain.K
-    assert fusion.hyperparameters["memory"] == pytest.approx(plain.hyperparameters["memory"])
+    assert fusion.diagnosis.hyperparameters["memory"] == pytest.approx(plain.diagnosis.hyperparameters["memory"])
 
 
 @pytest.mark.parametrize("ahead", [6, 30])
@@ -236,13 +236,13 @@ def test_a_stream_has_the_labels_of_groups_added_one_by_one(ahead):
 
     drawn = moving_groups(5, T=10 + ahead, D=3, alive=5.0, life=8.0, drift=2.0)
     fusion = modelweld.fuse(drawn.groups[:10], times=drawn.times[:10])
-    stream, larger, known = fusion.stream(), fusion, {}
+    stream, larger, known = fusion.timeline.stream(), fusion, {}
     for j in range(10, 16):
         larger = larger.add(drawn.groups[j], time=drawn.times[j], refit=False)
         for ours, theirs in zip(stream.add(drawn.groups[j], drawn.times[j]), larger.labels[j], strict=True):
             first = next((i, v) for i, own in enumerate(larger.labels) for v, k in enumerate(own) if k == theirs)
             assert known.setdefault(int(ours), first) == first  # one number of the stream, one chain of the fusion
-    alive = larger.lives().alive
+    alive = larger.timeline.lifetimes().alive
     forgotten = len(alive) - len(stream.atoms)
     assert np.allclose(np.sort(stream.alive), np.sort(alive)[forgotten:])
     assert (np.sort(alive)[:forgotten] < 1e-9).all()

@@ -50,7 +50,7 @@ def test_arrival_decides_nothing(order):
     fusion = answered(*map(site, order)).fuse()
     flat = modelweld.fuse([site(name) for name in sorted(NAMES)])
     assert fusion.sites == sorted(NAMES)
-    assert (pack_fused(fusion), fusion.objective) == (pack(flat.fused()), flat.objective)
+    assert (pack_fused(fusion), fusion.objective) == (pack(flat.parameters()), flat.objective)
 
 
 def hostile():

@@ -168,7 +168,7 @@ def test_models_of_every_library_travel(case, path):
 def test_fused_models_travel(kind, path):
     fusion = fuse([by_kind(seed)[kind] for seed in range(3)])
     for how in hows()[kind]:
-        fused = fusion.fused(how)
+        fused = fusion.parameters(how)
         save(fused, path, force=True)
         assert_same(fused, load(path))
 
@@ -492,7 +492,7 @@ def test_strange_models_of_a_kind_are_refused_or_fused(path, kind):
             axes = [*spelt[name], None, None][: values.ndim]
             try:
                 unchecked(path, with_array(model, name, values, rng.permutation(np.array(axes, object)).tolist()))
-                fused = fuse([*others, path]).fused()
+                fused = fuse([*others, path]).parameters()
             except InputError:
                 was_refused += 1
                 continue
@@ -957,7 +957,7 @@ def fusions():
         "preset": lambda: fuse(plain, preset="paper"),
         "full": lambda: fuse(plain, modelweld.Gaussian(shape="full")),
         "mixtures": lambda: fuse(mixtures),
-        "reduced": lambda: fuse(mixtures).reduce(3),
+        "reduced": lambda: fuse(mixtures).density.reduce(3),
         "baseline": lambda: kmeans_matching(plain, 5),
         "pair": lambda: fuse(
             [m.with_(auxiliary=["counts"], variance={}) for m in (by_kind(s)["mixture"] for s in range(4))],
@@ -991,7 +991,7 @@ def assert_same_fusion(a, b):
     assert a.sites == b.sites
     assert a.settings == b.settings
     assert repr(a) == repr(b)
-    for mine, its in zip(a.models, b.models, strict=True):
+    for mine, its in zip(a._fit.models, b._fit.models, strict=True):
         assert_same(mine, its)
     assert list(a.matchings) == list(b.matchings)
     for m, n in zip(a.matchings.values(), b.matchings.values(), strict=True):
@@ -1043,11 +1043,11 @@ def test_a_loaded_fusion_goes_on(path):
     fusion = fusions()["mixtures"]()
     again = load(save(fusion, path))
     assert_same_fusion(fusion.remove("s2"), again.remove("s2"))
-    late = fusion.models[0].with_(site="late")
+    late = fusion._fit.models[0].with_(site="late")
     with pytest.warns(modelweld.DuplicateWarning):
         assert_same_fusion(fusion.add(late), again.add(late))
     assert [c.tolist() for c in fusion.confidence()] == [c.tolist() for c in again.confidence()]
-    assert bits(fusion.fused().arrays["means"]) == bits(again.fused().arrays["means"])
+    assert bits(fusion.parameters().arrays["means"]) == bits(again.parameters().arrays["means"])
 
 
 def test_artefacts_and_copies_come_back(path):
@@ -1057,7 +1057,7 @@ def test_artefacts_and_copies_come_back(path):
     fusion = fusions()["mixtures"]()
     ((name, matching),) = fusion.matchings.items()
     found = (Artefact(len(matching.counts) - 1, (0, 1), np.float64(2.5)),)
-    fusion = Fusion(fusion.given, fusion.sites, {name: replace(matching, artefacts=found, delta=0.07)})
+    fusion = Fusion(fusion._fit.with_(matchings={name: replace(matching, artefacts=found, delta=0.07)}, settings={}))
     assert_same_fusion(fusion, load(save(fusion, path)))
 
 

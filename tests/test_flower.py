@@ -98,7 +98,7 @@ def asked(names=NODES, gather=0.0, grid=None, **options):
 
 
 def same(one, other):
-    return pack(one.fused()) == pack(other.fused()) and one.objective == other.objective
+    return pack(one.parameters()) == pack(other.parameters()) and one.objective == other.objective
 
 
 def test_all_named_sites_are_asked_and_fused_in_the_order_of_names(messages):
@@ -109,7 +109,7 @@ def test_all_named_sites_are_asked_and_fused_in_the_order_of_names(messages):
     flat = modelweld.fuse([model_of(site) for site in ("east", "north", "south")], search="plain")
     assert strategy.fusion.sites == ["east", "north", "south"]
     assert same(strategy.fusion, flat)
-    assert record["safetensors"].data == pack(flat.fused())
+    assert record["safetensors"].data == pack(flat.parameters())
 
 
 def test_failures_and_nonsense_are_named_and_the_rest_fused(messages):
@@ -219,7 +219,7 @@ def test_the_fused_model_goes_to_those_who_are_there_and_late_ones_are_named(mes
     there = Grid({node: site for node, site in names.items() if site != "gone"})
     evaluate = strategy.configure_evaluate(1, record, ConfigRecord(), there)
     assert sorted(m.node for m in evaluate) == [1, 5, 7, 11]
-    assert {bytes_of(m.content) for m in evaluate} == {pack(strategy.fusion.fused())}
+    assert {bytes_of(m.content) for m in evaluate} == {pack(strategy.fusion.parameters())}
     metrics = strategy.aggregate_evaluate(1, [reply(m.node, as_name(names[m.node])) for m in evaluate])
     assert metrics["received"] == 4
     assert (strategy.answers.missing, strategy.answers.late) == (["gone"], {"late"})

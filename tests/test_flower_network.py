@@ -159,7 +159,7 @@ def check(folder, sites, receiving):
     assert all(np.array_equal(a, b) for a, b in zip(fusion.labels, flat.labels, strict=True))
     assert np.array_equal(fusion.atoms, flat.atoms)
     have = {file.stem: file.read_bytes() for file in folder.glob("*.safetensors")}
-    assert have == dict.fromkeys(receiving, pack(flat.fused()))
+    assert have == dict.fromkeys(receiving, pack(flat.parameters()))
 
 
 def test_strangers_stay_out(network, tmp_path):

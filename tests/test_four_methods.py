@@ -94,22 +94,22 @@ def test_a_family_is_four_methods():
 
 def test_it_is_matched_and_learned(fusion):
     assert (fusion.K, fusion.atoms.shape) == (5, (5, 3))
-    assert fusion.hyperparameters["spread"] == fusion.family.spread != Plain().spread
+    assert fusion.diagnosis.hyperparameters["spread"] == fusion.diagnosis.family.spread != Plain().spread
 
 
 ASKED = {
-    "arrays": lambda f: f.array("values"),
+    "arrays": lambda f: f.parameters.estimate("values"),
     "table": lambda f: f.table(),
     "page": lambda f: repr(f),
     "confidence": lambda f: f.confidence(),
-    "draws": lambda f: f.sample(20, 2),
-    "fixed draws": lambda f: f.sample(20, 2, fixed=True),
-    "conditional": lambda f: f.conditional(0),
+    "draws": lambda f: f.posterior.sample(20, 2),
+    "fixed draws": lambda f: f.posterior.sample(20, 2, fixed=True),
+    "conditional": lambda f: f.posterior.conditional(0),
     "add": lambda f: f.add(sites()[0] + 0.1, site="new"),
     "remove": lambda f: f.remove(0),
     "remove from scratch": lambda f: f.remove(0, from_scratch=True),
     "diagnose": lambda f: f.diagnose(),
-    "sharing": lambda f: f.sharing(),
+    "sharing": lambda f: f.posterior.sharing(),
     "slim": lambda f: f.slim().add(sites()[1]),
 }
 
@@ -123,14 +123,14 @@ def test_every_question_has_an_answer(fusion, name):
 def test_without_distances_no_verdict_is_given_and_intervals_are_refused(fusion):
     assert "the family Plain has no distances" in fusion.worth_merging().sentence
     with pytest.raises(modelweld.InputError, match="no family lists any as `sampled`"):
-        fusion.atom_intervals()
+        fusion.posterior.atom_intervals()
 
 
 def test_it_is_saved_and_reported(fusion, tmp_path):
     modelweld.families.register(Plain)
     try:
         fusion.save(tmp_path / "fusion.safetensors")
-        assert modelweld.load(tmp_path / "fusion.safetensors").family.spread == fusion.family.spread
+        assert modelweld.load(tmp_path / "fusion.safetensors").diagnosis.family.spread == fusion.diagnosis.family.spread
     finally:
         FAMILIES.pop("Plain")
     assert "Plain" in fusion.report(tmp_path / "page.html").read_text()

@@ -88,7 +88,7 @@ def test_correlated_noise_is_matched_where_a_diagonal_fails():
         data = simulate.correlated(10, seed=seed)
         full.append(fuse(data.values, Gaussian(shape="full")))
         diagonal.append(fuse(data.values))
-        assert (np.diff(full[-1].history) >= -1e-6).all()
+        assert (np.diff(full[-1].diagnosis.history) >= -1e-6).all()
         full[-1] = adjusted_rand(data.truth, full[-1].labels)
         diagonal[-1] = adjusted_rand(data.truth, diagonal[-1].labels)
     assert np.mean(full) > 0.98

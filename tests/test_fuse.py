@@ -35,7 +35,7 @@ def test_authors_preset_gives_the_authors_atoms(case, engine):
     assert len(set(nearest)) == fusion.K
     assert distance.min(1).max() < 1e-8
     assert np.array_equal(fusion.counts[nearest], GOLDEN[f"{case}_authors_counts"])
-    learned = [np.mean(fusion.hyperparameters[name]) for name in ("mean", "noise", "spread")]
+    learned = [np.mean(fusion.diagnosis.hyperparameters[name]) for name in ("mean", "noise", "spread")]
     assert np.allclose(learned, GOLDEN[f"{case}_authors_hyper"], rtol=1e-8)
 
 
@@ -72,7 +72,7 @@ def test_order_of_sites_and_rows_does_not_matter(draw, engine):
         rows = [rng.permutation(len(values[j])) for j in sites]
         other = fuse([values[j][r] for j, r in zip(sites, rows, strict=True)], search=modelweld.Search(engine=engine))
         # equal but for the last bit: numpy's own loops depend on where in memory an array begins
-        assert other.history == pytest.approx(base.history, rel=1e-12)
+        assert other.diagnosis.history == pytest.approx(base.diagnosis.history, rel=1e-12)
         assert np.allclose(other.atoms, base.atoms, rtol=1e-9)
         for j, r, labels in zip(sites, rows, other.labels, strict=True):
             assert np.array_equal(labels, base.labels[j][r])
@@ -101,8 +101,8 @@ def test_order_does_not_matter_even_among_ties(sites, random):
     assert np.allclose(other.atoms, base.atoms)
     for engine in ("numpy", "compiled"):
         again = fuse(sites, search=modelweld.Search(engine=engine))
-        assert again.converged
-        assert (np.diff(again.history) >= -1e-6).all()
+        assert again.diagnosis.converged
+        assert (np.diff(again.diagnosis.history) >= -1e-6).all()
         for labels in again.labels:
             assert len(set(labels.tolist())) == len(labels)
 
@@ -116,7 +116,9 @@ def test_units_do_not_matter(draw, shape, engine):
     for unit in (1e-6, 1e6, 2.0**40):
         other = fuse([unit * v for v in values], Gaussian(shape=shape), search=modelweld.Search(engine=engine))
         assert np.array_equal(other.matching.stacked_labels, base.matching.stacked_labels)
-        assert np.allclose(other.hyperparameters["noise"], unit**2 * base.hyperparameters["noise"], rtol=1e-4)
+        assert np.allclose(
+            other.diagnosis.hyperparameters["noise"], unit**2 * base.diagnosis.hyperparameters["noise"], rtol=1e-4
+        )
     shifted = fuse([v + 1000.0 for v in values], Gaussian(shape=shape), search=modelweld.Search(engine=engine))
     assert np.array_equal(shifted.matching.stacked_labels, base.matching.stacked_labels)
 
@@ -131,7 +133,7 @@ def test_per_dimension_units_do_not_matter():
 
 def test_same_seed_same_result():
     a, b = (fuse(DRAWS["golden"].values, seed=5) for _ in range(2))
-    assert a.history == b.history
+    assert a.diagnosis.history == b.diagnosis.history
     assert np.array_equal(a.matching.stacked_labels, b.matching.stacked_labels)
 
 
@@ -249,7 +251,7 @@ def test_bad_options_are_named(options, says):
 def test_giving_up_is_said():
     with pytest.warns(modelweld.ConvergenceWarning, match="max_sweeps"):
         fusion = fuse(DRAWS["golden"].values, search=modelweld.Search(max_sweeps=1))
-    assert not fusion.converged
+    assert not fusion.diagnosis.converged
     assert "not converged" in repr(fusion)
 
 

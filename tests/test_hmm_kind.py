@@ -52,7 +52,7 @@ def test_expected_numbers_add_through_the_matching():
         {name: a.arrays[name][order] for name in ("means", "variances")},
         counted=True,
     )
-    result = fuse([a, b], screens=["outliers"]).fused()
+    result = fuse([a, b], screens=["outliers"]).parameters()
     place = [int(np.argmin(np.abs(result.arrays["means"] - m).sum(1))) for m in a.arrays["means"]]
     assert np.allclose(result.arrays["moves"][np.ix_(place, place)], 4 * a.arrays["moves"])
     assert np.allclose(shares(result.arrays["moves"])[np.ix_(place, place)], shares(a.arrays["moves"]))
@@ -74,7 +74,7 @@ def test_what_cannot_be_fused_is_named():
         fuse([chain(rng), symbols])
     fusion = fuse([chain(rng).with_(site="north"), chain(rng, counted=False).with_(site="south")])
     with pytest.raises(InputError, match="site south does not say how many frames"):
-        HMM().fuse(fusion, "counts")
+        HMM().fuse(fusion._fit, "counts")
 
 
 def merged(rng, means, zeta=0.9, **options):
@@ -88,7 +88,7 @@ def merged(rng, means, zeta=0.9, **options):
 def decided_by(sites):
     """Arrays that decide, and whether a site may hold a state in fragments."""
     fusion = fuse(sites, screens=["outliers"])
-    return list(fusion.matching.families), not HMM().holds_atoms_once(fusion.models)
+    return list(fusion.matching.families), not HMM().holds_atoms_once(fusion._fit.models)
 
 
 def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_whole():
@@ -98,7 +98,7 @@ def test_merged_states_of_few_sites_are_matched_by_means_and_covariances_and_who
     assert decided_by(sites) == (["means", "covariances"], False)
     fusion = fuse(sites, screens=["outliers"])
     assert fusion.K == 3
-    for model in fusion.models:
+    for model in fusion._fit.models:
         frames = np.asarray(model.arrays["moves"]).sum(0) + np.asarray(model.arrays["starts"])
         assert np.allclose(np.asarray(model.weight["covariances"]).reshape(3, -1)[:, 0], frames)
     assert decided_by([merged(rng, means) for _ in range(4)]) == (["means"], False)  # enough sites to learn noise from

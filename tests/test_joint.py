@@ -159,21 +159,25 @@ def noisy_sites(errors=False, J=6, seed=0):
 
 
 def test_hyperparameters_are_drawn_too():
-    posterior = modelweld.fuse(noisy_sites(errors=True)).sample(draws=50, chains=2)
-    drawn = posterior.hyperparameters
+    posterior = modelweld.fuse(noisy_sites(errors=True)).posterior.sample(draws=50, chains=2)
+    drawn = posterior.diagnosis.hyperparameters
     assert {"noise", "spread", "mean", "a", "b", "expected_atoms", "background"} <= set(drawn)
     assert drawn["noise"].shape == (2, 50, 2)
     for what in ("noise", "spread", "a", "b"):
         assert drawn[what].std() > 0
-    assert modelweld.fuse(noisy_sites()).sample(draws=8, chains=1, fixed=True).hyperparameters is None
+    assert modelweld.fuse(noisy_sites()).posterior.sample(draws=8, chains=1, fixed=True).hyperparameters is None
 
 
 def test_what_a_user_fixed_stays():
     family = Gaussian(noise=0.2, spread=4.0, learning="nothing")
-    drawn = modelweld.fuse(noisy_sites(), family, BetaBernoulli(2.0, 3.0)).sample(draws=8, chains=1).hyperparameters
+    drawn = (
+        modelweld.fuse(noisy_sites(), family, BetaBernoulli(2.0, 3.0))
+        .posterior.sample(draws=8, chains=1)
+        .hyperparameters
+    )
     assert (drawn["noise"] == 0.2).all()
     assert "a" not in drawn  # from four sites on a prior that is not learned is meant
-    assert "a" in modelweld.fuse(noisy_sites(J=3), family).sample(draws=8, chains=1).hyperparameters
+    assert "a" in modelweld.fuse(noisy_sites(J=3), family).posterior.sample(draws=8, chains=1).hyperparameters
 
 
 def test_order_of_sites_and_rows_does_not_matter():
@@ -190,9 +194,9 @@ def test_outliers_stay_out_of_the_chains():
     with pytest.warns(modelweld.OutlierWarning):
         fusion = modelweld.fuse(given)
     assert not fusion.matching.kept[5]
-    posterior = fusion.sample(draws=20, chains=2)
+    posterior = fusion.posterior.sample(draws=20, chains=2)
     assert (posterior.labels == posterior.labels[..., [5]]).sum(-1).max() == 1
-    assert posterior.hyperparameters["spread"].max() < 1e3
+    assert posterior.diagnosis.hyperparameters["spread"].max() < 1e3
     assert fusion.confidence()[0][5] == 1.0
 
 
@@ -203,7 +207,7 @@ def test_a_value_is_as_sure_as_the_draws_in_which_it_is_right():
     stated = fusion.confidence()
     assert stated.how == "drawn"
     assert stated[4][0] < 0.9 < min(site.min() for site in stated[:4])
-    together = fusion.drawn().co_assignment[8]
+    together = fusion.posterior.draws().co_assignment[8]
     k = fusion.labels[4][0]
     rest = [i for i in range(8) if fusion.matching.stacked_labels[i] == k]
     expected = together[rest].mean() if rest else 1 - together[:8:2].mean() - together[1:8:2].mean()
@@ -236,7 +240,7 @@ def test_what_is_fixed_has_conditional_confidences():
 
 def test_more_work_than_seconds_is_conditional(monkeypatch):
     fusion = modelweld.fuse(noisy_sites())
-    board = fusion.board()
+    board = fusion._fit.board()
     assert affordable_draws(board) == confidence.DRAWS
     sweeps = len(board.labels) * (len(board.counts) + 20) * 6 * 2 * 6.5
     monkeypatch.setattr(metropolis, "MOST_WORK", 60 * sweeps)
@@ -250,22 +254,22 @@ def test_a_site_s_answer_is_between_what_it_sent_and_its_atoms():
     sites = noisy_sites(errors=True)
     fusion = modelweld.fuse(sites)
     for j, site in enumerate(sites):
-        found = fusion.site(j)
+        found = fusion.posterior.site(j)
         sent, variance = site.arrays["values"], site.variance["values"]
         assert (found.low < found.values).all()
         assert (found.values < found.high).all()
         sure = fusion.confidence()[j] > 0.99
         inside = np.abs(found.values - sent) < 3 * np.sqrt(variance)
         assert inside[sure].all()
-        np.testing.assert_array_equal(fusion.site(site.site).values, found.values)
-    narrow, wide = fusion.site(0, 0.5), fusion.site(0, 0.99)
+        np.testing.assert_array_equal(fusion.posterior.site(site.site).values, found.values)
+    narrow, wide = fusion.posterior.site(0, 0.5), fusion.posterior.site(0, 0.99)
     assert (narrow.high - narrow.low < wide.high - wide.low).all()
     with pytest.raises(InputError, match="standard errors"):
-        modelweld.fuse(noisy_sites()).site(0)
+        modelweld.fuse(noisy_sites()).posterior.site(0)
     with pytest.raises(InputError, match="between 0 and 1"):
-        fusion.site(0, 90)
+        fusion.posterior.site(0, 90)
     with pytest.raises(InputError, match="no site"):
-        fusion.site("nobody")
+        fusion.posterior.site("nobody")
 
 
 def test_what_is_true_at_a_site_is_gauss_s_formula():
@@ -290,13 +294,13 @@ def test_a_new_site_holds_what_many_hold():
     atoms = rng.normal(0, 5, (4, 3))
     sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in [[0, 1, 2]] * 5 + [[0, 1]] * 3 + [[0, 3]] * 2]
     fusion = modelweld.fuse(sites)
-    found = fusion.new_site()
+    found = fusion.posterior.new_site()
     held = fusion.counts / 10
     assert np.abs(found.probability - held).max() < 0.15
     assert (np.diff(found.probability[np.argsort(held)]) > 0).all()
     assert 0 < found.unknown < 1
     assert ((found.low < fusion.atoms) & (fusion.atoms < found.high)).all()
-    atoms = fusion.atom_intervals()
+    atoms = fusion.posterior.atom_intervals()
     assert (atoms.exists > 0.99).all()
     assert (atoms.high - atoms.low < found.high - found.low).all()
 
@@ -331,11 +335,11 @@ def test_chains_that_disagree_go_on(monkeypatch):
     """From the fit and from all values alone chains disagree at first; run longer they draw from one law."""
     monkeypatch.setattr(metropolis, "GAUSSIAN_SWEEPS", 1)
     fusion = modelweld.fuse(slow_sites())
-    board, _ = fusion.arranged_board("atom")
+    board, _ = fusion._fit.canonical_board("atom")
     first = []
     for number in range(2):
         chain = GaussianChain(board, np.random.default_rng(number))
         chain.start(number)
         first.append([float(draw["objective"]) for draw in chain.draw(8, 1)[1]])
     assert split_r_hat(np.array(first)) > DISAGREE
-    assert max(fusion.sample(200, 2, fixed=False).r_hat.values()) < DISAGREE
+    assert max(fusion.posterior.sample(200, 2, fixed=False).r_hat.values()) < DISAGREE

@@ -78,10 +78,12 @@ def test_counts_ride_along_and_add():
     fusion = fuse([a, b])
     assert fusion.sites == ["a", "b"]
     assert fusion.K == 3
-    by_place = {tuple(np.round(m).astype(int)): n for m, n in zip(fusion.atoms, fusion.total("counts"), strict=True)}
+    by_place = {
+        tuple(np.round(m).astype(int)): n for m, n in zip(fusion.atoms, fusion.parameters.total("counts"), strict=True)
+    }
     assert by_place[(0, 0)] == 16.0
     assert by_place[(9, 9)] == 25.0
-    assert sorted(fusion.average("counts").tolist()) == [7.0, 8.0, 12.5]
+    assert sorted(fusion.parameters.average("counts").tolist()) == [7.0, 8.0, 12.5]
 
 
 def test_several_arrays_of_one_set_decide_together():
@@ -96,7 +98,7 @@ def test_several_arrays_of_one_set_decide_together():
         sites.append(LocalModel({"means": means, "scales": scales}, axes))
     fusion = fuse(sites)
     assert fusion.K == 2
-    assert np.allclose(np.sort(fusion.array("scales").ravel()), [1.0, 8.0], atol=0.3)
+    assert np.allclose(np.sort(fusion.parameters.estimate("scales").ravel()), [1.0, 8.0], atol=0.3)
     with pytest.raises(InputError, match="several arrays"):
         _ = fusion.atoms
     alone = fuse(sites, {"scales": Gaussian()})
@@ -155,7 +157,7 @@ def test_riding_everything_is_refused():
 @pytest.mark.filterwarnings("ignore::modelweld.DuplicateWarning")
 def test_unknown_array_is_named():
     with pytest.raises(InputError, match="'w'"):
-        fuse([LocalModel({"v": np.eye(2)}, AXES)] * 2).array("w")
+        fuse([LocalModel({"v": np.eye(2)}, AXES)] * 2).parameters.estimate("w")
 
 
 def test_sites_without_values_may_send_a_variance():

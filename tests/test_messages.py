@@ -46,7 +46,7 @@ def test_a_mapping_names_sites():
     south = GaussianMixture(2, random_state=1).fit(X + 0.1)
     fusion = modelweld.fuse({"north": FITTED, "south": south})
     assert fusion.sites == ["north", "south"]
-    assert [model.site for model in fusion.models] == ["north", "south"]
+    assert [model.site for model in fusion._fit.models] == ["north", "south"]
     assert modelweld.fuse({"a": [[0.0]], "b": [[0.1]]}).sites == ["a", "b"]
 
 

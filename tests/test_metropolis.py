@@ -71,20 +71,20 @@ def test_other_families_are_drawn_where_that_takes_seconds(monkeypatch):
     fusion = modelweld.fuse(sites, Rates(kind="gamma"))
     stated = fusion.confidence()
     assert stated.how == "drawn"
-    posterior = fusion.drawn()
+    posterior = fusion.posterior.draws()
     assert posterior.hyperparameters["between"].shape == (2, 12, 3)
     assert (np.ptp(posterior.hyperparameters["between"], axis=1) > 0).all()
     assert {"a", "b", "expected_atoms"} <= set(posterior.hyperparameters)
-    assert (fusion.atom_intervals().low < fusion.atom_intervals().high).all()
+    assert (fusion.posterior.atom_intervals().low < fusion.posterior.atom_intervals().high).all()
     with pytest.raises(InputError, match="one array of Gaussian values"):
-        fusion.new_site()
-    board = fusion.board()
+        fusion.posterior.new_site()
+    board = fusion._fit.board()
     work = len(board.labels) * (len(board.counts) + 20) * 7 * metropolis.SLOWER * 2 * 6.5
     monkeypatch.setattr(metropolis, "FEWEST_DRAWS", 12)
     monkeypatch.setattr(metropolis, "MOST_WORK", 13 * work)
-    assert affordable_draws(fusion.board()) == 12
+    assert affordable_draws(fusion._fit.board()) == 12
     monkeypatch.setattr(metropolis, "MOST_WORK", 11 * work)
-    assert affordable_draws(fusion.board()) == 0
+    assert affordable_draws(fusion._fit.board()) == 0
     assert modelweld.fuse(sites, Rates(kind="gamma")).confidence().how == "conditional"
 
 
@@ -106,11 +106,11 @@ def test_hyperparameters_of_all_arrays_are_sampled():
         for _ in range(3)
     ]
     fusion = modelweld.fuse(sites, {"place": Gaussian(), "scale": Rates(kind="gamma")})
-    assert {(w.array, w.name) for w in sampled(fusion.board())} == {
+    assert {(w.array, w.name) for w in sampled(fusion._fit.board())} == {
         *((0, name) for name in Gaussian.sampled),
         *((1, name) for name in Rates.sampled),
     }
-    posterior = fusion.sample(20, 2, fixed=False)
+    posterior = fusion.posterior.sample(20, 2, fixed=False)
     assert posterior.hyperparameters["noise 0"].shape == (2, 20, 2)
     assert posterior.hyperparameters["between 1"].shape == (2, 20, 1)
     family, scale = drawn_families(list(fusion.matching.families.values()), posterior, (1, 5))

@@ -35,7 +35,7 @@ def test_maps_are_matched_by_names_of_channels(subjects):
     at = [model.info["ch_names"].index(name) for name in fusion.model().info["ch_names"]]
     own, fused = model.cluster_centers_[:, at], fusion.model().cluster_centers_
     assert np.abs((own * fused[fusion.labels[2]]).sum(1)).min() > 0.99
-    assert fusion.total("counts").sum() == sum(len(model.labels_) for model in subjects.values())
+    assert fusion.parameters.total("counts").sum() == sum(len(model.labels_) for model in subjects.values())
 
 
 def test_fused_maps_are_saved_and_know_where_channels_are(subjects, tmp_path):

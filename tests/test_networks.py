@@ -49,7 +49,7 @@ def some_sites(rng, hidden, activation="relu"):
 
 def ensemble(fusion, X):
     """Logits of all sites, weighted by class counts."""
-    return sum(p * outputs(m, X) for p, m in zip(shares(fusion.models), fusion.models, strict=True))
+    return sum(p * outputs(m, X) for p, m in zip(shares(fusion._fit.models), fusion._fit.models, strict=True))
 
 
 @pytest.mark.parametrize("hidden", [(5,), (5, 4), (4, 3, 5)])
@@ -57,7 +57,7 @@ def ensemble(fusion, X):
 def test_the_union_is_the_ensemble_weighted_by_class_counts(rng, hidden, activation):
     fusion = fuse(some_sites(rng, hidden, activation), **APART)
     X = rng.normal(size=(50, 3))
-    assert np.allclose(outputs(fusion.fused("union"), X), ensemble(fusion, X), rtol=1e-12, atol=1e-12)
+    assert np.allclose(outputs(fusion.parameters("union"), X), ensemble(fusion, X), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("hidden", [(5,), (5, 4)])
@@ -66,46 +66,48 @@ def test_a_refit_with_all_units_kept_is_the_ensemble_too(rng, hidden, activation
     fusion = fuse(some_sites(rng, hidden, activation), **APART)
     assert all((m.counts == 1).all() for m in fusion.matchings.values())
     X = 0.5 * rng.normal(size=(50, 3))
-    refit = fusion.fused("refit", ridge=1e-12)
+    refit = fusion.parameters("refit", ridge=1e-12)
     assert np.allclose(outputs(refit, X), ensemble(fusion, X), atol=1e-4)
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
 def test_polishing_only_brings_outputs_nearer(rng, activation):
     fusion = fuse([some_network(rng, [3, 4, 3, 2], activation=activation, counts=5) for _ in range(3)])
-    X = draw_inputs(fusion.models, DRAWS, 0)
-    off = [np.square(outputs(fusion.fused("polish", steps=n), X) - ensemble(fusion, X)).sum() for n in (0, 1, 5, 100)]
+    X = draw_inputs(fusion._fit.models, DRAWS, 0)
+    off = [
+        np.square(outputs(fusion.parameters("polish", steps=n), X) - ensemble(fusion, X)).sum() for n in (0, 1, 5, 100)
+    ]
     assert all(after <= before * (1 + 1e-9) for before, after in pairwise(off))
-    refit = fusion.fused("refit")
-    assert np.array_equal(outputs(fusion.fused("polish", steps=0), X), outputs(refit, X))
+    refit = fusion.parameters("refit")
+    assert np.array_equal(outputs(fusion.parameters("polish", steps=0), X), outputs(refit, X))
 
 
 def test_shares_are_those_of_rows_by_class(rng):
     fusion = fuse(some_sites(rng, (4,)), **APART)
-    counts = np.array([m.arrays["counts"] for m in fusion.models])
-    assert np.allclose(shares(fusion.models), counts / counts.sum(axis=0))
-    assert fusion.models[1].coordinates["class"] == ("a", "b", "c", "d")
-    assert (shares(fusion.models)[1, 2:] == 0).all()
+    counts = np.array([m.arrays["counts"] for m in fusion._fit.models])
+    assert np.allclose(shares(fusion._fit.models), counts / counts.sum(axis=0))
+    assert fusion._fit.models[1].coordinates["class"] == ("a", "b", "c", "d")
+    assert (shares(fusion._fit.models)[1, 2:] == 0).all()
 
 
 def test_without_counts_sites_that_have_a_class_share_it_alike(rng):
     sites = [some_network(rng, [3, 4, 2], classes) for classes in (["a", "b"], ["b", "c"])]
     fusion = fuse(sites, **APART)
-    assert shares(fusion.models).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]
+    assert shares(fusion._fit.models).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.5, 1.0]]
 
 
 def test_without_counts_it_is_said_what_is_lost_and_what_to_send(rng):
     sites = [some_network(rng, [3, 4, 2], ["a", "b"]) for _ in range(2)]
     for how in HOWS:
         with pytest.warns(ModelweldWarning, match=r"how many rows of each class.*same say.*read\(net, y=y\)"):
-            fuse(sites, **APART).fused(how)
+            fuse(sites, **APART).parameters(how)
 
 
 @pytest.mark.parametrize("counts", [{"counts": [3, 5]}, {}])
 def test_the_default_is_the_refit(rng, counts):
     fusion = fuse([some_network(rng, [3, 4, 2], ["a", "b"], **counts) for _ in range(2)], **APART)
     with nullcontext() if counts else pytest.warns(ModelweldWarning):
-        found = [outputs(fusion.fused(how), np.eye(3)) for how in (None, "refit")]
+        found = [outputs(fusion.parameters(how), np.eye(3)) for how in (None, "refit")]
     assert np.array_equal(*found)
 
 
@@ -129,16 +131,16 @@ def test_of_copies_the_mean_is_the_ensemble(rng, depth, activation):
     fusion = fuse(sites_of_copies(rng, depth, activation), **{**APART, "families": incoming, "screens": []})
     assert sorted(fusion.matchings[f"h{depth - 1}"].counts) == [1, 1, 1, 2, 2, 2]
     X = rng.normal(size=(50, 3))
-    assert np.allclose(outputs(fusion.fused("mean"), X), ensemble(fusion, X), rtol=1e-9, atol=1e-9)
+    assert np.allclose(outputs(fusion.parameters("mean"), X), ensemble(fusion, X), rtol=1e-9, atol=1e-9)
 
 
 def test_a_mean_unit_receives_what_its_members_receive_on_average(rng):
     fusion = fuse([some_network(rng, [3, 4, 2], counts=9) for _ in range(3)])
     labels = np.concatenate(fusion.labels)
     assert max(fusion.counts) > 1
-    own = np.hstack([m.arrays["W0"] for m in fusion.models])
+    own = np.hstack([m.arrays["W0"] for m in fusion._fit.models])
     wanted = np.column_stack([own[:, labels == k].mean(axis=1) for k in range(len(fusion.counts))])
-    assert np.allclose(fusion.fused("mean").arrays["W0"], wanted)
+    assert np.allclose(fusion.parameters("mean").arrays["W0"], wanted)
 
 
 def test_sites_with_one_two_and_three_classes_make_one_classifier(rng):
@@ -232,7 +234,7 @@ REFUSED = {
     "no units to match": lambda: fuse_networks(([3, 2], {})),
     "site 1: its class '0' is 0 elsewhere": lambda: fuse_networks(
         (NARROW, [0, 1], {"counts": 5}), (NARROW, ["0", "1"], {"counts": 5}), **APART
-    ).fused(),
+    ).parameters(),
     r"each of 2 classes; found shape \(3,\)": lambda: read(some_classifier(ROWS[:, 0] > 0), class_counts=[1, 2, 3]),
     r"each of 2 classes; found shape \(\)": lambda: read(some_classifier(ROWS[:, 0] > 0), n=30),
     "with classes cannot be written as MLPRegressor": lambda: write(

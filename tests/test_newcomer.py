@@ -71,9 +71,9 @@ def test_what_a_site_lacks_travels_in_files(tmp_path):
     fusion = fuse(paths)
     again = load(fusion.save(tmp_path / "fusion.safetensors"))
     assert np.array_equal(again.model("moments", like="GaussianMixture").means_, fusion.model("moments").means_)
-    assert fusion.models[2].coordinates["feature"] == tuple(FEATURES)
-    assert fusion.union().model(like="GaussianMixture").n_components == 9
-    assert np.isfinite(fusion.price())
+    assert fusion._fit.models[2].coordinates["feature"] == tuple(FEATURES)
+    assert fusion.density.union().model(like="GaussianMixture").n_components == 9
+    assert np.isfinite(fusion.density.loss())
 
 
 def test_a_site_that_comes_later_may_lack_features_too():
@@ -92,9 +92,9 @@ def test_states_of_a_chain_may_lack_features():
         emissions = {"means": means, "variances": np.ones(means.shape)}
         return hmm(*numbers, emissions, counted=True, features=features).with_(site=f"s{j}")
 
-    whole = fuse([chain(j, FEATURES) for j in range(3)]).fused()
+    whole = fuse([chain(j, FEATURES) for j in range(3)]).parameters()
     sites = [chain(0, FEATURES), chain(1, FEATURES), read(chain(2, ["age", "mass"]), lacks=["height"])]
-    fused = fuse(sites).fused()
+    fused = fuse(sites).parameters()
     assert fused.coordinates["feature"] == tuple(FEATURES)
     assert np.allclose(fused.arrays["means"], whole.arrays["means"], atol=0.1)
     assert np.allclose(fused.arrays["variances"], whole.arrays["variances"], atol=0.1)
@@ -103,7 +103,9 @@ def test_states_of_a_chain_may_lack_features():
 def test_variances_with_a_lack_go_with_covariances():
     whole = fuse([site(0), site(1), site(2, full=False)])
     lacking = fuse([site(0), site(1), read(site(2, ["age", "mass"], full=False), lacks=["height"])])
-    assert np.allclose(lacking.fused("moments").arrays["means"], whole.fused("moments").arrays["means"], atol=0.1)
+    assert np.allclose(
+        lacking.parameters("moments").arrays["means"], whole.parameters("moments").arrays["means"], atol=0.1
+    )
     chains = []
     for j, name in enumerate(["covariances", "variances"]):
         spreads = np.stack([np.eye(2)] * 2) if j == 0 else np.ones((2, 2))
@@ -111,7 +113,7 @@ def test_variances_with_a_lack_go_with_covariances():
         chain = hmm(np.full((2, 2), 20.0), np.ones(2), np.full(2, 40.0), emissions, counted=True, features=["x", "y"])
         chains.append(chain.with_(site=str(j)))
     full = read(chains[0].with_(coordinates={"feature": ["x", "z"]}), lacks=["y"])
-    fused = fuse([full, read(chains[1], lacks=["z"])]).fused()
+    fused = fuse([full, read(chains[1], lacks=["z"])]).parameters()
     assert np.linalg.eigvalsh(fused.arrays["covariances"]).min() > 0
     assert np.allclose(fused.arrays["means"], [[0.05, 0.1, 0.0], [9.05, 9.1, 9.0]], atol=0.2)
 
@@ -217,7 +219,7 @@ def test_codes_need_names():
     with pytest.warns(NamesWarning, match="code 3 of one is taken for code 3 of the others") as said:
         fuse([categories(4, False), categories(4, False, 1)])
     assert len(said) == 1
-    assert fuse([categories(4, True), categories(5, True, 1)]).fused().arrays["symbols"].shape[1] == 5
+    assert fuse([categories(4, True), categories(5, True, 1)]).parameters().arrays["symbols"].shape[1] == 5
 
 
 @pytest.mark.hmm
@@ -234,7 +236,7 @@ def test_codes_of_hmmlearn_need_names():
         fuse([model(4, 0), model(5, 1)])
     names = [list("abcd"), list("ebcad")]
     fused = fuse([read(model(len(own), j), features=own, lengths=[90]) for j, own in enumerate(names)])
-    assert fused.fused().coordinates["symbol"] == tuple("abcde")
+    assert fused.parameters().coordinates["symbol"] == tuple("abcde")
 
 
 # --- the same site twice ------------------------------------------------------------------------------------------

@@ -50,15 +50,15 @@ def test_what_is_made_at_the_centre_does_not_travel(tmp_path):
     assert local.variance == {}
     shares = np.asarray(local.arrays["counts"])
     own = np.diagonal(models[0].covariances_, axis1=1, axis2=2) / np.maximum(100 * shares, 1.0)[:, None]
-    np.testing.assert_allclose(fusion.models[0].variance["means"], own)
-    assert not fusion.fused().facts["counted"]
+    np.testing.assert_allclose(fusion._fit.models[0].variance["means"], own)
+    assert not fusion.parameters().facts["counted"]
     fusion.save(tmp_path / "fusion.safetensors")
     assert load(tmp_path / "fusion.safetensors").K == fusion.K
 
 
 def test_who_names_families_gets_what_was_sent():
     models = [GaussianMixture(3, random_state=0).fit(X) for X, _ in drawn(4, 8, held=3)]
-    assert all(m.variance == {} for m in fuse(models, {"means": Gaussian()}).models)
+    assert all(m.variance == {} for m in fuse(models, {"means": Gaussian()})._fit.models)
 
 
 def test_counted_and_bare_sites_fuse_and_give_a_model():
@@ -70,14 +70,16 @@ def test_counted_and_bare_sites_fuse_and_give_a_model():
     all_counted = fuse([read(m, X=X) for m, (X, _) in zip(models, sites, strict=True)]).model()
     rows = np.concatenate([X for X, _ in sites])
     assert abs(model.score(rows) - all_counted.score(rows)) < 0.1
-    assert [m.facts.get("nominal", False) for m in fusion.models] == [True, False] * 3
-    assert np.sum(fusion.models[0].arrays["counts"]) == pytest.approx(300)  # as many points as a typical counted site
+    assert [m.facts.get("nominal", False) for m in fusion._fit.models] == [True, False] * 3
+    assert np.sum(fusion._fit.models[0].arrays["counts"]) == pytest.approx(
+        300
+    )  # as many points as a typical counted site
 
 
 def test_a_bare_site_is_added_as_it_would_be_fused():
     models = [GaussianMixture(4, random_state=0).fit(X) for X, _ in drawn(6, 10, held=4)]
     more, whole = fuse(models[:-1]).add(models[-1], site="late"), fuse(models)
-    np.testing.assert_allclose(more.models[-1].variance["means"], whole.models[-1].variance["means"])
+    np.testing.assert_allclose(more._fit.models[-1].variance["means"], whole._fit.models[-1].variance["means"])
     assert adjusted_rand_score(np.concatenate(more.labels), np.concatenate(whole.labels)) == 1.0
 
 
@@ -102,7 +104,7 @@ def test_resolution_is_one_over_the_dimensions_within_bounds(D, share):
 def test_noise_does_not_fall_below_the_resolution():
     models = [KMeans(4, n_init=1, random_state=0).fit(X) for X, _ in drawn(8, 12, held=4)]
     fusion = fuse(models)
-    assert (fusion.family.noise >= resolution(fusion.models) - 1e-12).all()
+    assert (fusion.diagnosis.family.noise >= resolution(fusion._fit.models) - 1e-12).all()
 
 
 def test_bare_chains_have_standard_errors_where_no_site_counts_frames():
@@ -112,7 +114,7 @@ def test_bare_chains_have_standard_errors_where_no_site_counts_frames():
         emissions = {"means": rng.normal(0, 9, (3, 2)), "variances": np.ones((3, 2))}
         return hmm(np.ones((3, 3)) / 9, np.ones(3) / 3, np.ones(3) / 3, emissions, counted=counted)
 
-    assert all("means" in m.variance for m in fuse([chain(False) for _ in range(4)]).models)
+    assert all("means" in m.variance for m in fuse([chain(False) for _ in range(4)])._fit.models)
 
 
 @pytest.mark.parametrize("weight", [1e-4, 1.0, 1e4])
@@ -150,6 +152,6 @@ def test_one_variance_for_all_features_does_not_hide_the_small_ones(fitted, seed
         model.set_params(random_state=0).fit(X * [1.0, 10.0, 1000.0])
         models.append(read(model, n=len(X)) if fitted == "counted" else model)
     fusion = fuse(models)
-    centres, labels = np.concatenate([m.arrays["means"] for m in fusion.models]), np.concatenate(fusion.labels)
+    centres, labels = np.concatenate([m.arrays["means"] for m in fusion._fit.models]), np.concatenate(fusion.labels)
     means = np.stack([centres[labels == k].mean(axis=0) for k in range(labels.max() + 1)])
-    assert (fusion.array("means").std(axis=0) >= 0.8 * means.std(axis=0)).all()
+    assert (fusion.parameters.estimate("means").std(axis=0) >= 0.8 * means.std(axis=0)).all()

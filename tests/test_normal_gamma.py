@@ -19,7 +19,7 @@ def test_noise_of_each_atom_is_found(rng):
     sites = [atoms + rng.normal(size=(6, 3)) * np.sqrt(noise) for _ in range(40)]
     fusion = modelweld.fuse(sites, NormalGamma())
     assert fusion.K == 6
-    family, labels = fusion.family, fusion.matching.stacked_labels
+    family, labels = fusion.diagnosis.family, fusion.matching.stacked_labels
     sums = np.stack([family.rows(np.vstack(sites)[labels == k]).sum(0) for k in range(6)])
     found = family.noise(sums)[labels[:6]]
     assert np.abs(np.log(found / noise)).max() < np.log(2)

@@ -47,7 +47,7 @@ def shown():
         for j in range(3)
     ]
     fusion = modelweld.fuse(sites)
-    drawn = fusion.sample(draws=4, chains=2, fixed=True)
+    drawn = fusion.posterior.sample(draws=4, chains=2, fixed=True)
     return {
         "LocalModel": sites[0],
         "Fusion": fusion,

@@ -38,7 +38,7 @@ def test_values_set_aside_are_named_with_the_nearest_atom():
         assert note.row == 6
         assert note.probability > 0.5
         shrunk = fusion.atoms[fusion.labels[int(note.site)][6]]
-        distance = ((fusion.atoms[: fusion.K] - shrunk) ** 2 / fusion.family.noise).sum(1)
+        distance = ((fusion.atoms[: fusion.K] - shrunk) ** 2 / fusion.diagnosis.family.noise).sum(1)
         assert note.nearest == distance.argmin()
         assert repr(note.site) in note.sentence
 

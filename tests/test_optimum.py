@@ -34,10 +34,10 @@ NATS = 1e-3
 def board_of(fusion, families=None, prior=None, fragments=None):
     """The reference board of a fusion's values at its labels, but for those that say nothing."""
     [(name, matching)] = fusion.matchings.items()
-    if isinstance(fusion.given[0], LocalModel):
-        stacks = [stack_of(fusion.given, array, name, {}) for array in matching.families]
+    if isinstance(fusion._fit.given[0], LocalModel):
+        stacks = [stack_of(fusion._fit.given, array, name, {}) for array in matching.families]
     else:
-        stacks = [stack_arrays(fusion.given)]
+        stacks = [stack_arrays(fusion._fit.given)]
     kept = np.ones(len(matching.stacked_labels), dtype=bool) if matching.kept is None else matching.kept
     number = np.diff(np.concatenate([[0], np.cumsum(kept)])[matching.offsets])
     stacks = [stack.take(np.flatnonzero(kept), offsets_of(number[number > 0])) for stack in stacks]

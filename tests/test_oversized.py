@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import modelweld
-from modelweld import Counts, Directions, Gaussian
+from modelweld import Counts, Directions, Fusion, Gaussian
 from modelweld.results.posterior import metropolis
 
 pytestmark = pytest.mark.filterwarnings("ignore::modelweld.errors.ModelweldWarning")
@@ -32,29 +32,29 @@ def test_answers_are_those_without_the_oversized(family, how, monkeypatch):
     monkeypatch.setattr(metropolis, "DRAWS", 12)
     sites, oversized = drawn(family, np.random.default_rng(0))
     fusion = modelweld.fuse([*sites[:3], oversized, *sites[3:]], family)
-    few = fusion.without_oversized()
+    few = Fusion(fusion._fit.drop_oversized())
     assert few.sites == [site for site in fusion.sites if site != "3"]
     stated, without = fusion.confidence(how=how), few.confidence(how=how)
     assert (stated[3] == 1).all()
     del stated[3]
     assert all(np.array_equal(a, b) for a, b in zip(stated, without, strict=True))
     if how == "drawn" and isinstance(family, Gaussian):
-        posterior, inner = fusion.drawn(), few.drawn()
+        posterior, inner = fusion.posterior.draws(), few.posterior.draws()
         assert np.array_equal(posterior.K, inner.K)
-        found, alone = fusion.atom_intervals(), few.atom_intervals()
+        found, alone = fusion.posterior.atom_intervals(), few.posterior.atom_intervals()
         assert np.array_equal(found.low[: fusion.K], alone.low[: fusion.K])
         assert found.exists.shape == fusion.counts.shape
-        assert (fusion.new_site().probability[-300:] == 0).all()
+        assert (fusion.posterior.new_site().probability[-300:] == 0).all()
 
 
 def test_splits_of_a_oversized_go_with_it():
     sites, oversized = drawn(Gaussian(), np.random.default_rng(1))
     fusion = modelweld.fuse([*sites, oversized, oversized[::-1]])
-    assert fusion.without_oversized().sites == fusion.sites[:8]
+    assert fusion._fit.drop_oversized().sites == fusion.sites[:8]
     assert [len(site) for site in fusion.confidence()] == [*(4,) * 8, 300, 300]
 
 
 def test_whoever_was_fitted_is_asked():
     sites, oversized = drawn(Gaussian(), np.random.default_rng(2))
-    assert (fusion := modelweld.fuse(sites)).without_oversized() is fusion
-    assert (fusion := modelweld.fuse([*sites, oversized], screens=["duplicates"])).without_oversized() is fusion
+    assert (fit := modelweld.fuse(sites)._fit).drop_oversized() is fit
+    assert (fit := modelweld.fuse([*sites, oversized], screens=["duplicates"])._fit).drop_oversized() is fit

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from modelweld import LocalModel, fuse, simulate
+from modelweld import Fusion, LocalModel, fuse, simulate
 from modelweld.families.directions import Directions
 from modelweld.fit.search.parts import Parts
 from modelweld.results.posterior.conditional import conditional, confidences
@@ -29,12 +29,10 @@ FITS = {"plain": plain, "in fragments": in_fragments, "directions": directions}
 
 def cut(fusion, largest):
     """The same fusion, asked in smaller parts."""
-    other = fusion.with_()
+    other = fusion._fit.with_()
     [name] = other.matchings
-    other._made["parts", name] = Parts(
-        other.stacks(name), *other._settings(name), other.matching.stacked_labels, largest
-    )
-    return other
+    other._made["parts", name] = Parts(other.stacks(name), *other._model(name), other.matching.stacked_labels, largest)
+    return Fusion(other)
 
 
 @pytest.mark.parametrize("fit", FITS)
@@ -43,7 +41,7 @@ def cut(fusion, largest):
 def test_parts_say_what_the_whole_says(fit, largest):
     whole = FITS[fit]()
     parts = cut(whole, largest)
-    assert len(parts.parts()) > len(whole.parts()) == 1
+    assert len(parts._fit.parts()) > len(whole._fit.parts()) == 1
     for a, b in zip(whole.diagnose(), parts.diagnose(), strict=True):
         assert (a.site, a.parameters, a.unshared, a.warning) == (b.site, b.parameters, b.unshared, b.warning)
         assert [b.score, b.influence, b.surprise] == pytest.approx([a.score, a.influence, a.surprise])
@@ -60,7 +58,7 @@ def test_parts_say_what_the_whole_says(fit, largest):
 def test_confidences_are_what_the_tables_say(fit):
     """Those of all sites at once, beside the table of each; and asking moves nothing."""
     fusion = FITS[fit]()
-    board, labels = fusion.board(), fusion.matching.stacked_labels
+    board, labels = fusion._fit.board(), fusion.matching.stacked_labels
     before = [sums.copy() for sums in board.sums], board.counts.copy()
     for j, found in enumerate(confidences(board)):
         table, own = conditional(board, j), labels[board.values_of(j)]

@@ -52,7 +52,7 @@ def test_likeness_only_reorders(fusion):
 
 def test_the_objective_is_the_history(fusion):
     line = Plot(fusion).objective().lines[0]
-    assert np.array_equal(line.get_ydata(), fusion.history)
+    assert np.array_equal(line.get_ydata(), fusion.diagnosis.history)
 
 
 def test_confidences_are_the_fusions_own(fusion):

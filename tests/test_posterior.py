@@ -33,7 +33,7 @@ def test_the_fusion_s_own_matching_has_the_fusion_s_number_of_atoms(fused):
     fusion = fused()
     matching = fusion.matching
     assert len(matching.counts) > fusion.K  # something is excluded
-    board = fusion.board().copy()
+    board = fusion._fit.board().copy()
     assert number_of_atoms(board, matching, matching.stacked_labels) == fusion.K
     names = np.random.default_rng(0).permutation(len(matching.counts))  # names of atoms mean nothing
     assert number_of_atoms(board, matching, names[matching.stacked_labels]) == fusion.K
@@ -42,13 +42,13 @@ def test_the_fusion_s_own_matching_has_the_fusion_s_number_of_atoms(fused):
 @pytest.mark.parametrize("fused", [with_outliers, with_background])
 def test_where_the_matching_is_clear_draws_say_what_the_fusion_says(fused):
     fusion = fused()
-    posterior = fusion.sample(draws=10, chains=2, warm_up=5)
+    posterior = fusion.posterior.sample(draws=10, chains=2, warm_up=5)
     assert posterior.K_probabilities[fusion.K] > 0.8
 
 
 def test_a_draw_without_an_atom_has_one_less():
     fusion = with_outliers()
-    board = fusion.board().copy()
+    board = fusion._fit.board().copy()
     labels = fusion.matching.stacked_labels.copy()
     labels[labels == 1] = 0
     assert number_of_atoms(board, fusion.matching, labels) == fusion.K - 1

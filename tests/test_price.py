@@ -38,14 +38,14 @@ def fusion():
 def test_a_price_is_the_divergence():
     """Of two Gaussians it has a closed form; one component has all points, so that drawing does no harm."""
     one = mixture([[0.0], [9.0]], [[1.0], [1.0]], [100.0, 0.0], counted=True)
-    by = gauge(fuse([one, one], screens=["outliers"]))
+    by = gauge(fuse([one, one], screens=["outliers"])._fit)
     other = np.array([[1.0]]), np.array([[4.0]]), np.ones(1)
     assert by.price(other) == pytest.approx(0.5 * (1 / 4 + 1 / 4 - 1 + np.log(4)), abs=1e-9)
 
 
 def test_the_union_costs_nothing_and_less_costs_more(fusion):
     N = sum(map(len, fusion.labels))
-    prices = [fusion.price(K=K) for K in (1, 2, 4, 6, 12, 24, N)]
+    prices = [fusion.density.loss(K=K) for K in (1, 2, 4, 6, 12, 24, N)]
     assert prices[-1] == pytest.approx(0, abs=1e-9)
     assert min(prices) > -1e-9
     assert prices == sorted(prices, reverse=True)
@@ -58,26 +58,26 @@ def test_order_and_units_of_sites_do_not_matter(fusion):
         mixture(m.arrays["means"] * scale, m.arrays["variances"] * scale**2, m.arrays["counts"], counted=True)
         for m in there
     ]
-    assert fuse(there[::-1]).price() == pytest.approx(fusion.price(), abs=1e-9)
-    assert fuse(rescaled).price() == pytest.approx(fusion.price(), abs=1e-6)
-    assert fuse(there).price() == fusion.price()
+    assert fuse(there[::-1]).density.loss() == pytest.approx(fusion.density.loss(), abs=1e-9)
+    assert fuse(rescaled).density.loss() == pytest.approx(fusion.density.loss(), abs=1e-6)
+    assert fuse(there).density.loss() == fusion.density.loss()
 
 
 def test_a_high_price_is_named_with_a_size_that_is_not(fusion):
     with pytest.warns(DensityWarning) as caught:
         fusion.model(like="GaussianMixture")
     message = str(caught[0].message)
-    enough, little = cheap_size(fusion, gauge(fusion))
-    assert f"{fusion.price():.2f} nats" in message
+    enough, little = cheap_size(fusion._fit, gauge(fusion._fit))
+    assert f"{fusion.density.loss():.2f} nats" in message
     assert f"fusion.model(K={enough})" in message
     assert f"{little:.2f} or less" in message
     assert fusion.K < enough < sum(map(len, fusion.labels))
-    assert fusion.price(K=enough) < little + 1e-3
+    assert fusion.density.loss(K=enough) < little + 1e-3
 
 
 def test_the_size_named_is_the_least_on_the_way_down(fusion):
-    by, path, parts = gauge(fusion), fusion.reduction(), stack_components(fusion)
-    enough, little = cheap_size(fusion, by)
+    by, path, parts = gauge(fusion._fit), fusion.density.reduction(), stack_components(fusion._fit)
+    enough, little = cheap_size(fusion._fit, by)
     prices = [by.price(merge_components(*parts, path.labels(K))) for K in (enough - 1, enough)]
     assert [by.is_high(cost, K) for cost, K in zip(prices, (enough - 1, enough), strict=True)] == [True, False]
     assert little == prices[1]
@@ -88,8 +88,8 @@ def test_what_was_asked_for_is_not_warned_of(fusion):
         warnings.simplefilter("error")
         fusion.model(K=6, like="GaussianMixture")
         fusion.model(how="moments", like="GaussianMixture")
-        fusion.reduce(6).model(like="GaussianMixture")
-        fusion.union().model(like="GaussianMixture")
+        fusion.density.reduce(6).model(like="GaussianMixture")
+        fusion.density.union().model(like="GaussianMixture")
 
 
 @pytest.mark.parametrize("J", [3, 12])
@@ -103,14 +103,14 @@ def test_sites_that_differ_by_chance_are_not_warned_of(J, n):
     fusion = fuse(there)
     assert fusion.K == 3
     fusion.model(like="GaussianMixture")  # warnings are errors here
-    assert fusion.price() < gauge(fusion).chance(3)
+    assert fusion.density.loss() < gauge(fusion._fit).chance(3)
 
 
 @pytest.mark.parametrize(("widths", "high"), [(8.0, False), (12.0, True)])
 def test_a_price_is_high_from_a_quarter_of_a_nat_beyond_chance(widths, high):
     fusion = fuse(sites(widths))
     assert fusion.K == 6
-    beyond = fusion.price() - gauge(fusion).chance(6)
+    beyond = fusion.density.loss() - gauge(fusion._fit).chance(6)
     assert beyond == pytest.approx(HIGH_PRICE, abs=0.1)
     with pytest.warns(DensityWarning) if high else nullcontext():
         fusion.model(like="GaussianMixture")
@@ -127,7 +127,7 @@ def test_what_is_no_density_has_no_price():
     flat = mixture([[0.0], [9.0]], [[0.0], [1.0]], [1.0, 50.0], counted=True)
     fusion = fuse([flat, flat], screens=["outliers"])
     with pytest.raises(InputError, match="no volume"):
-        fusion.price()
-    fusion.fused("density")
+        fusion.density.loss()
+    fusion.parameters("density")
     with pytest.raises(InputError, match="something else"):
-        fuse([[[0.0]], [[0.1]]]).price()
+        fuse([[[0.0]], [[0.1]]]).density.loss()

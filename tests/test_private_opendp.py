@@ -55,7 +55,7 @@ def test_the_statement_travels_and_sites_fuse(tmp_path):
         assert (said["epsilon"], said["delta"], said["neighbours"]) == (1.0, 1e-6, "one row added or removed")
     fusion = fuse(files)
     assert fusion.K == 3
-    assert fusion.total("counts").sum() == pytest.approx(4 * 1200, rel=0.05)
+    assert fusion.parameters.total("counts").sum() == pytest.approx(4 * 1200, rel=0.05)
 
 
 def test_centres_with_too_few_rows_are_left_out():

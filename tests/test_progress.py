@@ -135,10 +135,10 @@ def test_draws_tell_who_asks():
     assert ("drawing matchings", 2, 2) in heard
     for fixed in (True, False):
         heard.clear()
-        fusion.sample(draws=4, chains=3, warm_up=1, fixed=fixed, progress=listener)
+        fusion.posterior.sample(draws=4, chains=3, warm_up=1, fixed=fixed, progress=listener)
         assert ("drawing matchings", 3, 3) in heard
     with pytest.raises(InputError, match="progress is True, False or a function"):
-        fusion.sample(draws=4, progress="yes")
+        fusion.posterior.sample(draws=4, progress="yes")
 
 
 def test_the_time_left_is_that_of_the_present_step(monkeypatch):

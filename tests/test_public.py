@@ -108,6 +108,32 @@ def test_documents_and_examples_import_public_names_only(file):
         assert name in PUBLIC.get(module, ()) or f"{module}.{name}" in PUBLIC, (module, name)
 
 
+GROUPS = ("parameters", "posterior", "diagnosis", "timeline", "density")
+"""What a fusion shows beside its most used names."""
+
+
+def shown(thing):
+    return [name for name in dir(thing) if not name.startswith("_")]
+
+
+def test_a_fusion_has_few_names_and_shows_the_rest_in_groups():
+    fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1]], [[0.1]]])
+    assert len(shown(modelweld.Fusion)) <= 25
+    assert shown(fusion) == shown(modelweld.Fusion)
+    assert set(GROUPS) < set(shown(fusion))
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_groups_are_documented_and_have_examples(name):
+    group = type(getattr(modelweld.fuse([[[0.0], [9.0]], [[9.1]], [[0.1]]]), name))
+    assert ">>> " in group.__doc__
+    assert shown(group)
+    assert [one for one in shown(group) if not getattr(group, one).__doc__] == []
+    listed = (ROOT / "docs" / "public.md").read_text(encoding="utf-8")
+    (row,) = [line for line in listed.splitlines() if line.startswith(f"| `fusion.{name}` |")]
+    assert set(re.findall(r"`(\w+)`", row)) == set(shown(group))
+
+
 def test_type_checkers_see_what_the_interpreter_sees():
     (block,) = [x for x in tree("modelweld").body if isinstance(x, ast.If) and ast.unparse(x.test) == "TYPE_CHECKING"]
     imports = [p for p in block.body if isinstance(p, ast.ImportFrom) and p.module.startswith("modelweld")]

@@ -88,6 +88,6 @@ def test_a_site_shifted_as_a_whole_is_set_aside(seed):
 def test_no_honest_site_is_taken_for_shifted(name):
     for seed in range(300, 306):
         fusion = fuse(simulate.SETS[name](seed=seed).values)
-        families, stacks = fusion.matching.families, fusion.board("atom").stacks
+        families, stacks = fusion.matching.families, fusion._fit.board("atom").stacks
         parts = {key: (stack, family) for (key, family), stack in zip(families.items(), stacks, strict=True)}
         assert find_shifted(fusion.matching, values_of(parts, fusion.sites, None)) == {}

@@ -34,9 +34,9 @@ def fusion(request):
 
 
 def test_reduction_is_greedy_at_every_step(fusion):
-    parts = stack_components(fusion)
+    parts = stack_components(fusion._fit)
     N = len(parts[0])
-    path = fusion.reduction()
+    path = fusion.density.reduction()
     total = float(parts[2].sum())
     for K in range(N, 1, -1):
         labels = path.labels(K)
@@ -50,20 +50,20 @@ def test_reduction_is_greedy_at_every_step(fusion):
 
 @pytest.mark.filterwarnings("ignore::modelweld.DuplicateWarning")
 def test_union_keeps_everything(fusion):
-    union = fusion.union()
+    union = fusion.density.union()
     assert len(union.counts) == sum(len(labels) for labels in fusion.labels)
     model = union.model(how="moments", like="GaussianMixture")
     X = np.random.default_rng(0).normal(0, 3, (20, 3))
-    parts = [fuse([m, m]).model(how="moments", like="GaussianMixture") for m in fusion.models]
-    weights = np.array([m.arrays["counts"].sum() for m in fusion.models])
+    parts = [fuse([m, m]).model(how="moments", like="GaussianMixture") for m in fusion._fit.models]
+    weights = np.array([m.arrays["counts"].sum() for m in fusion._fit.models])
     density = sum(w * np.exp(p.score_samples(X)) for w, p in zip(weights / weights.sum(), parts, strict=True))
     assert np.allclose(model.score_samples(X), np.log(density))
 
 
 def test_reduce_has_k_components_and_keeps_the_points(fusion):
-    small = fusion.reduce(3).fused("moments")
+    small = fusion.density.reduce(3).parameters("moments")
     assert small.sizes == {"component": 3}
-    assert small.arrays["counts"].sum() == pytest.approx(sum(m.arrays["counts"].sum() for m in fusion.models))
+    assert small.arrays["counts"].sum() == pytest.approx(sum(m.arrays["counts"].sum() for m in fusion._fit.models))
 
 
 def likelihood(parts, mixture, seed=1):
@@ -72,12 +72,12 @@ def likelihood(parts, mixture, seed=1):
 
 
 def test_density_is_nearer_to_the_union_than_the_reduction_and_the_matching(fusion):
-    parts = stack_components(fusion)
+    parts = stack_components(fusion._fit)
     K = len(fusion.counts)
     found = likelihood(parts, densest(*parts, fusion.matching.stacked_labels, K))
-    assert found > likelihood(parts, merge_components(*parts, fusion.reduction().labels(K))) - 1e-3
+    assert found > likelihood(parts, merge_components(*parts, fusion.density.reduction().labels(K))) - 1e-3
     assert found > likelihood(parts, merge_components(*parts, fusion.matching.stacked_labels)) - 1e-3
-    assert fusion.fused("density").sizes == fusion.fused("moments").sizes
+    assert fusion.parameters("density").sizes == fusion.parameters("moments").sizes
 
 
 @pytest.mark.parametrize("diagonal", [True, False])
@@ -101,29 +101,29 @@ def test_softening_comes_near_to_em_on_very_many_points(diagonal):
 
 def test_density_does_not_depend_on_the_order_of_sites():
     local = sites(np.random.default_rng(4), False)
-    one, other = (fuse(models).fused("density") for models in (local, local[::-1]))
+    one, other = (fuse(models).parameters("density") for models in (local, local[::-1]))
     assert all(np.array_equal(one.arrays[name], other.arrays[name]) for name in one.arrays)
 
 
 @pytest.mark.parametrize("how", ["density", "moments"])
 def test_any_number_of_components(fusion, how):
-    total = sum(m.arrays["counts"].sum() for m in fusion.models)
+    total = sum(m.arrays["counts"].sum() for m in fusion._fit.models)
     for K in (1, 3, len(fusion.counts)):
-        small = fusion.fused(how, K=K)
+        small = fusion.parameters(how, K=K)
         assert small.sizes == {"component": K}
         assert small.arrays["counts"].sum() == pytest.approx(total)
-    assert fusion.fused("density", K=20).sizes == {"component": 20}
-    one = fusion.fused(how, K=1)
+    assert fusion.parameters("density", K=20).sizes == {"component": 20}
+    one = fusion.parameters(how, K=1)
     assert np.allclose(
-        one.arrays["means"], merge_components(*stack_components(fusion), np.zeros(20, int))[0], atol=1e-6
+        one.arrays["means"], merge_components(*stack_components(fusion._fit), np.zeros(20, int))[0], atol=1e-6
     )
 
 
 def test_moments_with_k_merges_atoms_and_leaves_none_out(fusion):
-    atoms = merge_components(*stack_components(fusion), fusion.matching.stacked_labels)
+    atoms = merge_components(*stack_components(fusion._fit), fusion.matching.stacked_labels)
     K = len(atoms[0])
     ways = [cost(atoms, np.where(np.arange(K) == b, a, np.arange(K))) for b in range(K) for a in range(b)]
-    small = fusion.fused("moments", K=K - 1)
+    small = fusion.parameters("moments", K=K - 1)
     spreads = small.arrays["covariances" if "covariances" in small.arrays else "variances"]
     assert 0.5 * small.arrays["counts"] @ log_volumes(spreads) == pytest.approx(min(ways))
 
@@ -131,16 +131,16 @@ def test_moments_with_k_merges_atoms_and_leaves_none_out(fusion):
 @pytest.mark.parametrize("spread", [0.0, 1.0])
 def test_collapsed_and_empty_components_keep_their_place(spread):
     local = [mixture([[0.0], [9.0]], [[spread], [1.0]], [5.0, 0.0], counted=True) for _ in range(2)]
-    found = fuse(local, screens=["outliers"]).fused("density")
+    found = fuse(local, screens=["outliers"]).parameters("density")
     assert found.sizes == {"component": 2}
     assert sorted(found.arrays["means"].ravel().round(6).tolist()) == [0.0, 9.0]
 
 
 def test_wrong_requests_are_named(fusion):
     with pytest.raises(InputError, match=r"K is between 1 and 20; found 21"):
-        fusion.reduce(21)
+        fusion.density.reduce(21)
     with pytest.raises(InputError, match="for mixtures and k-means"):
-        fuse([[[0.0]], [[1.0]]]).union()
+        fuse([[[0.0]], [[1.0]]]).density.union()
     with pytest.raises(InputError, match=r"how is one of \['density'"):
         fusion.model(how="magic")
     with pytest.raises(InputError, match=r"20 components: with how='density', K is between 1 and 20; found 21"):

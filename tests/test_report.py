@@ -182,7 +182,7 @@ def test_numbers_are_the_fusions(fusion, found):
 
 
 def test_scores_are_the_fusions(fusion, found):
-    if fusion.times is not None or not all(m.families for m in fusion.matchings.values()):
+    if fusion.timeline.times is not None or not all(m.families for m in fusion.matchings.values()):
         assert found["verdict"] is None
         assert len(found["notes"]) == 3
         return
@@ -235,7 +235,7 @@ def test_a_hostile_name_stays_text():
     assert carried["sites"][0] == HOSTILE
     assert carried["sets"][0]["columns"][0] == HOSTILE
     fusion = plain()
-    fusion.settings = {HOSTILE: {HOSTILE: [HOSTILE]}}
+    fusion._fit.settings = {HOSTILE: {HOSTILE: [HOSTILE]}}
     assert "<img" not in page_of(numbers_of(fusion))
 
 
@@ -255,20 +255,20 @@ def test_figures_and_sentences_stand_in_the_page():
 def test_lives_and_paths_on_the_page_are_the_fusions():
     fusion = in_time()
     found = numbers_of(fusion)
-    told, lives = found["sets"][0]["time"], fusion.lives()
+    told, lives = found["sets"][0]["time"], fusion.timeline.lifetimes()
     assert told["newest"] == "2024-06"
     assert told["names"][0] == "2024-01"
     for k in range(fusion.K):
         assert (told["first"][k], told["last"][k]) == (str(lives.first[k]), str(lives.last[k]))
         assert told["alive"][k] == pytest.approx(lives.alive[k], abs=1e-4)
-        path, own = fusion.path(k), told["paths"][k]
+        path, own = fusion.timeline.path(k), told["paths"][k]
         steps = len(own["times"])
         for name in ("values", "low", "high"):
             drawn = np.array(own[name])[:, [told["columns"].index(f"dim {d}") for d in range(2)]]
             assert np.allclose(drawn, getattr(path, name)[:steps], rtol=1e-3, atol=1e-9)
         assert np.allclose(found["sets"][0]["groups"]["means"][k], fusion.atoms[k], rtol=1e-4)
     assert told["sentence"] in page_of(found)
-    assert numbers_of(fusion.at("2024-03"))["sets"][0]["time"] is None
+    assert numbers_of(fusion.timeline.at("2024-03"))["sets"][0]["time"] is None
 
 
 def test_distances_in_time_are_from_where_the_atom_was():
@@ -391,7 +391,7 @@ def test_what_is_too_large_is_left_out_and_said(monkeypatch):
 def test_a_mixtures_ellipses_are_those_of_merged_components():
     fusion = hostile()
     drawn = numbers_of(fusion)["picture"]
-    means, spreads, counts = merge_components(*stack_components(fusion), fusion.matching.stacked_labels)
+    means, spreads, counts = merge_components(*stack_components(fusion._fit), fusion.matching.stacked_labels)
     order = [[HOSTILE, "b"].index(name) for name in drawn["features"]]
     assert np.allclose(drawn["atoms"]["means"], means[:, order], rtol=1e-4)
     assert np.allclose(np.diagonal(drawn["atoms"]["covariances"], axis1=1, axis2=2), spreads[:, order], rtol=1e-4)
@@ -423,9 +423,9 @@ def test_the_pages_table_is_the_fusions():
     table, found = fusion.table(), numbers_of(fusion)["sets"][0]["groups"]
     assert np.allclose(found["means"], table.means, rtol=1e-4)
     assert (found["features"], found["units"], found["points"]) == (["a", "b", "c"], ["mm", "", ""], [250, 300, 350])
-    intervals = fusion.atom_intervals(found["level"])
+    intervals = fusion.posterior.atom_intervals(found["level"])
     assert np.allclose(found["low"], intervals.low, rtol=1e-4)
-    noise = np.sqrt(fusion.hyperparameters["noise"])
+    noise = np.sqrt(fusion.diagnosis.hyperparameters["noise"])
     assert np.allclose(found["noise"], noise, rtol=1e-2)
     assert sum(found["members"]) == 900
 
@@ -451,24 +451,24 @@ def test_every_word_that_is_explained_has_its_meaning(found):
 def test_transitions_are_shares_of_added_moves():
     fusion = chains()
     drawn = numbers_of(fusion)["picture"]
-    moves = fusion.total("moves")[: fusion.K, : fusion.K]
+    moves = fusion.parameters.total("moves")[: fusion.K, : fusion.K]
     assert np.allclose(drawn["moves"], moves / moves.sum(1, keepdims=True), rtol=1e-4)
 
 
 def test_words_are_the_most_probable():
     fusion = word_models()
     words = numbers_of(fusion)["sets"][0]["words"]
-    total = fusion.total("words")
+    total = fusion.parameters.total("words")
     for k, row in enumerate(words):
-        assert row[0][0] == fusion.models[0].coordinates["word"][int(total[k].argmax())]
+        assert row[0][0] == fusion._fit.models[0].coordinates["word"][int(total[k].argmax())]
         assert [p for _, p in row] == sorted((p for _, p in row), reverse=True)
 
 
 def test_the_points_of_a_process_are_its_atoms():
     fusion = processes()
     drawn = numbers_of(fusion)["picture"]
-    assert np.allclose(drawn["atoms"]["means"], fusion.array("inputs")[: fusion.K], rtol=1e-4)
-    assert np.allclose(drawn["atoms"]["values"], fusion.array("values")[: fusion.K], rtol=1e-4)
+    assert np.allclose(drawn["atoms"]["means"], fusion.parameters.estimate("inputs")[: fusion.K], rtol=1e-4)
+    assert np.allclose(drawn["atoms"]["values"], fusion.parameters.estimate("values")[: fusion.K], rtol=1e-4)
 
 
 def test_blocks_are_found_by_likeness():
@@ -497,7 +497,7 @@ def test_a_typical_distance_is_one():
     distance, spread = deviations(gather_values(fusion, "atom"), matching.stacked_labels, matching.counts)
     shared = matching.counts[matching.stacked_labels] > 1
     assert np.isclose((distance[shared] ** 2).mean(), 1)
-    first = np.concatenate(fusion.given)[matching.stacked_labels == 0] - fusion.atoms[0]
+    first = np.concatenate(fusion._fit.given)[matching.stacked_labels == 0] - fusion.atoms[0]
     assert np.allclose(spread[0], np.sqrt((first**2).mean(0)))
     assert np.isnan(spread[matching.counts == 1]).all()
 
@@ -529,5 +529,5 @@ def test_learned_deviations_are_roots_of_the_familys_variances():
     fusion = plain()
     learned = {row["symbol"]: row["value"] for row in numbers_of(fusion)["sets"][0]["fit"]["learned"]}
     for symbol, name in (("σ", "noise"), ("σ₀", "spread")):
-        assert np.allclose(np.square(learned[symbol]), fusion.hyperparameters[name], rtol=1e-4)
-    assert np.allclose(learned["μ₀"], fusion.hyperparameters["mean"], rtol=1e-4)
+        assert np.allclose(np.square(learned[symbol]), fusion.diagnosis.hyperparameters[name], rtol=1e-4)
+    assert np.allclose(learned["μ₀"], fusion.diagnosis.hyperparameters["mean"], rtol=1e-4)

@@ -27,7 +27,7 @@ def test_removing_what_was_added_gives_the_same():
 def test_a_site_is_placed_at_its_best_and_others_stay():
     base = fuse(DATA.values[:-1])
     more = base.add(DATA.values[-1], refit=False)
-    assert more.family is base.family
+    assert more.diagnosis.family is base.diagnosis.family
     # same partition of the others, whatever the numbers of atoms
     assert adjusted_rand(np.concatenate(more.labels[:-1]), np.concatenate(base.labels)) == 1.0
     assert adjusted_rand(DATA.truth, more.labels) == 1.0
@@ -60,7 +60,7 @@ def test_no_trace_of_a_site_is_left():
     assert np.array_equal(a.matching.stacked_labels, b.matching.stacked_labels)
     assert np.allclose(a.atoms, b.atoms, rtol=1e-6)
     assert a.objective == pytest.approx(b.objective)
-    stored = pickle.dumps([a.given, a.matchings])
+    stored = pickle.dumps([a._fit.given, a.matchings])
     for row in DATA.values[5]:
         assert row.tobytes() not in stored
     assert np.abs(a.atoms).max() < 100
@@ -165,8 +165,8 @@ def test_no_value_of_a_site_that_left_is_kept():
     mark = sites[2].tobytes()
     fusion = fuse(sites).add(_random_sites(4)[0], site="late").remove("2")
     assert mark not in pickle.dumps(fusion)
-    assert mark not in pickle.dumps(fusion.recipe.given)
-    assert fusion.before is None
+    assert mark not in pickle.dumps(fusion._fit.recipe.given)
+    assert fusion._fit.before is None
 
 
 def test_removing_anew_reads_bare_models_as_they_were_sent():

@@ -171,7 +171,7 @@ def sites(seed=0):
 
 def test_posterior_speaks(monkeypatch):
     fusion = modelweld.fuse(sites())
-    posterior = fusion.sample(draws=30, seed=1)
+    posterior = fusion.posterior.sample(draws=30, seed=1)
     N = len(fusion.matching.stacked_labels)
     assert posterior.labels.shape == (4, 30, N)
     assert sum(posterior.K_probabilities.values()) == pytest.approx(1)
@@ -181,15 +181,15 @@ def test_posterior_speaks(monkeypatch):
     assert (together[:3, :3] == np.eye(3)).all()  # values of one site are never together
     np.testing.assert_allclose(posterior.together([[0, 5], [4, 9]]), [together[0, 5], together[4, 9]])
     assert "4 chains of 30 draws" in repr(posterior)
-    np.testing.assert_array_equal(fusion.sample(draws=30, seed=1).labels, posterior.labels)
+    np.testing.assert_array_equal(fusion.posterior.sample(draws=30, seed=1).labels, posterior.labels)
     with pytest.raises(InputError, match="at least 1 chain of 4"):
-        fusion.sample(draws=2)
+        fusion.posterior.sample(draws=2)
     monkeypatch.setattr("modelweld.results.posterior.draws.LARGEST_TABLE", 3)
     with pytest.raises(InputError, match="together"):
-        fusion.sample(draws=4).co_assignment  # noqa: B018
+        fusion.posterior.sample(draws=4).co_assignment  # noqa: B018
 
 
 def test_one_value_and_none():
-    assert modelweld.fuse([[[1.0]]]).sample(draws=4, chains=2).K_probabilities == {1: 1.0}
+    assert modelweld.fuse([[[1.0]]]).posterior.sample(draws=4, chains=2).K_probabilities == {1: 1.0}
     fusion = modelweld.fuse([np.zeros((0, 1)), [[1.0]], [[1.1]]])
-    assert fusion.sample(draws=4).labels.shape == (4, 4, 2)
+    assert fusion.posterior.sample(draws=4).labels.shape == (4, 4, 2)

@@ -55,7 +55,7 @@ def test_covariances_alone_are_matched(rng):
     fusion = modelweld.fuse(sites, Scatter())
     assert fusion.K == 5
     assert adjusted_rand(fusion.matching.stacked_labels, truth) == 1.0
-    assert 50 < fusion.hyperparameters["between"] < 130
+    assert 50 < fusion.diagnosis.hyperparameters["between"] < 130
 
 
 def test_units_and_turns_do_not_matter(rng):
@@ -64,7 +64,7 @@ def test_units_and_turns_do_not_matter(rng):
     turned = [(turn @ s.reshape(-1, 2, 2) @ turn.T).reshape(len(s), 4) for s in sites]
     plain, other = (modelweld.fuse(s, Scatter(), search="plain") for s in (sites, turned))
     assert plain.K == other.K
-    found = [f.hyperparameters["between"] for f in (plain, other)]
+    found = [f.diagnosis.hyperparameters["between"] for f in (plain, other)]
     assert found[0] == pytest.approx(found[1], rel=1e-2)
 
 
@@ -72,7 +72,7 @@ def test_covariances_that_coincide_do_not_overflow():
     one = np.array([[2.0, 0.3, 0.3, 1.0], [0.1, 0.0, 0.0, 5.0]])
     fusion = modelweld.fuse([one, one, one], Scatter(), screens=["outliers"])
     assert fusion.K == 2
-    assert fusion.hyperparameters["between"] <= LARGEST_BETWEEN * (1 + 1e-9)
+    assert fusion.diagnosis.hyperparameters["between"] <= LARGEST_BETWEEN * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +103,8 @@ def test_given_hyperparameters_are_kept(rng):
     sites, _ = drawn_sites(rng, D=2)
     family = Scatter(freedom=5.0, scale=np.eye(2) * 5, between=40.0, learning="nothing")
     fusion = modelweld.fuse(sites, family)
-    assert fusion.hyperparameters["between"] == 40.0
-    assert fusion.hyperparameters["freedom"] == 5.0
+    assert fusion.diagnosis.hyperparameters["between"] == 40.0
+    assert fusion.diagnosis.hyperparameters["freedom"] == 5.0
     assert family.update(np.zeros((1, 6))) is family
     with pytest.raises(InputError, match="exceed D - 1 = 1"):
         modelweld.fuse(sites, Scatter(freedom=0.5))

@@ -49,8 +49,8 @@ def flat_board(fusion):
     """The reference board of all sites at the labels and hyperparameters of a fusion."""
     [matching] = fusion.matchings.values()
     [(name, family)] = matching.families.items()
-    plain = not isinstance(fusion.given[0], LocalModel)
-    stack = stack_arrays(fusion.given) if plain else stack_of(fusion.given, name, "atom", {})
+    plain = not isinstance(fusion._fit.given[0], LocalModel)
+    stack = stack_arrays(fusion._fit.given) if plain else stack_of(fusion._fit.given, name, "atom", {})
     board = Board([stack], [family], matching.prior)
     board.restore((matching.stacked_labels.copy(), [family], matching.prior, None))
     return board

@@ -41,15 +41,19 @@ def board_at(fusion, family, labels, fragments=None):
     """The reference board of all sites of a fusion at these labels."""
     [matching] = fusion.matchings.values()
     [name] = matching.families
-    plain = not isinstance(fusion.given[0], LocalModel)
-    stack = stack_arrays(fusion.given) if plain else stack_of(fusion.given, name, next(iter(fusion.matchings)), {})
+    plain = not isinstance(fusion._fit.given[0], LocalModel)
+    stack = (
+        stack_arrays(fusion._fit.given)
+        if plain
+        else stack_of(fusion._fit.given, name, next(iter(fusion.matchings)), {})
+    )
     return Board([stack], [family], matching.prior, fragments, labels.copy())
 
 
 @pytest.mark.parametrize("name", TABLE)
 def test_shards_give_the_partition_of_the_default_call(name):
     fused, fusion = fused_of(name)
-    flat = modelweld.fuse(fusion.given, TABLE[name].family)
+    flat = modelweld.fuse(fusion._fit.given, TABLE[name].family)
     assert adjusted_rand(flat.labels, fusion.labels) == 1
     assert fused.K == flat.K
     assert fused.converged
@@ -66,7 +70,7 @@ def test_the_objective_is_that_of_the_values_and_every_step_raises_it(name):
 def lead(name, seed):
     """Nats per value by which shards end above the default call's matching, both by what shards believe."""
     fused, fusion = fused_of(name, seed, hard=True)
-    flat = modelweld.fuse(fusion.given, TABLE[name].family)
+    flat = modelweld.fuse(fusion._fit.given, TABLE[name].family)
     fragments = flat.matching.splits
     board = board_at(fusion, fused.family, flat.matching.stacked_labels, fragments)
     for _ in range(5):
@@ -180,7 +184,7 @@ def test_sites_that_send_atoms_in_fragments():
         sites.append(LocalModel({"v": values}, {"v": ("atom", None)}, variance=variance, site=f"s{j}"))
     fused = fuse_shards(group_sites(sites))
     fusion = fused.to_fusion()
-    flat = modelweld.fuse(fusion.given)
+    flat = modelweld.fuse(fusion._fit.given)
     assert adjusted_rand(flat.labels, fusion.labels) == 1
     assert fused.K == flat.K == 6
     assert fused.fragments.delta == pytest.approx(flat.matching.delta)
@@ -207,12 +211,12 @@ def test_outliers_repeats_and_oversized_are_set_aside_as_by_fuse():
     assert any("repeat another" in reason for reason in fused.reasons)
     fusion = fused.to_fusion()
     with pytest.warns(OutlierWarning):
-        flat = modelweld.fuse(fusion.given)
+        flat = modelweld.fuse(fusion._fit.given)
     assert (flat.matching.kept == fusion.matching.kept).all()
     assert adjusted_rand(flat.labels, fusion.labels) == 1
     assert fusion.K == fused.K == flat.K
     assert sum(fused.aside) == 252
-    values = np.concatenate(fusion.given)  # what is excluded is an atom of its own, where it lies
+    values = np.concatenate(fusion._fit.given)  # what is excluded is an atom of its own, where it lies
     aside = ~fusion.matching.kept
     assert np.array_equal(fusion.matching.values["values"][fusion.matching.stacked_labels[aside]], values[aside])
     off = fuse_shards(group_sites([v for j, v in enumerate(sites) if j != 5]), screens=["duplicates"])
@@ -234,7 +238,7 @@ def test_sites_that_repeat_another_are_counted_once_whichever_shard_they_lie_in(
     fusion = fused.to_fusion()
     assert fusion.matching.duplicates == {len(sites): 0, len(sites) + 1: 1}
     with pytest.warns(DuplicateWarning):
-        flat = modelweld.fuse(fusion.given)
+        flat = modelweld.fuse(fusion._fit.given)
     assert adjusted_rand(flat.labels, fusion.labels) == 1
     assert fusion.K == flat.K
     assert sum(fuse_shards(shards, screens=["outliers"]).duplicates) == 0
@@ -260,7 +264,7 @@ def test_mixtures_are_treated_as_their_kind_is():
     assert fused.K == flat.K == 5
     labels = [x for s in range(2) for x in fused.labels(s)]
     assert adjusted_rand(flat.labels, labels) == 1
-    np.testing.assert_allclose(fused.family.resolution, flat.family.resolution)
+    np.testing.assert_allclose(fused.family.resolution, flat.diagnosis.family.resolution)
 
 
 def test_families_whose_sums_do_not_say_enough_are_refused():

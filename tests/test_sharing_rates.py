@@ -60,7 +60,7 @@ def test_intervals_of_confidences_hold_what_they_promise(level):
 @pytest.mark.parametrize("how", ["drawn", "conditional"])
 def test_where_all_is_certain_everybody_says_the_same(how):
     fusion = modelweld.fuse(sites())
-    found = fusion.sharing(how=how)
+    found = fusion.posterior.sharing(how=how)
     assert found.how == how
     assert np.array_equal(found.sites, fusion.counts)
     assert np.array_equal(found.sites, held_by(fusion.matching.stacked_labels, fusion.matching.offsets))
@@ -78,12 +78,12 @@ def test_the_table_of_groups_says_it_with_confidences():
 
 
 def test_it_prints_and_shows_itself():
-    found = modelweld.fuse(sites()).sharing(level=0.8, how="conditional")
+    found = modelweld.fuse(sites()).posterior.sharing(level=0.8, how="conditional")
     assert str(found).splitlines()[0].split()[:3] == ["atom", "sites", "expected"]
     assert "80% interval" in str(found)
     assert "<table" in found._repr_html_()
     with pytest.raises(modelweld.InputError, match="level"):
-        modelweld.fuse(sites()).sharing(level=1.5)
+        modelweld.fuse(sites()).posterior.sharing(level=1.5)
 
 
 def test_many_trials_are_halved_to_the_same_chances(monkeypatch):
@@ -100,13 +100,13 @@ def test_the_page_says_in_how_many_sites_groups_are(draws):
     values = [x + rng.normal(0, 1.0, x.shape) for x in values]
     fusion = modelweld.fuse(values)
     said = numbers_of(fusion, draws=draws)["sets"][0]["groups"]
-    found = fusion.sharing(said["level"], how=None if draws else "conditional")
+    found = fusion.posterior.sharing(said["level"], how=None if draws else "conditional")
     assert np.allclose(said["held"], np.transpose([found.expected, found.low, found.high]), atol=0.01)
 
 
 def test_what_confidence_said_is_not_asked_again():
     fusion = modelweld.fuse(sites())
     stated = fusion.confidence(how="conditional")
-    again = fusion.sharing(stated=stated)
+    again = fusion.posterior.sharing(stated=stated)
     assert again.how == "conditional"
-    assert np.array_equal(again.expected, fusion.sharing(how="conditional").expected)
+    assert np.array_equal(again.expected, fusion.posterior.sharing(how="conditional").expected)

@@ -88,7 +88,7 @@ def test_sparse_merges_and_splits_never_lower_the_objective(monkeypatch):
     monkeypatch.setattr(choice, "SPARSE_FROM", 0)
     fusion = modelweld.fuse(dictionaries(3, J=6, kappa=20.0), Directions())
     assert fusion.matching.engine == "sparse"
-    assert (np.diff(fusion.history) > -1e-6).all()
+    assert (np.diff(fusion.diagnosis.history) > -1e-6).all()
 
 
 def test_atoms_that_were_torn_apart_are_joined_again():

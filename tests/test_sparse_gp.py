@@ -219,7 +219,7 @@ def test_committees_are_written_and_not_fused_again(rng):
     assert isinstance(found, Committee)
     assert len(found.members) == 3
     with pytest.raises(InputError, match="committee cannot be fused"):
-        fuse([fusion.fused("rbcm"), sites[0]])
+        fuse([fusion.parameters("rbcm"), sites[0]])
     with pytest.raises(InputError, match="Committee cannot be read"):
         read(found)
 

@@ -37,7 +37,7 @@ def test_tables_are_aligned_by_their_columns():
     assert mixed.K == straight.K == 3
     assert np.array_equal(mixed.atoms, straight.atoms)
     assert np.array_equal(straight.atoms, modelweld.fuse([centres(j) for j in range(4)]).atoms)
-    assert mixed.models[0].coordinates["feature"] == tuple(NAMES)  # the order that most sites have
+    assert mixed._fit.models[0].coordinates["feature"] == tuple(NAMES)  # the order that most sites have
 
 
 def test_a_table_is_added_by_its_columns():
@@ -48,7 +48,7 @@ def test_a_table_is_added_by_its_columns():
 
 def test_columns_that_are_mere_numbers_are_no_names():
     tables = [Table(centres(j), range(3)) for j in range(4)]
-    assert "feature" not in modelweld.fuse(tables).models[0].coordinates
+    assert "feature" not in modelweld.fuse(tables)._fit.models[0].coordinates
     tables[0] = centres(0)
     assert modelweld.fuse(tables).K == 3
 
@@ -86,7 +86,7 @@ def test_masked_entries_were_not_seen():
     masked.data[1, 2] = 9e9
     fusion = modelweld.fuse([masked, *(centres(j) for j in range(1, 4))])
     assert fusion.K == 3
-    assert fusion.models[0].weight["values"].tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 1]]
+    assert fusion._fit.models[0].weight["values"].tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 1]]
     assert np.allclose(fusion.atoms.max(0), ATOMS.max(0), rtol=0.05)
 
 
@@ -108,7 +108,7 @@ def test_tables_of_pyarrow_are_aligned_by_their_columns():
     tables = [pyarrow.table(dict(zip(NAMES, centres(j).T, strict=True))).select(np.roll(NAMES, j)) for j in range(3)]
     fusion = modelweld.fuse([tables[0], tables[1], tables[2].to_batches()[0]])
     assert fusion.K == 3
-    assert set(fusion.models[0].coordinates["feature"]) == set(NAMES)
+    assert set(fusion._fit.models[0].coordinates["feature"]) == set(NAMES)
     words = tables[0].append_column("kind", [["a", "b", "c"]])
     with pytest.raises(InputError, match=r"^site 0: column 'kind' is not of numbers: found 'a'. Leave it out"):
         modelweld.fuse([words, tables[1]])

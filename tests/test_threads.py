@@ -23,8 +23,8 @@ def two():
 
 QUESTIONS = {
     "confidence": lambda fusion, folder: fusion.confidence(how="conditional"),
-    "conditional": lambda fusion, folder: fusion.conditional(0),
-    "sample": lambda fusion, folder: fusion.sample(draws=5, chains=1, fixed=True),
+    "conditional": lambda fusion, folder: fusion.posterior.conditional(0),
+    "sample": lambda fusion, folder: fusion.posterior.sample(draws=5, chains=1, fixed=True),
     "diagnose": lambda fusion, folder: fusion.diagnose(),
     "worth_merging": lambda fusion, folder: fusion.worth_merging(draws=19),
     "report": lambda fusion, folder: fusion.report(folder / "page.html", draws=False),

@@ -35,23 +35,23 @@ def test_the_order_of_sites_does_not_matter(drawn, fusion):
 def test_units_and_origin_of_time_do_not_matter(drawn, fusion):
     other = modelweld.fuse(drawn.groups, times=1000.0 + 7.0 * drawn.times)
     assert all(np.array_equal(a, b) for a, b in zip(other.labels, fusion.labels, strict=True))
-    ratio = other.hyperparameters["memory"] / fusion.hyperparameters["memory"]
+    ratio = other.diagnosis.hyperparameters["memory"] / fusion.diagnosis.hyperparameters["memory"]
     assert ratio == pytest.approx(7.0, rel=0.02)
 
 
 def test_several_groups_may_come_at_one_time(drawn):
     times = drawn.times // 3
     fusion = modelweld.fuse(drawn.groups, times=times)
-    assert len(fusion.path(0).times) <= 4
-    assert fusion.lives().newest == 3.0
+    assert len(fusion.timeline.path(0).times) <= 4
+    assert fusion.timeline.lifetimes().newest == 3.0
 
 
 def test_dates_are_days(drawn, fusion):
     days = [dt.date(2024, 1, 1) + dt.timedelta(days=int(t)) for t in drawn.times]
     dated = modelweld.fuse(drawn.groups, times=days)
     assert dated.objective == pytest.approx(fusion.objective, abs=1e-6)
-    assert dated.lives().newest == np.datetime64("2024-01-12")
-    ahead, number = dated.forecast("2024-01-15"), fusion.forecast(14)
+    assert dated.timeline.lifetimes().newest == np.datetime64("2024-01-12")
+    ahead, number = dated.timeline.forecast("2024-01-15"), fusion.timeline.forecast(14)
     assert np.allclose(ahead.values, number.values)
     assert ahead.time == np.datetime64("2024-01-15")
 
@@ -106,53 +106,60 @@ def test_what_has_no_meaning_in_time_is_refused(asked):
 
 def test_without_times_questions_about_them_are_refused():
     fusion = modelweld.fuse([[[0.0], [5.0]], [[0.1]]])
-    assert fusion.times is None
-    for ask in (lambda: fusion.path(0), lambda: fusion.at(1), lambda: fusion.forecast(1), lambda: fusion.lives()):
+    assert fusion.timeline.times is None
+    for ask in (
+        lambda: fusion.timeline.path(0),
+        lambda: fusion.timeline.at(1),
+        lambda: fusion.timeline.forecast(1),
+        lambda: fusion.timeline.lifetimes(),
+    ):
         with pytest.raises(InputError, match="have no times"):
             ask()
 
 
 def test_questions_of_another_kind_are_refused(fusion):
     with pytest.raises(InputError, match=r"times are like 11\.0"):
-        fusion.forecast("2024-01-01")
+        fusion.timeline.forecast("2024-01-01")
     with pytest.raises(InputError, match="there is no 99"):
-        fusion.path(99)
+        fusion.timeline.path(99)
     with pytest.raises(InputError, match="level must lie between"):
-        fusion.path(0, level=1.5)
+        fusion.timeline.path(0, level=1.5)
     with pytest.raises(InputError, match="not asked of groups that have times"):
         fusion.diagnose()
 
 
 def test_paths_pass_near_their_values_and_widen_away_from_them(drawn, fusion):
-    path = fusion.path(0)
-    lives = fusion.lives()
+    path = fusion.timeline.path(0)
+    lives = fusion.timeline.lifetimes()
     values = np.concatenate([v[labels == 0] for v, labels in zip(drawn.groups, fusion.labels, strict=True)])
     times = [t for t, labels in zip(drawn.times, fusion.labels, strict=True) if 0 in labels]
     at = [path.times.index(t) for t in times]
     assert np.abs(path.values[at] - values).max() < 0.6
-    width = fusion.path(0, times=[*times[-1:], 30.0, 300.0])
+    width = fusion.timeline.path(0, times=[*times[-1:], 30.0, 300.0])
     reach = (width.high - width.low)[:, 0]
     assert reach[0] < reach[1] < reach[2]
     assert path.alive[0] == 1.0
     assert lives.first[0] == path.times[0]
-    narrow = fusion.path(0, level=0.5)
+    narrow = fusion.timeline.path(0, level=0.5)
     assert ((narrow.high - narrow.low) < (path.high - path.low)).all()
 
 
 def test_forecasts_name_who_may_live(fusion):
-    near, far = fusion.forecast(12), fusion.forecast(200)
+    near, far = fusion.timeline.forecast(12), fusion.timeline.forecast(200)
     assert (np.diff(near.alive) <= 0).all()
     assert far.newborn > near.newborn
     assert len(far.atoms) <= len(near.atoms)
-    assert np.allclose(near.held, near.alive * fusion.hyperparameters["held"])
+    assert np.allclose(near.held, near.alive * fusion.diagnosis.hyperparameters["held"])
 
 
 def test_the_model_of_a_day_is_where_atoms_are_then(fusion):
-    day = fusion.at(6)
-    alive = [k for k in range(fusion.K) if fusion.path(k, times=[6]).alive[0] > 0.5]
+    day = fusion.timeline.at(6)
+    alive = [k for k in range(fusion.K) if fusion.timeline.path(k, times=[6]).alive[0] > 0.5]
     assert len(alive) == day.K
-    assert np.allclose(np.sort(day.atoms[:, 0]), np.sort([fusion.path(k, times=[6]).values[0, 0] for k in alive]))
-    assert day.times is None
+    assert np.allclose(
+        np.sort(day.atoms[:, 0]), np.sort([fusion.timeline.path(k, times=[6]).values[0, 0] for k in alive])
+    )
+    assert day.timeline.times is None
     assert len(day.confidence(how="conditional")) == len(day.sites)
 
 
@@ -176,10 +183,10 @@ def test_sites_without_times_take_none():
 
 def test_saved_and_loaded_with_times(tmp_path, drawn, fusion):
     again = modelweld.load(fusion.save(tmp_path / "timed.safetensors"))
-    assert again.times == fusion.times
-    assert np.array_equal(again.forecast(14).values, fusion.forecast(14).values)
+    assert again.timeline.times == fusion.timeline.times
+    assert np.array_equal(again.timeline.forecast(14).values, fusion.timeline.forecast(14).values)
     days = modelweld.fuse(drawn.groups, times=[f"2024-{m:02d}" for m in range(1, 13)])
-    assert modelweld.load(days.save(tmp_path / "dated.safetensors")).times == days.times
+    assert modelweld.load(days.save(tmp_path / "dated.safetensors")).timeline.times == days.timeline.times
 
 
 @pytest.mark.parametrize(
@@ -200,11 +207,11 @@ def test_mixtures_in_time_give_a_mixture_of_a_day():
         models.append(modelweld.read(GaussianMixture(len(X) // 200, random_state=0).fit(X), X=X))
     fusion = modelweld.fuse(models, times=range(10))
     assert fusion.K == 3
-    assert fusion.lives().first == [0.0, 0.0, 4.0]
-    today = fusion.at(9).model()
+    assert fusion.timeline.lifetimes().first == [0.0, 0.0, 4.0]
+    today = fusion.timeline.at(9).model()
     found = np.array([today.means_[np.square(today.means_ - m).sum(1).argmin()] for m in means])
     assert np.abs(found - means).max() < 0.3
-    assert len(fusion.at(2).model().means_) == 2
+    assert len(fusion.timeline.at(2).model().means_) == 2
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-6, 1e6])
@@ -218,7 +225,7 @@ def test_a_site_that_sent_nothing_and_one_group_alone():
     assert nothing.K in (1, 2)
     alone = modelweld.fuse([[[0.0, 1.0], [3.0, 4.0]]], times=[5])
     assert alone.K == 2
-    assert alone.forecast(6).values.shape == (2, 2)
+    assert alone.timeline.forecast(6).values.shape == (2, 2)
 
 
 def test_times_on_the_command_line(run, tmp_path, drawn, fusion):
@@ -229,14 +236,14 @@ def test_times_on_the_command_line(run, tmp_path, drawn, fusion):
     rows = "".join(f"day-2024-01-{j + 1:02d},{j}\n" for j in range(12))
     (tmp_path / "times.txt").write_text("site,time\n" + rows)
     assert run("fuse", "*.csv", "--centres", "--times", "times.txt", "--force", "--keep-going")[0] == 0
-    assert modelweld.load(tmp_path / "fusion.safetensors").times == list(range(12))
+    assert modelweld.load(tmp_path / "fusion.safetensors").timeline.times == list(range(12))
     code, _, complaint = run("fuse", "*.csv", "--centres", "--times", "nowhere.csv", "--force")
     assert code != 0
     assert "columns site and time" in complaint
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "late.csv").write_text((tmp_path / "day-2024-01-12.csv").read_text())
     assert run("add", "fusion.safetensors", "new/late.csv", "--centres", "--time", "12", "--force")[0] == 0
-    assert modelweld.load(tmp_path / "fusion.safetensors").times[-1] == 12.0
+    assert modelweld.load(tmp_path / "fusion.safetensors").timeline.times[-1] == 12.0
 
 
 def test_a_column_of_dates_says_when(run, tmp_path, drawn, fusion):
@@ -244,7 +251,7 @@ def test_a_column_of_dates_says_when(run, tmp_path, drawn, fusion):
     (tmp_path / "all.csv").write_text("site,time,a,b,c\n" + "\n".join(rows) + "\n")
     assert run("fuse", "all.csv", "--centres")[0] == 0
     found = modelweld.load(tmp_path / "fusion.safetensors")
-    assert found.times[-1] == np.datetime64("2024-01-12")
+    assert found.timeline.times[-1] == np.datetime64("2024-01-12")
     assert found.objective == pytest.approx(fusion.objective, abs=1e-6)
     code, told, _ = run("inspect", "fusion.safetensors")
     assert code == 0

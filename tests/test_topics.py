@@ -78,7 +78,7 @@ def test_splits_fuse_into_the_model_of_as_many_times_the_documents(name, rng):
     more = local.with_(arrays={**local.arrays, "words": 4 * local.arrays["words"]})
     assert np.allclose(case.answers(fused.model(), X), case.answers(write(more), X), rtol=1e-6, atol=1e-6)
     for how in ("counts", "atoms"):
-        total = fused.fused(how).arrays["words"].sum(axis=0)
+        total = fused.parameters(how).arrays["words"].sum(axis=0)
         assert total.sum() == pytest.approx(4 * local.arrays["words"].sum())
 
 
@@ -89,7 +89,7 @@ def test_vocabularies_may_differ(rng):
     fusion = fuse([read(m, features=[WORDS[i] for i in keep]) for m, keep in zip(fitted, kept, strict=True)])
     assert fusion.K == 3
     known = sorted({int(i) for keep in kept for i in keep})
-    assert fusion.fused().coordinates["word"] == tuple(WORDS[i] for i in known)
+    assert fusion.parameters().coordinates["word"] == tuple(WORDS[i] for i in known)
     model = fusion.model()
     X = SKLEARN.data(rng)[:, known]
     shares = model.transform(X)
@@ -98,19 +98,21 @@ def test_vocabularies_may_differ(rng):
     assert np.isfinite([model.perplexity(X), model.score(X)]).all()
     apart = np.abs(planted()[0] - planted()[1]).sum()
     for how in ("counts", "atoms"):
-        assert np.abs(probabilities(fusion.fused(how)) - planted()).sum(axis=1).max() < apart / 4
+        assert np.abs(probabilities(fusion.parameters(how)) - planted()).sum(axis=1).max() < apart / 4
 
 
 def test_atoms_know_that_a_word_a_site_lacks_could_not_be_seen_there(rng):
     kept = [some_words(rng) for _ in range(4)]
     fusion = fuse([topics(3000 * planted()[:, keep], [WORDS[i] for i in keep]) for keep in kept])
-    off = {how: np.abs(probabilities(fusion.fused(how)) - planted()).sum(axis=1).max() for how in ("counts", "atoms")}
+    off = {
+        how: np.abs(probabilities(fusion.parameters(how)) - planted()).sum(axis=1).max() for how in ("counts", "atoms")
+    }
     assert off["atoms"] < off["counts"] / 2
 
 
 def test_counts_of_words_are_added_over_the_sites_that_have_them(sites, rng):
     cut = [with_columns(s, some_words(rng)) for s in sites]
-    fused = fuse(cut).fused()
+    fused = fuse(cut).parameters()
     for i, word in enumerate(fused.coordinates["word"]):
         own = [s.arrays["words"][:, s.coordinates["word"].index(word)] for s in cut if word in s.coordinates["word"]]
         assert fused.arrays["words"][:, i].sum() == pytest.approx(np.sum(own))
@@ -122,7 +124,7 @@ def test_order_of_words_and_sites_does_not_matter(sites, rng, number):
     turned = [permuted(s, rng, rng.permutation(number)) for s in cut]
     a, b = fuse(cut), fuse([turned[j] for j in (2, 0, 3, 1)])
     assert b.objective == pytest.approx(a.objective, rel=1e-9)
-    assert np.allclose(probabilities(b.fused()), probabilities(a.fused()), rtol=1e-9, atol=1e-12)
+    assert np.allclose(probabilities(b.parameters()), probabilities(a.parameters()), rtol=1e-9, atol=1e-12)
 
 
 def drawn_sites(held, V=300, seed=1):
@@ -155,10 +157,10 @@ def test_what_a_row_is_worth_does_not_slide_where_words_are_worth_less_than_one_
 def test_pseudo_counts_decide_and_are_not_counted(sites):
     fusion = fuse(sites)
     assert list(fusion.matching.families) == ["smoothed"]
-    one = fusion.models[0].arrays
+    one = fusion._fit.models[0].arrays
     wanted = (one["words"] + one["eta"]) / (one["words"] + one["eta"]).sum(axis=1, keepdims=True)
     assert np.allclose(one["smoothed"], wanted * one["counts"][:, None])
-    assert fusion.fused().arrays["words"].sum() == pytest.approx(sum(s.arrays["words"].sum() for s in sites))
+    assert fusion.parameters().arrays["words"].sum() == pytest.approx(sum(s.arrays["words"].sum() for s in sites))
 
 
 def test_without_names_words_must_be_as_many(sites):
@@ -175,22 +177,22 @@ def test_a_topic_without_words_says_nothing(sites):
     more = [topics(words, WORDS), *sites[1:]]
     fusion = fuse(more)
     assert len(fusion.labels[0]) == 4
-    found = fusion.fused().arrays["words"]
-    assert np.allclose(found[found.sum(axis=1) > 1], fuse(sites).fused().arrays["words"], atol=1e-6)
+    found = fusion.parameters().arrays["words"]
+    assert np.allclose(found[found.sum(axis=1) > 1], fuse(sites).parameters().arrays["words"], atol=1e-6)
 
 
 def test_probabilities_are_enough_but_do_not_mix_with_counts(sites):
     shares = [topics(s.arrays["words"] / s.arrays["counts"][:, None], WORDS, counted=False) for s in sites]
     fusion = fuse(shares)
     expected = np.mean([probabilities(s) for s in shares], axis=0)
-    assert np.allclose(probabilities(fusion.fused()), expected)
+    assert np.allclose(probabilities(fusion.parameters()), expected)
     with pytest.raises(InputError, match="site 0 sends probabilities of words, others numbers"):
-        fuse([shares[0], *sites[1:]]).fused()
+        fuse([shares[0], *sites[1:]]).parameters()
 
 
 def test_priors_keep_their_sums(sites):
     uneven = [s.with_(arrays={**s.arrays, "alpha": np.array([0.2, 0.3, 0.5])}) for s in sites]
-    fused = fuse(uneven).fused()
+    fused = fuse(uneven).parameters()
     assert fused.arrays["alpha"].sum() == pytest.approx(1.0)
     assert np.allclose(fused.arrays["eta"], 1 / 3)
 

@@ -34,7 +34,7 @@ def made(held=HELD):
 def same(one, other):
     """Bit for bit: sites, parameters that were sent, matching, atoms, objective."""
     assert one.sites == other.sites
-    for a, b in zip(one.models, other.models, strict=True):
+    for a, b in zip(one._fit.models, other._fit.models, strict=True):
         assert a.facts == b.facts
         for part in ("arrays", "variance", "weight"):
             assert getattr(a, part).keys() == getattr(b, part).keys()
@@ -60,7 +60,7 @@ def where(X):
 
 def test_what_fuse_was_asked_for_is_kept():
     fusion = train_and_fuse(GaussianMixture(2, random_state=3), made(), search="plain", seed=5)
-    assert fusion.settings == modelweld.fuse(fusion.given, search="plain", seed=5).settings
+    assert fusion.settings == modelweld.fuse(fusion._fit.given, search="plain", seed=5).settings
 
 
 def test_processes_give_the_bits_of_one_by_one_and_name_what_failed():
@@ -78,7 +78,7 @@ def test_processes_give_the_bits_of_one_by_one_and_name_what_failed():
     assert told[:7] == [("training", done, 6) for done in range(7)]
     assert "matching sites" in {what for what, _, _ in told[7:]}
     elsewhere = train_and_fuse(where, data, n_jobs=2)
-    assert all(model.facts["process"] != os.getpid() for model in elsewhere.models)
+    assert all(model.facts["process"] != os.getpid() for model in elsewhere._fit.models)
 
 
 @pytest.mark.parametrize("backend", ["threading", "sequential"])
@@ -101,10 +101,10 @@ def test_a_backend_that_cannot_tell_what_is_done_serves_as_well():
 def test_seeds_belong_to_sites_not_to_order_or_company():
     data = made()
     fusion = train_and_fuse(KMeans(3, n_init=1, init="random"), data)
-    sent = dict(zip(fusion.sites, fusion.models, strict=True))
+    sent = dict(zip(fusion.sites, fusion._fit.models, strict=True))
     fewer = train_and_fuse(KMeans(3, n_init=1, init="random"), dict(reversed(list(data.items())[:3])))
     assert fewer.sites == ["east", "south", "north"]
-    for site, model in zip(fewer.sites, fewer.models, strict=True):
+    for site, model in zip(fewer.sites, fewer._fit.models, strict=True):
         assert np.array_equal(model.arrays["means"], sent[site].arrays["means"])
         own = train_site(KMeans(3, n_init=1, init="random"), data[site], site=site)
         assert np.array_equal(own.arrays["means"], model.arrays["means"])
@@ -181,7 +181,7 @@ def test_hidden_markov_models_train_with_lengths():
         for site, (X, lengths) in data.items()
     ]
     same(fusion, modelweld.fuse(models))
-    assert fusion.total("starts").sum() == pytest.approx(10)  # two sequences at each of five sites
+    assert fusion.parameters.total("starts").sum() == pytest.approx(10)  # two sequences at each of five sites
 
 
 def test_scalers_are_undone_and_features_named():
@@ -189,8 +189,8 @@ def test_scalers_are_undone_and_features_named():
     fusion = train_and_fuse(
         make_pipeline(StandardScaler(), KMeans(2, n_init=3)), data, features=["age", "pressure"], search="plain"
     )
-    assert fusion.models[0].coordinates["feature"] == ("age", "pressure")
-    assert np.abs(np.sort(fusion.models[0].arrays["means"][:, 0]) - [0, 9]).max() < 1
+    assert fusion._fit.models[0].coordinates["feature"] == ("age", "pressure")
+    assert np.abs(np.sort(fusion._fit.models[0].arrays["means"][:, 0]) - [0, 9]).max() < 1
 
 
 def test_too_few_partitions_are_an_error_that_names_them():

@@ -35,7 +35,7 @@ for warning in caught:
 # %%
 # The last garden stands apart as a whole.
 fig, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-for j, model in enumerate(fusion.models):
+for j, model in enumerate(fusion._fit.models):
     means = model.arrays["means"]
     style = dict(marker="X", s=110, color="crimson", zorder=3) if j == 8 else dict(s=45, color="steelblue", alpha=0.6)
     ax.scatter(*means.T, **style, label={0: "gardens 0 to 7", 8: "garden 8"}.get(j))

@@ -29,14 +29,14 @@ for name in np.unique(state):
     sites[name] = modelweld.read(GaussianMixture(4, random_state=0).fit(mine), X=mine, features=["high", "low"])
 fusion = modelweld.fuse(sites)
 print(fusion)
-print(f"price of telling no more apart: {fusion.price():.3f} nats per day")
+print(f"price of telling no more apart: {fusion.density.loss():.3f} nats per day")
 
 # %%
 # One bar per state, from the coldest to the warmest: the share of its days of each kind.
 K = len(fusion.atoms)
 order = np.argsort(fusion.atoms[:, 0])
 shares = np.zeros((len(sites), K))
-for row, (model, labels) in enumerate(zip(fusion.models, fusion.labels, strict=True)):
+for row, (model, labels) in enumerate(zip(fusion._fit.models, fusion.labels, strict=True)):
     np.add.at(shares[row], labels, model.arrays["counts"] / model.arrays["counts"].sum())
 rows = np.argsort(shares @ fusion.atoms[:, 0])
 fig, ax = plt.subplots(figsize=(9, 3.6), layout="constrained")

@@ -36,7 +36,7 @@ fig, axes = plt.subplots(len(seen) + 1, len(columns), figsize=(0.7 * len(columns
 for ax in axes.flat:
     ax.axis("off")
 for row, labels in enumerate(fusion.labels):
-    for centre, k, digit in zip(fusion.models[row].arrays["means"], labels, true[row], strict=True):
+    for centre, k, digit in zip(fusion._fit.models[row].arrays["means"], labels, true[row], strict=True):
         ax = axes[row, columns.index(k)]
         ax.imshow(centre.reshape(8, 8), cmap="Greys")
         ax.set_title(digit, fontsize=7, pad=1)

@@ -22,7 +22,7 @@ print(fusion.table())
 # the matching.
 fig, ax = plt.subplots(figsize=(7.5, 3.4), layout="constrained")
 colours = plt.get_cmap("tab10").colors
-for row, model in enumerate(fusion.models):
+for row, model in enumerate(fusion._fit.models):
     left = 0.0
     for k, n, ill in zip(fusion.labels[row], model.arrays["counts"], model.arrays["ill"], strict=True):
         ax.barh(row, n, left=left, color=colours[k], alpha=0.45, edgecolor="white", lw=2)

@@ -23,10 +23,10 @@ for j in range(6):
     mixture = GaussianMixture(3, covariance_type="diag", n_init=5, random_state=0).fit(mine)
     sites.append(modelweld.read(mixture, X=mine))
 fusion = modelweld.fuse(sites)
-print(fusion, f"price at that K: {fusion.price():.3f} nats per point")
+print(fusion, f"price at that K: {fusion.density.loss():.3f} nats per point")
 
 # %%
-losses = np.asarray(fusion.reduction().losses)
+losses = np.asarray(fusion.density.reduction().losses)
 K = np.arange(len(losses), 0, -1) if losses[0] <= losses[-1] else np.arange(1, len(losses) + 1)
 fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(K, losses, "o-", color="steelblue", ms=4)

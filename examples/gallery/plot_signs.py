@@ -3,8 +3,8 @@ Principal components without signs
 ==================================
 
 Five sites each compute ten principal components of their own images of digits. A component may come out upside
-down, and in another order: ``Directions(axial=True)`` matches them up to their sign, and ``fusion.signs`` turns
-them round.
+down, and in another order: ``Directions(axial=True)`` matches them up to their sign, and ``fusion.parameters.signs``
+turns them round.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ shown = [k for k in range(fusion.K) if fusion.counts[k] > 1]
 fig, axes = plt.subplots(5, len(shown), figsize=(0.75 * len(shown), 4))
 for ax in axes.flat:
     ax.axis("off")
-for j, (labels, signs) in enumerate(zip(fusion.labels, fusion.signs, strict=True)):
+for j, (labels, signs) in enumerate(zip(fusion.labels, fusion.parameters.signs, strict=True)):
     for value, k, sign in zip(sites[j], labels, signs, strict=True):
         if k in shown:
             axes[j, shown.index(k)].imshow((sign * value).reshape(8, 8), cmap="RdBu", vmin=-0.4, vmax=0.4)

@@ -32,7 +32,7 @@ print(fusion)
 
 # %%
 # Fused topics by their most telling words (darker: more so), and which libraries hold them.
-topics = np.nan_to_num(fusion.array("words")) + 1e-9
+topics = np.nan_to_num(fusion.parameters.estimate("words")) + 1e-9
 topics = topics / topics.sum(1, keepdims=True)
 telling = topics * np.log(topics / topics.mean(0))
 best = np.argsort(-telling, axis=1)[:, :6]

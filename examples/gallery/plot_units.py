@@ -50,7 +50,7 @@ print("one in grams:", *said)
 # forty columns it is.
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.6), layout="constrained", sharey=True)
 for ax, fusion, title in zip(axes, (fine, wrong), ("as agreed", "one grower in grams"), strict=True):
-    for j, model in enumerate(fusion.models):
+    for j, model in enumerate(fusion._fit.models):
         means, counts = model.arrays["means"], model.arrays["counts"]
         ax.scatter(means[:, 0], means[:, 1], s=6 * counts, color="crimson" if j == 5 else "steelblue", alpha=0.6)
     ax.set(xscale="log", xlabel="proline", title=title)

@@ -37,7 +37,7 @@ def judged(drawn: Simulated, draws: int) -> dict[str, tuple[np.ndarray, np.ndarr
     majority = np.array([np.bincount(truth[labels == k]).argmax() for k in range(len(fusion.counts))])
     shared = fusion.counts[labels] > 1  # a value alone is always right about itself
     sure = np.concatenate(fusion.confidence(how="conditional"))
-    posterior = fusion.sample(draws=draws, fixed=True)
+    posterior = fusion.posterior.sample(draws=draws, fixed=True)
     site = group_of_values(offsets_of([len(v) for v in drawn.values]))
     a, b = np.triu_indices(len(truth), 1)
     apart = site[a] != site[b]

@@ -40,7 +40,7 @@ Row = dict[str, object]
 
 def told(sets: Sets, fusion: Fusion, seconds: float) -> Row:
     """How good, how many atoms, what was learned, how long."""
-    family = fusion.family
+    family = fusion.diagnosis.family
     return {
         "ari": score(sets, fusion.matching.stacked_labels),
         "K": fusion.K,
@@ -195,7 +195,7 @@ def of_features(seed: int, asked: argparse.Namespace) -> Iterator[tuple[str, str
     others = [[np.abs(x @ y.T).max(1) for j, y in enumerate(held) if j != i] for i, x in enumerate(held)]
     scores = {
         "dictionaries that hold it (fusion.counts)": fusion.counts[labels],
-        "expected number (fusion.sharing)": fusion.sharing(how="conditional").expected[labels],
+        "expected number (fusion.sharing)": fusion.posterior.sharing(how="conditional").expected[labels],
         "mean of the largest cosines to the others": np.concatenate([np.mean(own, axis=0) for own in others]),
     }
     for name, score_of in scores.items():

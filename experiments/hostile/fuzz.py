@@ -36,7 +36,7 @@ from modelweld import InputError
 from modelweld.federate import unpack
 from modelweld.files import load, read_sites
 from modelweld.files.limits import FAULT
-from modelweld.results.revision.slim import SlimFusion
+from modelweld.slim_fusion import SlimFusion
 
 ROOT = Path(__file__).parents[2]
 """Of the repository: records name files within it."""
@@ -160,8 +160,8 @@ def put_to_use(thing: object) -> None:
     """What a centre does next."""
     if isinstance(thing, list):
         fusion = modelweld.fuse([*thing, *(model.with_(site=f"{model.site} again") for model in thing)])
-        if fusion.models[0].kind:
-            fusion.fused()
+        if fusion._fit.models[0].kind:
+            fusion.parameters()
         return
     if isinstance(thing, modelweld.Fusion):
         str(thing)

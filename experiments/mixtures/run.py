@@ -122,7 +122,7 @@ def at_its_own_size(sites: Sites, seed: int) -> tuple[Rows, dict[str, Fusion]]:
         row["moments"] = score(merge_components(*parts, labels), sites.held_out)
         if name in OURS:
             ours[name] = fusion
-            row["density"] = score(parameters(fusion.fused("density")), sites.held_out)
+            row["density"] = score(parameters(fusion.parameters("density")), sites.held_out)
         row["Runnalls"] = score(merge_components(*parts, reduce_to(*parts, K)), sites.held_out)
         row["k-means"] = score(kmeans(parts, K, seed), sites.held_out)
         row["transport"] = score(transport(parts, K, seed), sites.held_out)
@@ -136,12 +136,12 @@ def at_equal_size(sites: Sites, ours: dict[str, Fusion], K: int, seed: int, size
     """Every method, told K; our moments where the matching has at least as many atoms."""
     parts, out = stacked(sites.models), sites.held_out
     began = time.process_time()
-    density = parameters(next(iter(ours.values())).fused("density", K=K))
+    density = parameters(next(iter(ours.values())).parameters("density", K=K))
     seconds = time.process_time() - began
     result = {"ours, density": score(density, out)}
     for name, fusion in ours.items():
         if len(fusion.counts) >= K:
-            result[f"ours, {name}, moments"] = score(parameters(fusion.fused("moments", K=K)), out)
+            result[f"ours, {name}, moments"] = score(parameters(fusion.parameters("moments", K=K)), out)
     result["Runnalls"] = score(merge_components(*parts, reduce_to(*parts, K)), out)
     began = time.process_time()
     result["draws + EM"] = score(refitted(parts, K, seed), out)

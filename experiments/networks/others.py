@@ -50,12 +50,12 @@ def _turned(W, b, like_W, like_b):
 def posterior_means(fusion, shares):
     """PFNM's estimator: the atoms' own values, outgoing weights among them; output biases by `shares` (J, classes)."""
     depth = len(fusion.matchings) + 1
-    W = [fusion.array(f"W{i}") for i in range(depth)]
+    W = [fusion.parameters.estimate(f"W{i}") for i in range(depth)]
     for i in range(1, depth - 1):  # a unit is not fed by one that no site has beside it
         before, after = (fusion.matchings[f"h{k}"].presence.astype(float) for k in (i - 1, i))
         W[i] = np.where(before.T @ after > 0, W[i], 0.0)
-    out = sum(p * layers(m)[1][-1] for p, m in zip(shares, fusion.models, strict=True))
-    return W, [*(fusion.array(f"b{i}") for i in range(depth - 1)), out]
+    out = sum(p * layers(m)[1][-1] for p, m in zip(shares, fusion._fit.models, strict=True))
+    return W, [*(fusion.parameters.estimate(f"b{i}") for i in range(depth - 1)), out]
 
 
 def units_of(network):

@@ -22,6 +22,7 @@ from modelweld.fusion import Fusion
 from modelweld.inputs.alignment import align
 from modelweld.kinds.network import like_sites, shares
 from modelweld.kinds.network_refit import layers, outputs
+from modelweld.results.fit_result import FitResult
 from paired import paired
 from provenance import keep, kept
 
@@ -66,8 +67,8 @@ def measured(setting, seed, mnist=None, smoke=False):
         fusion = fuse(sent)
         ones = Gaussian(mean=0.0, noise=1.0, spread=1.0, shape="scalar", learning="nothing")
         pfnm = fuse(sent, ones, BetaBernoulli(), search="plain")
-    models = fusion.models
-    told = Fusion(align(with_inputs), fusion.sites, fusion.matchings)
+    models = fusion._fit.models
+    told = Fusion(FitResult(align(with_inputs), fusion.sites, fusion.matchings))
     classes = np.array([models[0].facts["labels"].get(c, int(c)) for c in models[0].coordinates["class"]])
 
     def scored(network):
@@ -93,7 +94,7 @@ def measured(setting, seed, mnist=None, smoke=False):
         ("ours, polish, inputs sent", told, "polish"),
         ("class-weighted logit ensemble", fusion, "union"),
     ):
-        result[name] = scored(one.fused(how))
+        result[name] = scored(one.parameters(how))
     P = probabilities(models, X)
     for name, total in (
         ("probability ensemble", P.sum(axis=0)),

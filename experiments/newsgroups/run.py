@@ -156,7 +156,7 @@ def fused(counts: list[np.ndarray], seed: int) -> Iterator[tuple[str, np.ndarray
         yield f"Counts, between = {between:g}, fixed", found.atoms, ""
     for name, values in (("expected counts", counts), ("probabilities", rows)):
         found = fuse(values, Counts(), seed=seed)
-        yield f"Counts of {name}", found.atoms, f"{found.family.between:.0f}"
+        yield f"Counts of {name}", found.atoms, f"{found.diagnosis.family.between:.0f}"
         yield f"Counts of {name}, counts added", added(counts, found), ""
     told = kmeans_matching(roots, len(found.counts), seed=seed)
     yield "k-means of square roots, told that K", np.square(told.atoms), ""

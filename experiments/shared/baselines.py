@@ -19,6 +19,7 @@ from modelweld.errors import InputError
 from modelweld.families import Family
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import check_values
+from modelweld.results.fit_result import FitResult
 from shared.local_fits import KMEANS_STARTS
 
 
@@ -119,4 +120,4 @@ def fusion_of(
     matching = matching_by_labels(
         labels, offsets, "values", atoms, engine, prior=prior, families=families, objective=objective
     )
-    return Fusion(groups, [str(j) for j in range(len(groups))], {"atom": matching})
+    return Fusion(FitResult(groups, [str(j) for j in range(len(groups))], {"atom": matching}))

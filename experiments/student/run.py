@@ -87,7 +87,7 @@ def nearest_labels(fusion):
     labels = np.concatenate(fusion.labels).copy()
     aside = labels >= fusion.K
     if aside.any() and fusion.K:
-        values = np.concatenate([np.asarray(v) for v in fusion.given])[aside]
+        values = np.concatenate([np.asarray(v) for v in fusion._fit.given])[aside]
         labels[aside] = ((values[:, None] - fusion.atoms[None, : fusion.K]) ** 2).sum(-1).argmin(1)
     return labels
 
@@ -105,7 +105,7 @@ def measure(name: str, seed: int, setting=SETTING) -> dict[str, float]:
         "set_aside": int((np.concatenate(fusion.labels) >= fusion.K).sum()),
         "seconds": time.process_time() - begin,
     }
-    return row | ({"df": fusion.hyperparameters["df"]} if name.startswith("Student") else {})
+    return row | ({"df": fusion.diagnosis.hyperparameters["df"]} if name.startswith("Student") else {})
 
 
 def table(results: dict[str, list[dict[str, float]]]) -> list[str]:

@@ -77,14 +77,14 @@ def repeat(seed: int, size: Size) -> dict[str, Any]:
     models = {
         "yesterday": Yesterday(),
         "local": sites,
-        "inputs passed back": inputs_passed_back(fusion.array("inputs"), sites, rows),
+        "inputs passed back": inputs_passed_back(fusion.parameters.estimate("inputs"), sites, rows),
         "passed back": passed_back(fusion, sites),
         "spahm": fusion.model(how="spahm"),
         "bcm": Experts(sites, "bcm"),
         "poe": Experts(sites, "poe"),
         "rbcm": fusion.model(how="rbcm"),
         "natural": natural,
-        "natural, learned": on(complete(learned.array("inputs"), points, natural.kernel), factors, natural),
+        "natural, learned": on(complete(learned._fit.array("inputs"), points, natural.kernel), factors, natural),
         "natural, k-means": on(centres(points / scales, len(natural.inputs)) * scales, factors, natural),
         "natural, medians": fusion.model(kernel="median"),
         "pooled": pooled,
@@ -94,7 +94,7 @@ def repeat(seed: int, size: Size) -> dict[str, Any]:
     return {
         "K": fusion.K,
         "K learned": learned.K,
-        "gamma0 learned": learned.hyperparameters["gamma0"],
+        "gamma0 learned": learned.diagnosis.hyperparameters["gamma0"],
         "M": len(natural.inputs),
         "scores": {name: scores(model, data) for name, model in models.items()}
         | {"natural, own noise": scores(natural, data, noises)},

@@ -62,7 +62,7 @@ def passed_back(fusion: Fusion, sites: Sequence[SparseGP]) -> list[SparseGP]:
     A fused response is known up to the scatter of matched ones divided by their number; kernel and noise are the
     site's.
     """
-    inputs, values = fusion.array("inputs"), fusion.array("values")
+    inputs, values = fusion.parameters.estimate("inputs"), fusion.parameters.estimate("values")
     labels, counts = np.concatenate(fusion.labels), np.asarray(fusion.counts)
     responses = np.concatenate([gp.values for gp in sites])
     scatter = np.square(responses - values[labels]).sum() / (len(labels) - len(values))

@@ -42,12 +42,12 @@ def measure(drawn: Moving, fused: Callable[[Moving], modelweld.Fusion]) -> dict[
     fusion = fused(drawn)
     cpu = time.process_time() - begun
     ari = adjusted_rand_score(np.concatenate(drawn.labels), np.concatenate(fusion.labels))
-    return {"cpu": cpu, "ari": ari, "K": fusion.K, "sweeps": fusion.sweeps}
+    return {"cpu": cpu, "ari": ari, "K": fusion.K, "sweeps": fusion.diagnosis.sweeps}
 
 
 def measure_stream(drawn: Moving, known: int, parts: int = 4) -> list[dict[str, float]]:
     """CPU milliseconds a group that is added to the fusion of the first ones, part by part of those that follow."""
-    stream = modelweld.fuse(drawn.groups[:known], times=drawn.times[:known]).stream()
+    stream = modelweld.fuse(drawn.groups[:known], times=drawn.times[:known]).timeline.stream()
     found = []
     for part in np.array_split(np.arange(known, len(drawn.groups)), parts):
         begun = time.process_time()

@@ -27,6 +27,7 @@ from rivals import Index, chain_seen, sddm
 from sklearn.metrics import adjusted_rand_score
 
 import modelweld
+from modelweld.time.evolution import timeline_board
 from modelweld.time.timeline import Timeline
 from shared.simulate_time import Moving, moving_groups
 from study import Table, asdict, versions, write_record
@@ -55,7 +56,7 @@ def measure(drift: float, seed: int, T: int) -> dict[str, Any]:
         begun = time.process_time()
         static = modelweld.fuse(drawn.groups)
         static_cpu = time.process_time() - begun
-    forecasts = [timed.forecast(float(T - 1 + h)) for h in range(1, AHEAD + 1)]
+    forecasts = [timed.timeline.forecast(float(T - 1 + h)) for h in range(1, AHEAD + 1)]
     by_atom = [dict(zip(one.atoms.tolist(), range(len(one.atoms)), strict=True)) for one in forecasts]
     found[OURS] = scores(drawn, timed.labels, timed.K) | {"cpu": cpu, **learned(timed, drift)}
     found[OURS]["rmse"] = errors(
@@ -85,8 +86,8 @@ def scores(drawn: Moving, labels: list[Index], K: int) -> dict[str, float]:
 
 def true_objective(fusion: modelweld.Fusion, drawn: Moving) -> float:
     """The objective at the true labels, hyperparameters learned there: where it is lower, no search would do better."""
-    found, _ = fusion.timeline("atom")
-    truth = np.unique(np.concatenate(drawn.labels), return_inverse=True)[1][fusion.timeline_order("atom")]
+    found, order = timeline_board(fusion._fit, "atom")
+    truth = np.unique(np.concatenate(drawn.labels), return_inverse=True)[1][order]
     board = Timeline(found.stack, found.times, found.family, found.prior, truth)
     for _ in range(LEARNED_AT_TRUTH):
         board.learn()
@@ -98,8 +99,8 @@ def told_mode(fusion: modelweld.Fusion, drawn: Moving, drift: float) -> dict[str
 
     What is missing there no search and no learning would bring: the values do not say it.
     """
-    board, _ = fusion.timeline("atom")
-    truth = np.unique(np.concatenate(drawn.labels), return_inverse=True)[1][fusion.timeline_order("atom")]
+    board, order = timeline_board(fusion._fit, "atom")
+    truth = np.unique(np.concatenate(drawn.labels), return_inverse=True)[1][order]
     memory = -1 / np.log(np.sqrt(1 - (drift * NOISE) ** 2)) if drift else np.inf
     family = modelweld.Drift(mean=0.0, noise=NOISE**2, spread=1.0, memory=float(memory), learning="nothing")
     prior, ends = modelweld.BirthDeath(ALIVE, HELD, 1 / LIFE), []
@@ -143,7 +144,7 @@ def coverage(drawn: Moving, labels: list[Index], forecasts: list[Any], by_atom: 
 
 def learned(fusion: modelweld.Fusion, drift: float) -> dict[str, float | None]:
     """What was learned, over what is true; memory of atoms that stand still is infinite."""
-    at = fusion.hyperparameters
+    at = fusion.diagnosis.hyperparameters
     memory = -1 / np.log(np.sqrt(1 - (drift * NOISE) ** 2)) if drift else np.inf
     ratio = None if drift == 0 or np.isinf(at["memory"]) else float(at["memory"] / memory)
     return {

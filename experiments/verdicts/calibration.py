@@ -77,7 +77,7 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> Result:
     begin = time.process_time()
     fusion = fuse(models)
     fitted = time.process_time() - begin
-    stated, posterior = fusion.confidence(), fusion.drawn()
+    stated, posterior = fusion.confidence(), fusion.posterior.draws()
     spent = time.process_time() - begin - fitted
     truth, labels, K = (
         np.concatenate(data["held"]),
@@ -86,7 +86,7 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> Result:
     )
     low, high = posterior.K_interval()
     below, same = (posterior.K < K).mean(), (posterior.K == K).mean()
-    atoms, at = fusion.atom_intervals(), partners(labels, truth, rng)
+    atoms, at = fusion.posterior.atom_intervals(), partners(labels, truth, rng)
     real = (at != NOBODY) & (np.arange(len(at)) < fusion.K)
     where = data["atoms"][0][at[real]]
     held = (atoms.low[real] <= where) & (where <= atoms.high[real])
@@ -102,7 +102,7 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> Result:
     if J == 3 and not errors:
         found["told"] = told_everything(fusion, D, J)
     if errors:
-        answers = [fusion.site(j) for j in range(J)]
+        answers = [fusion.posterior.site(j) for j in range(J)]
         true, sent, own = (np.concatenate(x) for x in (data["true"], data["sent"], [a.values for a in answers]))
         ends = [np.concatenate([getattr(a, end) for a in answers]) for end in ("low", "high")]
         held = (ends[0] <= true) & (true <= ends[1])
@@ -113,7 +113,7 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> Result:
 
 def told_everything(fusion: Fusion, D: int, J: int) -> list[float]:
     """What draws state that are told the generator's own hyperparameters, so that the matching alone is unknown."""
-    given = fusion.board("atom")
+    given = fusion._fit.board("atom")
     deviation = np.full(D, 0.5 if D < 10 else 1.2)
     family = Gaussian(np.zeros(D), deviation**2, np.full(D, SPREAD**2), learning="nothing").starts(given.stacks[0])[0]
     prior = Spectrum.expecting(ALIKE * HELD, ALIKE * (1 - HELD), ATOMS * (1 - (1 - HELD) ** J), J, 0.0)

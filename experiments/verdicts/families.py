@@ -131,7 +131,7 @@ def judge(name: str, sets: int) -> dict[str, object]:
         right.append(is_right(fusion.matching.stacked_labels, truth, np.random.default_rng(0)))
         for how in ("conditional", "drawn"):
             stated[how].append(np.concatenate(fusion.confidence(how=how)))
-        low, high = fusion.drawn().K_interval()
+        low, high = fusion.posterior.draws().K_interval()
         held.append(low <= len(np.unique(truth)) <= high)
     true, found = np.concatenate(right), {how: np.concatenate(x) for how, x in stated.items()}
     return {

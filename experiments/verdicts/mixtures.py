@@ -44,7 +44,7 @@ def one_set(seed: int, J: int, told: bool) -> Result:
         truth += [int(np.bincount(own[at == k], minlength=1).argmax()) for k in range(HELD)]
         sites.append(read(model, X=X) if told else model)
     fusion = fuse(sites)
-    stated, posterior = fusion.confidence(), fusion.drawn()
+    stated, posterior = fusion.confidence(), fusion.posterior.draws()
     K, (low, high) = len(set(truth)), posterior.K_interval()
     right = is_right(fusion.matching.stacked_labels, np.array(truth), np.random.default_rng([seed, 1]))
     below, same = (posterior.K < K).mean(), (posterior.K == K).mean()

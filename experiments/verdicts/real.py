@@ -97,7 +97,7 @@ def confide(J: int, D: int, seed: int) -> Result:
         models.append(LocalModel({"v": means}, {"v": ("class", None)}, variance={"v": variance}, site=f"s{j}"))
         truth += list(few)
     fusion = modelweld.fuse(models)
-    stated, drawn, K = np.concatenate(fusion.confidence()), fusion.drawn(), len(set(truth))
+    stated, drawn, K = np.concatenate(fusion.confidence()), fusion.posterior.draws(), len(set(truth))
     low, high = drawn.K_interval()
     right = is_right(fusion.matching.stacked_labels, np.array(truth), rng)
     return {

@@ -149,10 +149,10 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         check_is_fitted(self)
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)
         matching = self.fusion_.matching
-        if self.fusion_.times is not None:
+        if self.fusion_.timeline.times is not None:
             return np.asarray(self.transform(X).argmin(axis=1))
         (family,) = matching.families.values()
-        (sums,) = self.fusion_.board().sums
+        (sums,) = self.fusion_._fit.board().sums
         return np.asarray(log_predictive(family, family.rows(values), sums[: matching.K]).argmax(axis=1))
 
     def transform(self, X: ArrayLike) -> Array:
@@ -183,7 +183,7 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         check_is_fitted(self)
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)
         order, offsets = _by_site(groups, len(values))
-        board = self.fusion_.board()
+        board = self.fusion_._fit.board()
         rows = board.families[0].rows(values[order])
         return sum(log_density(board, [rows[a:b]]) for a, b in pairwise(offsets.tolist())) / len(values)
 

@@ -21,7 +21,7 @@ from modelweld.inputs.sets import Families
 from modelweld.libraries import is_state, read, remedy
 from modelweld.progress import Progress, progress_to
 from modelweld.request import Preset, Request, Screens, Search
-from modelweld.results.revision.add_remove import Recipe
+from modelweld.results.fit_result import FitResult, Recipe
 from modelweld.stages import ARRAY_STAGES, MODEL_STAGES, Job
 from modelweld.threads import blas_threads, processors, useful_threads
 
@@ -94,7 +94,7 @@ def fuse(
     >>> atoms = rng.normal(0, 10, (4, 3))
     >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
     >>> fusion = modelweld.fuse(sites)
-    >>> fusion.K, fusion.converged
+    >>> fusion.K, fusion.diagnosis.converged
     (4, True)
     """
     asked = Request(families, prior, preset, search, splits, screens, seed)
@@ -106,21 +106,20 @@ def fuse(
     if times is not None:
         given = set_times(given, times, names)
     with progress_to(progress, "fusing"):
-        return _fuse_received(asked, given, names)
+        return Fusion(_fuse_received(asked, given, names))
 
 
-def _fuse_received(asked: Request, given: Sequence[Any], names: list[str]) -> Fusion:
+def _fuse_received(asked: Request, given: Sequence[Any], names: Sequence[str]) -> FitResult:
     """Fuse what was received, and remember how, so that the same can be asked of other sites."""
     families, plan = asked.decide()
     n_jobs = asked.effort.n_jobs
     models = any(issubclass(sent, LocalModel) for sent in set(map(type, given)))
     with blas_threads(1 if processors(n_jobs) == 1 else useful_threads(n_jobs, max(map(_numbers, given)))):
-        job = Job(given, names, families, plan, np.random.default_rng(asked.seed))
+        job = Job(given, list(names), families, plan, np.random.default_rng(asked.seed))
         for stage in MODEL_STAGES if models else ARRAY_STAGES:
             job = stage(job)
-    fusion = Fusion(job.sites, names, job.matchings_with_reasons(), asked.spell())
-    fusion.recipe = Recipe(given, partial(_fuse_received, asked))
-    return fusion
+    recipe = Recipe(given, partial(_fuse_received, asked))
+    return FitResult(job.sites, names, job.matchings_with_reasons(), asked.spell(), recipe)
 
 
 def _numbers(model: Any) -> int:

@@ -1,4 +1,4 @@
-"""What comes back from `fuse`: the matching of every set, global arrays, hyperparameters, how the run went."""
+"""What `fuse` returns: the matching of every set, fused models, and groups of methods for all that is asked of them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,89 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import modelweld
 from modelweld.core.matching import Matching
-from modelweld.core.values import Array
+from modelweld.core.values import Array, Index
+from modelweld.files.fusion_file import save_fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.results.diagnostics.time_questions import TimeQuestions
+from modelweld.inputs.notebook import html_table
+from modelweld.kinds import fuse_parameters, kind_of
+from modelweld.libraries import like_most, write
+from modelweld.progress import Progress
+from modelweld.results.diagnostics.merge_value import MergeVerdict, worth_merging
+from modelweld.results.diagnostics.notes import Diagnosis
+from modelweld.results.diagnostics.sites import FALSE_ALARMS, SiteDiagnostics, diagnose
+from modelweld.results.fit_result import FitResult
+from modelweld.revision import with_site, without_site
+from modelweld.slim_fusion import SlimFusion, slim
 from modelweld.threads import on_one_thread
+from modelweld.time.evolution import Evolution
 
 if TYPE_CHECKING:
-    from modelweld.kinds.mixture_reduction import Reduction
+    import modelweld.report.groups
+    import modelweld.report.text
+    from modelweld.kinds.mixture_reduction import Density
     from modelweld.report.group_table import GroupTable
     from modelweld.report.plot import Plot
-    from modelweld.results.revision.add_remove import Recipe
-    from modelweld.results.revision.slim import SlimFusion
-    from modelweld.results.revision.stream import Stream
+    from modelweld.results.posterior.confidence import Confidence, How
+    from modelweld.results.posterior.inference import Inference
 
 
-class Fusion(TimeQuestions):
+class Parameters:
+    """Fused parameters, ``fusion.parameters``: all of them by a call, single arrays by name.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> from modelweld.kinds.mixture import mixture
+    >>> sites = [mixture([[m], [9.0]], [[1.0], [1.0]], [50, 50], counted=True) for m in (0.0, 0.2)]
+    >>> parameters = modelweld.fuse(sites).parameters
+    >>> parameters("moments").arrays["means"].round(2).tolist(), parameters.total("counts").tolist()
+    ([[0.1], [9.0]], [100.0, 100.0])
+    """
+
+    def __init__(self, fit: FitResult) -> None:
+        self._fit = fit
+
+    def __call__(self, how: str | None = None, *, features: Sequence[str] | None = None, **options: Any) -> LocalModel:
+        """All fused parameters, arranged like a site's.
+
+        Parameters
+        ----------
+        how : str, optional
+            How they are made; each kind of model has its ways and a default: see `modelweld.kinds`.
+        features : sequence of str, optional
+            Which features, and in which order: that of a site's own table, ``df.columns``. Of mixtures, hidden Markov
+            models and tables of classes also some of them, for a site that lacks the others. Default: all that any
+            site has, in the order of most sites.
+        **options
+            For that way.
+        """
+        return fuse_parameters(self._fit, how, features, **options)
+
+    def estimate(self, name: str) -> Array:
+        """Global array `name`, its set axes in global order: estimates of atoms, averages of auxiliary arrays."""
+        return self._fit.array(name)
+
+    def total(self, name: str) -> Array:
+        """Sum over sites of array `name`, added through the matching (for counts)."""
+        return self._fit.total(name)
+
+    def average(self, name: str) -> Array:
+        """Mean over the sites that have seen each entry of array `name`; NaN where none has."""
+        return self._fit.average(name)
+
+    @property
+    def signs(self) -> list[Array]:
+        """Of each local parameter, one array per site: -1 where it agrees with its atom turned round, else 1.
+
+        Ones where values have signs of their own; see ``Directions(axial=True)`` and `Factors`. With several sets, of
+        the first in which some have none.
+        """
+        return self._fit.signs
+
+
+class Fusion:
     """The result of `fuse`.
 
     With one set (the usual case) the matching's fields are the fusion's own: ``fusion.labels``, ``fusion.atoms``,
@@ -46,42 +113,82 @@ class Fusion(TimeQuestions):
     (3, [[0, 1], [1], [0, 2]])
     """
 
-    recipe: Recipe | None = None
-    before: tuple[str, Fusion] | None = None
+    def __init__(self, fit: FitResult) -> None:
+        self._fit = fit
 
-    def with_(
-        self,
-        *,
-        given: Sequence[Any] | None = None,
-        sites: Sequence[str] | None = None,
-        matchings: Mapping[str, Matching] | None = None,
-        settings: Mapping[str, Any] | None = None,
-    ) -> Fusion:
-        """A fusion like this one, with other models, sites, matchings or settings."""
-        return Fusion(
-            self.given if given is None else given,
-            self.sites if sites is None else sites,
-            self.matchings if matchings is None else matchings,
-            self.settings if settings is None else settings,
-        )
+    @property
+    def sites(self) -> list[str]:
+        """Names of the sites, in the order in which they were given."""
+        return self._fit.sites
 
-    def fused(self, how: str | None = None, *, features: Sequence[str] | None = None, **options: Any) -> LocalModel:
-        """The fused parameters, arranged like a site's.
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `fuse` was asked for."""
+        return self._fit.settings
 
-        Parameters
-        ----------
-        how : str, optional
-            How they are made; each kind of model has its ways and a default: see `modelweld.kinds`.
-        features : sequence of str, optional
-            Which features, and in which order: that of a site's own table, ``df.columns``. Of mixtures, hidden Markov
-            models and tables of classes also some of them, for a site that lacks the others. Default: all that any
-            site has, in the order of most sites.
-        **options
-            For that way.
-        """
-        from modelweld.kinds import fuse_parameters
+    @property
+    def matchings(self) -> dict[str, Matching]:
+        """The matching of each set."""
+        return self._fit.matchings
 
-        return fuse_parameters(self, how, features, **options)
+    @property
+    def matching(self) -> Matching:
+        """The matching, when there is one set."""
+        return self._fit.matching
+
+    @property
+    def K(self) -> int:
+        """Number of atoms that are not excluded."""
+        return self._fit.K
+
+    @property
+    def labels(self) -> list[Index]:
+        """Atom of each local parameter, one array per site."""
+        return self._fit.labels
+
+    @property
+    def counts(self) -> Index:
+        """Number of sites that hold each atom."""
+        return self._fit.counts
+
+    @property
+    def atoms(self) -> Array:
+        """Global values of the one array that was matched, one row per atom: K, then those excluded."""
+        return self._fit.atoms
+
+    @property
+    def objective(self) -> float:
+        """Log probability of the matching plus log evidence; over several sets, their sum."""
+        return self._fit.objective
+
+    @property
+    def parameters(self) -> Parameters:
+        """The fused parameters, ``fusion.parameters()``, and single arrays: `estimate`, `total`, `average`, `signs`."""
+        return Parameters(self._fit)
+
+    @property
+    def posterior(self) -> Inference:
+        """Posterior draws, probabilities of matches, credible intervals: `sample`, `draws`, `site`, ..."""
+        from modelweld.results.posterior.inference import Inference  # compiled
+
+        return Inference(self._fit, self)
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """What was learned, and how the run went: `hyperparameters`, `history`, `sweeps`, `excluded`, ..."""
+        return Diagnosis(self._fit)
+
+    @property
+    def timeline(self) -> Evolution:
+        """Where atoms were when, if sites have times: `path`, `at`, `forecast`, `lifetimes`, `stream`."""
+        return Evolution(self._fit, Fusion)
+
+    @property
+    def density(self) -> Density:
+        """Fused mixtures as densities: `union`, `reduce`, `reduction`, `loss`."""
+        from modelweld.kinds.mixture_reduction import Density
+
+        return Density(self._fit, Fusion)
 
     def model(
         self, how: str | None = None, like: Any = None, *, features: Sequence[str] | None = None, **options: Any
@@ -91,11 +198,11 @@ class Fusion(TimeQuestions):
         Parameters
         ----------
         how : str, optional
-            As in `fused`.
+            As in `parameters`.
         like : class or str, optional
             Which class to write; default the one most sites sent.
         features, **options
-            As in `fused`.
+            As in `parameters`.
 
         Examples
         --------
@@ -108,76 +215,54 @@ class Fusion(TimeQuestions):
         >>> mixture.predict([[0.0, 0.0], [9.0, 9.0], [-9.0, -9.0]]).tolist()
         [2, 0, 1]
         """
-        from modelweld.libraries import like_most, write
+        return write(fuse_parameters(self._fit, how, features, **options), like or like_most(self._fit.models))
 
-        return write(self.fused(how, features=features, **options), like or like_most(self))
-
-    def at_draw(self, matching: Matching, moved: Sequence[Mapping[str, Array]]) -> Fusion:
+    def _at_draw(self, matching: Matching, moved: Sequence[Mapping[str, Array]]) -> Fusion:
         """The fusion with another matching of its one set, and sites' arrays that follow it: `Posterior.models`."""
-        from modelweld.kinds import kind_of
+        fit = self._fit.drop_duplicates()
+        kind = kind_of(fit.models)
+        given = [kind.move(model, arrays) for model, arrays in zip(fit.models, moved, strict=True)]
+        return Fusion(fit.with_(given=given, matchings={fit.find_set()[0]: matching}))
 
-        kind = kind_of(self.models)
-        given = [kind.move(model, arrays) for model, arrays in zip(self.models, moved, strict=True)]
-        return self.with_(given=given, matchings={self.named_set()[0]: matching})
+    def confidence(
+        self, set_name: str | None = None, how: How | None = None, *, progress: Progress = None
+    ) -> Confidence:
+        """Posterior probability of each match: one array (L_j,) per site. See ``fusion.posterior.confidence``.
 
-    def reduce(self, K: int) -> Fusion:
-        """The same mixtures with K components, for their density alone: see `reduction` for all K at once.
-
-        Examples
-        --------
-        >>> import modelweld
-        >>> from modelweld.kinds.mixture import mixture
-        >>> ones = [[1.0], [1.0]]
-        >>> sites = [mixture(means, ones, [5, 5], counted=True) for means in ([[0.0], [9.0]], [[0.5], [7.0]])]
-        >>> modelweld.fuse(sites).reduce(2).model(how="moments", like="GaussianMixture").means_.round(2).tolist()
-        [[0.25], [8.0]]
-        """
-        return self.reduction().at(K)
-
-    def reduction(self) -> Reduction:
-        """The whole way from the union of the sites' mixtures to one component, with the loss at every K."""
-        from modelweld.kinds.mixture_reduction import reduction
-
-        return reduction(self.once())
-
-    def price(self, how: str | None = None, K: int | None = None) -> float:
-        """Nats per point that the fused mixture loses as a density against `union`, or one of K components.
-
-        An estimate on drawn points, the same each time: its error is some hundredths.
+        `how` is "drawn", "fixed" or "conditional"; default: by draws where that takes seconds.
 
         Examples
         --------
-        >>> import modelweld
-        >>> from modelweld.kinds.mixture import mixture
-        >>> sites = [mixture([[m], [9.0]], [[w], [1.0]], [50, 50], counted=True) for m, w in ((0.0, 1.0), (0.1, 100.0))]
-        >>> fusion = modelweld.fuse(sites)
-        >>> [round(fusion.price(K=K), 1) for K in (1, 2, 3, 4)]
-        [0.5, 0.2, 0.0, 0.0]
+        >>> import modelweld, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> atoms = rng.normal(0, 10, (4, 3))
+        >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
+        >>> [site.round(2).tolist() for site in modelweld.fuse(sites).confidence()]
+        [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
-        from modelweld.kinds.mixture_reduction import price
+        return self.posterior.confidence(set_name, how, progress=progress)
 
-        return price(self, how, K)
+    @on_one_thread
+    def diagnose(self, set_name: str | None = None, *, rate: float = FALSE_ALARMS) -> list[SiteDiagnostics]:
+        """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning.
 
-    def union(self) -> Fusion:
-        """All components of all sites' mixtures, none matched: hard to beat as a density, at the price of size."""
-        from modelweld.kinds.mixture_reduction import union
-
-        return union(self.once())
-
-    def at(self, time: Any) -> Fusion:
-        """The fusion as of one time, where sites have times: ``fusion.at("2024-03").model()`` is the model of that day.
-
-        Atoms that probably live then, where they are then; counts and covariances of the sites nearest in time.
+        A fusion of honest sites has any warning with probability `rate`. Below four sites there are no warnings, as
+        there is no majority to compare with (`judged` is False). `modelweld.results.diagnostics.sites.diagnose` has the
+        rest.
         """
-        from modelweld.results.revision.add_remove import at_time
+        return diagnose(self._fit, set_name, rate=rate)
 
-        return at_time(self, self.number_of_time(time))
+    @on_one_thread
+    def worth_merging(
+        self, set_name: str | None = None, *, level: float = 0.05, draws: int = 199, seed: int = 0
+    ) -> MergeVerdict:
+        """Test of shared structure: whether the sites should be fused at all, and what the matching gains.
 
-    def stream(self, set_name: str | None = None) -> Stream:
-        """Groups that come from now on, where sites have times: matched one by one, at a cost that does not grow."""
-        from modelweld.results.revision.stream import Stream
-
-        return Stream(self, set_name)
+        The p-value is from what sites sent, not from the matching: close pairs of values of different sites are counted
+        and compared with sites turned at random. Sites that share nothing get a yes with probability `level`.
+        `modelweld.results.diagnostics.merge_value.worth_merging` has the rest.
+        """
+        return worth_merging(self._fit, set_name, level=level, draws=draws, seed=seed)
 
     @on_one_thread
     def add(self, model: Any, *, site: str = "", time: Any = None, refit: bool = True, seed: int = 0) -> Fusion:
@@ -193,9 +278,7 @@ class Fusion(TimeQuestions):
         >>> larger.K, bool(larger.labels[-1][0] == larger.labels[2][1])
         (3, True)
         """
-        from modelweld.results.revision.add_remove import with_site
-
-        return with_site(self, model, site=site, time=time, refit=refit, seed=seed)
+        return Fusion(with_site(self._fit, model, site=site, time=time, refit=refit, seed=seed))
 
     @on_one_thread
     def remove(self, site: str | int, *, from_scratch: bool = False, refit: bool = True, seed: int = 0) -> Fusion:
@@ -223,9 +306,7 @@ class Fusion(TimeQuestions):
         >>> modelweld.fuse(sites).remove(2, from_scratch=True).objective == modelweld.fuse(sites[:2]).objective
         True
         """
-        from modelweld.results.revision.add_remove import without_site
-
-        return without_site(self, site, from_scratch=from_scratch, refit=refit, seed=seed)
+        return Fusion(without_site(self._fit, site, from_scratch=from_scratch, refit=refit, seed=seed))
 
     def slim(self) -> SlimFusion:
         """The fusion without local values, labels and names of sites: only sums of rows per atom are kept.
@@ -241,15 +322,11 @@ class Fusion(TimeQuestions):
         >>> fusion.slim().add([[5.1, -4.9]])
         <SlimFusion of 4 sites: 3 atoms>
         """
-        from modelweld.results.revision.slim import slim
-
-        return slim(self)
+        return slim(self._fit)
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
-        from modelweld.files.fusion_file import save_fusion
-
-        return save_fusion(self, path, force=force)
+        return save_fusion(self._fit, path, force=force)
 
     def table(self, set_name: str | None = None, *, confidence: bool = False) -> GroupTable:
         """One row per group: who has it, how many points, and the mean of what sites sent in the features' units.
@@ -264,9 +341,7 @@ class Fusion(TimeQuestions):
         confidence : bool
             Whether to say how sure groups are, which takes seconds (at its first use on a machine more).
         """
-        from modelweld.report.groups import groups_of
-
-        return groups_of(self, set_name, confidence=confidence)
+        return modelweld.report.groups.groups_of(self, set_name, confidence=confidence)
 
     @on_one_thread
     def report(
@@ -277,9 +352,7 @@ class Fusion(TimeQuestions):
         A file that is there already is replaced with `force` alone. Without `draws` it is written at once: confidences
         then take all other matches to be right, and means have standard errors instead of intervals.
         """
-        from modelweld.report import write_report
-
-        return write_report(self, path, title, force=force, draws=draws)
+        return modelweld.report.write_report(self, path, title, force=force, draws=draws)
 
     @property
     def plot(self) -> Plot:
@@ -292,19 +365,16 @@ class Fusion(TimeQuestions):
         return Plot(self)
 
     def __repr__(self) -> str:
-        from modelweld.report.text import several
-
+        several = modelweld.report.text.several
         sets = ", ".join(
             f"{several(m.K, name)} from {len(m.stacked_labels)}"
             + (f" ({len(m.excluded)} excluded)" if len(m.excluded) else "")
             for name, m in self.matchings.items()
         )
-        state = "" if self.converged else ", not converged"
+        state = "" if self.diagnosis.converged else ", not converged"
         return f"<Fusion of {several(len(self.sites), 'site')}: {sets or 'classes by name'}{state}>"
 
     def _repr_html_(self) -> str:
-        from modelweld.inputs.notebook import html_table
-
         if len(self.matchings) == 1:
             return self.table().html(repr(self))
         rows = [[name, m.K, len(m.stacked_labels), len(m.excluded)] for name, m in self.matchings.items()]

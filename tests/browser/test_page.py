@@ -113,7 +113,7 @@ def test_a_value_on_the_page_is_the_fusions(opened, fusion):
     browser = opened(fusion)
     heads = [head.text for head in browser.find_elements(By.CSS_SELECTOR, "#atoms thead th")]
     shown = rows(browser, "atoms")[0].find_elements(By.CSS_SELECTOR, "th, td")[heads.index("dim 0")].text.split("\n")
-    table, intervals = fusion.table(), fusion.atom_intervals(0.9)
+    table, intervals = fusion.table(), fusion.posterior.atom_intervals(0.9)
     assert float(shown[0]) == round(table.means[0, 0], table.decimals[0])
     low, high = shown[-1].split(" to ")
     assert np.allclose(
@@ -124,7 +124,7 @@ def test_a_value_on_the_page_is_the_fusions(opened, fusion):
 def test_in_how_many_sites_a_group_may_be_stands_under_the_number(opened):
     rng = np.random.default_rng(3)
     fusion = modelweld.fuse([rng.normal(0, 3, (3, 2)) + rng.normal(0, 1.0, (3, 2)) for _ in range(4)])
-    browser, found = opened(fusion), fusion.sharing(0.9)
+    browser, found = opened(fusion), fusion.posterior.sharing(0.9)
     for k, row in enumerate(rows(browser, "atoms")):
         number, *interval = row.find_elements(By.TAG_NAME, "td")[0].text.split("\n")
         certain = found.low[k] == found.high[k] == found.sites[k]

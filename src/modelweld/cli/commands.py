@@ -46,7 +46,7 @@ def model(
     modelweld.files.limits.check_free(out, force=force)
     found = cli.paths.read_fusion(fusion)
     if at:
-        found = found.at(cli.arguments.parse_time(at, "--at"))
+        found = found.timeline.at(cli.arguments.parse_time(at, "--at"))
     with show_progress("making the fused model"):
         names = cli.arguments.parse_names(features)
         fused = found.model(how, features=names, **({} if size is None else {"K": size}))
@@ -77,7 +77,7 @@ def apply(
     with show_progress("using the fused model"):
         names = cli.arguments.parse_names(features)
         model = found.model(how, features=names)
-        columns = names or found.models[0].coordinates.get("feature")
+        columns = names or found._fit.models[0].coordinates.get("feature")
         header, lines = cli.points.apply_model(model, cli.points.read_points(data, columns)[0])
     text = cli.points.csv_text([header, *lines])
     if out is None:

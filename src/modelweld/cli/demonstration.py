@@ -28,7 +28,7 @@ def describe(result: DemoResult, page: Path | None = None) -> str:
     """
     fusion, groups = result.fusion, result.fusion.table()
     heads, rows = groups.cells()
-    ill = [f"{100 * share:.0f}" for share in fusion.total("ill") / fusion.total("counts")]
+    ill = [f"{100 * share:.0f}" for share in fusion.parameters.total("ill") / fusion.parameters.total("counts")]
     columns = [*zip(heads, *rows, strict=True), ("ill (%)", *ill)]  # one column per group: names of features are long
     parts = [
         HEADLINE,
@@ -54,7 +54,7 @@ def _submissions(result: DemoResult) -> list[tuple[str, ...]]:
 def _sentences(result: DemoResult) -> list[str]:
     """The result in plain words."""
     fusion = result.fusion
-    deviations = np.sqrt(fusion.hyperparameters["noise"])
+    deviations = np.sqrt(fusion.diagnosis.hyperparameters["noise"])
     moves = [f"{sd:.1f} {unit} ({name})" for sd, (name, unit) in zip(deviations, NAMES.items(), strict=True)]
     components = sum(len(labels) for labels in fusion.labels)
     shared, everywhere = (fusion.counts > 1).sum(), (fusion.counts == len(fusion.sites)).sum()

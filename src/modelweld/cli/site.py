@@ -91,10 +91,10 @@ def inspect(
     lines = [] if json else [cli.table_output.spell_content(content)]
     if isinstance(found, modelweld.Fusion):
         if json and confidence:
-            content["sharing"] = {name: found.sharing(set_name=name).as_dict() for name in found.matchings}
+            content["sharing"] = {name: found.posterior.sharing(set_name=name).as_dict() for name in found.matchings}
         for name in () if json else found.matchings:
             lines.append(f"\n{found.table(name, confidence=confidence)}")
-            lines += [f"\n{found.lives(name)}"] if found.times is not None else []
+            lines += [f"\n{found.timeline.lifetimes(name)}"] if found.timeline.times is not None else []
     result("\n".join(lines), content, json)
 
 

@@ -63,7 +63,7 @@ class Matching:
     families : dict of str, or tuple of str, to Family
         Each array's family, or that of several arrays together, with learned hyperparameters.
     values : dict of str, or tuple of str, to array (K, D)
-        Global values, one row per atom, flattened, several arrays side by side: ``fusion.array(name)`` has the shape.
+        Global values, one row per atom, flattened, several arrays side by side: ``fusion.parameters`` has the shapes.
     objective : float
         Log probability of the matching plus log evidence.
     history : tuple of float

@@ -122,7 +122,7 @@ def run(seed: int = 0) -> DemoResult:
         models.append(train(measured, ill, site=name, seed=seed))
         patients.append(len(_complete(measured)[0]))
     fusion = fuse(models, seed=seed)
-    return DemoResult(fusion.models, patients, fusion)
+    return DemoResult(fusion._fit.models, patients, fusion)
 
 
 def load_hospital(hospital: str) -> tuple[Array, Array]:

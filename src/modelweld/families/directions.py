@@ -77,8 +77,8 @@ class Directions(
         atoms have that.
     axial : bool
         Whether v and -v are one, as of components whose sign is arbitrary: values are matched whatever their signs, and
-        come back turned to agree with their atom (`fusion.signs`), the largest entry of which is positive. Atoms are
-        then spread evenly, and have no mean direction.
+        come back turned to agree with their atom (`fusion.parameters.signs`), the largest entry of which is positive.
+        Atoms are then spread evenly, and have no mean direction.
     learning : {"likelihood", "nothing"}
         Whether hyperparameters are learned by maximum likelihood or stay as they are. What is not given is read off the
         values.

@@ -24,8 +24,8 @@ from modelweld.families.registry import register
 class Factors(Signless, Embeds, Gaussian):
     """Real vectors of which v and -v are one: loadings, components, factors, whose length means something.
 
-    Values are matched whatever their signs, and come back turned to agree with their atom (`fusion.signs`), the largest
-    entry of which is positive. Where lengths mean nothing, there is ``Directions(axial=True)``.
+    Values are matched whatever their signs, and come back turned to agree with their atom (`fusion.parameters.signs`),
+    the largest entry of which is positive. Where lengths mean nothing, there is ``Directions(axial=True)``.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class Factors(Signless, Embeds, Gaussian):
     >>> loadings = 3 * rng.normal(size=(3, 6))
     >>> sites = [rng.choice([-1, 1], (3, 1)) * loadings + 0.1 * rng.normal(size=(3, 6)) for _ in range(4)]
     >>> fusion = modelweld.fuse(sites, Factors())
-    >>> aligned = [sign[:, None] * site for sign, site in zip(fusion.signs, sites)]
+    >>> aligned = [sign[:, None] * site for sign, site in zip(fusion.parameters.signs, sites)]
     >>> fusion.K, bool(np.abs(aligned[0] - fusion.atoms[fusion.labels[0]]).max() < 0.5)
     (3, True)
     """

@@ -280,16 +280,19 @@ def pack_fused(fusion: Fusion, how: str | None = None, **options: Any) -> bytes:
     >>> unpack(pack_fused(fuse(sites)), "server").arrays["v"].round(3).tolist()
     [[1.0, 2.0]]
     """
-    return pack(fusion.fused(how, **options) if fusion.models[0].kind else _plain(fusion))
+    return pack(fusion.parameters(how, **options) if fusion._fit.models[0].kind else _plain(fusion))
 
 
 def _plain(fusion: Fusion) -> LocalModel:
     """The fused arrays of models without a kind: global values of what was matched, and sums of counts."""
-    first = fusion.models[0]
+    first = fusion._fit.models[0]
     matched = {name for m in fusion.matchings.values() for key in m.families for name in arrays_of(key)}
     names = [name for name in first.arrays if name in matched or is_count(name)]
     return LocalModel(
-        arrays={name: fusion.array(name) if name in matched else fusion.total(name) for name in names},
+        arrays={
+            name: fusion.parameters.estimate(name) if name in matched else fusion.parameters.total(name)
+            for name in names
+        },
         axes={name: tuple(c or a for c, a in zip(first.along[name], first.axes[name], strict=True)) for name in names},
         auxiliary=[name for name in names if name not in matched],
         coordinates=first.coordinates,
@@ -303,7 +306,7 @@ FUSION, PAGE, ROUND = "fusion.safetensors", "report.html", "round.json"
 
 def check_writable(fusion: Fusion, has_report: bool = True) -> None:
     """Fail if the fusion or its report could not be written."""
-    content_of(fusion)
+    content_of(fusion._fit)
     if has_report:
         text_of(fusion, draws=False)
 

@@ -20,10 +20,10 @@ from modelweld.files.slim_file import load_slim
 from modelweld.files.tables import read_csv, read_parquet
 from modelweld.files.tensors import Tensors, open_tensors
 from modelweld.inputs.local_model import LocalModel
-from modelweld.results.revision.slim import SlimFusion
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.slim_fusion import SlimFusion
 
 __all__ = ["load", "read_any", "read_sites", "save"]
 
@@ -60,6 +60,8 @@ def save(thing: LocalModel | Fusion | SlimFusion, path: str | os.PathLike[str], 
     """
     if isinstance(thing, LocalModel):
         return save_site(thing, path, force=force)
+    from modelweld.slim_fusion import SlimFusion
+
     if isinstance(thing, (modelweld.Fusion, SlimFusion)):
         return thing.save(path, force=force)
     raise InputError(
@@ -98,7 +100,7 @@ def load(path: str | os.PathLike[str], *, centres: bool = False) -> LocalModel |
             if manifest is not None and manifest["format"] == SLIM:
                 return load_slim(file, manifest)
             if manifest is not None:
-                return modelweld.Fusion(*load_fusion(file, manifest))
+                return modelweld.Fusion(load_fusion(file, manifest))
     return read_any(where, centres=centres)
 
 

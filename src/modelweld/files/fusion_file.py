@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,10 +34,7 @@ from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.inputs.local_model import LocalModel, check_finite
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
-
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-
+from modelweld.results.fit_result import FitResult
 
 PRIORS: dict[str, type[Prior]] = {cls.__name__: cls for cls in (BetaBernoulli, BirthDeath, Spectrum)}
 
@@ -119,16 +116,12 @@ def real(value: float) -> Number:
     return value if math.isfinite(value) else {"float": str(value)}
 
 
-FusionParts = tuple[list[LocalModel] | list[Array], list[str], dict[str, Matching], dict[str, object]]
-"""What a Fusion is made of: what sites sent, their names, the matching of every set, and settings."""
-
-
-def save_fusion(fusion: Fusion, path: str | os.PathLike[str], *, force: bool) -> Path:
+def save_fusion(fusion: FitResult, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Write a fusion with everything it knows, the sites' own parameters included."""
     return save_as(path, lambda: content_of(fusion), force=force)
 
 
-def content_of(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
+def content_of(fusion: FitResult) -> tuple[dict[str, Tensor], str]:
     """Tensors and manifest of a fusion."""
     lists: dict[tuple[str, ...], int] = {}
     given, tensors = _describe_given(fusion, lists)
@@ -143,7 +136,7 @@ def content_of(fusion: Fusion) -> tuple[dict[str, Tensor], str]:
     return tensors, as_text(FUSION, content, tensors)
 
 
-def _describe_given(fusion: Fusion, lists: dict[tuple[str, ...], int]) -> tuple[Entry, dict[str, Tensor]]:
+def _describe_given(fusion: FitResult, lists: dict[tuple[str, ...], int]) -> tuple[Entry, dict[str, Tensor]]:
     """The same of what the sites sent; names along their coordinates are entered into `lists`."""
     if not any(isinstance(model, LocalModel) for model in fusion.given):
         stack = stack_arrays(fusion.given)
@@ -217,8 +210,8 @@ def key_of(spelt: Spelt) -> Key:
     return spelt if isinstance(spelt, str) else tuple(spelt)
 
 
-def load_fusion(file: Tensors, manifest: Entry) -> FusionParts:
-    """The parts of the fusion that was saved."""
+def load_fusion(file: Tensors, manifest: Entry) -> FitResult:
+    """The fit that was saved."""
     ledger = Ledger(file, manifest["sha256"])
     given = _read_given(manifest, ledger)
     J = len(manifest["sites"])
@@ -234,7 +227,7 @@ def load_fusion(file: Tensors, manifest: Entry) -> FusionParts:
         if np.diff(matching.offsets).tolist() != sizes or not used <= known:
             raise InputError(f"its matching of set {set_name!r} is not of the sites it holds. {AGAIN}")
     check_answers(given, matchings)
-    return given, manifest["sites"], matchings, manifest.get("settings", {})
+    return FitResult(given, manifest["sites"], matchings, manifest.get("settings", {}))
 
 
 def _read_given(manifest: Entry, ledger: Ledger) -> list[LocalModel] | list[Array]:

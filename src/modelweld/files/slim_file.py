@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from modelweld.files.manifest import SLIM, Ledger, as_text, describe, rebuild
 from modelweld.files.tensors import Entry, Tensor, Tensors, save_as, storable
 from modelweld.inputs.local_model import check_finite
 from modelweld.inputs.sets import stack_of
-from modelweld.results.revision.slim import SlimFusion
+
+if TYPE_CHECKING:
+    from modelweld.slim_fusion import SlimFusion
 
 
 def save_slim(slim: SlimFusion, path: str | os.PathLike[str], *, force: bool) -> Path:
@@ -46,6 +49,8 @@ def _content(slim: SlimFusion) -> tuple[dict[str, Tensor], str]:
 
 def load_slim(file: Tensors, manifest: Entry) -> SlimFusion:
     """The slim fusion that was saved."""
+    from modelweld.slim_fusion import SlimFusion
+
     ledger = Ledger(file, manifest["sha256"])
     families: dict[Key, Family] = {}
     sums: dict[Key, Array] = {}

@@ -18,14 +18,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from modelweld.errors import InputError, NamesWarning, warn_user
+from modelweld.inputs.alignment import local_models
 from modelweld.inputs.feature_names import check_measured, choose_names
 from modelweld.kinds.kind import Kind
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
     from modelweld.inputs.local_model import LocalModel
+    from modelweld.results.fit_result import FitResult
 
-__all__ = ["KINDS", "Kind", "fuse_parameters", "hows", "kind_named", "kind_of", "name_doubts", "register"]
+__all__ = [
+    "KINDS",
+    "Kind",
+    "align_again",
+    "fuse_parameters",
+    "hows",
+    "kind_named",
+    "kind_of",
+    "name_doubts",
+    "register",
+]
 
 KINDS: dict[str, str | Kind] = {
     "": Kind(),
@@ -96,17 +107,26 @@ def hows() -> dict[str, Mapping[str, str]]:
     return {name: kind.hows for name in KINDS if (kind := kind_named(name)) is not None and kind.hows}
 
 
+def align_again(given: Sequence[object]) -> list[LocalModel]:
+    """Models that were fused and new ones, arranged alike; with standard errors, if those that were fused have some."""
+    models = local_models(given)
+    kind = kind_of(models)
+    alike = kind.arrange(models)
+    name_doubts(kind, models, alike)
+    return kind.weigh(alike) if any(model.variance for model in models) else alike
+
+
 def fuse_parameters(
-    fusion: Fusion, how: str | None, features: Sequence[str] | None = None, **options: Any
+    fit: FitResult, how: str | None, features: Sequence[str] | None = None, **options: Any
 ) -> LocalModel:
-    """Fused parameters of a Fusion whose sites sent models of one kind; what was sent twice counts once.
+    """Fused parameters of sites that sent models of one kind; what was sent twice counts once.
 
     With `features`, of these features alone, in this order.
     """
-    fusion = fusion.once()
-    kind = kind_of(fusion.models)
-    how = kind.default_how(fusion) if how is None else how
+    fit = fit.drop_duplicates()
+    kind = kind_of(fit.models)
+    how = kind.default_how(fit) if how is None else how
     if kind.hows and how not in kind.hows:
         raise InputError(f"how is one of {list(kind.hows)} for a {kind.name}; found {how!r}.")
-    found = kind.fuse(fusion, how, **options)
+    found = kind.fuse(fit, how, **options)
     return found if features is None else choose_names(found, "feature", features, all_of_them=not kind.marginal)

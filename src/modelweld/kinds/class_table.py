@@ -18,7 +18,7 @@ from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, lay_out, map
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "counts": "the mean and variance of all sites' rows of a class together",
@@ -88,7 +88,7 @@ class ClassTable(Kind):
         """Nothing is matched."""
         return {}
 
-    def fuse(self, fusion: Fusion, how: str) -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str) -> LocalModel:
         """Means and variances of all rows of each class, wherever they are."""
         models = fusion.models
         means, variances, counts = (

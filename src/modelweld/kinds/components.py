@@ -29,7 +29,7 @@ from modelweld.kinds.kind import Facts, Kind, Layout, common_facts, keep_arrays,
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "atoms": "one component per atom, with the root mean square of its members' lengths",
@@ -98,7 +98,7 @@ def components(
     >>> north = components([[3.0, 4.0, 0.0], [0.0, 0.0, 2.0]])
     >>> south = components([[0.0, 0.0, -2.0]])
     >>> fusion = modelweld.fuse([north, south])
-    >>> fusion.fused().arrays["directions"].tolist(), [signs.tolist() for signs in fusion.signs]
+    >>> fusion.parameters().arrays["directions"].tolist(), [signs.tolist() for signs in fusion.parameters.signs]
     ([[0.0, 0.0, 1.0], [0.6, 0.8, 0.0]], [[1.0, 1.0], [-1.0]])
     """
     found = np.asarray(vectors, dtype=np.float64)
@@ -171,11 +171,11 @@ class Components(Kind):
         """Directions, axial where signs mean nothing."""
         return {"directions": Directions(axial=not models[0].facts["signed"])}
 
-    def default_how(self, fusion: Fusion) -> str:
+    def default_how(self, fusion: FitResult) -> str:
         """Principal axes are those of a covariance, and no others."""
         return "covariances" if fusion.models[0].facts["orthogonal"] else "atoms"
 
-    def fuse(self, fusion: Fusion, how: str, *, K: int | None = None) -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str, *, K: int | None = None) -> LocalModel:
         """One component per atom, or `K` principal axes of all rows (default: as many as there are atoms)."""
         if how == "covariances":
             return _of_covariances(fusion, fusion.K if K is None else K)
@@ -183,21 +183,21 @@ class Components(Kind):
             raise InputError("components: K is for how='covariances'; atoms are as many as there are.")
         return _arrange(fusion, fusion.array("directions") * _lengths(fusion)[:, None])
 
-    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+    def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Sizes of entries; features that enter with the other sign have a minus."""
         atoms = fusion.array("directions")
         names = fusion.models[0].coordinates.get("feature") or [f"feature {i}" for i in range(atoms.shape[1])]
         return np.hstack([np.maximum(atoms, 0), np.maximum(-atoms, 0)]), [*names, *(f"-{name}" for name in names)]
 
 
-def _shares(fusion: Fusion) -> Array:
+def _shares(fusion: FitResult) -> Array:
     """Of each site in what is averaged: its rows, or all alike if some site does not say."""
     rows = np.array([float(model.facts["rows"]) for model in fusion.models])
     rows = rows if (rows > 0).all() else np.ones(len(rows))
     return np.asarray(rows / rows.sum())
 
 
-def _lengths(fusion: Fusion) -> Array:
+def _lengths(fusion: FitResult) -> Array:
     """Root mean square, over the rows of sites that hold it, of the lengths of each atom's members (K,)."""
     squares, total = np.zeros((2, len(fusion.matching.counts)))
     for share, labels, model in zip(_shares(fusion), fusion.labels, fusion.models, strict=True):
@@ -206,7 +206,7 @@ def _lengths(fusion: Fusion) -> Array:
     return np.sqrt(squares / total)
 
 
-def _arrange(fusion: Fusion, vectors: Array, noise: Array | None = None) -> LocalModel:
+def _arrange(fusion: FitResult, vectors: Array, noise: Array | None = None) -> LocalModel:
     """Fused vectors beside means over all rows of what else there is."""
     models, shares = fusion.models, _shares(fusion)
     beside = {
@@ -229,7 +229,7 @@ def _arrange(fusion: Fusion, vectors: Array, noise: Array | None = None) -> Loca
     )
 
 
-def _of_covariances(fusion: Fusion, K: int) -> LocalModel:
+def _of_covariances(fusion: FitResult, K: int) -> LocalModel:
     """Principal axes of the second moments of all rows, about the mean of all where sites send means.
 
     What a site's axes leave is `noise` in every direction across them.

@@ -62,7 +62,7 @@ from modelweld.kinds.mixture_reduction import reduce_to
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 
 HOWS = {
@@ -208,12 +208,12 @@ class HMM(Kind):
         """Whether states were merged where they are one, or are known too little to be told from fragments."""
         return are_merged(models) or (are_correlated(models) and are_scarce(models))
 
-    def fuse(self, fusion: Fusion, how: str, shrink: float = 0.0) -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str, shrink: float = 0.0) -> LocalModel:
         """One state per atom; expected numbers are added.
 
         Parameters
         ----------
-        fusion : Fusion
+        fusion : FitResult
             Of hidden Markov models.
         how : {"counts"}
             The only way.
@@ -278,11 +278,11 @@ class HMM(Kind):
         means, spreads, counts = parameters(model)
         return totals_of(model, means, diagonals(spreads), counts)
 
-    def picture(self, fusion: Fusion) -> Transitions:
+    def picture(self, fusion: FitResult) -> Transitions:
         """Numbers of transitions, starts and frames, added through the matching."""
         return Transitions(fusion.total("moves"), fusion.total("starts"), fusion.total("counts"))
 
-    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+    def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Numbers of symbols per state, where states emit these."""
         if set_name != "state" or "symbols" not in fusion.models[0].arrays:
             return None

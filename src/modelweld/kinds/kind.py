@@ -21,9 +21,9 @@ from modelweld.inputs.local_model import SMALLEST_BESIDE, LocalModel
 if TYPE_CHECKING:
     from modelweld.core.family import Family
     from modelweld.core.values import Array, Key
-    from modelweld.fusion import Fusion
     from modelweld.inputs.local_model import LocalModel
     from modelweld.kinds.mixture_components import Components
+    from modelweld.results.fit_result import FitResult
 
 
 Facts = Mapping[str, object]
@@ -126,15 +126,15 @@ class Kind:
         """
         return False
 
-    def default_how(self, fusion: Fusion) -> str:
+    def default_how(self, fusion: FitResult) -> str:
         """The way to make fused parameters if none is asked for."""
         return next(iter(self.hows), "")
 
-    def fuse(self, fusion: Fusion, how: str, *args: Any, **options: Any) -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str, *args: Any, **options: Any) -> LocalModel:
         """Fused parameters, arranged like a site's. A kind names its own options, and takes them by name."""
         raise InputError(
-            "these sites sent arrays, not models: fusion.atoms and fusion.array(name) are what there is. To get a "
-            "model, fuse fitted models, or LocalModels with a kind."
+            "these sites sent arrays, not models: fusion.atoms and fusion.parameters.estimate(name) are what there is. "
+            "To get a model, fuse fitted models, or LocalModels with a kind."
         )
 
     def move(self, model: LocalModel, arrays: Mapping[str, Array]) -> LocalModel:
@@ -153,11 +153,11 @@ class Kind:
         seen = model.weight.get(deciding[0])
         return totals_of_values(np.asarray(model.arrays[deciding[0]]), None if seen is None else np.asarray(seen) > 0)
 
-    def picture(self, fusion: Fusion) -> Picture | None:
+    def picture(self, fusion: FitResult) -> Picture | None:
         """What to draw of the fused model; None if there is nothing particular."""
         return None
 
-    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+    def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Numbers (atoms, words) by which atoms of a set are known, and the words; None if they are known by none."""
         return None
 

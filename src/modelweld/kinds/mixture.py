@@ -37,7 +37,7 @@ from modelweld.kinds.mixture_reduction import reduce_to, warn_of_price
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "density": (
@@ -156,7 +156,7 @@ class Mixture(Kind):
         """Matched by means, told apart as finely as the components' own widths allow."""
         return {"means": Gaussian(resolution=resolution(models))}
 
-    def default_how(self, fusion: Fusion) -> str:
+    def default_how(self, fusion: FitResult) -> str:
         """`density`, unless most sites sent k-means, which is no density, or it would take minutes."""
         N, D = np.concatenate([np.asarray(m.arrays["means"]) for m in fusion.models]).shape
         power = 3 if "covariances" in fusion.models[0].arrays else 1
@@ -164,7 +164,7 @@ class Mixture(Kind):
         large = N * len(fusion.counts) * D**power > LARGEST_SOFTENED
         return "moments" if sent.endswith("KMeans") or large else "density"
 
-    def fuse(self, fusion: Fusion, how: str, K: int | None = None) -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str, K: int | None = None) -> LocalModel:
         """One component per atom, those excluded included; or K of them."""
         parts, labels = stack_components(fusion), fusion.matching.stacked_labels
         if K is not None:
@@ -195,7 +195,7 @@ class Mixture(Kind):
         means, spreads, counts = parameters(model)
         return totals_of(model, means, diagonals(spreads), counts)
 
-    def picture(self, fusion: Fusion) -> Ellipses:
+    def picture(self, fusion: FitResult) -> Ellipses:
         """Components of atoms, merged by moments, beside all sites' own."""
         parts = stack_components(fusion)
         return Ellipses(merge_components(*parts, fusion.matching.stacked_labels), parts)

@@ -40,7 +40,7 @@ from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import check_counted
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 
 Flags = NDArray[np.bool_]
@@ -203,7 +203,7 @@ CLOSE = 1e-9
 """Of a deviation: smaller changes of a mean are the end."""
 
 
-def stack_components(fusion: Fusion) -> Components:
+def stack_components(fusion: FitResult) -> Components:
     """Means, covariances (or variances) and counts of all sites' components, one site below the other.
 
     What a site has not measured is completed.

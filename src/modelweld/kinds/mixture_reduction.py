@@ -19,6 +19,7 @@ tells them apart is chance (Wilks 1938). So a price is high where it exceeds thi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ import numpy as np
 from modelweld.core.matching import matching_by_labels
 from modelweld.core.values import Array, Index
 from modelweld.errors import DensityWarning, InputError, warn_user
+from modelweld.kinds import fuse_parameters
 from modelweld.kinds.mixture_components import (
     NOMINAL_POINTS,
     Components,
@@ -39,6 +41,7 @@ from modelweld.kinds.mixture_density import draw_points, log_likelihood, points_
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 
 SMALLEST_VARIANCE = np.finfo(float).tiny
@@ -51,17 +54,17 @@ class Reduction:
 
     Attributes
     ----------
-    fusion : Fusion
-        Whose components are merged.
     pairs : list of (int, int)
         Components merged in each step: the second becomes part of the first.
     losses : array (N,)
         ``losses[K - 1]``: nats per point that the mixture of K components loses against the union, at most.
+    make : callable
+        Makes a fusion of labels.
     """
 
-    fusion: Fusion
     pairs: list[tuple[int, int]]
     losses: Array
+    make: Callable[[Index], Fusion]
 
     def labels(self, K: int) -> Index:
         """Which of K components each of the union's belongs to."""
@@ -72,14 +75,74 @@ class Reduction:
 
     def at(self, K: int) -> Fusion:
         """The fusion with K components."""
-        return relabel(self.fusion, self.labels(K), "reduction")
+        return self.make(self.labels(K))
 
 
-def reduction(fusion: Fusion) -> Reduction:
-    """Merge the union of all sites' components pair by pair, always the cheapest."""
-    means, spreads, counts = _union_of(fusion)
-    pairs, losses = _way_down(means, spreads, counts, 1)
-    return Reduction(fusion, pairs, losses / max(float(counts.sum()), SMALLEST_VARIANCE))
+class Density:
+    """Fused mixtures as densities, ``fusion.density``: fewer components, and the loss in log density at K components.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> from modelweld.kinds.mixture import mixture
+    >>> sites = [mixture([[m], [9.0]], [[1.0], [1.0]], [50, 50], counted=True) for m in (0.0, 0.1)]
+    >>> modelweld.fuse(sites).density.union().K
+    4
+    """
+
+    def __init__(self, fit: FitResult, make: Callable[[FitResult], Fusion]) -> None:
+        self._fit = fit
+        self._make = make
+
+    def union(self) -> Fusion:
+        """All components of all sites' mixtures, none matched: hard to beat as a density, but large."""
+        fit = self._fit.drop_duplicates()
+        return self._make(relabel(fit, np.arange(len(_union_of(fit)[0])), "union"))
+
+    def reduction(self) -> Reduction:
+        """The whole way from the union of the sites' mixtures to one component, with the loss at every K."""
+        fit = self._fit.drop_duplicates()
+        means, spreads, counts = _union_of(fit)
+        pairs, losses = _way_down(means, spreads, counts, 1)
+        losses = losses / max(float(counts.sum()), SMALLEST_VARIANCE)
+        return Reduction(pairs, losses, lambda labels: self._make(relabel(fit, labels, "reduction")))
+
+    def reduce(self, K: int) -> Fusion:
+        """The same mixtures with K components, for their density alone: see `reduction` for all K at once.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> from modelweld.kinds.mixture import mixture
+        >>> ones = [[1.0], [1.0]]
+        >>> sites = [mixture(means, ones, [5, 5], counted=True) for means in ([[0.0], [9.0]], [[0.5], [7.0]])]
+        >>> fusion = modelweld.fuse(sites).density.reduce(2)
+        >>> fusion.model(how="moments", like="GaussianMixture").means_.round(2).tolist()
+        [[0.25], [8.0]]
+        """
+        return self.reduction().at(K)
+
+    def loss(self, how: str | None = None, K: int | None = None) -> float:
+        """Loss in log density, nats per point, of the fused mixture against the `union`, or of one of K components.
+
+        An estimate on drawn points, the same each time: its error is some hundredths.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> from modelweld.kinds.mixture import mixture
+        >>> sites = [mixture([[m], [9.0]], [[w], [1.0]], [50, 50], counted=True) for m, w in ((0.0, 1.0), (0.1, 100.0))]
+        >>> fusion = modelweld.fuse(sites)
+        >>> [round(fusion.density.loss(K=K), 1) for K in (1, 2, 3, 4)]
+        [0.5, 0.2, 0.0, 0.0]
+        """
+        fit = self._fit
+        if fit.models[0].kind != "mixture":
+            raise InputError("a loss is that of a mixture or k-means as a density; these sites sent something else.")
+        if K is None and how == "atoms":
+            return gauge(fit).price(parameters(fuse_parameters(fit, how)))
+        said = len(fit.counts) if K is None else K  # so that nothing is warned of
+        return gauge(fit).price(parameters(fuse_parameters(fit, how, K=said)))
 
 
 def reduce_to(means: Array, spreads: Array, counts: Array, K: int) -> Index:
@@ -135,12 +198,7 @@ def _way_down(means: Array, spreads: Array, counts: Array, K: int) -> tuple[list
     return pairs, np.cumsum(steps[::-1])[::-1]
 
 
-def union(fusion: Fusion) -> Fusion:
-    """Every component of every site, each an atom of its own."""
-    return relabel(fusion, np.arange(len(_union_of(fusion)[0])), "union")
-
-
-def relabel(fusion: Fusion, labels: Index, engine: str) -> Fusion:
+def relabel(fusion: FitResult, labels: Index, engine: str) -> FitResult:
     """The same sites with another matching of their components, for its density alone."""
     ((name, matching),) = fusion.matchings.items()
     parts = _union_of(fusion)
@@ -156,7 +214,7 @@ def log_volumes(spreads: Array) -> Array:
     return np.asarray(np.maximum(np.linalg.slogdet(spreads)[1], np.log(SMALLEST_VARIANCE) * spreads.shape[-1]))
 
 
-def _union_of(fusion: Fusion) -> Components:
+def _union_of(fusion: FitResult) -> Components:
     if fusion.models[0].kind != "mixture":
         raise InputError("union and reduce are for mixtures and k-means; these sites sent something else.")
     return stack_components(fusion)
@@ -230,7 +288,7 @@ class Gauge:
         return price > self.chance(K) + HIGH_PRICE
 
 
-def gauge(fusion: Fusion) -> Gauge:
+def gauge(fusion: FitResult) -> Gauge:
     """The gauge of a fusion's sites; the same whatever their order."""
     means, spreads, counts = stack_components(fusion)
     held = np.flatnonzero(counts > 0)
@@ -251,7 +309,7 @@ def gauge(fusion: Fusion) -> Gauge:
     return Gauge(parts, len(means), observed, assumed, points, weight, height)
 
 
-def _count_points(fusion: Fusion, counts: Array) -> tuple[float, str]:
+def _count_points(fusion: FitResult, counts: Array) -> tuple[float, str]:
     if fusion.models[0].facts["counted"]:
         return float(counts.sum()), ""
     J = len(fusion.models)
@@ -261,17 +319,7 @@ def _count_points(fusion: Fusion, counts: Array) -> tuple[float, str]:
     )
 
 
-def price(fusion: Fusion, how: str | None, K: int | None) -> float:
-    """Nats per point that a fused mixture loses against the union of the sites' mixtures."""
-    if fusion.models[0].kind != "mixture":
-        raise InputError("a price is that of a mixture or k-means as a density; these sites sent something else.")
-    if K is None and how == "atoms":
-        return gauge(fusion).price(parameters(fusion.fused(how)))
-    said = len(fusion.counts) if K is None else K  # so that nothing is warned of
-    return gauge(fusion).price(parameters(fusion.fused(how, K=said)))
-
-
-def warn_of_price(fusion: Fusion, mixture: Components) -> None:
+def warn_of_price(fusion: FitResult, mixture: Components) -> None:
     """Say so if a mixture of as many components as there are atoms costs much, and which number of them does not."""
     try:
         by = gauge(fusion)
@@ -285,23 +333,24 @@ def warn_of_price(fusion: Fusion, mixture: Components) -> None:
         f"as a density, the fused mixture of {K} components, one per atom, loses {cost:.2f} nats per point against the "
         f"{by.size} components of all {len(fusion.models)} sites side by side: a new point is {np.exp(cost):.1f} times "
         f"less probable on average. Errors of estimation explain {by.chance(K):.2f} of it{by.assumed}. For the "
-        f"density, fusion.model(K={enough}) loses {little:.2f} or less, fusion.union().model() nothing; for the "
-        "groups, fusion.model(how='moments') has one component each. fusion.price(K=...) prices any other number.",
+        f"density, fusion.model(K={enough}) loses {little:.2f} or less, fusion.density.union().model() nothing; for "
+        "the groups, fusion.model(how='moments') has one component each. fusion.density.loss(K=...) is the loss at K.",
         DensityWarning,
     )
 
 
-def cheap_size(fusion: Fusion, by: Gauge) -> tuple[int, float]:
+def cheap_size(fusion: FitResult, by: Gauge) -> tuple[int, float]:
     """The least number of components, on the greedy way down from the union, whose price is not high; and the price.
 
     By bisection: prices fall with the number of components, but for the noise of drawn points. Softened mixtures
     (`how="density"`) of as many cost less.
     """
-    path, parts = fusion.reduction(), stack_components(fusion)
+    parts = stack_components(fusion)
+    pairs, N = _way_down(*_union_of(fusion.drop_duplicates()), 1)[0], len(parts[0])
     low, high, found = 0, by.size, 0.0
     while high - low > 1:
         K = (low + high) // 2
-        cost = by.price(merge_components(*parts, path.labels(K)))
+        cost = by.price(merge_components(*parts, _labels_after(pairs[: N - K], N)))
         if by.is_high(cost, K):
             low = K
         else:

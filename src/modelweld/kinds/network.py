@@ -26,7 +26,7 @@ from modelweld.kinds.network_refit import outputs as outputs
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "refit": (
@@ -194,7 +194,7 @@ class Network(Kind):
                 result[name] = Gaussian(noise=noise, spread=spread, shape="scalar")
         return result
 
-    def fuse(self, fusion: Fusion, how: str, **options: Any) -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str, **options: Any) -> LocalModel:
         """The fused network; options are those of `network_refit.refit`: draws, ridge, seed, steps."""
         models = fusion.models
         pi = shares(models)

@@ -32,7 +32,7 @@ from modelweld.core.values import Array, Index
 from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 
 DEVIATION = 0.5
@@ -54,7 +54,7 @@ say how theirs lie."""
 
 
 def refit(
-    fusion: Fusion,
+    fusion: FitResult,
     pi: Array,
     *,
     draws: int = DRAWS,
@@ -240,7 +240,7 @@ def outputs(model: LocalModel, X: Array) -> Array:
     return pre_activations(model, X)[-1]
 
 
-def means(fusion: Fusion, pi: Array) -> tuple[list[Array], list[Array]]:
+def means(fusion: FitResult, pi: Array) -> tuple[list[Array], list[Array]]:
     """The layers of the fused network; `pi` (J, outputs) are the sites' shares of every output.
 
     With M_l units of all sites behind atom l, u and v units of site j,

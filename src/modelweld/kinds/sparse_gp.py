@@ -38,7 +38,7 @@ from modelweld.kinds.kind import Facts, Kind, Layout, Points, common_facts, conc
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "natural": (
@@ -169,16 +169,16 @@ class SparseProcess(Kind):
         """Matched by inputs and values side by side, every column with a noise of its own."""
         return {("inputs", "values"): Gaussian()}
 
-    def default_how(self, fusion: Fusion) -> str:
+    def default_how(self, fusion: FitResult) -> str:
         """Natural where covariances were sent."""
         return "natural" if "covariance" in fusion.models[0].arrays else "spahm"
 
-    def fuse(self, fusion: Fusion, how: str, kernel: Literal["auto", "learned", "median"] = "auto") -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str, kernel: Literal["auto", "learned", "median"] = "auto") -> LocalModel:
         """The fused process.
 
         Parameters
         ----------
-        fusion : Fusion
+        fusion : FitResult
             Of sparse Gaussian processes.
         how : {"natural", "spahm", "rbcm"}
             See `HOWS`.
@@ -229,7 +229,7 @@ class SparseProcess(Kind):
         arrays["lengthscales"] = np.asarray(arrays["lengthscales"]) * np.abs(scale)
         return model.with_(arrays=arrays)
 
-    def picture(self, fusion: Fusion) -> Points:
+    def picture(self, fusion: FitResult) -> Points:
         """Inducing inputs and values of atoms, beside all sites' own."""
         inputs, values = (concatenate(fusion.models, name) for name in ("inputs", "values"))
         return Points((fusion.array("inputs"), fusion.array("values")), (inputs, values))

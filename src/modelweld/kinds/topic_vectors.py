@@ -25,7 +25,7 @@ from modelweld.kinds.topics import check_named
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 HOWS = {
     "counts": "the mean embedding of all documents of a topic, wherever they are",
@@ -144,7 +144,7 @@ class TopicVectors(Kind):
         """By directions."""
         return {"directions": Directions()}
 
-    def fuse(self, fusion: Fusion, how: str) -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str) -> LocalModel:
         """One topic per atom, over all words that any site has."""
         models = fusion.models
         counts = fusion.total("counts")
@@ -168,7 +168,7 @@ class TopicVectors(Kind):
             facts=common_facts(models),
         )
 
-    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+    def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Words that a topic has more often than others have: numbers times how rare the word is elsewhere."""
         words = fusion.total("words")
         return c_tf_idf(words)[0], fusion.models[0].coordinates["word"]
@@ -202,7 +202,7 @@ def _with_none(model: LocalModel) -> LocalModel:
     )
 
 
-def _means(fusion: Fusion, counts: Array, otherwise: Array) -> Array:
+def _means(fusion: FitResult, counts: Array, otherwise: Array) -> Array:
     """Means of embeddings of all documents of each topic; of topics without any, `otherwise`."""
     total = np.zeros(otherwise.shape)
     for labels, model in zip(fusion.labels, fusion.models, strict=True):
@@ -212,7 +212,7 @@ def _means(fusion: Fusion, counts: Array, otherwise: Array) -> Array:
     return np.where(there[:, None], total / np.where(there, counts, 1.0)[:, None], otherwise)
 
 
-def _labels(fusion: Fusion) -> list[str] | None:
+def _labels(fusion: FitResult) -> list[str] | None:
     """What the site with most documents of a topic calls it; None unless all sites name theirs."""
     if not all(model.facts.get("labels") for model in fusion.models):
         return None

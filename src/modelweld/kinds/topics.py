@@ -26,7 +26,7 @@ from modelweld.kinds.mixture import mixture
 
 if TYPE_CHECKING:
     from modelweld.core.values import Key
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
 
 
 HOWS = {
@@ -89,7 +89,7 @@ def topics(
     >>> north = topics([[60.0, 40.0, 0.0], [0.0, 10.0, 90.0]], ["bread", "water", "oil"])
     >>> south = topics([[20.0, 80.0]], ["water", "oil"])
     >>> fusion = modelweld.fuse([north, south])
-    >>> model = fusion.fused()
+    >>> model = fusion.parameters()
     >>> model.coordinates["word"], model.arrays["words"].tolist()
     (('bread', 'oil', 'water'), [[0.0, 170.0, 30.0], [60.0, 0.0, 40.0]])
     """
@@ -139,7 +139,7 @@ class Topics(Kind):
         """Matched by smoothed words."""
         return {"smoothed": Counts()}
 
-    def fuse(self, fusion: Fusion, how: str) -> LocalModel:
+    def fuse(self, fusion: FitResult, how: str) -> LocalModel:
         """One topic per atom, over all words that any site has.
 
         Pseudo-counts are the sites' averages. A topic that a site lacks has none there, so that the sum of `alpha`, how
@@ -174,7 +174,7 @@ class Topics(Kind):
         followed = shares(words * ratio) * words.sum(axis=1, keepdims=True)
         return super().move(model, {**arrays, "words": followed})
 
-    def words(self, fusion: Fusion, set_name: str) -> tuple[Array, Sequence[str]] | None:
+    def words(self, fusion: FitResult, set_name: str) -> tuple[Array, Sequence[str]] | None:
         """Numbers of words per topic."""
         if set_name != "topic":
             return None
@@ -195,7 +195,7 @@ class Topics(Kind):
         ]
 
 
-def _estimates(fusion: Fusion) -> Array:
+def _estimates(fusion: FitResult) -> Array:
     """Atoms as probabilities of words."""
     deciding = {name for key in fusion.matching.families for name in arrays_of(key)}
     return shares(np.maximum(fusion.array("smoothed" if "smoothed" in deciding else "words"), 0.0))

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.pipeline import Pipeline
 
-    from modelweld.fusion import Fusion
-
 
 @cache
 def _version(library: str) -> str:
@@ -356,15 +354,22 @@ def _usual(local: LocalModel) -> str:
     if not known:
         raise InputError(
             f"no installed library holds a {local.kind or 'model without a kind'}: modelweld.adapters() lists what "
-            "there is; the parameters themselves are fusion.fused().arrays."
+            "there is; the parameters themselves are fusion.parameters().arrays."
         )
     return known[0]
 
 
-def like_most(fusion: Fusion) -> str:
+def read_site(model: object) -> LocalModel:
+    """A LocalModel of what a site sends: one, plain values, or a fitted model."""
+    if isinstance(model, LocalModel):
+        return model
+    return as_model(model) if is_plain(model) else read(model)
+
+
+def like_most(models: Sequence[LocalModel]) -> str:
     """The class most sites sent, of those that can hold the fused model; the first of the table among equals."""
     order = {adapter.name: i for i, adapter in enumerate(adapters())}
-    number = Counter(str(model.facts.get("class", "")) for model in fusion.models)
+    number = Counter(str(model.facts.get("class", "")) for model in models)
     holding = [name for name in number if name in order]
     if not holding:
         return ""

@@ -18,6 +18,7 @@ from modelweld.files.numpy_files import SHARES_SUM
 from modelweld.inputs.clock import number_of, spell
 from modelweld.inputs.sets import columns_of
 from modelweld.report.text import DRAWN, LEVEL, Content, exact, group_word, round_digits, several, short
+from modelweld.time.evolution import timeline_board
 from modelweld.time.paths import interval
 from modelweld.time.timeline import places_of_values, smooth
 
@@ -57,7 +58,7 @@ def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = No
     matching = fusion.matchings[set_name]
     keys = tuple(matching.values) if keys is None else tuple(keys)
     local, atoms, seen, columns, shares = [], [], [], [], []
-    stacks = dict(zip(matching.values, fusion.stacks(set_name), strict=True))
+    stacks = dict(zip(matching.values, fusion._fit.stacks(set_name), strict=True))
     for key in keys:
         estimates, stack = matching.values[key], stacks[key]
         values, known = stack.values, np.broadcast_to(True, stack.values.shape)
@@ -74,13 +75,13 @@ def gather_values(fusion: Fusion, set_name: str, keys: Sequence[Key] | None = No
         local.append(values)
         atoms.append(estimates)
         seen.append(known)
-        names = columns_of(fusion.first_model, key, set_name, fusion.matchings)
+        names = columns_of(fusion._fit.first_model, key, set_name, fusion.matchings)
         columns += [f"{key} {name}".strip() for name in names] if len(keys) > 1 and isinstance(key, str) else names
     wide = local[0] if len(keys) == 1 else np.hstack(local)
     known = seen[0] if len(keys) == 1 else np.hstack(seen)
     places = None
     if matching.engine == "time" and keys == tuple(matching.values):
-        places = places_of_values(fusion.timeline(set_name)[0], fusion.timeline_order(set_name))
+        places = places_of_values(*timeline_board(fusion._fit, set_name))
     return Values(wide, np.hstack(atoms), known, columns, all(shares), keys, matching.stacked_labels, places)
 
 
@@ -201,7 +202,7 @@ MOST_STEPS = 20_000
 
 def is_timed(fusion: Fusion, name: str) -> bool:
     """Whether atoms of a set move."""
-    return fusion.matchings[name].engine == "time" and fusion.times is not None
+    return fusion.matchings[name].engine == "time" and fusion.timeline.times is not None
 
 
 def tell_lives(fusion: Fusion, name: str, values: Values, ranked: Index, shown: Index) -> Content | None:
@@ -211,8 +212,9 @@ def tell_lives(fusion: Fusion, name: str, values: Values, ranked: Index, shown: 
     """
     if not is_timed(fusion, name):
         return None
-    times, K = fusion.times or [], fusion.matchings[name].K
-    lives, (board, newest) = fusion.lives(name), fusion.timeline(name)
+    times, K = fusion.timeline.times or [], fusion.matchings[name].K
+    lives, (board, _) = fusion.timeline.lifetimes(name), timeline_board(fusion._fit, name)
+    newest = lives.newest
     steps = _steps(board, lives.alive, K)
     columns = ranked[: max(1, MOST_STEPS // max(sum(map(len, steps)), 1))]
     return {
@@ -263,7 +265,7 @@ def _paths(board: Timeline, steps: list[Array], columns: Index) -> list[Content]
 
 def places_last_seen(fusion: Fusion, name: str) -> tuple[Array, Array]:
     """Where atoms were when they were last seen, those excluded among them, and standard errors of that."""
-    board, _ = fusion.timeline(name)
+    board, _ = timeline_board(fusion._fit, name)
     last = board.lifespans().last
     place = smooth(board, np.arange(len(last)), np.unique(board.times)[last])
     return place.mean, np.sqrt(place.variance)

@@ -57,7 +57,7 @@ class GroupTable:
         The most probable words of each topic, symbols of each state, or features with the largest entries in a
         component (those that enter with the other sign after a minus); empty for others.
     shared : Sharing or None
-        With confidences, in how many sites each group is expected to be (``fusion.sharing()``).
+        With confidences, in how many sites each group is expected to be (``fusion.posterior.sharing()``).
 
     Examples
     --------

@@ -62,8 +62,10 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     ([[0.5], [9.0]], [60.0, 20.0])
     """
     if not fusion.matchings:
-        raise InputError("nothing was matched in this fusion (classes are aligned by name): fusion.fused() has them.")
-    name, matching = fusion.named_set(set_name)
+        raise InputError(
+            "nothing was matched in this fusion (classes are aligned by name): fusion.parameters() has them."
+        )
+    name, matching = fusion._fit.find_set(set_name)
     K, values = matching.K, _display_values(fusion, name)
     own = _numbers(fusion, name)
     once = ~np.isin(group_of_values(matching.offsets), list(matching.duplicates or ()))
@@ -72,11 +74,11 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
     else:
         means, errors = _own_means(fusion, name, values, own, once)
     counts, points, aside = _count(matching, own, once)
-    kind, units = kind_named(fusion.models[0].kind), units_of(fusion)
+    kind, units = kind_named(fusion._fit.models[0].kind), units_of(fusion)
     least = _least_sure(fusion, name) if confidence else None
     return GroupTable(
         word=group_word(name),
-        counted="" if own is None or kind is None else str(fusion.models[0].facts.get("points", kind.counted)),
+        counted="" if own is None or kind is None else str(fusion._fit.models[0].facts.get("points", kind.counted)),
         are_shares=own is not None and not _are_numbers(fusion),
         sites=tuple(fusion.sites),
         features=tuple(values.columns),
@@ -91,7 +93,7 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
         fused=values.atoms[:K],
         confidence=least,
         words=tuple(tuple(str(word) for word, _ in row) for row in (list_words(fusion, name) or [])[:K]),
-        shared=None if least is None else fusion.sharing(set_name=name).first(K),
+        shared=None if least is None else fusion.posterior.sharing(set_name=name).first(K),
     )
 
 
@@ -104,7 +106,7 @@ class _Numbers(NamedTuple):
 
 def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
     """What the array `counts` says of every member of the set; None if there is no such array."""
-    models = fusion.models
+    models = fusion._fit.models
     if any(model.axes.get("counts") != (name,) for model in models):
         return None
     points = [np.asarray(model.arrays["counts"]) for model in models]
@@ -114,12 +116,12 @@ def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
 
 def _are_numbers(fusion: Fusion) -> bool:
     """Whether counts are numbers of points, or shares of a site's."""
-    return all(bool(model.facts.get("counted", True)) for model in fusion.models)
+    return all(bool(model.facts.get("counted", True)) for model in fusion._fit.models)
 
 
 def display_keys(fusion: Fusion, name: str) -> list[Key]:
     """The arrays by which people know this kind's members."""
-    kind = kind_named(fusion.models[0].kind)
+    kind = kind_named(fusion._fit.models[0].kind)
     return [
         key
         for key in fusion.matchings[name].values
@@ -166,7 +168,7 @@ def _variances(fusion: Fusion, name: str, values: Values, means: Array, part: sl
     lie from their mean, which one alone does not tell.
     """
     matching = fusion.matchings[name]
-    stacks, labels = dict(zip(matching.values, fusion.stacks(name), strict=True)), matching.stacked_labels[part]
+    stacks, labels = dict(zip(matching.values, fusion._fit.stacks(name), strict=True)), matching.stacked_labels[part]
     members = np.bincount(matching.stacked_labels, minlength=len(matching.counts))[labels][:, None]
     parts, first = [], 0
     for key in values.keys:
@@ -290,7 +292,7 @@ def _intervals(
     if stated is None or stated.how != "drawn" or tuple(matching.families) != tuple(display_keys(fusion, name)):
         return None, None
     try:
-        found = fusion.atom_intervals(LEVEL, name)
+        found = fusion.posterior.atom_intervals(LEVEL, name)
     except InputError:  # a family that does not say how its atoms scatter
         return None, None
     return found.low[: len(table)], found.high[: len(table)]
@@ -300,11 +302,11 @@ def _sharing(fusion: Fusion, name: str, stated: Confidence | None) -> Numbers:
     """Of every group the expected number of sites and the ends of its interval; None without confidences."""
     if stated is None:
         return None
-    found = fusion.sharing(LEVEL, name, stated=stated)
+    found = fusion.posterior.sharing(LEVEL, name, stated=stated)
     return list(short(np.column_stack([found.expected, found.low, found.high])))
 
 
 def _points(fusion: Fusion, name: str, rows: Index) -> list[Number]:
     """Points behind these local parameters; None where a site did not say."""
-    points = [np.asarray(m.arrays["counts"]) * (np.nan if m.facts.get("nominal") else 1.0) for m in fusion.models]
+    points = [np.asarray(m.arrays["counts"]) * (np.nan if m.facts.get("nominal") else 1.0) for m in fusion._fit.models]
     return [round_digits(n) for n in np.concatenate(points)[rows]]

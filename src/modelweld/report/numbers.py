@@ -121,7 +121,7 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
     if not fusion.matchings:
         raise InputError(
             "nothing was matched in this fusion (classes are aligned by name), so there is nothing to report: "
-            "fusion.fused() and fusion.model() are what there is."
+            "fusion.parameters() and fusion.model() are what there is."
         )
     notes: list[str] = []
     sizes = sum(np.diff(m.offsets) for m in fusion.matchings.values())
@@ -135,10 +135,10 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
             "scipy": version("scipy"),
             "python": platform.python_version(),
         },
-        "kind": fusion.first_model.kind,
+        "kind": fusion._fit.first_model.kind,
         "J": len(fusion.sites),
         "sites": [fusion.sites[j] for j in shown],
-        "converged": fusion.converged,
+        "converged": fusion.diagnosis.converged,
         "objective": exact(fusion.objective),
         "sure_from": SURE,
         "settings": fusion.settings,

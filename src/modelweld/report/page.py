@@ -179,12 +179,12 @@ def _hash(text: str) -> str:
 
 def class_page(fusion: Fusion, title: str) -> str:
     """One row per class: its rows at each site and in all, and the mean of each feature over all of them."""
-    fused, css = fusion.fused(), _part("page.css")
+    fused, css = fusion.parameters(), _part("page.css")
     classes = [str(name) for name in fused.coordinates["class"]]
     totals, averages = np.asarray(fused.arrays["counts"]), np.asarray(fused.arrays["means"])
     features = list(fused.coordinates.get("feature", [f"feature {d}" for d in range(averages.shape[1])]))
     sites, columns = fusion.sites[:LISTED], features[:LISTED]
-    own = [_counts(model.coordinates["class"], model.arrays["counts"]) for model in fusion.models[:LISTED]]
+    own = [_counts(model.coordinates["class"], model.arrays["counts"]) for model in fusion._fit.models[:LISTED]]
     heads = ["class", "rows", *sites, *add_units(fusion, columns)]
     rows = []
     decimals = [decimals_of(own) for own in averages.T[:LISTED]]

@@ -79,7 +79,7 @@ def verdict(found: Content) -> str:
     if found["verdict"] is None:
         lives = [one["time"]["sentence"] for one in found["sets"] if one["time"]]
         if lives:
-            day = "Whether fusing is worth it can be asked of the model of a day: fusion.at(time).worth_merging()."
+            day = "Whether fusing is worth it is asked of the model of a day: fusion.timeline.at(time).worth_merging()."
             return f'<p class="verdict">{escape(" ".join(lives))}</p><p class="hint">{escape(day)}</p>'
         return '<p class="verdict">Not computed: see the notes at the end.</p>'
     lines = [_sentence(found["verdict"]["sentence"])]

@@ -27,9 +27,9 @@ Picture: TypeAlias = dict[str, object]
 
 def draw_picture(fusion: Fusion, notes: list[str]) -> Picture | None:
     """What to draw for this kind of model; None if there is nothing particular."""
-    kind = kind_named(fusion.models[0].kind)
+    kind = kind_named(fusion._fit.models[0].kind)
     try:
-        match None if kind is None else kind.picture(fusion):
+        match None if kind is None else kind.picture(fusion._fit):
             case Ellipses() as found:
                 return _ellipses(found, fusion, notes)
             case Transitions() as found:
@@ -102,7 +102,7 @@ def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
 
 def _features(means: Array, within: Array, fusion: Fusion) -> tuple[Index, list[str]]:
     """The features in which atoms differ most beside how wide they are, those first, and their names with units."""
-    names = fusion.models[0].coordinates.get("feature") or [f"feature {d}" for d in range(means.shape[1])]
+    names = fusion._fit.models[0].coordinates.get("feature") or [f"feature {d}" for d in range(means.shape[1])]
     chosen = rank_features(means, within)[:MOST_FEATURES]
     return chosen, add_units(fusion, [names[d] for d in chosen.tolist()])
 

@@ -51,9 +51,9 @@ class Plot:
         figure.clear()
         figure.set_size_inches(11, 8)
         drawn = [self.sharing, self.atoms, self.objective]
-        if self.fusion.times is not None:
+        if self.fusion.timeline.times is not None:
             drawn = [self.sharing, self.lives, self.paths, self.objective]
-        elif self.fusion.named_set(set_name)[1].prior is not None:
+        elif self.fusion._fit.find_set(set_name)[1].prior is not None:
             drawn += [self.confidence]
         for ax, draw in zip(figure.subplots(2, 2).flat, drawn, strict=False):
             draw(ax, set_name=set_name)
@@ -73,7 +73,7 @@ class Plot:
         """
         if order not in ("likeness", "given"):
             raise InputError(f"order is 'likeness' or 'given'; found {order!r}.")
-        name, matching = self.fusion.named_set(set_name)
+        name, matching = self.fusion._fit.find_set(set_name)
         J, A = matching.presence.shape
         sites, atoms = (
             order_by_likeness(matching.presence, matching.K) if order == "likeness" else (np.arange(J), np.arange(A))
@@ -100,7 +100,7 @@ class Plot:
         ax = _axes(ax)
         from matplotlib.collections import LineCollection
 
-        name, matching = self.fusion.named_set(set_name)
+        name, matching = self.fusion._fit.find_set(set_name)
         labels, K = matching.stacked_labels, matching.K
         local, places, axes = self._map(name)
         counted = labels < K
@@ -120,11 +120,11 @@ class Plot:
 
     def lives(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
         """When atoms live, where sites have times: a line from first to last, a dot for every group that holds it."""
-        name, matching = self.fusion.named_set(set_name)
-        lives = self.fusion.lives(name)
+        name, matching = self.fusion._fit.find_set(set_name)
+        lives = self.fusion.timeline.lifetimes(name)
         ax = _axes(ax)
         order = np.argsort([number_of(time) for time in lives.first], kind="stable")
-        when = np.array(self.fusion.times)
+        when = np.array(self.fusion.timeline.times)
         for row, k in enumerate(order):
             colour = COLOURS[k % len(COLOURS)]
             ax.plot([lives.first[k], lives.last[k]], [row, row], color=colour, lw=2, alpha=0.4)
@@ -139,12 +139,12 @@ class Plot:
 
     def paths(self, ax: Axes | None = None, *, set_name: str | None = None, dimension: int = 0) -> Axes:
         """Paths of atoms in one dimension, where sites have times, with 90 % intervals, and the values of sites."""
-        name, matching = self.fusion.named_set(set_name)
+        name, matching = self.fusion._fit.find_set(set_name)
         values = gather_values(self.fusion, name)
         ax = _axes(ax)
-        times = np.repeat(np.array(self.fusion.times), np.diff(matching.offsets))
+        times = np.repeat(np.array(self.fusion.timeline.times), np.diff(matching.offsets))
         for k in range(matching.K):
-            found, colour = self.fusion.path(k, set_name=name), COLOURS[k % len(COLOURS)]
+            found, colour = self.fusion.timeline.path(k, set_name=name), COLOURS[k % len(COLOURS)]
             lived = found.alive > 0.5
             when = np.array(found.times)[lived]
             ax.plot(when, found.values[lived, dimension], color=colour, lw=1.5)
@@ -154,7 +154,7 @@ class Plot:
             own = matching.stacked_labels == k
             ax.scatter(times[own], values.local[own, dimension], s=8, color=colour, linewidths=0)
         ax.set(ylabel=values.columns[dimension], title=several(matching.K, f"global {name}"))
-        _mark_times(ax, self.fusion.lives(name).newest)
+        _mark_times(ax, self.fusion.timeline.lifetimes(name).newest)
         return ax
 
     def _map(self, name: str) -> tuple[Array, Array, list[str]]:
@@ -167,7 +167,7 @@ class Plot:
 
     def objective(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
         """The objective after every sweep and every update of hyperparameters."""
-        _, matching = self.fusion.named_set(set_name)
+        _, matching = self.fusion._fit.find_set(set_name)
         ax = _axes(ax)
         ax.plot(range(len(matching.history)), matching.history, color=ACCENT, marker="o", markersize=3, lw=1.5)
         ax.set(xlabel="step", ylabel="objective (nats)", title=f"{matching.sweeps} sweeps")
@@ -175,7 +175,7 @@ class Plot:
 
     def confidence(self, ax: Axes | None = None, *, set_name: str | None = None) -> Axes:
         """All matches by their confidence, least certain first; doubtful ones stand out."""
-        name, matching = self.fusion.named_set(set_name)
+        name, matching = self.fusion._fit.find_set(set_name)
         sure = self.fusion.confidence(name)
         label = "confidence, if all others are right" if sure.how == "conditional" else "confidence"
         stated = np.sort(np.concatenate(sure)[matching.stacked_labels < matching.K])

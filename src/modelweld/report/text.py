@@ -130,7 +130,7 @@ def group_word(set_name: str) -> str:
 
 def units_of(fusion: Fusion) -> dict[str, str]:
     """Units of features that sites state."""
-    stated = [model.facts.get("units") for model in fusion.models]
+    stated = [model.facts.get("units") for model in fusion._fit.models]
     return {name: unit for units in stated if isinstance(units, Mapping) for name, unit in units.items()}
 
 
@@ -146,8 +146,8 @@ MOST_WORDS = 12
 
 def list_words(fusion: Fusion, set_name: str) -> list[list[list[str | float]]] | None:
     """Per atom its most probable words with their probabilities; None if they are known by none."""
-    kind = kind_named(fusion.models[0].kind)
-    known_by = None if kind is None else kind.words(fusion, set_name)
+    kind = kind_named(fusion._fit.models[0].kind)
+    known_by = None if kind is None else kind.words(fusion._fit, set_name)
     if known_by is None:
         return None
     numbers, vocabulary = known_by

@@ -69,7 +69,7 @@ def judge_matches(fusion: Fusion, name: str, stated: Confidence | None) -> Conte
     if stated is None:
         return None
     matching = fusion.matchings[name]
-    posterior = fusion.drawn(name) if stated.how == "drawn" else None
+    posterior = fusion.posterior.draws(name) if stated.how == "drawn" else None
     sure, counted = np.concatenate(stated), np.flatnonzero(matching.stacked_labels < matching.K)
     unsure = counted[sure[counted] < SURE]
     worst = unsure[np.argsort(sure[unsure], kind="stable")[:SHOWN]]
@@ -155,7 +155,7 @@ def _largest(shift: Array) -> float:
 
 def state_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
     """How sure each match is, from `draws` where these are affordable; None with a note if it cannot be said."""
-    matching = fusion.without_oversized().matchings[name]
+    matching = fusion._fit.drop_oversized().matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
         notes.append(
             f"Beyond {MOST_PAIRS:,} pairs of local parameters and atoms confidences are left out, and matches far from "
@@ -187,7 +187,9 @@ def list_doubtful(fusion: Fusion, name: str, stated: Confidence | None, distance
     if stated is not None and found:
         drawn = stated.how == "drawn"
         tables = (
-            shares_at(fusion.drawn(name), matching.stacked_labels, worst) if drawn else _tables(fusion, name, worst)
+            shares_at(fusion.posterior.draws(name), matching.stacked_labels, worst)
+            if drawn
+            else _tables(fusion, name, worst)
         )
         _name_rivals(matching, found, tables)
     return found
@@ -206,7 +208,7 @@ def _worst(matching: Matching, sure: Array | None, distance: Array) -> Index:
 
 def _tables(fusion: Fusion, name: str, rows: Index) -> Array:
     """Probabilities (n, K + 1) of every atom for these values, given all others; the last is that of a new atom."""
-    matching, board = fusion.matchings[name], fusion.board(name)
+    matching, board = fusion.matchings[name], fusion._fit.board(name)
     held_by = group_of_values(matching.offsets)[rows].tolist()
     by_site = {j: conditional(board, j) for j in dict.fromkeys(held_by)}
     tables = np.stack([by_site[j][i - matching.offsets[j]] for i, j in zip(rows.tolist(), held_by, strict=True)])

@@ -14,10 +14,11 @@ from modelweld.core.values import Array, Index, Stack, group_of_values, offsets_
 from modelweld.errors import InputError
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.results.revision.slim import SlimFusion
+from modelweld.results.fit_result import FitResult
 from modelweld.shards.engine import Engine, Moved
 from modelweld.shards.fit import Atoms, board_of
 from modelweld.shards.shard import ASIDE, TWIN, Shard
+from modelweld.slim_fusion import SlimFusion
 
 CERTAIN = 1e9
 """Nats by which a value that repeats another belongs to an atom that is there rather than to a new one."""
@@ -141,7 +142,7 @@ class ShardFusion(SlimFusion):
         distinct = [site or str(j) for j, site in enumerate(names)]
         if len(set(distinct)) < len(distinct):  # sites of different shards may have the same name
             distinct = [str(j) for j in range(len(given))]
-        return Fusion(given, distinct, {set_name: matching})
+        return Fusion(FitResult(given, distinct, {set_name: matching}))
 
 
 def _values_of(site: Any) -> Array:

@@ -51,7 +51,7 @@ class TrainedFusion(Fusion):
     """
 
     def __init__(self, fusion: Fusion, failures: Sequence[Failure] = ()) -> None:
-        super().__init__(fusion.given, fusion.sites, fusion.matchings, fusion.settings)
+        super().__init__(fusion._fit)
         self.failures = tuple(failures)
 
 

@@ -365,7 +365,7 @@ def from_density(
     >>> held = ([0, 1], [1, 2, 3], [3, 0], [0, 1, 2])
     >>> sites = [atoms[own] + 0.1 * rng.standard_t(3, (len(own), 3)) for own in held]
     >>> fusion = modelweld.fuse(sites, family)
-    >>> fusion.K, sorted(fusion.family.learned())
+    >>> fusion.K, sorted(fusion.diagnosis.family.learned())
     (4, ['df', 'mean', 'scale', 'spread'])
     """
     for name, function in (("log_density", log_density), ("log_prior", log_prior)):

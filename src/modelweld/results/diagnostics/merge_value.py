@@ -20,10 +20,10 @@ from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
 from modelweld.progress import track
 from modelweld.results.diagnostics.sharing import FEWEST_OF_SITE, Sharing, judge_sharing
-from modelweld.results.diagnostics.without_sites import sources_of
+from modelweld.results.without_sites import sources_of
 
 if TYPE_CHECKING:
-    from modelweld.results.diagnostics.questions import Questions
+    from modelweld.results.fit_result import FitResult
 
 
 @dataclass(frozen=True)
@@ -92,14 +92,14 @@ class MergeVerdict:
 
 
 def worth_merging(
-    fusion: Questions, set_name: str | None = None, *, level: float = 0.05, draws: int = 199, seed: int = 0
+    fit: FitResult, set_name: str | None = None, *, level: float = 0.05, draws: int = 199, seed: int = 0
 ) -> MergeVerdict:
     """Judge whether sites share anything, and compare the matching with keeping every site apart.
 
     Parameters
     ----------
-    fusion : Fusion
-        A fit.
+    fit : FitResult
+        Of all sites.
     set_name : str, optional
         Which set; default: all of them. Gains are then added, and the least p-value is multiplied by their number.
     level : float
@@ -136,25 +136,23 @@ def worth_merging(
     >>> print(modelweld.fuse([rng.normal(0, 5, (8, 3)) for _ in range(4)]).worth_merging().sentence[:60])
     no: values of different sites lie no closer together than ch
     """
-    if not fusion.matchings:
+    if not fit.matchings:
         raise InputError("nothing was matched: what these sites sent has names, by which it was put together.")
     if not 0 < level < 1 or draws < 1:
         raise InputError(f"level must lie between 0 and 1, and draws be at least 1; found {level} and {draws}.")
-    names = list(fusion.matchings) if set_name is None else [set_name]
-    once = fusion.once()
-    if once is not fusion:
+    names = list(fit.matchings) if set_name is None else [set_name]
+    once = fit.drop_duplicates()
+    if once is not fit:
         verdict, of = (
             worth_merging(once, set_name, level=level, draws=draws, seed=seed),
-            sources_of(fusion, once, names[0]),
+            sources_of(fit, once, names[0]),
         )
-        return replace(
-            verdict, sites=tuple(_repeated(fusion.sites, j, verdict.sites[i]) for j, i in enumerate(of.sites))
-        )
-    J = len(fusion.sites)
+        return replace(verdict, sites=tuple(_repeated(fit.sites, j, verdict.sites[i]) for j, i in enumerate(of.sites)))
+    J = len(fit.sites)
     total, gains = 0.0, np.zeros(J)
     parameters, shared = np.zeros((2, J), dtype=np.int64)
     for name in names:
-        parts, alone = fusion.parts(name), 0.0
+        parts, alone = fit.parts(name), 0.0
         for first, last, board in track(parts, "weighing sites", len(parts)):
             out, own = leave_out(board, 0, last - first), slice(first, last)
             gains[own] += gains_of_sites(board, out)
@@ -162,9 +160,9 @@ def worth_merging(
             shared[own] += np.bincount(out.site[out.shared], minlength=last - first)
             alone += float(board.singletons.sum())
         total += gain_over_apart(parts, alone)
-    found = _least([judge_sharing(fusion, name, draws, seed) for name in names])
+    found = _least([judge_sharing(fit, name, draws, seed) for name in names])
     verdicts = []
-    for j, (site, p) in enumerate(zip(fusion.sites, found.sites.tolist(), strict=True)):
+    for j, (site, p) in enumerate(zip(fit.sites, found.sites.tolist(), strict=True)):
         n, s, gain = int(parameters[j]), int(shared[j]), float(gains[j])
         worth = _is_worth(p, gain, level, few=bool(found.why_not) or n < FEWEST_OF_SITE)
         verdicts.append(SiteVerdict(site, n, s, gain, _site_sentence(site, n, s, gain, p, worth), p, worth))

@@ -1,15 +1,15 @@
-"""What a site's owner should know: which parameters are fragments of one atom (over-segmentation), which are of
-none.
-"""
+"""How the run went, and what owners of sites want to know: fragments (over-segmentation) and excluded parameters."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from modelweld.families.capabilities import variances_of
+from modelweld.core.family import Family
+from modelweld.families.capabilities import name_hyperparameters, variances_of
+from modelweld.results.fit_result import FitResult
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
@@ -65,7 +65,7 @@ class Excluded:
         )
 
 
-def fragments(fusion: Fusion, set_name: str | None = None) -> list[Fragments]:
+def fragments(fusion: Fusion | FitResult, set_name: str | None = None) -> list[Fragments]:
     """Every case of one site holding one atom in several fragments.
 
     Examples
@@ -83,7 +83,7 @@ def fragments(fusion: Fusion, set_name: str | None = None) -> list[Fragments]:
     return found
 
 
-def excluded(fusion: Fusion, set_name: str | None = None) -> list[Excluded]:
+def excluded(fusion: Fusion | FitResult, set_name: str | None = None) -> list[Excluded]:
     """Every parameter that is excluded, with the atom whose values (over all arrays of the set) are nearest.
 
     Distances are in noise deviations where the family has a noise.
@@ -112,3 +112,52 @@ def excluded(fusion: Fusion, set_name: str | None = None) -> list[Excluded]:
         else:
             found.append(Excluded(*where, matching.background_probability, nearest))
     return found
+
+
+class Diagnosis:
+    """What was learned, and how the run went, ``fusion.diagnosis``; `Fusion.diagnose` is about sites.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1]], [[0.1]]])
+    >>> fusion.diagnosis.converged, sorted(fusion.diagnosis.hyperparameters)
+    (True, ['alpha', 'gamma0', 'mean', 'noise', 'spread'])
+    """
+
+    def __init__(self, fit: FitResult) -> None:
+        self._fit = fit
+
+    @property
+    def family(self) -> Family:
+        """The family, with learned hyperparameters, of the one array that was matched."""
+        return self._fit.family
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """Learned hyperparameters of the one array that was matched, and the prior's."""
+        prior = self._fit.matching.prior
+        return {**name_hyperparameters(self.family), **({} if prior is None else prior.parameters())}
+
+    @property
+    def converged(self) -> bool:
+        """Whether every set's last sweep changed nothing."""
+        return all(m.converged for m in self._fit.matchings.values())
+
+    @property
+    def history(self) -> tuple[float, ...]:
+        """The objective after every sweep and every update."""
+        return self._fit.matching.history
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps, the idle last one included."""
+        return self._fit.matching.sweeps
+
+    def fragments(self, set_name: str | None = None) -> list[Fragments]:
+        """Every case of one site holding one atom in several fragments."""
+        return fragments(self._fit, set_name)
+
+    def excluded(self, set_name: str | None = None) -> list[Excluded]:
+        """Every parameter that is excluded, with the nearest atom."""
+        return excluded(self._fit, set_name)

@@ -15,7 +15,7 @@ from modelweld.families.capabilities import embed_values
 from modelweld.results.diagnostics.pair_scan import Places, embed, place, scan_pairs
 
 if TYPE_CHECKING:
-    from modelweld.results.diagnostics.questions import Questions
+    from modelweld.results.fit_result import FitResult
 
 MOST_VALUES, MOST_OF_SITE = 1000, 200
 """Local parameters that are looked at, in all and of one site: some seconds. Sites beyond it are not judged."""
@@ -36,16 +36,16 @@ class Sharing(NamedTuple):
     why_not: str = ""
 
 
-def judge_sharing(fusion: Questions, name: str, draws: int, seed: int) -> Sharing:
+def judge_sharing(fit: FitResult, name: str, draws: int, seed: int) -> Sharing:
     """Whether values of different sites lie closer together than chance explains: see `results.diagnostics.pair_scan`.
 
     Gross outliers, sites that were excluded whole and those that repeat another are left out; what the fit takes for
     background is not, because the fit is what is judged.
     """
-    J = len(fusion.sites)
+    J = len(fit.sites)
     nobody = np.full(J, np.nan)
-    matching, stacks = fusion.matchings[name], fusion.stacks(name)
-    families = fusion.parts(name).families
+    matching, stacks = fit.matchings[name], fit.stacks(name)
+    families = fit.parts(name).families
     if any(embed_values(family, stack.values[:1]) is None for stack, family in zip(stacks, families, strict=True)):
         kinds = " and ".join(sorted({type(f).__name__ for f in families}))
         return Sharing(np.nan, nobody, f"the family {kinds} has no distances between values")

@@ -19,10 +19,10 @@ from modelweld.inputs.sets import columns_of
 from modelweld.progress import track
 from modelweld.results.diagnostics.merge_value import MergeVerdict, SiteVerdict, worth_merging
 from modelweld.results.diagnostics.site_warnings import Measured, warn_of_sites
-from modelweld.results.diagnostics.without_sites import sources_of
+from modelweld.results.without_sites import sources_of
 
 if TYPE_CHECKING:
-    from modelweld.results.diagnostics.questions import Questions
+    from modelweld.results.fit_result import FitResult
 
 __all__ = ["MergeVerdict", "SiteDiagnostics", "SiteVerdict", "diagnose", "worth_merging"]
 
@@ -88,13 +88,13 @@ class SiteDiagnostics:
         return replace(self, site=site, warning=self.warning.replace(repr(self.site), repr(site), 1))
 
 
-def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FALSE_ALARMS) -> list[SiteDiagnostics]:
+def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE_ALARMS) -> list[SiteDiagnostics]:
     """How each site gets on with the others, at fixed labels and hyperparameters.
 
     Parameters
     ----------
-    fusion : Fusion
-        A fit.
+    fit : FitResult
+        Of all sites.
     set_name : str, optional
         Which set; needed when there are several.
     rate : float
@@ -113,23 +113,23 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
     >>> atoms = rng.normal(0, 5, (8, 6))
     >>> sites = [atoms + rng.normal(0, 0.2, atoms.shape) for _ in range(6)]
     >>> sites[2] = sites[2] + 0.5
-    >>> [d.site for d in diagnose(modelweld.fuse(sites)) if d.warning]
+    >>> [d.site for d in modelweld.fuse(sites).diagnose() if d.warning]
     ['2']
     """
     if not 0 < rate < 1:
         raise InputError(f"rate, the share of false alarms, must lie between 0 and 1; found {rate}.")
-    name, matching = fusion.named_set(set_name)
-    once = fusion.once()
-    if once is not fusion:
-        found, of = diagnose(once, name, rate=rate), sources_of(fusion, once, name).sites
-        return [found[i].named(site) for site, i in zip(fusion.sites, of.tolist(), strict=True)]
-    measured = _measure(fusion.parts(name), len(fusion.sites), matching.kept)
+    name, matching = fit.find_set(set_name)
+    once = fit.drop_duplicates()
+    if once is not fit:
+        found, of = diagnose(once, name, rate=rate), sources_of(fit, once, name).sites
+        return [found[i].named(site) for site, i in zip(fit.sites, of.tolist(), strict=True)]
+    measured = _measure(fit.parts(name), len(fit.sites), matching.kept)
     surprise = _robust_z(measured.score, measured.parameters > 0)
     judged = bool(np.count_nonzero(measured.parameters) >= FEWEST_SITES_TO_COMPARE)
-    warnings = [""] * len(fusion.sites)
+    warnings = [""] * len(fit.sites)
     if judged:
-        dimensions = _dimensions(fusion, name, shiftable_arrays(fusion.parts(name)))
-        warnings = warn_of_sites(measured, surprise, fusion.sites, dimensions, rate)
+        dimensions = _dimensions(fit, name, shiftable_arrays(fit.parts(name)))
+        warnings = warn_of_sites(measured, surprise, fit.sites, dimensions, rate)
     return [
         SiteDiagnostics(
             site=site,
@@ -143,7 +143,7 @@ def diagnose(fusion: Questions, set_name: str | None = None, *, rate: float = FA
             warning=f"site {site!r} {warnings[j]}" if warnings[j] else "",
             judged=judged,
         )
-        for j, site in enumerate(fusion.sites)
+        for j, site in enumerate(fit.sites)
     ]
 
 
@@ -166,13 +166,13 @@ def _measure(parts: Parts, J: int, kept: Flags | None) -> Measured:
     return Measured(parameters, unshared, score, influence, shifts)
 
 
-def _dimensions(fusion: Questions, name: str, places: Sequence[Shiftable]) -> list[str]:
+def _dimensions(fit: FitResult, name: str, places: Sequence[Shiftable]) -> list[str]:
     """Dimensions of all arrays in words."""
-    arrays = list(fusion.matchings[name].families)
+    arrays = list(fit.matchings[name].families)
     return [
         (f"array {arrays[x.number]!r}, " if len(arrays) > 1 and isinstance(arrays[x.number], str) else "") + column
         for x in places
-        for column in columns_of(fusion.first_model, arrays[x.number], name, fusion.matchings, in_words=True)
+        for column in columns_of(fit.first_model, arrays[x.number], name, fit.matchings, in_words=True)
     ]
 
 

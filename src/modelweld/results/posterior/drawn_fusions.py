@@ -19,7 +19,7 @@ import numpy as np
 
 from modelweld.core.board import Board
 from modelweld.core.family import Family, with_fields
-from modelweld.core.matching import by_count, ranks
+from modelweld.core.matching import Matching, by_count, ranks
 from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_values
 from modelweld.errors import InputError
 from modelweld.families.capabilities import draw_atoms, follow, name_hyperparameters, sampled_of
@@ -27,9 +27,12 @@ from modelweld.families.real_values import Gaussian
 from modelweld.inputs.local_model import LocalModel
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
     from modelweld.results.posterior.draws import Posterior
 
+
+Arrays = dict[str, Array]
+"""Some arrays of a site, by name."""
 
 DRAWN = "draw"
 """The engine of a matching that was drawn, not found."""
@@ -56,18 +59,21 @@ def drawn_families(families: Sequence[Family], posterior: Posterior, at: tuple[I
     return found
 
 
-def drawn_fusions(fusion: Fusion, posterior: Posterior, n: int, seed: int) -> Iterator[Fusion]:
-    """Of `n` draws, spread evenly over all that were kept; values of fusion and posterior stand in the same order."""
-    if len(fusion.matchings) != 1:
+def draw_matchings(fit: FitResult, posterior: Posterior, n: int, seed: int) -> Iterator[tuple[Matching, list[Arrays]]]:
+    """Matchings of `n` draws, spread evenly over all that were kept, and the arrays of each site that follow them.
+
+    Values of fit and posterior stand in the same order. Duplicate sites are left out: they count once.
+    """
+    if len(fit.matchings) != 1:
         raise InputError(
-            f"models are drawn where one set was matched; this fusion matched {list(fusion.matchings)}, and draws of "
+            f"models are drawn where one set was matched; this fusion matched {list(fit.matchings)}, and draws of "
             "one of them say nothing of how the others would be matched then."
         )
     kept = posterior.K.size
     if not 1 <= n <= kept:
         raise InputError(f"there are {kept} draws: ask for 1 to {kept} models, or sample more; found {n}.")
-    once = fusion.once()  # what was sent twice counts once in models, too
-    rows = np.isin(group_of_values(fusion.matching.offsets), [fusion.sites.index(site) for site in once.sites])
+    once = fit.drop_duplicates()
+    rows = np.isin(group_of_values(fit.matching.offsets), [fit.sites.index(site) for site in once.sites])
     rng = np.random.default_rng(seed)
     for number in ((np.arange(n) + 0.5) * kept / n).astype(np.int64).tolist():
         at = np.unravel_index(number, posterior.K.shape)
@@ -76,9 +82,11 @@ def drawn_fusions(fusion: Fusion, posterior: Posterior, n: int, seed: int) -> It
         )
 
 
-def _at_draw(fusion: Fusion, labels: Index, families: Sequence[Family], rng: np.random.Generator) -> Fusion:
-    name, matching = fusion.named_set()
-    fitted = fusion.board(name)
+def _at_draw(
+    fit: FitResult, labels: Index, families: Sequence[Family], rng: np.random.Generator
+) -> tuple[Matching, list[Arrays]]:
+    name, matching = fit.find_set()
+    fitted = fit.board(name)
     board = Board(fitted.stacks, families, fitted.prior, fitted.fragments, labels)
     estimates = board.estimates()
     atoms = [draw_atoms(family, sums, rng) for family, sums in zip(board.families, board.sums, strict=True)]
@@ -94,15 +102,15 @@ def _at_draw(fusion: Fusion, labels: Index, families: Sequence[Family], rng: np.
         artefacts=(),
         kept=None,
     )
-    moved: list[dict[str, Array]] = [{} for _ in fusion.sites]
+    moved: list[Arrays] = [{} for _ in fit.sites]
     for key, family, stack, before, after in zip(
         matching.families, board.families, board.stacks, estimates, atoms, strict=True
     ):
         if not np.array_equal(before, after):
             values = followed(family, stack, before[board.labels], after[board.labels])
             for j, (begin, end) in enumerate(pairwise(stack.offsets.tolist())):
-                moved[j] |= _arrays(values[begin:end], fusion.models[j], key, name)
-    return fusion.at_draw(drawn, moved)
+                moved[j] |= _arrays(values[begin:end], fit.models[j], key, name)
+    return drawn, moved
 
 
 def followed(family: Family, stack: Stack, before: Array, after: Array) -> Array:
@@ -173,7 +181,7 @@ def each_draw(board: Board, posterior: Posterior) -> Iterator[DrawSums]:
     stack, family = board.stacks[0].blind(), board.families[0]
     if not isinstance(family, Gaussian) or posterior.hyperparameters is None:
         raise InputError(
-            "intervals of values take one array of Gaussian values; fusion.drawn() has what else there is."
+            "intervals of values take one array of Gaussian values; fusion.posterior.draws() has what else there is."
         )
     drawn = posterior.hyperparameters
     seen = stack.seen.astype(np.float64)

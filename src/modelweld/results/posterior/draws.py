@@ -145,7 +145,7 @@ class Posterior:
         return (
             f"the chains do not agree (R-hat {worst:.2f}, above {DISAGREE:g}): {self.K.size:,} draws are worth about "
             f"{independent:,.0f} independent ones, so what is said of groups and matches may be off. Draw more: "
-            "fusion.sample(draws=2000)."
+            "fusion.posterior.sample(draws=2000)."
         )
 
     def models(self, n: int, how: str | None = None, like: Any = None, *, seed: int = 0, **options: Any) -> list[Any]:
@@ -175,19 +175,19 @@ class Posterior:
         >>> data = [np.concatenate([rng.normal(m, 1.0, (50, 2)) for m in (0, 9)]) for _ in range(4)]
         >>> fusion = modelweld.fuse([GaussianMixture(2, random_state=0).fit(X) for X in data])
         >>> new = np.concatenate([rng.normal(m, 1.0, (100, 2)) for m in (0, 9)])
-        >>> scores = [model.score(new) for model in fusion.drawn().models(40)]
+        >>> scores = [model.score(new) for model in fusion.posterior.draws().models(40)]
         >>> low, high = np.quantile(scores, [0.05, 0.95])
         >>> bool(low < fusion.model().score(new) < high), bool(0.001 < high - low < 0.5)
         (True, True)
         """
-        from modelweld.results.posterior.drawn_fusions import drawn_fusions
+        from modelweld.results.posterior.drawn_fusions import draw_matchings
 
         if self.fusion is None:
-            raise InputError("models are drawn from what fusion.sample() or fusion.drawn() returns.")
+            raise InputError("models are drawn from what fusion.posterior.sample() or draws() returns.")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelweldWarning)
-            drawn = drawn_fusions(self.fusion, self, n, seed)
-            return [fusion.model(how, like, **options) for fusion in track(drawn, "drawing models", n)]
+            drawn = track(draw_matchings(self.fusion._fit, self, n, seed), "drawing models", n)
+            return [self.fusion._at_draw(*draw).model(how, like, **options) for draw in drawn]
 
     def __repr__(self) -> str:
         chains, draws, N = self.labels.shape

@@ -127,7 +127,7 @@ def _check_atoms_are_drawn(families: Sequence[Family]) -> None:
         if not isinstance(family, Drawable):
             raise InputError(
                 f"{type(family).__name__} does not say how an atom scatters given its values, so its intervals would "
-                "be too narrow: write its draw_atoms, or see fusion.drawn() for matchings and hyperparameters."
+                "be too narrow: write its draw_atoms, or use the matchings of fusion.posterior.draws()."
             )
 
 

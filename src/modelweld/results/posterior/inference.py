@@ -1,19 +1,34 @@
-"""What can be asked of a fusion about itself: how sure each match is, how many atoms there are, who does not fit."""
+"""Posterior inference: draws of matchings and hyperparameters, probabilities of matches, credible intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from modelweld.core.values import Array
+from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.progress import Progress, progress_to, track
-from modelweld.results.diagnostics.matched import Matched
-from modelweld.results.diagnostics.without_sites import (
+from modelweld.results.fit_result import FitResult
+from modelweld.results.posterior.conditional import conditional, confidences
+from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS, Confidence, How, shares_right
+from modelweld.results.posterior.draws import Posterior
+from modelweld.results.posterior.holders import Sharing, conditional_sharing, drawn_sharing
+from modelweld.results.posterior.intervals import (
+    AtomIntervals,
+    Intervals,
+    NewSite,
+    atom_intervals,
+    check_level,
+    new_site,
+    site_intervals,
+)
+from modelweld.results.posterior.metropolis import affordable_draws, chain_for, is_drawable
+from modelweld.results.posterior.sampler import check_lengths, sample
+from modelweld.results.without_sites import (
     Found,
     atoms_with_oversized,
     draws_with_oversized,
@@ -24,28 +39,34 @@ from modelweld.threads import on_one_thread
 
 if TYPE_CHECKING:
     from modelweld.fusion import Fusion
-    from modelweld.results.diagnostics.merge_value import MergeVerdict
-    from modelweld.results.diagnostics.sites import SiteDiagnostics
-    from modelweld.results.posterior.confidence import Confidence, How
-    from modelweld.results.posterior.draws import Posterior
-    from modelweld.results.posterior.holders import Sharing
-    from modelweld.results.posterior.intervals import AtomIntervals, Intervals, NewSite
 
 
-class Questions(Matched):
-    """What can be asked about what was fused, and the scores and probabilities that answer: the ground of `Fusion`."""
+class Inference:
+    """The posterior of a fusion, ``fusion.posterior``: draws, probabilities of matches, credible intervals.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
+    >>> fusion.posterior.conditional(0).round(2)
+    array([[0.98, 0.  , 0.  , 0.02],
+           [0.  , 0.98, 0.  , 0.02]])
+    """
+
+    def __init__(self, fit: FitResult, fusion: Fusion | None = None) -> None:
+        self._fit = fit
+        self._fusion = fusion
 
     @on_one_thread
     def confidence(
         self, set_name: str | None = None, how: How | None = None, *, progress: Progress = None
     ) -> Confidence:
-        """How sure each match is: one array (L_j,) per site, with `how` they were computed and what that means.
+        """Posterior probability of each match: one array (L_j,) per site, with `how` it was computed.
 
         The probability that a local parameter is right at the atom it was given: the share of draws from the posterior
         in which it is, atoms of fusion and draw being paired one to one by the parameters they have in common. Draws
         differ in all that may be wrong: the other matches (two atoms that are one, one that is two), noise, spread
-        and the prior. How well that holds is measured in
-        `experiments/verdicts/calibration.md`.
+        and the prior. How well that holds is measured in `experiments/verdicts/calibration.md`.
 
         Parameters
         ----------
@@ -53,7 +74,7 @@ class Questions(Matched):
             Which set, if several were matched. The sets matched before it are taken as they are.
         how : {"drawn", "fixed", "conditional"}, optional
             "drawn" is the above, for all families of the library and several arrays, compiled at its first use on a
-            machine; for families of your own whose `walked` says what to draw. "fixed" draws matchings at the learned
+            machine; for families of your own whose `sampled` lists what to draw. "fixed" draws matchings at the learned
             hyperparameters (any family; slow, somewhat too sure). "conditional" takes all other sites' matches to be
             right (any family, fast, **overconfident**: to rank matches, not a promise). Default: "drawn" where that
             takes seconds (some hundred values, thousands of `Gaussian` ones), else "conditional".
@@ -64,37 +85,22 @@ class Questions(Matched):
         -------
         Confidence
             A list of arrays, one per site, with attributes `how`, `meaning` and `r_hat`.
-
-        Examples
-        --------
-        >>> import modelweld, numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> atoms = rng.normal(0, 10, (4, 3))
-        >>> sites = [atoms[held] + rng.normal(0, 0.1, (len(held), 3)) for held in ([0, 1], [1, 2, 3], [3, 0])]
-        >>> fusion = modelweld.fuse(sites)
-        >>> [site.round(2).tolist() for site in fusion.confidence()]
-        [[1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 1.0]]
         """
-        from modelweld.results.posterior.conditional import confidences
-        from modelweld.results.posterior.confidence import CHAINS, DRAWS, Confidence, shares_right
-        from modelweld.results.posterior.metropolis import affordable_draws
-
-        name, matching = self.named_set(set_name)
+        name, matching = self._fit.find_set(set_name)
         if how not in (None, "drawn", "fixed", "conditional"):
             raise InputError(f"confidence: how is 'drawn', 'fixed' or 'conditional'; found {how!r}.")
-        few, once = self.without_oversized(), self.once()
-        if few is not self or once is not self:
-            oversized = few is not self
-            stated = (few if oversized else once).confidence(name, how, progress=progress)
+        fit, few, once = self._fits()
+        if few is not fit or once is not fit:
+            stated = Inference(once if few is fit else few).confidence(name, how, progress=progress)
             shares = np.concatenate(stated)
-            shares = with_oversized(shares, self) if oversized else shares[sources_of(self, once, name).values]
+            shares = shares[sources_of(fit, once, name).values] if few is fit else with_oversized(shares, fit)
             return Confidence(np.split(shares, matching.offsets[1:-1]), stated.how, stated.r_hat)
-        parts = self.parts(name)
+        parts = fit.parts(name)
         with progress_to(progress, "computing confidences"):
             if how == "conditional" or (how is None and not affordable_draws(parts)):
                 boards = track(parts, "computing confidences", len(parts))
                 return Confidence(chain.from_iterable(confidences(part.board) for part in boards), "conditional")
-            posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.drawn(name)
+            posterior = self.sample(DRAWS, CHAINS, set_name=name, fixed=True) if how == "fixed" else self.draws(name)
         shares = shares_right(posterior, matching.stacked_labels)
         return Confidence(np.split(shares, matching.offsets[1:-1]), how or "drawn", posterior.r_hat)
 
@@ -115,41 +121,42 @@ class Questions(Matched):
         --------
         >>> import modelweld
         >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]]
-        >>> print(modelweld.fuse(sites).sharing(how="conditional"))
+        >>> print(modelweld.fuse(sites).posterior.sharing(how="conditional"))
         atom  sites  expected  90% interval
            0      2       2.0        2 to 2
            1      2       2.0        2 to 2
            2      1       1.0        1 to 1
         """
-        from modelweld.results.posterior.confidence import CHAINS, DRAWS
-        from modelweld.results.posterior.holders import conditional_sharing, drawn_sharing
-        from modelweld.results.posterior.intervals import check_level
-
         check_level(level)
-        name, matching = self.named_set(set_name)
+        name, matching = self._fit.find_set(set_name)
         stated = self.confidence(name, how) if stated is None else stated
         labels, offsets = matching.stacked_labels, matching.offsets
         if stated.how == "conditional":
             return conditional_sharing(stated, labels, offsets, level)
-        draws = self.drawn(name) if stated.how == "drawn" else self.sample(DRAWS, CHAINS, set_name=name, fixed=True)
+        draws = self.draws(name) if stated.how == "drawn" else self.sample(DRAWS, CHAINS, set_name=name, fixed=True)
         return drawn_sharing(draws, labels, offsets, level, stated.how)
 
-    def drawn(self, set_name: str | None = None) -> Posterior:
-        """The draws of matching and hyperparameters that `confidence`, `site` and `new_site` rest on, made once."""
-        from modelweld.results.posterior.confidence import CHAINS, FEWEST_DRAWS
-        from modelweld.results.posterior.metropolis import affordable_draws
+    def draws(self, set_name: str | None = None) -> Posterior:
+        """The draws of matching and hyperparameters behind `confidence`, `site` and `new_site`, made once.
 
-        name, _ = self.named_set(set_name)
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
+        >>> fusion.posterior.draws() is fusion.posterior.draws()
+        True
+        """
+        name, _ = self._fit.find_set(set_name)
 
         def draw() -> Posterior:
-            few = self.without_oversized()
-            if few is not self:
-                return draws_with_oversized(few.drawn(name), self)
-            parts = self.once().parts(name)
+            fit, few, once = self._fits()
+            if few is not fit:
+                return replace(draws_with_oversized(Inference(few).draws(name), fit), fusion=self._fusion)
+            parts = once.parts(name)
             draws = affordable_draws(parts) or FEWEST_DRAWS
             return self.sample(draws, CHAINS, set_name=name, fixed=False)
 
-        return self.made_once(("draws", name), draw)
+        return self._fit.cache(("draws", name), draw)
 
     @on_one_thread
     def conditional(self, site: int | str, set_name: str | None = None) -> Array:
@@ -169,20 +176,16 @@ class Questions(Matched):
         --------
         >>> import modelweld
         >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
-        >>> fusion.conditional(0).round(2)
+        >>> fusion.posterior.conditional(0).round(2)
         array([[0.98, 0.  , 0.  , 0.02],
                [0.  , 0.98, 0.  , 0.02]])
         """
-        from modelweld.results.posterior.conditional import conditional
-
-        name, _ = self.named_set(set_name)
-        j, once = self.number_of(site), self.once()
-        if once is self:
-            return conditional(self.board(name), j)
-        source = sources_of(self, once, name)
-        table = once.conditional(int(source.sites[j]), name)
-        own = source.values[self.board(name).values_of(j)] - once.matchings[name].offsets[source.sites[j]]
-        return np.asarray(table[own][:, [*source.atoms, -1]])
+        name, _ = self._fit.find_set(set_name)
+        j, (fit, _, once) = self._fit.site_number(site), self._fits()
+        if once is fit:
+            return conditional(fit.board(name), j)
+        first, own, atoms = self._source(name, j)
+        return np.asarray(Inference(once).conditional(first, name)[own][:, [*atoms, -1]])
 
     @on_one_thread
     def sample(
@@ -236,26 +239,24 @@ class Questions(Matched):
         --------
         >>> import modelweld
         >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[9.1], [5.0], [0.1]]])
-        >>> posterior = fusion.sample(draws=50)
+        >>> posterior = fusion.posterior.sample(draws=50)
         >>> posterior.K_probabilities[3] > 0.7
         True
         >>> [bool(p > 0.5) for p in posterior.co_assignment[0]]          # the first value with all of them
         [True, False, False, False, True]
         """
-        from modelweld.results.posterior.metropolis import chain_for, is_drawable
-        from modelweld.results.posterior.sampler import check_lengths, sample
-
         # chains run over the canonical order, so that the order of arrival does not matter
-        name, matching = self.named_set(set_name)
+        name, matching = self._fit.find_set(set_name)
         check_lengths(draws, chains)
-        few, once = self.without_oversized(), self.once()
-        if few is not self:
-            return draws_with_oversized(few.sample(draws, chains, seed, name, warm_up, fixed, progress=progress), self)
-        if once is not self:
-            posterior = once.sample(draws, chains, seed, name, warm_up, fixed, progress=progress)
-            labels = posterior.labels[..., sources_of(self, once, name).values]
-            return replace(posterior, labels=labels, fusion=cast("Fusion", self))
-        board, order = self.arranged_board(name)
+        fit, few, once = self._fits()
+        if few is not fit or once is not fit:
+            smaller = Inference(once if few is fit else few)
+            posterior = smaller.sample(draws, chains, seed, name, warm_up, fixed, progress=progress)
+            if few is not fit:
+                return replace(draws_with_oversized(posterior, fit), fusion=self._fusion)
+            labels = posterior.labels[..., sources_of(fit, once, name).values]
+            return replace(posterior, labels=labels, fusion=self._fusion)
+        board, order = fit.canonical_board(name)
         if fixed is False and not is_drawable(board):
             raise InputError(
                 f"hyperparameters of set {name!r} cannot be drawn: they are fixed, or no family lists any "
@@ -264,7 +265,7 @@ class Questions(Matched):
         with progress_to(progress, "drawing matchings"):
             kept = None if matching.kept is None else matching.kept[order]
             posterior = sample(board, draws, chains, seed, warm_up, chain_for(board, fixed), kept)
-        return posterior.as_given(order, self.board(name), matching, cast("Fusion", self))
+        return posterior.as_given(order, fit.board(name), matching, self._fusion)
 
     def atom_intervals(self, level: float = 0.9, set_name: str | None = None) -> AtomIntervals:
         """Where the atoms are, with intervals that do not take the matching or the noise for granted.
@@ -273,16 +274,14 @@ class Questions(Matched):
         --------
         >>> import modelweld
         >>> fusion = modelweld.fuse([[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [5.0, -5.0]]])
-        >>> found = fusion.atom_intervals()
+        >>> found = fusion.posterior.atom_intervals()
         >>> bool(((found.low < fusion.atoms) & (fusion.atoms < found.high)).all())
         True
         """
-        from modelweld.results.posterior.intervals import atom_intervals
-
-        return self._ask_of_atoms(atom_intervals, level, set_name)
+        return self._of_atoms(atom_intervals, level, set_name)
 
     def site(self, site: int | str, level: float = 0.9, set_name: str | None = None) -> Intervals:
-        """A site's own answer: what is true *there*, from what it sent, what others sent, and how well each is known.
+        """Shrinkage estimates of one site's parameters: what is true *there*, from what it and the others sent.
 
         Partial pooling: a value with a large standard error moves towards its atom as the others have it, by as much
         as sites are seen to agree. Intervals integrate over noise and matching.
@@ -300,17 +299,24 @@ class Questions(Matched):
         -------
         Intervals
             `values`, `low` and `high` (L_j, D), in the order in which the site sent its parameters.
-        """
-        from modelweld.results.posterior.intervals import check_level, site_intervals
 
+        Examples
+        --------
+        >>> import modelweld
+        >>> axes = {"x": ("atom", None)}
+        >>> values = ([[0.0], [9.0]], [[0.1], [9.1]], [[0.2], [8.9]])
+        >>> sites = [modelweld.LocalModel({"x": v}, axes, variance={"x": [[1.0], [0.01]]}) for v in values]
+        >>> found = modelweld.fuse(sites).posterior.site(0)
+        >>> bool(((found.low < found.values) & (found.values < found.high)).all())
+        True
+        """
         check_level(level)
-        name, _ = self.named_set(set_name)
-        j, once = self.number_of(site), self.once()
-        if once is not self:
-            source = sources_of(self, once, name)
-            own = source.values[self.board(name).values_of(j)] - once.matchings[name].offsets[source.sites[j]]
-            return once.site(int(source.sites[j]), level, name).take(own)
-        return site_intervals(self.board(name), self.drawn(name), j, level)
+        name, _ = self._fit.find_set(set_name)
+        j, (fit, _, once) = self._fit.site_number(site), self._fits()
+        if once is not fit:
+            first, own, _ = self._source(name, j)
+            return Inference(once).site(first, level, name).take(own)
+        return site_intervals(fit.board(name), self.draws(name), j, level)
 
     def new_site(self, level: float = 0.9, set_name: str | None = None) -> NewSite:
         """What a site not seen yet would hold: which atoms with which probability, and where its values would lie.
@@ -319,48 +325,31 @@ class Questions(Matched):
         --------
         >>> import modelweld
         >>> sites = [[[0.0, 0.1], [9.0, 9.1]], [[9.1, 8.9]], [[0.1, 0.0], [9.0, 9.0]], [[9.1, 9.0], [5.0, -5.0]]]
-        >>> found = modelweld.fuse(sites).new_site()
+        >>> found = modelweld.fuse(sites).posterior.new_site()
         >>> [bool(p > q) for p, q in zip(found.probability, found.probability[1:])]  # atoms of four sites, two, one
         [True, True]
         """
-        from modelweld.results.posterior.intervals import new_site
+        return self._of_atoms(new_site, level, set_name)
 
-        return self._ask_of_atoms(new_site, level, set_name)
-
-    def _ask_of_atoms(self, ask: Callable[..., Found], level: float, set_name: str | None) -> Found:
-        """Of every atom: those of sites excluded for their number are their own, repeated sites count once."""
-        from modelweld.results.posterior.intervals import check_level
-
+    def _of_atoms(self, summarise: Callable[..., Found], level: float, set_name: str | None) -> Found:
+        """A summary of every atom; atoms of oversized sites are their own, duplicates count once."""
         check_level(level)
-        name, matching = self.named_set(set_name)
-        few, once = self.without_oversized(), self.once()
-        if few is not self:
-            return atoms_with_oversized(few._ask_of_atoms(ask, level, name), self)
-        if once is not self:
-            return once._ask_of_atoms(ask, level, name).take(sources_of(self, once, name).atoms)
-        return ask(self.board(name), self.drawn(name), matching.stacked_labels, level)
+        name, matching = self._fit.find_set(set_name)
+        fit, few, once = self._fits()
+        if few is not fit:
+            return atoms_with_oversized(Inference(few)._of_atoms(summarise, level, name), fit)
+        if once is not fit:
+            return Inference(once)._of_atoms(summarise, level, name).take(sources_of(fit, once, name).atoms)
+        return summarise(fit.board(name), self.draws(name), matching.stacked_labels, level)
 
-    @on_one_thread
-    def diagnose(self, set_name: str | None = None, *, rate: float = 0.02) -> list[SiteDiagnostics]:
-        """Per site: what it shares, how well the others predict it, its shift and its influence, and a warning.
+    def _fits(self) -> tuple[FitResult, FitResult, FitResult]:
+        """The fit, the fit without oversized sites and the fit without duplicates: the same where there are none."""
+        return self._fit, self._fit.drop_oversized(), self._fit.drop_duplicates()
 
-        A fusion of honest sites has any warning with probability `rate`. Below four sites nobody is warned of: there is
-        no majority to say who is off (`judged` is False). `modelweld.results.diagnostics.sites.diagnose` has the rest.
-        """
-        from modelweld.results.diagnostics.sites import diagnose
-
-        return diagnose(self, set_name, rate=rate)
-
-    @on_one_thread
-    def worth_merging(
-        self, set_name: str | None = None, *, level: float = 0.05, draws: int = 199, seed: int = 0
-    ) -> MergeVerdict:
-        """Whether the sites share anything, so that they should be fused at all; and what the matching gains.
-
-        The p-value is from what sites sent, not from the matching: close pairs of values of different sites are counted
-        and compared with sites turned at random. Sites that share nothing get a yes with probability `level`.
-        `modelweld.results.diagnostics.merge_value.worth_merging` has the rest.
-        """
-        from modelweld.results.diagnostics.merge_value import worth_merging
-
-        return worth_merging(self, set_name, level=level, draws=draws, seed=seed)
+    def _source(self, name: str, j: int) -> tuple[int, Index, Index]:
+        """The site of which site j is a duplicate, where its values stand there, and the number of each atom there."""
+        once = self._fit.drop_duplicates()
+        source = sources_of(self._fit, once, name)
+        first = int(source.sites[j])
+        own = source.values[self._fit.board(name).values_of(j)] - once.matchings[name].offsets[first]
+        return first, own, source.atoms

@@ -1,11 +1,11 @@
-"""What was fused and how it was matched, and the boards from which questions about that are answered."""
+"""What a fit leaves: models, matchings and settings, and the boards from which everything else is computed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,52 +15,98 @@ from modelweld.core.matching import Matching
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrange
 from modelweld.errors import InputError
-from modelweld.families.capabilities import name_hyperparameters
 from modelweld.fit.search.parts import Parts
+from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
-from modelweld.results.diagnostics.global_arrays import GlobalArrays
-from modelweld.results.diagnostics.without_sites import staying, without_oversized
+from modelweld.results.global_arrays import GlobalArrays
+from modelweld.results.without_sites import first_sites, sites_of_usual_size
 
 Thing = TypeVar("Thing")
 
 
-class Matched:
-    """Models, sites, matchings and settings: the ground of `Questions`.
+class Recipe(NamedTuple):
+    """What was received, as it was, and how it was fused: `fuse` takes sites and their names."""
+
+    given: Sequence[Any]
+    fuse: Callable[[Sequence[Any], Sequence[str]], FitResult]
+
+
+class FitResult:
+    """Models, sites, matchings and settings: what stands behind a `Fusion`, and what the rooms work with.
 
     Boards, one per set and order of values, are made once, when they are first asked for; so are draws.
+
+    Attributes
+    ----------
+    given : sequence of LocalModel or of arrays
+        What was fused.
+    sites, matchings, settings
+        As in `Fusion`.
+    recipe : Recipe or None
+        How to fuse other sites in the same way; None where that is not known.
+    before : tuple of str and FitResult, or None
+        The site that was added last, and the fit before that.
     """
 
     def __init__(
         self,
-        models: Sequence[Any],
+        given: Sequence[Any],
         sites: Sequence[str],
         matchings: Mapping[str, Matching],
         settings: Mapping[str, Any] | None = None,
+        recipe: Recipe | None = None,
     ) -> None:
-        self.given = models
+        self.given = given
         self.sites = list(sites)
         self.matchings = dict(matchings)
         self.settings = dict(settings or {})
+        self.recipe = recipe
+        self.before: tuple[str, FitResult] | None = None
         self._made: dict[tuple[Any, ...], Any] = {}
+
+    def with_(
+        self,
+        *,
+        given: Sequence[Any] | None = None,
+        sites: Sequence[str] | None = None,
+        matchings: Mapping[str, Matching] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        recipe: Recipe | None = None,
+    ) -> FitResult:
+        """The same with other models, sites, matchings or settings; how it was made is not known then, unless given."""
+        return FitResult(
+            self.given if given is None else given,
+            self.sites if sites is None else sites,
+            self.matchings if matchings is None else matchings,
+            self.settings if settings is None else settings,
+            recipe,
+        )
 
     @cached_property
     def models(self) -> list[LocalModel]:
         """The local models that were fused."""
-        if self._is_modelled:
+        if self.has_models:
             return list(self.given)
         return [self._plain_model(j) for j in range(len(self.sites))]
 
     @property
     def first_model(self) -> LocalModel:
         """The first of them, for what all have in common."""
-        return self.given[0] if self._is_modelled else self._plain_model(0)
+        return self.given[0] if self.has_models else self._plain_model(0)
 
     @property
-    def _is_modelled(self) -> bool:
+    def has_models(self) -> bool:
+        """Whether sites sent models, and not plain arrays."""
         return any(isinstance(model, LocalModel) for model in self.given)
+
+    @property
+    def times(self) -> list[Time] | None:
+        """When each site's model was trained; None where that was not said."""
+        times = [model.time for model in self.models]
+        return None if any(time is None for time in times) else times
 
     def _plain_model(self, j: int) -> LocalModel:
         """What a site sent that sent an array."""
@@ -68,29 +114,28 @@ class Matched:
         values = stack.values[stack.offsets[j] : stack.offsets[j + 1]]
         return LocalModel({"values": values}, {"values": ("atom", None)}, site=site)
 
-    def once(self) -> Self:
+    def drop_duplicates(self) -> FitResult:
         """The same without sites that repeat another in every set, made once; itself where there are none."""
-        return self._of_sites(staying(self))
+        return self._of_sites(first_sites(self))
 
-    def without_oversized(self) -> Self:
+    def drop_oversized(self) -> FitResult:
         """The same without sites that were excluded for their number, made once; itself where there are none."""
-        return self._of_sites(without_oversized(self))
+        return self._of_sites(sites_of_usual_size(self))
 
-    def _of_sites(self, stay: Sequence[int]) -> Self:
+    def _of_sites(self, stay: Sequence[int]) -> FitResult:
         if len(stay) == len(self.sites):
             return self
-        return self.made_once(
+        return self.cache(
             ("sites", *stay),
-            lambda: type(self)(
-                [self.given[j] for j in stay],
-                [self.sites[j] for j in stay],
-                {name: matching.of_sites(stay) for name, matching in self.matchings.items()},
-                self.settings,
+            lambda: self.with_(
+                given=[self.given[j] for j in stay],
+                sites=[self.sites[j] for j in stay],
+                matchings={name: matching.of_sites(stay) for name, matching in self.matchings.items()},
             ),
         )
 
-    def made_once(self, key: tuple[Any, ...], make: Callable[[], Thing]) -> Thing:
-        """What was made when it was first asked for."""
+    def cache(self, key: tuple[Any, ...], make: Callable[[], Thing]) -> Thing:
+        """What is made when it is first asked for, and kept."""
         if key not in self._made:
             self._made[key] = make()
         found: Thing = self._made[key]
@@ -125,15 +170,21 @@ class Matched:
     @property
     def atoms(self) -> Array:
         """Global values of the one array that was matched, one row per atom: K, then those excluded."""
-        return next(iter(self._one_array(self.matching.values).values()))
+        return self._one_array(self.matching.values)
+
+    @property
+    def family(self) -> Family:
+        """The family, with learned hyperparameters, of the one array that was matched."""
+        return self._one_array(self.matching.families)
+
+    @property
+    def objective(self) -> float:
+        """Log probability of the matching plus log evidence; over several sets, their sum."""
+        return sum(m.objective for m in self.matchings.values())
 
     @property
     def signs(self) -> list[Array]:
-        """Of each local parameter, one array per site: -1 where it agrees with its atom turned round, else 1.
-
-        Ones where values have signs of their own; see ``Directions(axial=True)`` and `Factors`. With several sets, of
-        the first in which some have none.
-        """
+        """Of each local parameter, one array per site: -1 where it agrees with its atom turned round, else 1."""
         name, key = next(
             ((name, key) for name, m in self.matchings.items() for key, f in m.families.items() if is_signless(f)),
             (next(iter(self.matchings)), None),
@@ -145,37 +196,6 @@ class Matched:
             agreement = family.agreement(stack, atoms[matching.stacked_labels])
             signs = np.where(agreement < 0, -1.0, 1.0)
         return [signs[a:b] for a, b in pairwise(matching.offsets.tolist())]
-
-    @property
-    def family(self) -> Family:
-        """The family, with learned hyperparameters, of the one array that was matched."""
-        return next(iter(self._one_array(self.matching.families).values()))
-
-    @property
-    def hyperparameters(self) -> dict[str, Any]:
-        """Learned hyperparameters of the one array that was matched, and the prior's."""
-        prior = {} if self.matching.prior is None else self.matching.prior.parameters()
-        return {**name_hyperparameters(self.family), **prior}
-
-    @property
-    def objective(self) -> float:
-        """Log probability of the matching plus log evidence; over several sets, their sum."""
-        return sum(m.objective for m in self.matchings.values())
-
-    @property
-    def history(self) -> tuple[float, ...]:
-        """The objective after every sweep and every update."""
-        return self.matching.history
-
-    @property
-    def sweeps(self) -> int:
-        """Number of sweeps, the idle last one included."""
-        return self.matching.sweeps
-
-    @property
-    def converged(self) -> bool:
-        """Whether every set's last sweep changed nothing."""
-        return all(m.converged for m in self.matchings.values())
 
     def array(self, name: str) -> Array:
         """Global array `name`, its set axes in global order."""
@@ -194,15 +214,15 @@ class Matched:
         return GlobalArrays(self.models, self.matchings)
 
     @staticmethod
-    def _one_array(by_name: Mapping[Key, Thing]) -> Mapping[Key, Thing]:
+    def _one_array(by_name: Mapping[Key, Thing]) -> Thing:
         if len(by_name) != 1:
             raise InputError(
-                f"several arrays were matched together, {list(by_name)}: ask fusion.array(name) for values and "
-                "fusion.matching.families[name] for hyperparameters."
+                f"several arrays were matched together, {list(by_name)}: ask fusion.parameters.estimate(name) for "
+                "values and fusion.matching.families[name] for hyperparameters."
             )
-        return by_name
+        return next(iter(by_name.values()))
 
-    def number_of(self, site: int | str) -> int:
+    def site_number(self, site: int | str) -> int:
         """The number of a site that is given by name or number; negative ones count nothing."""
         if isinstance(site, str):
             if site in self.sites:
@@ -213,7 +233,7 @@ class Matched:
             return int(site)
         raise InputError(f"sites are numbered from 0 to {len(self.sites) - 1}; there is no site {site!r}.")
 
-    def named_set(self, set_name: str | None = None) -> tuple[str, Matching]:
+    def find_set(self, set_name: str | None = None) -> tuple[str, Matching]:
         """The set of this name and its matching; None means the only one."""
         if set_name is None:
             matching = self.matching
@@ -226,39 +246,38 @@ class Matched:
         """The values of a set as they were given, one stack per array, or per family of several. Made once."""
 
         def make() -> list[Stack]:
-            if not self._is_modelled:
+            if not self.has_models:
                 return [stack_arrays(self.given)]
             keys = self.matchings[set_name].values
             return [stack_of(self.models, key, set_name, self.matchings) for key in keys]
 
-        return self.made_once(("stacks", set_name), make)
+        return self.cache(("stacks", set_name), make)
 
     def parts(self, set_name: str | None = None) -> Parts:
         """The fit, a few sites at a time: for what is asked of every site. Made once."""
-        name, matching = self.named_set(set_name)
+        name, matching = self.find_set(set_name)
         labels = matching.stacked_labels
-        return self.made_once(("parts", name), lambda: Parts(self.stacks(name), *self._settings(name), labels))
+        return self.cache(("parts", name), lambda: Parts(self.stacks(name), *self._model(name), labels))
 
-    def board(self, set_name: str | None = None, *, canonical: bool = False) -> Board:
+    def board(self, set_name: str | None = None) -> Board:
         """The board at the end of the fit, from which scores and probabilities are computed. Made once: do not move it.
 
-        Values stand in the order given, or `canonical`, in one that depends on their content alone (`core.values`).
+        Values stand in the order given.
         """
-        return self.arranged_board(self.named_set(set_name)[0], canonical)[0]
+        name, matching = self.find_set(set_name)
+        labels = matching.stacked_labels
+        return self.cache(("board", name), lambda: Board(self.stacks(name), *self._model(name), labels))
 
-    def arranged_board(self, set_name: str, canonical: bool = True) -> tuple[Board, Index]:
-        """The same board, and where its values stand in the order given."""
-        return self.made_once(("board", set_name, canonical), lambda: self._make_board(set_name, canonical))
+    def canonical_board(self, set_name: str) -> tuple[Board, Index]:
+        """The same, values in an order that depends on their content alone; and where they stand in the order given."""
 
-    def _make_board(self, name: str, canonical: bool) -> tuple[Board, Index]:
-        """The board of a set, and where its values stand in the order given."""
-        settings, labels = self._settings(name), self.matchings[name].stacked_labels
-        stacks, order = self.stacks(name), np.arange(len(labels))
-        if canonical:
-            stacks, order = arrange(stacks)
-        return Board(stacks, *settings, labels[order]), order
+        def make() -> tuple[Board, Index]:
+            stacks, order = arrange(self.stacks(set_name))
+            return Board(stacks, *self._model(set_name), self.matchings[set_name].stacked_labels[order]), order
 
-    def _settings(self, name: str) -> tuple[list[Family], Prior, Fragments | None]:
+        return self.cache(("canonical board", set_name), make)
+
+    def _model(self, name: str) -> tuple[list[Family], Prior, Fragments | None]:
         """Families, prior and fragments of a set."""
         matching = self.matchings[name]
         if matching.prior is None or not matching.families:
@@ -268,8 +287,8 @@ class Matched:
             )
         if matching.engine == "time":
             raise InputError(
-                "this is not asked of groups that have times, whose atoms move: ask fusion.path(atom), fusion.lives(), "
-                "fusion.forecast(time), or fusion.at(time) for the model of a day, which can be asked like any other."
+                "this is not asked of groups that have times, whose atoms move: ask fusion.timeline.path(atom), "
+                "lifetimes(), forecast(time), or at(time) for the model of a day, which can be asked like any other."
             )
         return list(matching.families.values()), matching.prior.as_probability(), matching.splits
 

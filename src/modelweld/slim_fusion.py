@@ -22,7 +22,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,13 +34,12 @@ from modelweld.core.values import Array, Index, Key, Stack, arrays_of, group_of_
 from modelweld.errors import InputError
 from modelweld.families.capabilities import name_hyperparameters
 from modelweld.families.registry import misfit_error
+from modelweld.files.slim_file import save_slim
 from modelweld.inputs.alignment import check_models
 from modelweld.inputs.local_model import LocalModel, check_values
 from modelweld.inputs.sets import stack_of
-
-if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
-
+from modelweld.libraries import read
+from modelweld.results.fit_result import FitResult
 
 SUMS_ROUNDING = 1e-6
 """Share of the largest sum by which what a site takes along may differ from what it brought: adding and subtracting
@@ -198,8 +197,6 @@ class SlimFusion:
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Write everything to one safetensors file; ``modelweld.load`` reads it again, bit for bit."""
-        from modelweld.files.slim_file import save_slim
-
         self.check_sufficient()
         return save_slim(self, path, force=force)
 
@@ -263,14 +260,14 @@ class SlimFusion:
         return f"<{type(self).__name__} of {len(self.sizes)} sites: {self.K} {set_name}s>"
 
 
-def slim(fusion: Fusion) -> SlimFusion:
+def slim(fit: FitResult) -> SlimFusion:
     """The fusion without its sites; gross outliers, which are atoms of their own, go with them."""
-    if len(fusion.matchings) != 1:
+    if len(fit.matchings) != 1:
         raise InputError(
-            f"slim is for one set; this fusion matched {list(fusion.matchings)}. Arrays of the later sets are arranged "
+            f"slim is for one set; this fusion matched {list(fit.matchings)}. Arrays of the later sets are arranged "
             "by the labels of the earlier ones, which would be gone."
         )
-    ((set_name, matching),) = fusion.matchings.items()
+    ((set_name, matching),) = fit.matchings.items()
     if matching.prior is None or not matching.families:
         raise InputError(f"a fusion by {matching.engine!r} has no model that could go on from sums; use fuse.")
     if matching.delta > 0:
@@ -278,14 +275,14 @@ def slim(fusion: Fusion) -> SlimFusion:
             "some sites hold atoms in fragments, and which ones is known by local labels, which would go. Fuse with "
             "splits=False, or keep the fusion."
         )
-    stacks = fusion.stacks(set_name)
+    stacks = fit.stacks(set_name)
     for (key, family), stack in zip(matching.families.items(), stacks, strict=True):
         _check_sufficient(family, stack, key)
     if matching.duplicates:
         copy, first = next(iter(matching.duplicates.items()))
         raise InputError(
-            f"sites {fusion.sites[first]!r} and {fusion.sites[copy]!r} coincide and are counted once; in sums alone "
-            "nobody could tell what is left when one of them goes. Remove one first."
+            f"sites {fit.sites[first]!r} and {fit.sites[copy]!r} coincide and are counted once; in sums alone "
+            "it cannot be told what is left when one of them goes. Remove one first."
         )
     J, N = len(stacks[0].sizes), len(matching.stacked_labels)
     kept = np.ones(N, dtype=bool) if matching.kept is None else matching.kept
@@ -293,7 +290,7 @@ def slim(fusion: Fusion) -> SlimFusion:
     counts = matching.counts[: matching.atoms_fitted]
     labels = np.where(kept, matching.stacked_labels, -1)
     return SlimFusion(
-        pattern=pattern_of(fusion.models, [name for key in matching.families for name in arrays_of(key)]),
+        pattern=pattern_of(fit.models, [name for key in matching.families for name in arrays_of(key)]),
         families=dict(matching.families),
         sums={
             key: gather(family, family.rows(stack.values, stack.variance, stack.weight), labels, len(counts))[1]
@@ -392,8 +389,6 @@ def _check_weights(own: LocalModel, pattern: LocalModel) -> None:
 
 def _as_local(model: Any, pattern: LocalModel) -> LocalModel:
     """A LocalModel of whatever `fuse` takes as a site."""
-    from modelweld.libraries import read
-
     if isinstance(model, LocalModel):
         return model
     if not (isinstance(model, (list, tuple)) or hasattr(model, "__array__")):

@@ -10,19 +10,21 @@ from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.inputs.clock import asked_time, number_of, spell
 from modelweld.inputs.sets import stack_of
-from modelweld.results.revision.add_remove import aligned
+from modelweld.kinds import align_again
+from modelweld.libraries import read_site
 from modelweld.time.paths import Filtered
 
 if TYPE_CHECKING:
-    from modelweld.fusion import Fusion
+    from modelweld.results.fit_result import FitResult
+    from modelweld.time.timeline import Timeline
 
 
 class Stream:
     """A fusion in time that goes on: it keeps what is known of atoms, and of groups the last, as what one looks like.
 
-    ``fusion.stream()`` makes one. Hyperparameters stay as they were learned, and no earlier label changes; fuse all
-    again now and then. Atoms that live with a probability below 1e-9 are forgotten. Without that, the labels are those
-    of ``fusion.add(model, time=..., refit=False)``, group after group.
+    ``fusion.timeline.stream()`` makes one. Hyperparameters stay as they were learned, and no earlier label changes:
+    fuse all again now and then. Atoms that live with a probability below 1e-9 are forgotten. Without that, the labels
+    are those of ``fusion.add(model, time=..., refit=False)``, group after group.
 
     Attributes
     ----------
@@ -37,17 +39,16 @@ class Stream:
     --------
     >>> import modelweld
     >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[0.2], [9.1]], [[0.4], [9.2]]], times=[1, 2, 3])
-    >>> stream = fusion.stream()
+    >>> stream = fusion.timeline.stream()
     >>> a, b = stream.add([[9.1], [0.5]], time=4)
     >>> bool(a == fusion.labels[0][1]), bool(b == fusion.labels[0][0])
     (True, True)
     """
 
-    def __init__(self, fusion: Fusion, set_name: str | None = None) -> None:
-        board, self._newest = fusion.timeline(set_name)
-        self._set, matching = fusion.named_set(set_name)
-        [self._key] = matching.families
-        self._like, self._filtered = fusion.models[-1], Filtered(board)
+    def __init__(self, fit: FitResult, board: Timeline, set_name: str) -> None:
+        self._set, self._newest = set_name, max(fit.times or ())
+        [self._key] = fit.matchings[set_name].families
+        self._like, self._filtered = fit.models[-1], Filtered(board)
         self._width = board.stack.values.shape[1]
 
     def add(self, model: Any, time: Any) -> Index:
@@ -58,7 +59,7 @@ class Stream:
                 f"a stream goes forwards: its newest time is {spell(self._newest)}, found {time!r}. "
                 "fusion.add(model, time=...) takes groups of any time."
             )
-        models = aligned([self._like, model])
+        models = align_again([self._like, read_site(model).with_(time=self._like.time)])
         stack = stack_of(models[1:], self._key, self._set, {})
         if stack.values.shape[1] != self._width:
             raise InputError(

@@ -1,0 +1,252 @@
+"""How atoms evolve where sites have times: paths, forecasts, lifetimes, and the model of a day.
+
+The model of a day is made of what sites near that time sent of atoms that live then, moved along with their atoms.
+Places are those of the day. What is auxiliary (counts, covariances, transitions) is of the sites nearest in time, as
+many of them as it takes to have seen every atom that lives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from modelweld.core.matching import Matching, by_count, ranks
+from modelweld.core.values import Array, Index, offsets_of
+from modelweld.errors import InputError
+from modelweld.families import Family
+from modelweld.families.capabilities import follow
+from modelweld.families.fading import Moving
+from modelweld.inputs.clock import Time, asked_time, number_of
+from modelweld.inputs.local_model import LocalModel
+from modelweld.kinds import kind_of
+from modelweld.results.fit_result import FitResult
+from modelweld.time.matcher import timeline_of
+from modelweld.time.paths import Forecast, Lifetimes, Path, forecast, lifetimes, living_at, path
+from modelweld.time.stream import Stream
+from modelweld.time.timeline import Timeline, places_of_values, smooth
+
+if TYPE_CHECKING:
+    from modelweld.fusion import Fusion
+
+NO_TIMES = "these sites have no times: fuse(models, times=[...]) says when each was trained."
+
+
+def timeline_board(fit: FitResult, set_name: str | None = None) -> tuple[Timeline, Index]:
+    """The board at the end of the fit, atoms numbered as in `labels`, and where its values stood in the order given.
+
+    Do not move it. Refused where sites have no times.
+    """
+    name, matching = fit.find_set(set_name)
+    times = fit.times
+    if times is None or matching.engine != "time":
+        raise InputError(NO_TIMES)
+    numbers = np.array([number_of(time) for time in times])
+    return fit.cache(("timeline", name), lambda: timeline_of(matching, fit.stacks(name)[0], numbers))
+
+
+class Evolution:
+    """How atoms evolve, ``fusion.timeline``: paths, forecasts, lifetimes; refused where sites have no times.
+
+    Examples
+    --------
+    >>> import modelweld
+    >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[0.2], [9.1]], [[0.4]], [[0.6], [9.0]]], times=[1, 2, 3, 4])
+    >>> fusion.timeline.times
+    [1.0, 2.0, 3.0, 4.0]
+    """
+
+    def __init__(self, fit: FitResult, make: Callable[[FitResult], Fusion]) -> None:
+        self._fit = fit
+        self._make = make
+
+    @property
+    def times(self) -> list[Time] | None:
+        """When each site's model was trained; None where that was not said."""
+        return self._fit.times
+
+    def path(
+        self, atom: int, times: Sequence[Any] | None = None, level: float = 0.9, set_name: str | None = None
+    ) -> Path:
+        """Where an atom is at several times, with intervals, and how probable it is that it lives then.
+
+        Parameters
+        ----------
+        atom : int
+            Its number, as in `labels`.
+        times : sequence, optional
+            Numbers or dates as the sites have; default: all times of sites from when it is first seen on.
+        level : float
+            Probability with which an interval holds the place, in each dimension.
+        set_name : str, optional
+            Which set, if several were matched.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[0.2], [9.1]], [[0.4]], [[0.6], [9.0]]], times=[1, 2, 3, 4])
+        >>> path = fusion.timeline.path(0)
+        >>> path.times, path.values.shape
+        ([1.0, 2.0, 3.0, 4.0], (4, 1))
+        """
+        board, newest = self._board(set_name)
+        K = int(board.labels.max()) + 1
+        if not 0 <= atom < K:
+            raise InputError(f"path: atoms are numbered from 0 to {K - 1}; there is no {atom!r}.")
+        slots = np.unique(board.times)
+        if times is None:
+            wanted = slots[board.lifespans().first[atom] :]
+        else:
+            wanted = np.array([number_of(asked_time(time, newest)) for time in times])
+        return path(board, int(atom), wanted, level, newest)
+
+    def forecast(self, time: Any, level: float = 0.9, set_name: str | None = None) -> Forecast:
+        """What a site would send at a time to come: which atoms with which probability, and where its values would lie.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> sites = [[[0.0], [9.0]], [[0.2], [9.1]], [[0.4]], [[0.6], [9.0]]]
+        >>> fusion = modelweld.fuse(sites, times=["2024-01", "2024-02", "2024-03", "2024-04"])
+        >>> found = fusion.timeline.forecast("2024-05")
+        >>> bool(((found.low < found.values) & (found.values < found.high)).all())
+        True
+        """
+        board, newest = self._board(set_name)
+        return forecast(board, number_of(asked_time(time, newest)), level, newest)
+
+    def lifetimes(self, set_name: str | None = None) -> Lifetimes:
+        """When each atom is first and last seen, and how probable it is that it still lives at the newest time.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[0.2], [9.1]], [[0.4]]], times=[1, 2, 3])
+        >>> fusion.timeline.lifetimes().last
+        [3.0, 2.0]
+        """
+        board, newest = self._board(set_name)
+        return lifetimes(board, newest)
+
+    def at(self, time: Any) -> Fusion:
+        """The fusion as of one time: ``fusion.timeline.at("2024-03").model()`` is the model of that day.
+
+        Atoms that probably live then, where they are then; counts and covariances of the sites nearest in time.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[0.2], [9.1]], [[0.4], [9.0]]], times=[1, 2, 3])
+        >>> fusion.timeline.at(3).K
+        2
+        """
+        newest = self._board(next(iter(self._fit.matchings), None))[1]
+        return self._make(fit_at(self._fit, number_of(asked_time(time, newest))))
+
+    def stream(self, set_name: str | None = None) -> Stream:
+        """Groups that come from now on, matched one by one, at a cost that does not grow: see `Stream`.
+
+        Examples
+        --------
+        >>> import modelweld
+        >>> fusion = modelweld.fuse([[[0.0], [9.0]], [[0.2], [9.1]], [[0.4], [9.2]]], times=[1, 2, 3])
+        >>> fusion.timeline.stream().add([[9.1], [0.5]], time=4).shape
+        (2,)
+        """
+        name, _ = self._fit.find_set(set_name)
+        return Stream(self._fit, self._board(name)[0], name)
+
+    def _board(self, set_name: str | None) -> tuple[Timeline, Time]:
+        """The board at the end of the fit, and the newest time."""
+        return timeline_board(self._fit, set_name)[0], max(self._fit.times or ())
+
+
+def fit_at(fit: FitResult, time: float) -> FitResult:
+    """A fit of sites without times, all of which speak of that one."""
+    if len(fit.matchings) > 1:
+        raise InputError(f"at: the model of a day is made of one set; these sites have {list(fit.matchings)}.")
+    name, old = fit.find_set()
+    board, order = timeline_board(fit, name)
+    living = living_at(board, time)
+    if not living.any():
+        raise InputError("at: no atom is likely to live at that time; fusion.timeline.lifetimes() says when they do.")
+    seen = np.array([number_of(moment) for moment in fit.times or ()])
+    near = nearest_sites(old, seen, time, living)
+    [key] = old.families
+    here, there = places_of_values(board, order), places_of_values(board, order, time)
+    models = []
+    for j in near:
+        own = slice(old.offsets[j], old.offsets[j + 1])
+        move = _Move(old.families[key], here[own], there[own])
+        models.append(_of_day(fit.models[j], key, name, move, living[old.stacked_labels[own]]))
+    matching = _matching_of_day(old, board, near, living, time)
+    return fit.with_(given=models, sites=[fit.sites[j] for j in near], matchings={name: matching})
+
+
+def nearest_sites(matching: Matching, seen: Array, time: float, living: NDArray[np.bool_]) -> list[int]:
+    """The sites nearest to a time, in their own order, up to where each atom that lives was seen once."""
+    distance = np.abs(seen - time)
+    held = matching.presence[:, living]
+    reach = np.where(held, distance[:, None], np.inf).min(0).max()
+    return np.flatnonzero((distance <= reach) & held.any(1)).tolist()
+
+
+class _Move(NamedTuple):
+    """How a site's values (L, D) move with their atoms."""
+
+    family: Family
+    here: Array
+    there: Array
+
+
+def _of_day(model: LocalModel, key: Any, set_name: str, move: _Move, stay: NDArray[np.bool_]) -> LocalModel:
+    """A site's model with members that `stay`, their places moved."""
+    if isinstance(key, str):
+        position = model.axes[key].index(set_name)
+        members = np.moveaxis(np.asarray(model.arrays[key]), position, 0)
+        moved = follow(move.family, members.reshape(move.here.shape), move.here, move.there)
+        model = kind_of([model]).move(model, {key: np.moveaxis(moved.reshape(members.shape), 0, position)})
+
+    def cut(values: ArrayLike, name: str) -> Array:
+        x = np.asarray(values)
+        for position, axis in enumerate(model.axes[name]):
+            if axis == set_name:
+                x = np.compress(stay, x, axis=position)
+        return x
+
+    return model.with_(
+        arrays={name: cut(x, name) for name, x in model.arrays.items()},
+        variance={name: cut(x, name) for name, x in model.variance.items()},
+        weight={name: cut(x, name) for name, x in model.weight.items()},
+        time=None,
+    )
+
+
+def _matching_of_day(
+    old: Matching, board: Timeline, near: list[int], living: NDArray[np.bool_], time: float
+) -> Matching:
+    """Atoms that live, where they are then, numbered by how many of the near sites hold them."""
+    atoms = np.flatnonzero(living)
+    places = smooth(board, atoms, np.full(len(atoms), time)).mean
+    counts = old.presence[near][:, atoms].sum(0)
+    number = by_count(counts, places)
+    rank = np.full(len(living), -1)
+    rank[atoms] = ranks(number)
+    labels = [rank[old.labels[j]][living[old.labels[j]]] for j in near]
+    [(key, family)] = old.families.items()
+    assert isinstance(family, Moving)
+    return Matching(
+        stacked_labels=np.concatenate(labels),
+        offsets=offsets_of([len(own) for own in labels]),
+        counts=counts[number],
+        families={key: family.still()},
+        values={key: places[number]},
+        prior=old.prior,
+        objective=old.objective,
+        history=old.history,
+        changes=old.changes,
+        converged=old.converged,
+        engine="numpy",
+    )
