@@ -8,7 +8,7 @@ import pytest
 import modelweld
 from modelweld.report.numbers import numbers_of
 from modelweld.results.posterior.draws import Posterior
-from modelweld.results.posterior.holders import chances, conditional_sharing, drawn_sharing, held_by
+from modelweld.results.posterior.sharing_rates import chances, conditional_sharing, drawn_sharing, held_by
 
 OFFSETS = np.array([0, 2, 3, 5])
 FITTED = np.array([0, 1, 0, 0, 1])
@@ -89,7 +89,7 @@ def test_it_prints_and_shows_itself():
 def test_many_trials_are_halved_to_the_same_chances(monkeypatch):
     p = np.random.default_rng(2).random(300)
     one_by_one = chances(p)
-    monkeypatch.setattr("modelweld.results.posterior.holders.MOST_IN_TURN", 7)
+    monkeypatch.setattr("modelweld.results.posterior.sharing_rates.MOST_IN_TURN", 7)
     assert np.allclose(chances(p), one_by_one, rtol=0, atol=1e-14)
 
 

@@ -35,7 +35,7 @@ import numpy as np
 import modelweld
 from modelweld import Fusion, Gaussian, LocalModel, Spectrum, fuse
 from modelweld.core.board import Board
-from modelweld.results.posterior.confidence import CHAINS, DRAWS, NOBODY, is_right, partners, shares_right
+from modelweld.results.posterior.confidence import CHAINS, DRAWS, NO_PARTNER, is_right, partners, shares_right
 from modelweld.results.posterior.sampler import sample
 from provenance import keep
 from study import Result, versions
@@ -87,7 +87,7 @@ def one_set(seed: int, D: int, J: int, errors: bool) -> Result:
     low, high = posterior.K_interval()
     below, same = (posterior.K < K).mean(), (posterior.K == K).mean()
     atoms, at = fusion.posterior.atom_intervals(), partners(labels, truth, rng)
-    real = (at != NOBODY) & (np.arange(len(at)) < fusion.K)
+    real = (at != NO_PARTNER) & (np.arange(len(at)) < fusion.K)
     where = data["atoms"][0][at[real]]
     held = (atoms.low[real] <= where) & (where <= atoms.high[real])
     found: Result = {

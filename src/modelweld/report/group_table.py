@@ -17,7 +17,7 @@ from modelweld.report.text import LISTED, NAMED, align_cells
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from modelweld.results.posterior.holders import Sharing
+    from modelweld.results.posterior.sharing_rates import Sharing
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
 
@@ -95,14 +96,13 @@ def _of_pairs(rows: Index, columns: Index, scores: Array) -> Array:
 
 def _components(rows: Index, columns: Index) -> tuple[Index, Index]:
     """The connected component of each pair, and those that have cycles but are small enough to be exact."""
-    from scipy.sparse import coo_matrix  # of arrays older SciPy (1.11) wants other numbers
-    from scipy.sparse.csgraph import connected_components
-
     rows, columns = (np.unique(x, return_inverse=True)[1].ravel() for x in (rows, columns))
     L = int(rows.max()) + 1
     n = L + int(columns.max()) + 1
-    graph = coo_matrix((np.ones(len(rows), dtype=bool), (rows, L + columns)), shape=(n, n))
-    number, of_node = connected_components(graph, directed=False)
+    graph = scipy.sparse.coo_matrix(  # of arrays older SciPy (1.11) wants other numbers
+        (np.ones(len(rows), dtype=bool), (rows, L + columns)), shape=(n, n)
+    )
+    number, of_node = scipy.sparse.csgraph.connected_components(graph, directed=False)
     pairs = np.bincount(of_node[rows], minlength=number)
     n_rows = np.bincount(of_node[:L], minlength=number)
     n_columns = np.bincount(of_node[L:], minlength=number)

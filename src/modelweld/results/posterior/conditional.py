@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import scipy
 
 from modelweld.core.board import Board
 from modelweld.core.family import log_predictive
@@ -110,8 +111,6 @@ def _all_scores(board: Board, out: Without) -> tuple[Array, Index]:
 
 def log_density(board: Board, rows: Sequence[Array]) -> float:
     """Of a new group's values, of which `rows` (L, k) has the statistics of each array of the board's set."""
-    from scipy.special import gammaln
-
     held = np.flatnonzero(board.counts)
     steps = board.prior.increments(len(board.sizes) + 1)
     joining, new = steps[board.counts[held]], steps[0]
@@ -121,7 +120,7 @@ def log_density(board: Board, rows: Sequence[Array]) -> float:
         gain += log_predictive(family, own, sums[held])
         alone += family.log_evidence(own)
     odds = gain + joining - new - alone[:, None]
-    nowhere = -np.logaddexp(0.0, joining).sum() - np.exp(new) + (new + alone).sum() - gammaln(L + 1)
+    nowhere = -np.logaddexp(0.0, joining).sum() - np.exp(new) + (new + alone).sum() - scipy.special.gammaln(L + 1)
     return float(nowhere + log_sum_of_assignments(odds))
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.values import Array, Index
@@ -40,7 +41,7 @@ times."""
 FEWEST_DRAWS = 50
 """Below, a stated .97 would rest on one draw or two."""
 
-NOBODY = -1
+NO_PARTNER = -1
 """The partner of an atom that has none."""
 
 
@@ -86,14 +87,14 @@ def shares_at(posterior: Posterior, fitted: Index, rows: Index) -> Array:
     rng = np.random.default_rng(0)  # as for `shares_right`
     for draw in draws:
         at = partners(fitted, draw, rng)
-        fitted_atom = {int(name): k for k, name in enumerate(at) if name != NOBODY}
+        fitted_atom = {int(name): k for k, name in enumerate(at) if name != NO_PARTNER}
         for row, value in enumerate(rows):
             table[row, fitted_atom.get(int(draw[value]), K)] += 1
     return table / len(draws)
 
 
 def partners(fitted: Index, other: Index, rng: np.random.Generator) -> Index:
-    """For each atom of `fitted`, numbered without gaps, the atom of `other` that is the same; NOBODY where none is.
+    """For each atom of `fitted`, numbered without gaps, the atom of `other` that is the same; NO_PARTNER where none is.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def partners(fitted: Index, other: Index, rng: np.random.Generator) -> Index:
     """
     names, at = np.unique(other, return_inverse=True)
     at = at.ravel()
-    found = np.full(int(fitted.max(initial=-1)) + 1, NOBODY)
+    found = np.full(int(fitted.max(initial=-1)) + 1, NO_PARTNER)
     # what is one and the same value in both is partners: ten thousand such would be a table of a gigabyte
     alone = (np.bincount(fitted)[fitted] == 1) & (np.bincount(at)[at] == 1)
     found[fitted[alone]] = other[alone]
@@ -118,12 +119,10 @@ def partners(fitted: Index, other: Index, rng: np.random.Generator) -> Index:
 
 def _assigned(fitted: Index, other: Index, rng: np.random.Generator) -> tuple[Index, Index]:
     """Atoms of two matchings, both numbered without gaps, that are partners."""
-    from scipy.optimize import linear_sum_assignment
-
     table = np.zeros((int(fitted.max(initial=-1)) + 1, int(other.max(initial=-1)) + 1))
     np.add.at(table, (fitted, other), 1)
     tie = rng.random(table.shape) / (len(table) + 1)  # less than one value in all
-    rows, columns = linear_sum_assignment(table + tie, maximize=True)
+    rows, columns = scipy.optimize.linear_sum_assignment(table + tie, maximize=True)
     shared = table[rows, columns] > 0
     return rows[shared], columns[shared]
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from modelweld.core.board import Board
@@ -23,6 +24,7 @@ from modelweld.core.values import Array, Index
 from modelweld.errors import InputError, ModelweldWarning
 from modelweld.fit.search.artefacts import artefacts
 from modelweld.fit.search.moves import LARGEST_TABLE
+from modelweld.inputs.notebook import html_table
 from modelweld.progress import track
 
 if TYPE_CHECKING:
@@ -137,7 +139,7 @@ class Posterior:
 
     @property
     def caution(self) -> str:
-        """What to know before these draws are believed, in plain words; nothing if the chains agree."""
+        """What to know before these draws are relied upon; nothing if the chains agree."""
         worst = max(self.r_hat.values())
         if worst <= DISAGREE:
             return ""
@@ -197,8 +199,6 @@ class Posterior:
         )
 
     def _repr_html_(self) -> str:
-        from modelweld.inputs.notebook import html_table
-
         return html_table(repr(self), ["K", "probability"], list(self.K_probabilities.items()))
 
 
@@ -277,11 +277,8 @@ def _variances(halves: Array) -> tuple[float, float]:
 
 
 def _normal_scores(halves: Array) -> Array:
-    from scipy.special import ndtri
-    from scipy.stats import rankdata
-
-    ranks = rankdata(halves).reshape(halves.shape)
-    return np.asarray(ndtri((ranks - 0.375) / (halves.size + 0.25)))
+    ranks = scipy.stats.rankdata(halves).reshape(halves.shape)
+    return np.asarray(scipy.special.ndtri((ranks - 0.375) / (halves.size + 0.25)))
 
 
 def _autocovariance(x: Array) -> Array:

@@ -16,7 +16,6 @@ from modelweld.results.fit_result import FitResult
 from modelweld.results.posterior.conditional import conditional, confidences
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS, Confidence, How, shares_right
 from modelweld.results.posterior.draws import Posterior
-from modelweld.results.posterior.holders import Sharing, conditional_sharing, drawn_sharing
 from modelweld.results.posterior.intervals import (
     AtomIntervals,
     Intervals,
@@ -28,6 +27,7 @@ from modelweld.results.posterior.intervals import (
 )
 from modelweld.results.posterior.metropolis import affordable_draws, chain_for, is_drawable
 from modelweld.results.posterior.sampler import check_lengths, sample
+from modelweld.results.posterior.sharing_rates import Sharing, conditional_sharing, drawn_sharing
 from modelweld.results.without_sites import (
     Found,
     atoms_with_oversized,

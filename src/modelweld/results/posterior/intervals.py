@@ -15,7 +15,8 @@ from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.families.capabilities import Drawable, draw_atoms
 from modelweld.fit.priors.spectrum import Spectrum
-from modelweld.results.posterior.confidence import NOBODY, partners
+from modelweld.inputs.notebook import decimals_of, html_table, spell
+from modelweld.results.posterior.confidence import NO_PARTNER, partners
 from modelweld.results.posterior.drawn_fusions import DrawSums, drawn_families, each_draw
 from modelweld.results.posterior.draws import Posterior
 from modelweld.results.posterior.metropolis import is_gaussian
@@ -51,8 +52,6 @@ class Intervals:
         return f"<{type(self).__name__}: {n} values of {D} dimensions, intervals of probability {self.level:g}>"
 
     def _repr_html_(self) -> str:
-        from modelweld.inputs.notebook import decimals_of, html_table, spell
-
         half = (self.high - self.low) / 2
         decimals = [decimals_of(own, error) for own, error in zip(self.values.T, half.T, strict=True)]
         ends = np.stack([self.values, self.low, self.high], axis=-1)
@@ -142,7 +141,7 @@ def _of_any(board: Board, posterior: Posterior, at: tuple[int, ...], fitted: Ind
         if is_signless(family):  # the same way round in every draw
             atoms = np.where((atoms * estimate).sum(1, keepdims=True) < 0, -atoms, atoms)
         found.append(atoms)
-    return np.where((partner == NOBODY)[:, None], np.nan, np.concatenate(found, axis=1))
+    return np.where((partner == NO_PARTNER)[:, None], np.nan, np.concatenate(found, axis=1))
 
 
 def _of_partners(draw: DrawSums, fitted: Index, rng: np.random.Generator, noise: Array | float) -> Array:
@@ -150,7 +149,7 @@ def _of_partners(draw: DrawSums, fitted: Index, rng: np.random.Generator, noise:
     at = partners(fitted, draw.labels, rng)
     mean, variance = draw.atoms()
     drawn = mean + np.sqrt(variance + noise) * rng.standard_normal(mean.shape)
-    return np.where((at == NOBODY)[:, None], np.nan, drawn[at])
+    return np.where((at == NO_PARTNER)[:, None], np.nan, drawn[at])
 
 
 def site_intervals(board: Board, posterior: Posterior, j: int, level: float) -> Intervals:
@@ -178,8 +177,8 @@ def new_site(board: Board, posterior: Posterior, fitted: Index, level: float) ->
         groups = np.unique(np.stack([draw.labels, board.group]), axis=1)[0]
         joins = 1 / (1 + np.exp(-steps[np.bincount(groups)]))
         at = partners(fitted, draw.labels, rng)
-        held += np.where(at == NOBODY, 0.0, joins[at])
-        unknown += np.exp(steps[0]) + np.delete(joins, at[at != NOBODY]).sum()
+        held += np.where(at == NO_PARTNER, 0.0, joins[at])
+        unknown += np.exp(steps[0]) + np.delete(joins, at[at != NO_PARTNER]).sum()
         draws.append(_of_partners(draw, fitted, rng, draw.typical_noise))
     n = posterior.K.size
     return NewSite(**vars(Intervals.of(np.stack(draws), level)), probability=held / n, unknown=float(unknown / n))

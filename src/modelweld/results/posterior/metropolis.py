@@ -21,10 +21,10 @@ from modelweld.core.values import Array
 from modelweld.families.capabilities import is_compilable, prior_location, sampled_of
 from modelweld.families.real_values import Gaussian
 from modelweld.fit.search.parts import Parts
-from modelweld.results.posterior.compiled_evidences import compiled_evidence, evidence_of, is_compiled
+from modelweld.results.posterior.compiled_evidences import evidence_of, is_compiled
 from modelweld.results.posterior.compiled_gaussian import ACCEPTED, run, values_of
 from modelweld.results.posterior.compiled_prior import log_hyperprior, move_prior, named_parameters, parameters_of
-from modelweld.results.posterior.compiled_sweep import Given, at_start
+from modelweld.results.posterior.compiled_sweep import Given, Moving
 from modelweld.results.posterior.confidence import CHAINS, DRAWS, FEWEST_DRAWS
 from modelweld.results.posterior.drawn_fusions import drawn_name
 from modelweld.results.posterior.sampler import WARM_UP, Chain
@@ -232,17 +232,14 @@ class GaussianChain(MetropolisChain):
 
     def sweep(self) -> None:
         """Matching, prior and hyperparameters in turn, then the share of fragments."""
-        found, delta = compiled_evidence(self.families, self.rows), 0.0
-        assert found is not None
-        if self.fragments is not None:
-            delta = self.fragments.delta
-        given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
-        state = at_start(given, self.labels, int(self.rng.integers(2**63)))
-        run(given, state, self.values, self.parameters, self.rate, GAUSSIAN_SWEEPS, self.tried, self.done)
-        self.labels, self.counts, self.rows, self.sums = state.labels, state.counts, [given.rows], [state.sums]
-        at = Hyperparameters(self.values.mean.copy(), *self.values.at.copy())
-        self.families = [cast("Gaussian", self.families[0]).with_hyperparameters(at)]
+        Chain.sweep(self)
         self.draw_delta()
+
+    def run(self, given: Given, state: Moving) -> None:
+        """Move the compiled state and hyperparameters."""
+        run(given, state, self.values, self.parameters, self.rate, GAUSSIAN_SWEEPS, self.tried, self.done)
+        at = Hyperparameters(self.values.mean.copy(), *self.values.at.copy())
+        self.families, self.rows = [cast("Gaussian", self.families[0]).with_hyperparameters(at)], [given.rows]
 
     def hyperparameters(self) -> dict[str, Array]:
         """As of others, with the mean; what a user gave stays."""

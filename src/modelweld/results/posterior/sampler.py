@@ -19,7 +19,7 @@ from modelweld.core.values import Array, Index, blocks, offsets_of
 from modelweld.errors import InputError
 from modelweld.progress import track
 from modelweld.results.posterior.compiled_evidences import compiled_evidence
-from modelweld.results.posterior.compiled_sweep import PER_PAIR, Given, at_start, sweeps
+from modelweld.results.posterior.compiled_sweep import PER_PAIR, Given, Moving, at_start, sweeps
 from modelweld.results.posterior.draws import DISAGREE, FEWEST_DRAWS, MERGE, MOVES, SPLIT, VALUE, Posterior
 
 SWEEPS = 2
@@ -166,9 +166,13 @@ class Chain(Tally):
             return self.sweep_in_numpy(delta)
         given = Given(*found, self.group, self.offsets, self.near, self.R, delta)
         state = at_start(given, self.labels, int(self.rng.integers(2**63)))
-        sweeps(given, state, SWEEPS, self.tried, self.done)
+        self.run(given, state)
         self.labels, self.counts = state.labels, state.counts
         self.sums = [sum_by_atom(rows, self.labels, len(self.counts)) for rows in self.rows]
+
+    def run(self, given: Given, state: Moving) -> None:
+        """Move the compiled state."""
+        sweeps(given, state, SWEEPS, self.tried, self.done)
 
     def sweep_in_numpy(self, delta: float) -> None:
         """As `sweep`, for families whose evidence is not compiled."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index, group_of_values
 from modelweld.inputs.notebook import MOST_ROWS, html_table
-from modelweld.results.posterior.confidence import MEANING, NOBODY, How, partners
+from modelweld.results.posterior.confidence import MEANING, NO_PARTNER, How, partners
 from modelweld.results.posterior.draws import Posterior
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def drawn_sharing(posterior: Posterior, fitted: Index, offsets: Index, level: fl
         names, at = np.unique(draw, return_inverse=True)
         holders = np.bincount(np.unique(at.ravel() * J + group) // max(J, 1), minlength=len(names))
         partner = partners(fitted, draw, rng)
-        there = partner != NOBODY
+        there = partner != NO_PARTNER
         number = np.zeros(K, dtype=np.int64)
         number[there] = holders[np.searchsorted(names, partner[there])]
         numbers.append(number)
@@ -144,11 +145,9 @@ def chances(probabilities: Array) -> Array:
     [0.25, 0.5, 0.25]
     """
     if len(probabilities) > MOST_IN_TURN:
-        from scipy.signal import fftconvolve
-
         middle = len(probabilities) // 2
         halves = chances(probabilities[:middle]), chances(probabilities[middle:])
-        return np.asarray(np.maximum(fftconvolve(*halves), 0.0))
+        return np.asarray(np.maximum(scipy.signal.fftconvolve(*halves), 0.0))
     found = np.ones(1)
     for p in probabilities:
         found = np.convolve(found, [1.0 - p, p])
