@@ -29,12 +29,11 @@ from modelweld.core.prior import Fragments
 from modelweld.core.values import Stack, offsets_of
 from modelweld.families.counts import Counts
 from modelweld.families.directions import Directions
-from modelweld.fit.priors.spectrum import default_prior
 from modelweld.fit.screening.shift_estimate import find_shifted
 from modelweld.fit.search.artefacts import artefacts
 from modelweld.fit.search.moves import LARGEST_TABLE, merge, split
 from modelweld.fit.search.starts import agglomerate
-from modelweld.fit.static_matcher import values_of
+from modelweld.fit.static_matcher import default_prior, values_of
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.kinds.mixture import mixture
 from recorded import commit, least_seconds, record

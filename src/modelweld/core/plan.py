@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from modelweld.core.prior import Prior
+from modelweld.core.values import Stack
 from modelweld.errors import InputError
 
 Auto = Literal["auto"]
@@ -63,3 +65,7 @@ class Plan:
             raise InputError(f"splits is True, False or 'auto'; found {self.splits!r}.")
         if self.max_sweeps < 1:
             raise InputError(f"max_sweeps must be at least 1; found {self.max_sweeps}.")
+
+    def splits_of(self, stacks: Sequence[Stack]) -> bool:
+        """Whether sites of these values may hold atoms in several fragments."""
+        return self.splits is True or (self.splits == "auto" and any(stack.variance is not None for stack in stacks))

@@ -7,17 +7,21 @@ from functools import partial
 
 import numpy as np
 
+from modelweld.core import match as paper
 from modelweld.core.algorithm1 import AnyBoard, Run, alternate
 from modelweld.core.board import Board
 from modelweld.core.family import canonical_sign, find_misfit
 from modelweld.core.match import through
 from modelweld.core.matching import Artefact, Matching, make_matching
-from modelweld.core.plan import MOST_SWEEPS, Plan
+from modelweld.core.plan import MOST_SWEEPS, Auto, Plan
+from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Index, Key, SetValues, Stack, check_squares
 from modelweld.errors import ConvergenceWarning, Finding, InputError
 from modelweld.families import Family
+from modelweld.families.capabilities import find_starts
 from modelweld.families.registry import misfit_error
-from modelweld.fit.priors.spectrum import default_prior
+from modelweld.fit.engines.choice import Reference, engine_for
+from modelweld.fit.priors.spectrum import Spectrum
 from modelweld.fit.screening.screens import screens_of
 from modelweld.fit.search.artefacts import join_fragments_apart
 from modelweld.fit.search.starts import board_at, run
@@ -49,11 +53,26 @@ def values_of(parts: Parts, sites: Sequence[str], columns: Sequence[Sequence[str
 
 
 def fit(values: SetValues, plan: Plan, rng: np.random.Generator) -> Matching:
-    """The matching of values that are taken for honest and independent."""
+    """The matching of values that are taken for honest and independent; the paper's where the search is plain."""
     prior = default_prior(plan.prior, len(values.sites))
+    engine = engine_for(values.stacks, values.families, prior, plan)
+    if plan.search == "plain" and isinstance(engine, Reference) and not plan.splits_of(values.stacks):
+        matching = paper.fit(values, prior, plan.max_sweeps, rng, find_starts)
+        return matching.say(*limits_met(Run(converged=matching.converged), plan)) if plan.warn else matching
     board, progress, order = run(values.stacks, values.families, prior, plan, rng)
     matching = finish(board, progress, values.names, order, values.offsets)
     return matching.say(*limits_met(progress, plan)) if plan.warn else matching
+
+
+FEWEST_FOR_SPECTRUM = 4
+"""Sites from which on sharing frequencies can be learned."""
+
+
+def default_prior(prior: Prior | Auto, sites: int) -> Prior:
+    """The prior itself, or the one that suits so many sites."""
+    if isinstance(prior, Prior):
+        return prior
+    return Spectrum() if sites >= FEWEST_FOR_SPECTRUM else BetaBernoulli()
 
 
 def refit(old: Matching, values: SetValues, labels: Index, *, rng: np.random.Generator, learn: bool = True) -> Matching:

@@ -33,8 +33,8 @@ import numpy as np
 from modelweld.core.values import Array, Index
 from modelweld.errors import InputError
 from modelweld.families import Counts, Family, Gaussian, Rates, Scatter
-from modelweld.fit.priors.spectrum import FEWEST_FOR_SPECTRUM
 from modelweld.fit.screening.units import Totals, totals_of
+from modelweld.fit.static_matcher import FEWEST_FOR_SPECTRUM
 from modelweld.inputs.local_model import LocalModel
 from modelweld.kinds.kind import (
     Facts,

@@ -36,9 +36,9 @@ from modelweld.errors import DuplicateWarning, Finding, InputError, SmallShardWa
 from modelweld.families import Gaussian
 from modelweld.families.capabilities import row_fields_of
 from modelweld.fit.priors.birth_death import BirthDeath
-from modelweld.fit.priors.spectrum import default_prior
 from modelweld.fit.screening.screens import describe_oversized
 from modelweld.fit.search.moves import dissolve
+from modelweld.fit.static_matcher import default_prior
 from modelweld.inputs.local_model import LocalModel
 from modelweld.inputs.names import SHOWN
 from modelweld.progress import Progress, progress_to, report_progress

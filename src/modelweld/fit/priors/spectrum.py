@@ -35,8 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from modelweld.core.plan import Auto
-from modelweld.core.prior import BetaBernoulli, Prior
+from modelweld.core.prior import Prior
 from modelweld.core.values import Array, Index
 
 LOG_A, LOG_B = (np.log(0.5), 2.0), (0.0, 2.0)
@@ -378,14 +377,3 @@ def _profile(s: Supports, log_a: float, log_b: float, background: bool) -> Spect
     c = (K - K_1) / (mass - q * first)
     rate = K_1 / q - c * first
     return replace(plain, c=float(c), background=float(rate)) if rate > 0 else plain
-
-
-FEWEST_FOR_SPECTRUM = 4
-"""Sites from which on sharing frequencies can be learned."""
-
-
-def default_prior(prior: Prior | Auto, sites: int) -> Prior:
-    """The prior itself, or the one that suits so many sites."""
-    if isinstance(prior, Prior):
-        return prior
-    return Spectrum() if sites >= FEWEST_FOR_SPECTRUM else BetaBernoulli()

@@ -73,11 +73,10 @@ def run(
     compiled = isinstance(engine, Compiled)
     effort = effort_of(plan, compiled, N)
     doubt = effort.moves and plan.splits == "auto" and plan.by_evidence and all(stack.plain for stack in stacks)
-    fragments = plan.splits is True or (plan.splits == "auto" and any(s.variance is not None for s in stacks))
     report_progress("finding where to start", 0)
     arranged, order = engine.arrange(stacks)
     starts = side_by_side([find_starts(family, stack) for family, stack in zip(families, arranged, strict=True)])
-    board, progress = find_matching(engine, arranged, starts, prior, fragments, rng, effort)
+    board, progress = find_matching(engine, arranged, starts, prior, plan.splits_of(stacks), rng, effort)
     if compiled:
         doubt &= board.margin < CLEAR and stacks[0].values.size <= LARGEST_IN_PIECES
     found = prefer_fragments(board, stacks, order, rng, effort_of(plan, False, N)) if doubt else None

@@ -19,7 +19,8 @@ from modelweld.core.board import Board
 from modelweld.core.prior import BetaBernoulli, Prior
 from modelweld.core.values import Array
 from modelweld.fit.priors import spectrum
-from modelweld.fit.priors.spectrum import BOUNDS, FEWEST_FOR_SPECTRUM, JUNK_SHARE, Spectrum
+from modelweld.fit.priors.spectrum import BOUNDS, JUNK_SHARE, Spectrum
+from modelweld.fit.static_matcher import FEWEST_FOR_SPECTRUM
 
 HELD, ALIKE = (0.0, 1.0), (float(np.log(30.0)), 1.5)
 """Mean and deviation of the log odds with which a site holds an atom, and of log(a + b), how alike atoms are in that.
