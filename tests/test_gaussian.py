@@ -10,7 +10,8 @@ from cases.gaussian import GaussianCase
 from modelweld import Gaussian, InputError
 from modelweld.core import random_effects
 from modelweld.core.family import sum_by_atom
-from modelweld.core.random_effects import Effects, NoisePrior
+from modelweld.core.prior import NoisePrior
+from modelweld.core.random_effects import Effects
 from modelweld.core.values import Stack, offsets_of
 
 

@@ -12,10 +12,9 @@ import numpy as np
 
 from modelweld.core.plan import Auto, Effort
 from modelweld.core.prior import Prior
-from modelweld.errors import InputError
+from modelweld.errors import InputError, first_repeated
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.names import first_repeated
 from modelweld.inputs.plain_tables import are_arrays, is_plain, set_times, site_names, take_names
 from modelweld.inputs.sets import Families
 from modelweld.libraries import is_state, read, remedy

@@ -12,12 +12,11 @@ from pathlib import Path
 import numpy as np
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import InputError, first_repeated
 from modelweld.files.limits import naming
 from modelweld.files.numpy_files import read_npy
 from modelweld.files.tables import open_csv
 from modelweld.inputs.local_model import check_values
-from modelweld.inputs.names import first_repeated
 
 
 def read_points(path: Path, features: Sequence[str] | None) -> tuple[Array, list[str]]:

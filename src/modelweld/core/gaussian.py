@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from modelweld.core.family import Family, Predictive, Unites, with_fields
-from modelweld.core.random_effects import FLAT, Effects, Hyperparameters, NoisePrior, maximise, step_by_moments
+from modelweld.core.prior import FLAT, NoisePrior
+from modelweld.core.random_effects import Effects, Hyperparameters, maximise, step_by_moments
 from modelweld.core.values import Array, Index, blocks
 
 LOG_TWO_PI = float(np.log(2 * np.pi))

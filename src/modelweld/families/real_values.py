@@ -46,7 +46,8 @@ from modelweld.core.family import (
 )
 from modelweld.core.gaussian import Gaussian as PaperGaussian
 from modelweld.core.gaussian import parts, score_unequal
-from modelweld.core.random_effects import Hyperparameters, NoisePrior
+from modelweld.core.prior import NoisePrior
+from modelweld.core.random_effects import Hyperparameters
 from modelweld.core.values import Array, Index, Stack
 from modelweld.errors import InputError
 from modelweld.families.capabilities import (

@@ -19,8 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from modelweld.errors import InputError
-from modelweld.inputs.names import first_repeated
+from modelweld.errors import InputError, first_repeated
 
 MiB = 2**20
 

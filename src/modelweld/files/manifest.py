@@ -25,13 +25,12 @@ from numpy.typing import NDArray
 
 import modelweld
 from modelweld.core.values import Array, Index
-from modelweld.errors import InputError
+from modelweld.errors import InputError, first_repeated
 from modelweld.files.limits import AGAIN, LARGEST_HEADER, LONGEST_NAME, check_name, check_words, parse, size_of
 from modelweld.files.numpy_files import model_of
 from modelweld.files.tensors import KEY, Entry, Tensor, Tensors, as_bytes, digest, save_as, storable
 from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import LocalModel, counts_behind
-from modelweld.inputs.names import first_repeated
 from modelweld.kinds import kind_named
 
 TYPES: dict[str, tuple[type, ...]] = {  # of parsed JSON, whose truth values are no numbers

@@ -18,7 +18,7 @@ from numpy.lib import format as npy
 from numpy.typing import ArrayLike
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import InputError, first_repeated
 from modelweld.files.limits import (
     AGAIN,
     LARGEST_HEADER,
@@ -33,7 +33,6 @@ from modelweld.files.limits import (
 )
 from modelweld.files.tensors import NamedArrays, Tensor
 from modelweld.inputs.local_model import LocalModel, check_values
-from modelweld.inputs.names import first_repeated
 from modelweld.inputs.plain_tables import check_centres
 from modelweld.kinds.kind import lay_out
 from modelweld.kinds.mixture import mixture

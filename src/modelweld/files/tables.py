@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 import numpy as np
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import InputError, first_repeated
 from modelweld.files.limits import (
     LARGEST_HEADER,
     LARGEST_TABLE,
@@ -31,7 +31,6 @@ from modelweld.files.limits import (
     spell_bytes,
 )
 from modelweld.files.tensors import NamedArrays
-from modelweld.inputs.names import first_repeated
 
 if TYPE_CHECKING:
     from pyarrow import ChunkedArray

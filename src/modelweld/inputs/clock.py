@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from modelweld.errors import InputError
-from modelweld.inputs.names import some
+from modelweld.errors import InputError, some
 
 Time = float | np.datetime64
 """A number in any unit, or a date."""

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from modelweld.core.values import Array
-from modelweld.errors import InputError
+from modelweld.errors import SHOWN, InputError, some
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.names import SHOWN, some
 
 
 def check_lacking(models: Sequence[LocalModel], coordinate: str) -> None:

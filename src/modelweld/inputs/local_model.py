@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from modelweld.core.values import LARGEST_VALUE, Array
-from modelweld.errors import InputError, OutOfRangeError
+from modelweld.errors import InputError, OutOfRangeError, first_repeated
 from modelweld.inputs.clock import as_time
-from modelweld.inputs.names import first_repeated
 
 Axes = tuple[str | None, ...]
 

@@ -26,8 +26,7 @@ import numpy as np
 import scipy
 
 from modelweld.core.values import Array, Index, block_size
-from modelweld.errors import DensityWarning, warn_user
-from modelweld.inputs.names import SHOWN
+from modelweld.errors import SHOWN, DensityWarning, warn_user
 from modelweld.kinds.mixture_components import Components, merge_components, squares
 
 STEADY, ROUNDS = 20, 40

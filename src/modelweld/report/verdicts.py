@@ -15,8 +15,7 @@ import numpy as np
 
 from modelweld.core.matching import Matching
 from modelweld.core.values import Array, Index, group_of_values
-from modelweld.errors import InputError
-from modelweld.inputs.names import SHOWN
+from modelweld.errors import SHOWN, InputError
 from modelweld.report.text import LEVEL, MOST_PAIRS, NAMED, NOTED, Content, exact, round_digits, several
 from modelweld.results.diagnostics.merge_value import MergeVerdict
 from modelweld.results.diagnostics.notes import excluded, fragments

@@ -14,11 +14,10 @@ from modelweld.core.family import Family, Signless, is_signless
 from modelweld.core.matching import Matching
 from modelweld.core.prior import Fragments, Prior
 from modelweld.core.values import Array, Index, Key, Stack, arrange
-from modelweld.errors import InputError
+from modelweld.errors import SHOWN, InputError
 from modelweld.fit.search.parts import Parts
 from modelweld.inputs.clock import Time
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.names import SHOWN
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
 from modelweld.results.global_arrays import GlobalArrays

@@ -32,7 +32,7 @@ from modelweld.core.matching import by_count, ranks
 from modelweld.core.plan import MOST_SWEEPS, Auto, Effort, Plan
 from modelweld.core.prior import BetaBernoulli, Fragments, Prior
 from modelweld.core.values import Index
-from modelweld.errors import DuplicateWarning, Finding, InputError, SmallShardWarning, announce, warn_user
+from modelweld.errors import SHOWN, DuplicateWarning, Finding, InputError, SmallShardWarning, announce, warn_user
 from modelweld.families import Gaussian
 from modelweld.families.capabilities import row_fields_of
 from modelweld.fit.priors.birth_death import BirthDeath
@@ -40,7 +40,6 @@ from modelweld.fit.screening.screens import describe_oversized
 from modelweld.fit.search.moves import dissolve
 from modelweld.fit.static_matcher import default_prior
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.names import SHOWN
 from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.request import Request, Screens
 from modelweld.shards.centre import Centre

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from modelweld.errors import InputError, ModelweldWarning, warn_user
+from modelweld.errors import SHOWN, InputError, ModelweldWarning, warn_user
 from modelweld.files.limits import LONGEST_NAME
 from modelweld.fuse import fuse
 from modelweld.fusion import Fusion
 from modelweld.inputs.local_model import LocalModel
-from modelweld.inputs.names import SHOWN
 from modelweld.libraries import list_facts, read
 from modelweld.progress import Progress, is_heard, progress_to, report_progress
 from modelweld.threads import check_n_jobs

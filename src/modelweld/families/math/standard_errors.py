@@ -15,7 +15,8 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from modelweld.core.random_effects import FLAT, SMALLEST_RATIO, Hyperparameters, NoisePrior
+from modelweld.core.prior import FLAT, NoisePrior
+from modelweld.core.random_effects import SMALLEST_RATIO, Hyperparameters
 from modelweld.core.values import Array, Index, Stack
 from modelweld.families.math.maximise import LARGEST_LOG_STEP as LARGEST_LOG_STEP
 
