@@ -287,8 +287,8 @@ def test_what_was_asked_for_is_on_the_page():
     assert found["settings"] == fusion.settings
     text = Structure(page_of(found)).text["fit-section"]
     asked = "families Gaussian(shape='full'); prior auto; search auto; splits no; screens auto; seed 3"
-    assert f"Asked for: {asked}" in text
-    assert "Asked for" not in page_of(numbers_of(FUSIONS["baseline"]()))
+    assert f"Settings: {asked}" in text
+    assert "Settings:" not in page_of(numbers_of(FUSIONS["baseline"]()))
 
 
 def test_features_have_their_names_in_warnings():

@@ -27,7 +27,7 @@ def read_points(path: Path, features: Sequence[str] | None) -> tuple[Array, list
         if lacking:
             raise InputError(
                 f"it has no column {min(lacking)!r}; the model needs {', '.join(wanted)}. Of a mixture, --features "
-                "asks for some of them."
+                "chooses some of them."
             )
         twice = first_repeated(name for name in header if name in wanted)
         if twice is not None:
@@ -52,7 +52,7 @@ def _number(line: list[str], at: int, header: list[str], row: int) -> float:
 
 
 def read_data(path: Path, model: object, features: Sequence[str] | None) -> tuple[Array, list[str] | None]:
-    """A site's own data, and the names of its columns: those asked for, else the model's, else the file's."""
+    """A site's own data, and the names of its columns: those given, else the model's, else the file's."""
     named = getattr(model, "feature_names_in_", None) if features is None else features
     names = None if named is None else list(map(str, named))
     if path.suffix.lower() == ".csv":
@@ -104,7 +104,7 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_text(lines: Sequence[Sequence[str]]) -> str:
-    r"""A table as text; words that a spreadsheet would run, such as the name a stranger gave a class, are quoted.
+    r"""A table as text; words that a spreadsheet would run, such as the name of a class, are quoted.
 
     Examples
     --------

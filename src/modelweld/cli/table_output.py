@@ -92,7 +92,7 @@ def spell_content(content: Content) -> str:
             aside = f", {found['excluded']} excluded" if found["excluded"] else ""
             lines.append(f"{several(found['K'], name)} from {found['parameters']:,}{aside}")
             reasons = [spell_options(reason) for reason in found["reasons"]]
-            lines += [f"  {reason}" for reason in reasons if not any(said.startswith(reason) for said in PRINTED)]
+            lines += [f"  {reason}" for reason in reasons if not any(line.startswith(reason) for line in PRINTED)]
         return "\n".join([*lines, f"objective {content['objective']:.3f}"])
     when = f", of {content['time']}" if content["time"] is not None else ""
     lines = [f"site {content['site'] or '(no name)'}: {content['kind'] or 'arrays'}{when}"]

@@ -52,7 +52,7 @@ NAMES = {
 """The same in words, and its unit."""
 
 ZERO_IS_MISSING = ("trestbps", "chol")
-"""Columns in which nobody alive has a zero: the file means that it was not measured."""
+"""Columns in which no living patient has a zero: zero means that it was not measured."""
 
 MOST_COMPONENTS, STARTS = 5, 20
 """Mixtures tried at each hospital, of one component and more (the BIC takes fewer than five at all four), and starts of

@@ -1,4 +1,4 @@
-"""Simulated sites, with the truth beside them.
+"""Simulated sites, with the truth.
 
 Every function draws global atoms and what each site sends; the same `seed` (an integer, or a Generator to go on with)
 gives the same draw. `noise_sd` and `spread_sd` are standard deviations: of local parameters about their atom, and of

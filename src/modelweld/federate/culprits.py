@@ -140,7 +140,8 @@ def largest_working(members: Sequence[Member], works: Callable[[Sequence[Member]
     """As many members as work together, in the order given: halves are tried alone, joined, then filled up one by one.
 
     One culprit among J is found with about 4 log J trials, if it fails alone or with anyone; where only a combination
-    fails, whoever completes it is left out. Largest is not proved: no single member can be added to what comes back.
+    fails, the member that completes it is left out. Largest is not proved: no single
+    member can be added.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ Plain: TypeAlias = bool | int | float | str
 """What a job's configuration can hold."""
 
 PATIENCE = 60
-"""Seconds that sites have to fetch the fused model: it is small, and whoever is gone should not keep the server."""
+"""Seconds that sites have to fetch the fused model: it is small, and absent sites should not delay the server."""
 
 log = logging.getLogger(__name__)
 

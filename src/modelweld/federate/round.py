@@ -106,7 +106,7 @@ class Answers:
     Parameters
     ----------
     expected : iterable of str, optional
-        Names of the sites that should answer; others are then refused. Default: whoever answers is welcome.
+        Names of the sites that should answer; others are then refused. Default: all sites are accepted.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ class GroupTable:
         errors and the learned noise between sites.
     fused : array (K, D)
         The fused values (atoms): what a further site is expected to have. They lean towards the mean of all groups,
-        and are printed beside means that they differ from by more than the standard error.
+        and are printed with means that they differ from by more than the standard error.
     confidence : array (K,) or None
         In the least certain match of each group.
     words : tuple of tuples of str

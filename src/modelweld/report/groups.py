@@ -1,4 +1,4 @@
-"""What sites sent of each group: how many points, at which sites, and what these are like, beside the fused values.
+"""What sites sent of each group: points at each site, and their means, compared with the fused values.
 
 The table of groups as the page carries it: means with intervals, and how much features differ, in their units.
 """
@@ -98,10 +98,10 @@ def groups_of(fusion: Fusion, set_name: str | None = None, *, confidence: bool =
 
 
 class _Numbers(NamedTuple):
-    """Points behind each local parameter (N,), and whether the site said so: else they were made up to be weighed."""
+    """Points behind each local parameter (N,), and whether the site stated it: else they are nominal weights."""
 
     points: Array
-    said: NDArray[np.bool_]
+    stated: NDArray[np.bool_]
 
 
 def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
@@ -110,8 +110,8 @@ def _numbers(fusion: Fusion, name: str) -> _Numbers | None:
     if any(model.axes.get("counts") != (name,) for model in models):
         return None
     points = [np.asarray(model.arrays["counts"]) for model in models]
-    said = np.repeat([not model.facts.get("nominal") for model in models], [len(own) for own in points])
-    return _Numbers(np.concatenate(points), said)
+    stated = np.repeat([not model.facts.get("nominal") for model in models], [len(own) for own in points])
+    return _Numbers(np.concatenate(points), stated)
 
 
 def _are_numbers(fusion: Fusion) -> bool:
@@ -198,21 +198,21 @@ def _value_variances(family: Family | None, stack: Stack) -> Array | None:
 def _count(
     matching: Matching, own: _Numbers | None, once: NDArray[np.bool_]
 ) -> tuple[Array | None, Array | None, float | None]:
-    """Points by group and site (K, J), NaN where not said; by group (K,), of repeated sites once; those excluded."""
+    """Points by group and site (K, J), NaN where not stated; by group (K,), of repeated sites once; those excluded."""
     if own is None:
         return None, None, None
     J, A, K = len(matching.offsets) - 1, len(matching.counts), matching.K
-    labels, said = matching.stacked_labels, np.where(own.said, own.points, 0.0)
-    points: Array = np.bincount(labels, said * once, A).astype(np.float64)
+    labels, stated = matching.stacked_labels, np.where(own.stated, own.points, 0.0)
+    points: Array = np.bincount(labels, stated * once, A).astype(np.float64)
     if A * J > MOST_PAIRS:
         return None, points[:K], float(points[K:].sum())
     counts = np.where(matching.presence.T, 0.0, np.nan)
-    np.add.at(counts, (labels, group_of_values(matching.offsets)), np.where(own.said, own.points, np.nan))
+    np.add.at(counts, (labels, group_of_values(matching.offsets)), np.where(own.stated, own.points, np.nan))
     return counts[:K], points[:K], float(points[K:].sum())
 
 
 def _least_sure(fusion: Fusion, name: str) -> Array | None:
-    """Confidence in the least certain match of each group; None if that cannot be said."""
+    """Confidence in the least certain match of each group; None if it is not known."""
     matching, stated = fusion.matchings[name], state_confidence(fusion, name, [])
     if stated is None:
         return None
@@ -224,7 +224,7 @@ def _least_sure(fusion: Fusion, name: str) -> Array | None:
 def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Index, most_columns: int) -> Content:
     """The groups of a set, with intervals if draws are behind the stated confidence.
 
-    Points are told for the local parameters `rows` that the page lists; features are those in which groups differ most.
+    Points are those of the local parameters `rows` that the page lists; features are those in which groups differ most.
     """
     table = groups_of(fusion, name)
     noise, spread = _deviations(fusion, name, len(table.features))
@@ -257,7 +257,7 @@ def list_groups(fusion: Fusion, name: str, stated: Confidence | None, rows: Inde
 
 
 def rank_features(means: Array, within: Array) -> Index:
-    """Features, those first in which groups (K, D) differ most beside how much they vary within (D,).
+    """Features, those first in which groups (K, D) differ most compared with how much they vary within (D,).
 
     Examples
     --------

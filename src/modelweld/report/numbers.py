@@ -91,7 +91,7 @@ def numbers_of(fusion: Fusion, *, draws: bool = True) -> Content:
 
     Notes
     -----
-    `verdict` says whether fusing is worth it (None: that cannot be said), in all and by listed site. Of every one of
+    `verdict` says whether fusing is worth it (None: not known), in all and by listed site. Of every one of
     the `sets`:
 
     - `K` fused and `N` local ones, `labels`, `sizes` and `counts`; `atoms`, `spread` and `members` in the listed
@@ -242,7 +242,7 @@ def _columns(values: Values) -> Index:
 
 
 def _rank_columns(values: Values) -> Index:
-    """Columns, those first in which atoms differ most beside how much their members do."""
+    """Columns, those first in which atoms differ most compared with how much their members do."""
     return rank_features(values.atoms, variances_about_atoms(values))
 
 
@@ -309,7 +309,7 @@ def _of_family(family: Family, of: str, most_columns: int) -> Iterator[Content]:
 
 
 def _of_prior(matching: Matching) -> list[tuple[str, str, float]]:
-    """What the prior believes of sites, by the paper's symbols."""
+    """Parameters of the prior, by the paper's symbols."""
     prior = matching.prior
     if isinstance(prior, BetaBernoulli):
         return [

@@ -109,7 +109,7 @@ def text_of(fusion: Fusion, title: str = "Fusion report", *, draws: bool = True)
 
 
 def legible(page: str) -> str:
-    r"""A page without what turns text round, or steers a terminal, in names that strangers gave to their features.
+    r"""A page without what turns text round, or steers a terminal, in names that sites gave to their features.
 
     Examples
     --------

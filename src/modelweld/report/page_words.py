@@ -75,11 +75,11 @@ def _key_figures(found: Content) -> list[tuple[str, str]]:
 
 
 def verdict(found: Content) -> str:
-    """Whether fusing was worth it: the answer first."""
+    """The test of shared structure: the answer first."""
     if found["verdict"] is None:
         lives = [one["time"]["sentence"] for one in found["sets"] if one["time"]]
         if lives:
-            day = "Whether fusing is worth it is asked of the model of a day: fusion.timeline.at(time).worth_merging()."
+            day = "The test of shared structure applies at one time: fusion.timeline.at(time).worth_merging()."
             return f'<p class="verdict">{escape(" ".join(lives))}</p><p class="hint">{escape(day)}</p>'
         return '<p class="verdict">Not computed: see the notes at the end.</p>'
     lines = [_sentence(found["verdict"]["sentence"])]
@@ -88,7 +88,7 @@ def verdict(found: Content) -> str:
         if strangers := _strangers(found):
             more = f" and {len(strangers) - LISTED:,} more" if len(strangers) > LISTED else ""
             names = ", ".join(map(repr, strangers[:LISTED]))
-            lines.append(f"Nothing says that these sites share anything with the others: {names}{more}.")
+            lines.append(f"There is no evidence that these sites share anything with the others: {names}{more}.")
     lines += [_sentence(line) for one in found["sets"] if one["certainty"] for line in one["certainty"]["sentences"]]
     first, *rest = lines
     return f'<p class="verdict">{escape(first)}</p>' + "".join(f'<p class="hint">{escape(line)}</p>' for line in rest)
@@ -115,7 +115,7 @@ def why(one: Content, found: Content) -> str:
     alone = K - one["shared"]
     everywhere = sum(n == found["J"] for n in one["counts"][:K])
     lines = [
-        f"{N:,} {_word(one, N)} of sites are taken for copies of {K:,} fused ones.",
+        f"{N:,} {_word(one, N)} of sites are matched to {K:,} fused ones.",
         f"{one['shared']:,} are found at several sites, {everywhere:,} of these at all; {alone:,} at one alone.",
     ]
     background = aside["all"] - aside["outliers"] - aside["artefacts"]
@@ -134,8 +134,8 @@ def why(one: Content, found: Content) -> str:
         lines.append(f"{one['pieces_number']:,} times a site holds a {word} in several fragments.")
     if any(row["symbol"] == "σ" for row in one["fit"]["learned"]):
         lines.append(
-            f"Two sites' {word}s are taken for one where what {word}s differ by from site to site (noise) explains "
-            "their difference better than what they differ by from each other (spread), and the prior allows it."
+            f"Two sites' {word}s are matched where the variation of {word}s from site to site (noise) explains "
+            "their difference better than the variation between {word}s (spread), given the prior."
         )
     return bullets(lines)
 
@@ -163,7 +163,7 @@ def aside(one: Content, found: Content) -> str:
         '<th scope="col" class="n">Probability</th><th scope="col" class="n">Nearest</th></tr></thead>'
     )
     return (
-        f"<details><summary>Set aside: {number:,}</summary>"
+        f"<details><summary>Excluded: {number:,}</summary>"
         f'<div class="scroll"><table>{heads}<tbody>{rows}</tbody></table></div></details>{fragments}'
     )
 
@@ -204,9 +204,9 @@ def _value(value: Number) -> str:
 
 
 def settings(found: Content) -> str:
-    """What was asked for; families, prior and engine that came of it; versions."""
-    asked = [f"{name.replace('_', ' ')} {_setting_words(x)}" for name, x in found["settings"].items() if x is not None]
-    lines = [f"Asked for: {'; '.join(asked)}."] if asked else []
+    """Settings; the families, prior and engine that were used; versions."""
+    given = [f"{name.replace('_', ' ')} {_setting_words(x)}" for name, x in found["settings"].items() if x is not None]
+    lines = [f"Settings: {'; '.join(given)}."] if given else []
     for one in found["sets"]:
         fit = one["fit"]
         families = ", ".join(

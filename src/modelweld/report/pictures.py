@@ -101,14 +101,14 @@ def _points(found: Points, fusion: Fusion, notes: list[str]) -> Picture:
 
 
 def _features(means: Array, within: Array, fusion: Fusion) -> tuple[Index, list[str]]:
-    """The features in which atoms differ most beside how wide they are, those first, and their names with units."""
+    """The features in which atoms differ most compared with their widths, those first, and their names with units."""
     names = fusion._fit.models[0].coordinates.get("feature") or [f"feature {d}" for d in range(means.shape[1])]
     chosen = rank_features(means, within)[:MOST_FEATURES]
     return chosen, add_units(fusion, [names[d] for d in chosen.tolist()])
 
 
 def _pick(labels: Index, K: int, notes: list[str]) -> Index:
-    """Local parameters to draw beside the fused ones: those that are not excluded, if there are not too many."""
+    """Local parameters to draw with the fused ones: those that are not excluded, if there are not too many."""
     rows = np.flatnonzero(labels < K)
     if len(rows) <= DRAWN:
         return rows

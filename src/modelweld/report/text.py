@@ -4,7 +4,7 @@ Numbers as JSON takes them: of few digits, or exact; None where there is none.
 
 Values have as many significant digits as tables show, six or more; sums, probabilities and scores are exact.
 
-How much a page, a printed table or a figure shows; what is left out is said there, and the fusion has all of it.
+How much a page, a printed table or a figure shows; what is left out is stated there, and the fusion has all of it.
 """
 
 from __future__ import annotations

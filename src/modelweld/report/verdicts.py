@@ -1,4 +1,4 @@
-"""Whether fusing was worth it, and how each site gets on with the others, for the report.
+"""The test of shared structure, and how each site agrees with the others, for the report.
 
 What in a matching is not certain: doubtful matches, parameters excluded, atoms in fragments.
 
@@ -35,7 +35,7 @@ CAVEAT = "A yes may also mean that all sites scatter about the same few centres,
 
 
 def judge_gain(fusion: Fusion, shown: Index, N: int, notes: list[str]) -> Content | None:
-    """What fusing N local parameters gains, in all and by site; None with a note if it cannot be said."""
+    """What fusing N local parameters gains, in all and by site; None with a note if it cannot be computed."""
     if N > MOST_DIAGNOSED:
         notes.append(f"Beyond {MOST_DIAGNOSED:,} local parameters the gain of fusing is left out: worth_merging().")
         return None
@@ -123,7 +123,7 @@ def _about_matches(found: Content) -> str:
 
 
 def diagnose_sites(fusion: Fusion, name: str, shown: Index, notes: list[str]) -> list[Content] | None:
-    """Each listed site's diagnostics; None with a note if they cannot be said."""
+    """Each listed site's diagnostics; None with a note if they cannot be computed."""
     if len(fusion.matchings[name].stacked_labels) > MOST_DIAGNOSED:
         notes.append(f"Beyond {MOST_DIAGNOSED:,} local parameters sites are not diagnosed: fusion.diagnose().")
         return None
@@ -153,7 +153,7 @@ def _largest(shift: Array) -> float:
 
 
 def state_confidence(fusion: Fusion, name: str, notes: list[str], *, draws: bool = True) -> Confidence | None:
-    """How sure each match is, from `draws` where these are affordable; None with a note if it cannot be said."""
+    """Confidence of each match, from `draws` where these are affordable; None with a note if it cannot be computed."""
     matching = fusion._fit.drop_oversized().matchings[name]
     if len(matching.stacked_labels) * len(matching.counts) > MOST_PAIRS:
         notes.append(

@@ -387,21 +387,21 @@ def check_family(family: Family, changing: bool) -> None:
 def name_aside(
     engine: Engine, surveys: Sequence[Survey], oversized: Sequence[Index], duplicates: Sequence[Index]
 ) -> list[Finding]:
-    """What is said of sites that the centre has not fitted."""
+    """Findings about sites that the centre has not fitted."""
     sizes, found = np.concatenate([x.sizes for x in surveys]), list[Finding]()
     some = [s for s in range(engine.shards) if len(oversized[s]) or len(duplicates[s])]
     names = engine.ask(names_of, some, [(np.concatenate([oversized[s], duplicates[s]]),) for s in some])
     for s, called in zip(some, names, strict=True):
         many = surveys[s].sizes[oversized[s]].tolist()
-        said = [describe_oversized(name, size, sizes) for name, size in zip(called, many, strict=False)]
+        findings = [describe_oversized(name, size, sizes) for name, size in zip(called, many, strict=False)]
         if len(duplicates[s]):
-            said.append(Finding(REPEATED, DuplicateWarning, sorted(called[len(many) :])))
-        found += of_shard(s, said)
+            findings.append(Finding(REPEATED, DuplicateWarning, sorted(called[len(many) :])))
+        found += of_shard(s, findings)
     return found
 
 
 def of_shard(s: int, reasons: Sequence[str]) -> list[Finding]:
-    """What a shard says, as it is said of all of them."""
+    """Findings of one shard, which they then name."""
     return [Finding(f"shard {s}: {reason}", getattr(reason, "category", None)) for reason in reasons]
 
 

@@ -109,7 +109,7 @@ def _fit_screened(
 ) -> tuple[Matching, Index, AnyBoard]:
     """The matching of all values, which of them were fitted at last, and on which board.
 
-    The centre has excluded who is oversized beside the sites of all shards.
+    The centre has excluded sites that are oversized compared with those of all shards.
     """
     last: list[tuple[Index, AnyBoard]] = []
 
@@ -190,7 +190,7 @@ class Survey:
     sizes : int array (sites,)
         How many values of every site are fitted; GONE where none is of those it sent.
     family : Family
-        How values scatter, as it was asked for or suits the kind of model.
+        How values scatter: as given, or what suits the kind of model.
     changing, once, screened : bool
         Whether rows depend on hyperparameters, sites hold atoms once, and gross outliers are looked for.
     errors : bool
@@ -262,11 +262,11 @@ def list_oversized(surveys: Sequence[Survey]) -> list[Index]:
 def list_duplicates(surveys: Sequence[Survey]) -> list[Index]:
     """Of every shard the sites that repeat another of it, or of a shard before it; none where all sites coincide."""
     marks, sizes = (np.concatenate([getattr(x, name) for x in surveys]) for name in ("marks", "sizes"))
-    asked = np.flatnonzero(sizes >= FEWEST_OWN)
-    distinct, first = np.unique(marks[asked], return_index=True)
+    compared = np.flatnonzero(sizes >= FEWEST_OWN)
+    distinct, first = np.unique(marks[compared], return_index=True)
     if len(distinct) == 1:
         return _by_shard(np.arange(0), surveys)
-    return _by_shard(np.delete(asked, first), surveys)
+    return _by_shard(np.delete(compared, first), surveys)
 
 
 def _by_shard(sites: Index, surveys: Sequence[Survey]) -> list[Index]:

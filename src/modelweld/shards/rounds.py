@@ -66,7 +66,7 @@ def pool_families(families: Sequence[Family], values: Sequence[int], atoms: Sequ
 
 
 def learn_here(shard: Shard, labels: Index, family: Family) -> Family:
-    """What a shard's own values say, its atoms being those of nobody else."""
+    """Hyperparameters learned from a shard's own values, as if no other shard held its atoms."""
     stack, own = shard.select_fitted(labels)
     return learn_from_values(family, stack, own, restate(shard, labels, family)) if len(own) else family
 

@@ -68,7 +68,7 @@ class Shard:
     sites : tuple of str
         Their names, in the order given.
     family : Family
-        How values scatter about their global value: what was asked for, or what suits the kind of model.
+        How values scatter about their global value: as given, or what suits the kind of model.
     array : str
         The array that is matched, "set/array"; empty where sites are plain arrays.
     columns : tuple of str

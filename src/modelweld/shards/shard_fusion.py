@@ -40,7 +40,7 @@ class ShardFusion(SlimFusion):
         The objective after each stage: "shards", "merge", then "sweep 1", "learning 1", ..., "moves 3" where atoms were
         joined; it never falls.
     rounds : tuple of int
-        How often shards had to be asked in each polishing sweep: 1 where all proposals were taken at once.
+        How many rounds each polishing sweep took: 1 where all proposals were taken at once.
     changed : tuple of int
         How many shards changed in each polishing sweep.
     converged : bool
@@ -102,7 +102,7 @@ class ShardFusion(SlimFusion):
         return list(labels)
 
     def _places(self, s: int) -> tuple[Index, int, Atoms | None]:
-        """What a shard must be told to number its labels as they are numbered here."""
+        """What a shard needs to number its labels as they are numbered here."""
         [(key, family)] = self.families.items()
         atoms = Atoms(self.counts, self.sums[key], family, self.prior, self.fragments, len(self.sizes))
         return self.places[s], len(self.counts) + sum(self.aside[:s]), atoms if self.duplicates[s] else None

@@ -20,7 +20,7 @@ from modelweld.shards.shard import Shard, relabel
 
 MOST_ASKED = 1000
 """Atoms, those that most sites hold, of which all unions are scored (a second of the centre), and unions that shards
-are asked about at a time, the best first."""
+evaluate at a time, the best first."""
 
 
 class Together(NamedTuple):
@@ -65,18 +65,18 @@ def _candidates(centre: Centre) -> tuple[Index, Index, Array]:
 
 
 def _together(engine: Engine, centre: Centre, a: Index, b: Index) -> Together:
-    """What all shards say of pairs of the centre's atoms; those that hold one at most are not asked."""
+    """Counts over all shards of pairs of the centre's atoms; shards that hold at most one of a pair are left out."""
     found = Together(np.zeros(len(a), dtype=np.int64), np.zeros(len(a)))
-    asked: list[tuple[int, Index]] = []
+    pairs: list[tuple[int, Index]] = []
     arguments: list[tuple[Index, Index]] = []
     for s in map(int, centre.turn):
         own = np.full(len(centre.counts), -1)
         own[centre.places[s]] = np.arange(len(centre.places[s]))
         both = np.flatnonzero((own[a] >= 0) & (own[b] >= 0))
         if len(both):
-            asked.append((s, both))
+            pairs.append((s, both))
             arguments.append((own[a[both]], own[b[both]]))
-    for (_, both), answer in zip(asked, engine.ask(together, [s for s, _ in asked], arguments), strict=True):
+    for (_, both), answer in zip(pairs, engine.ask(together, [s for s, _ in pairs], arguments), strict=True):
         found.sites[both] += answer.sites
         found.ways[both] += answer.ways
     return found

@@ -6,7 +6,7 @@ atom has posterior mean M and precision P. Its share of the slope in noise is
     1/2 sum_i a_i [p_i^2 ((y_i - M)^2 + 1 / P) - p_i]
         = 1/2 [A3 - 2 M A2 + (M^2 + 1 / P) A1 - A0],    a_i = 1 / weight_i,   A0 .. A3 = sums of a p, a p^2 (1, y, y^2),
 
-So every shard adds up four numbers per atom and dimension beside the rows, and one round gives the centre the
+So every shard adds up four numbers per atom and dimension besides the rows, and one round gives the centre the
 likelihood of all values and its whole gradient.
 """
 
@@ -38,7 +38,7 @@ SMALLEST_SLOPE = 1e-3
 
 
 def slopes(shard: Shard, labels: Index, family: Gaussian) -> Array:
-    """Rows of the shard's atoms with the four sums beside them: (K, 5 D + 4 D)."""
+    """Rows of the shard's atoms with the four sums: (K, 5 D + 4 D)."""
     stack, own = shard.select_fitted(labels)
     K, noise = int(own.max(initial=-1)) + 1, family.hyperparameters.noise
     beside = np.zeros((K, 4 * stack.values.shape[1]))
@@ -64,7 +64,7 @@ def refit(family: Gaussian, ask: Callable[[Gaussian], Array], matched: bool) -> 
     ask : callable
         Sums (K, STATISTICS D) of `slopes` over all shards, for a family.
     matched : bool
-        Whether any atom has two values; if not, noise and spread cannot be told apart and move together.
+        Whether any atom has two values; if not, noise and spread cannot be distinguished and move together.
     """
     if family.learning == "nothing":
         return family

@@ -4,7 +4,7 @@ A component that stands for a few points describes persons: it is refused. Noise
 the values, so that the fusion knows how far to trust them. It is noise and not differential privacy: a fitted component
 may move by any amount when one row changes, so no scale of the noise bounds what is given away.
 
-What leaves a site, to be looked at by whoever answers for it.
+`Report` lists what leaves a site, for review by the person responsible.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class Report:
     site, kind, source : str
         Name of the site, kind of model, and class and version of the model that was read.
     arrays : tuple of Leaving
-        Name, axes, shape, what stands beside it (variance, weight), noise.
+        Name, axes, shape, what comes with it (variance, weight), noise.
     names : dict of str to int
         How many names of features, words or classes leave.
     facts : tuple of str
         What else does.
     smallest : float or None
-        Points behind the smallest component; None if the site has not said.
+        Points behind the smallest component; None if it is not known.
     bytes : int
         Of the numbers.
     concerns : tuple of str
@@ -272,15 +272,15 @@ def open_model(model: object, centres: bool) -> object:
 def _read(
     model: object, site: str, features: Sequence[str] | None, centres: bool, facts: Mapping[str, object]
 ) -> LocalModel:
-    """The model's parameters, told what its adapter wants to know of what is known."""
-    told: dict[str, Any] = {name: fact for name, fact in facts.items() if fact is not None}
+    """The model's parameters, read with the facts that its adapter takes."""
+    known: dict[str, Any] = {name: fact for name, fact in facts.items() if fact is not None}
     if isinstance(model, LocalModel):
-        if told.keys() - {"X"} or features is not None:
+        if known.keys() - {"X"} or features is not None:
             raise InputError("a LocalModel says everything itself: give features, counts and facts when it is made.")
         return read(model, site=site)
     if is_plain(model) or "X" not in list_facts(model):
-        told.pop("X", None)
-    return read(model, site=site, features=features, centres=centres, **told)
+        known.pop("X", None)
+    return read(model, site=site, features=features, centres=centres, **known)
 
 
 def _scales(noise: float | Mapping[str, ArrayLike] | None, local: LocalModel) -> dict[str, Array]:

@@ -1,6 +1,6 @@
 """Parameters that are rows of the data: each would leave as it is, whatever form the data are in.
 
-What parameters would give away of the rows they come from: refused where it is certain, said where it may be.
+What parameters would give away of the rows they come from: refused where it is certain, reported where it is possible.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Train on each partition where it lies, in parallel, and fuse: data stay, parameters come back.
 
-Work is handed out by joblib, so that whoever calls decides who does it: processes of this machine by default, threads,
+Work is handed out by joblib, so that the caller decides who does it: processes of this machine by default, threads,
 a Dask or a Ray cluster within ``joblib.parallel_config(backend=...)``.
 
 Partitions of data: what they are called and hold, and which gave no model, why, and whether enough are left.
@@ -129,7 +129,7 @@ def train_and_fuse(
     if isinstance(estimator, type) or not (hasattr(estimator, "fit") or callable(estimator)):
         raise _refusal(estimator)
     unknown = sorted(options.keys() - signature(fuse).parameters.keys())
-    if unknown:  # said now, not after training
+    if unknown:  # refused now, not after training
         raise InputError(f"neither train_and_fuse nor fuse has an option {unknown[0]!r}.")
     check_n_jobs(n_jobs)
     data = name_partitions(partitions, sites)
@@ -196,7 +196,7 @@ def seed_of(site: str, seed: int = 0) -> int:
 
 
 def _answers(tasks: Sequence[object], n_jobs: int | None) -> list[LocalModel | Failure]:
-    """What became of the partitions, in their order; told as they come, where the backend can say so."""
+    """Models or failures of the partitions, in their order; progress is reported where the backend supports it."""
     from joblib.parallel import get_active_backend
     from sklearn.utils.parallel import Parallel
     from threadpoolctl import threadpool_limits
@@ -296,8 +296,8 @@ def is_data(data: object) -> bool:
 
 def keep_wanted(model: object, facts: Mapping[str, object]) -> dict[str, Any]:
     """Of what is known, that which the model's adapter wants to know."""
-    asked = list_facts(model)
-    return {name: fact for name, fact in facts.items() if name in asked and fact is not None}
+    taken = list_facts(model)
+    return {name: fact for name, fact in facts.items() if name in taken and fact is not None}
 
 
 def _has_place(parameter: Parameter) -> bool:
@@ -315,9 +315,9 @@ class Failure:
     error : str
         Class of what was raised there.
     message : str
-        What it said.
+        Its message.
     traceback : str
-        Where it was raised, for whoever mends it.
+        Where it was raised.
 
     Examples
     --------
@@ -351,7 +351,7 @@ class TrainingError(InputError):
 
 
 def check_enough(found: int, minimum: int, failures: tuple[Failure, ...]) -> None:
-    """Warn whoever called the caller of failures; refuse if too few partitions are left."""
+    """Warn of failures; refuse if too few partitions are left."""
     which = "; ".join(map(str, failures[:SHOWN]))
     if len(failures) > SHOWN:
         which += f"; and {len(failures) - SHOWN} more"
