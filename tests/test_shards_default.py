@@ -16,11 +16,10 @@ from modelweld.errors import DuplicateWarning, InputError, OutlierWarning, Small
 from modelweld.inputs.plain_tables import stack_arrays
 from modelweld.inputs.sets import stack_of
 from modelweld.shards import fuse_shards, group_sites
-from modelweld.shards.centre import Centre
+from modelweld.shards.centre import Centre, join
 from modelweld.shards.engine import Here
 from modelweld.shards.rounds import learn, state_rows, sum_rows
 from modelweld.shards.shard import relabel, summary_of
-from modelweld.shards.shard_moves import join
 from sharded import TABLE
 
 TOLERANCE = 0.05

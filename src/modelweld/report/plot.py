@@ -24,7 +24,7 @@ ACCENT, MUTED, DOUBT = "#0a6a94", "#8a949b", "#a85400"
 """The report's colours, for what counts, what does not, and what is doubtful."""
 
 COLOURS, ALONE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"), "#8A8A8A"
-"""Colours of atoms, in turn (Okabe and Ito's, for any kind of colour vision), and of those that one site alone holds."""
+"""Colours of atoms, in turn (Okabe and Ito's, for any colour vision), and of those that one site alone holds."""
 
 
 class Plot:

@@ -42,13 +42,12 @@ from modelweld.fit.static_matcher import default_prior
 from modelweld.inputs.local_model import LocalModel
 from modelweld.progress import Progress, progress_to, report_progress
 from modelweld.request import Request, Screens
-from modelweld.shards.centre import Centre
+from modelweld.shards.centre import Centre, join
 from modelweld.shards.engine import RETRIES, Engine, Here, OnDask
 from modelweld.shards.fit import GONE, Learned, Survey, fuse_shard, list_duplicates, list_oversized, propose, survey
 from modelweld.shards.rounds import learn, pool_families
 from modelweld.shards.shard import Shard, Source, Summary, summary_of
 from modelweld.shards.shard_fusion import ShardFusion
-from modelweld.shards.shard_moves import join
 from modelweld.threads import check_n_jobs
 
 FEWEST_SITES_OF_A_SHARD = 32
