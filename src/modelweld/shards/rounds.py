@@ -11,8 +11,8 @@ What lowers the objective is not kept. Values with standard errors have exact sl
 
 Hyperparameters of values in shards that bring their own variance: the exact likelihood and its slope from sums.
 
-As in `modelweld.families.math.standard_errors`, var_i = noise / weight_i + inflation variance_i, p_i = 1 / var_i, and an
-atom has posterior mean M and precision P. Its share of the slope in noise is
+As in `modelweld.families.math.standard_errors`, var_i = noise / weight_i + inflation variance_i, p_i = 1 / var_i, and
+an atom has posterior mean M and precision P. Its share of the slope in noise is
 
     1/2 sum_i a_i [p_i^2 ((y_i - M)^2 + 1 / P) - p_i]
         = 1/2 [A3 - 2 M A2 + (M^2 + 1 / P) A1 - A0],    a_i = 1 / weight_i,   A0 .. A3 = sums of a p, a p^2 (1, y, y^2),
