@@ -18,7 +18,7 @@ def assignment_score(scores, choice, surcharge):
 
 def believing(one, other):
     """What the other fusion's matching comes to, if noise and spread were believed to be what the one believes."""
-    board, [family] = other.board(), one.matching.families.values()
+    board, [family] = other._fit.board(), one.matching.families.values()
     families = [replace(f, **family.noise_prior._asdict()) for f in board.families]
     again = Board(board.stacks, families, other.matching.prior, board.fragments, board.labels)
     again.learn()
@@ -28,5 +28,5 @@ def believing(one, other):
         objective=again.objective(),
         atoms=again.estimates()[0],
         counts=again.counts,
-        hyperparameters={name: value for name, value in learned.items() if name in other.hyperparameters},
+        hyperparameters={name: value for name, value in learned.items() if name in other.diagnosis.hyperparameters},
     )

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -19,6 +20,7 @@ from modelweld.families import Family, Gaussian
 from modelweld.fuse import fuse
 from modelweld.inputs.local_model import LocalModel
 from modelweld.request import Search
+from modelweld.results.posterior.conditional import log_density
 
 LARGEST_SEED = 2**31 - 1
 
@@ -157,8 +159,6 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
 
     def transform(self, X: ArrayLike) -> Array:
         """Euclidean distance of each row to each centre: (n_rows, K)."""
-        from sklearn.metrics.pairwise import euclidean_distances
-
         check_is_fitted(self)
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(euclidean_distances(values, self.cluster_centers_))
@@ -178,8 +178,6 @@ class SPAHM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Bas
         groups : array (n_rows,), optional
             The site of each row; default: every row is a site of its own.
         """
-        from modelweld.results.posterior.conditional import log_density
-
         check_is_fitted(self)
         values: Array = validate_data(self, X, dtype=np.float64, reset=False)
         order, offsets = _by_site(groups, len(values))

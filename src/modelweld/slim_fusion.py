@@ -345,7 +345,7 @@ def conform(model: Any, pattern: LocalModel) -> LocalModel:
 def pattern_of(models: Sequence[LocalModel], names: Sequence[str]) -> LocalModel:
     """These arrays of a site without members; with a weight where sites sent one that is not 0 or 1."""
     empty = _part(models[0], names, empty=True)
-    weighted = [name for name in names if any(_weighted(model, name) for model in models)]
+    weighted = [name for name in names if any(_has_weight(model, name) for model in models)]
     return empty.with_(site="", variance={}, weight={name: np.ones_like(empty.arrays[name]) for name in weighted})
 
 
@@ -369,7 +369,7 @@ def _part(model: LocalModel, names: Sequence[str], empty: bool = False) -> Local
     )
 
 
-def _weighted(model: LocalModel, name: str) -> bool:
+def _has_weight(model: LocalModel, name: str) -> bool:
     """Whether a weight other than 0 and 1 is sent."""
     return name in model.weight and not np.isin(model.weight[name], (0.0, 1.0)).all()
 
@@ -380,7 +380,7 @@ def _check_weights(own: LocalModel, pattern: LocalModel) -> None:
         before = name in pattern.weight
         if before and name not in own.weight:
             sent = "the sites before sent one and this one does not"
-        elif not before and _weighted(own, name):
+        elif not before and _has_weight(own, name):
             sent = "only this site sends one"
         else:
             continue

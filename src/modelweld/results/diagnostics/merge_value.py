@@ -18,6 +18,7 @@ from modelweld.core.values import Array
 from modelweld.errors import InputError
 from modelweld.fit.search.leave_one_out import Without, leave_out
 from modelweld.fit.search.parts import Parts
+from modelweld.inputs.notebook import html_table
 from modelweld.progress import track
 from modelweld.results.diagnostics.sharing import FEWEST_OF_SITE, Sharing, judge_sharing
 from modelweld.results.without_sites import sources_of
@@ -79,8 +80,6 @@ class MergeVerdict:
         return f"<MergeVerdict: {answer}, p = {self.p_value:.2g}, {len(self.sites)} sites: {self.sentence}>"
 
     def _repr_html_(self) -> str:
-        from modelweld.inputs.notebook import html_table
-
         header = ["site", "parameters", "shared", "gain", "p-value", ""]
         rows = [[s.site, s.parameters, s.shared, s.gain, s.p_value, s.sentence] for s in self.sites]
         return html_table(self.sentence, header, rows)
@@ -147,7 +146,9 @@ def worth_merging(
             worth_merging(once, set_name, level=level, draws=draws, seed=seed),
             sources_of(fit, once, names[0]),
         )
-        return replace(verdict, sites=tuple(_repeated(fit.sites, j, verdict.sites[i]) for j, i in enumerate(of.sites)))
+        return replace(
+            verdict, sites=tuple(_copy_verdict(fit.sites, j, verdict.sites[i]) for j, i in enumerate(of.sites))
+        )
     J = len(fit.sites)
     total, gains = 0.0, np.zeros(J)
     parameters, shared = np.zeros((2, J), dtype=np.int64)
@@ -171,7 +172,7 @@ def worth_merging(
     return MergeVerdict(total, sentence, tuple(verdicts), found.p_value, worth, level)
 
 
-def _repeated(sites: Sequence[str], j: int, first: SiteVerdict) -> SiteVerdict:
+def _copy_verdict(sites: Sequence[str], j: int, first: SiteVerdict) -> SiteVerdict:
     """The verdict of site j, which is the `first` or repeats it."""
     if sites[j] == first.site:
         return first

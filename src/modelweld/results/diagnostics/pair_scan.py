@@ -23,6 +23,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from modelweld.core.family import Family
@@ -79,7 +80,7 @@ def scan_pairs(places: Places, reach: Sequence[Array | None], offsets: Index, dr
     count = _counter(places, offsets)
     pilot = []
     for _ in range(PILOT_DRAWS):
-        turned = _turned(places, reach, offsets, rng)
+        turned = _turn(places, reach, offsets, rng)
         pilot.append(count(turned, turned, slice(None)).sum(0) / 2)
     used = slice(int((np.mean(pilot, axis=0) <= CHANCE_NEIGHBOURS * len(places.points)).sum()))
     own = count(places.points, places.points, used)
@@ -87,7 +88,7 @@ def scan_pairs(places: Places, reach: Sequence[Array | None], offsets: Index, dr
 
     def draw(number: int) -> _Counts:
         for _ in track(range(number - len(counts) + 1), "turning sites", number):
-            turned = _turned(places, reach, offsets, rng)
+            turned = _turn(places, reach, offsets, rng)
             counts.append((count(turned, turned, used).sum(0) / 2, count(turned, places.points, used)))
         return _Counts(np.array([c[0] for c in counts]), np.array([c[1] for c in counts]))
 
@@ -111,7 +112,7 @@ def _statistic(n: Array) -> Array:
     return np.asarray(np.where(more, terms, 0.0).sum(-1))
 
 
-def _turned(places: Places, reach: Sequence[Array | None], offsets: Index, rng: np.random.Generator) -> Array:
+def _turn(places: Places, reach: Sequence[Array | None], offsets: Index, rng: np.random.Generator) -> Array:
     """All sites, each turned at random within its reach."""
     x, J = places.points, len(offsets) - 1
     if places.on_circle:
@@ -146,7 +147,7 @@ def _counter(places: Places, offsets: Index) -> Callable[[Array, Array, slice], 
         R = len(edges)
         if R == 0:
             return np.zeros((J, 0), dtype=np.int64)
-        squared = _squared_distances(points, others, places.on_circle).ravel()
+        squared = _square_distances(points, others, places.on_circle).ravel()
         near = np.flatnonzero(squared <= edges[-1])
         rows, columns = np.divmod(near, N)
         apart = group[rows] != group[columns]
@@ -156,7 +157,7 @@ def _counter(places: Places, offsets: Index) -> Callable[[Array, Array, slice], 
     return count
 
 
-def _squared_distances(points: Array, others: Array, on_circle: bool) -> Array:
+def _square_distances(points: Array, others: Array, on_circle: bool) -> Array:
     if on_circle:
         apart = np.abs(points[:, None] - others)
         return np.asarray(np.square(np.minimum(apart, 1 - apart)))
@@ -217,11 +218,11 @@ def place(values: Array) -> Places | None:
     if not used.any():
         return None
     exponent = np.frexp(np.maximum(np.abs(low), np.abs(high))[used])[1]
-    x = _unskewed(_standard(np.ldexp(values[:, used], -exponent)))  # else squares may be beyond all numbers
-    shares = np.stack([_smoothed_shares(column) for column in x.T], axis=1)
+    x = _unskew(_standard(np.ldexp(values[:, used], -exponent)))  # else squares may be beyond all numbers
+    shares = np.stack([_smooth_shares(column) for column in x.T], axis=1)
     if shares.shape[1] == 1:
-        return Places(_stretched(shares[:, 0]), used, np.ones((1, 1)))
-    points, axes = _whitened(shares)
+        return Places(_stretch(shares[:, 0]), used, np.ones((1, 1)))
+    points, axes = _whiten(shares)
     return Places(points, used, axes)
 
 
@@ -230,7 +231,7 @@ def _standard(x: Array) -> Array:
     return np.asarray((x - np.nanmean(x, axis=0)) / np.nanstd(x, axis=0))
 
 
-def _unskewed(x: Array) -> Array:
+def _unskew(x: Array) -> Array:
     """Every column by Yeo and Johnson's power transform under which it is most likely normal, in standard units."""
     from sklearn.preprocessing import PowerTransformer
 
@@ -238,28 +239,24 @@ def _unskewed(x: Array) -> Array:
         return np.asarray(PowerTransformer().fit_transform(x))
 
 
-def _smoothed_shares(x: Array) -> Array:
+def _smooth_shares(x: Array) -> Array:
     """Share of all values below each, by a distribution function too smooth to see single ones; NaN where not seen."""
-    from scipy.special import ndtr
-
     known = x[np.isfinite(x)]
     low, high = np.quantile(known, [0.25, 0.75])
     width = BANDWIDTH * min(1.0, (high - low) / 1.34 or 1.0) * len(known) ** -0.2
     grid = np.linspace(known.min(), known.max(), GRID)
-    return np.asarray(np.interp(x, grid, ndtr((grid[:, None] - known) / width).mean(1)))  # NaN stays NaN
+    return np.asarray(np.interp(x, grid, scipy.special.ndtr((grid[:, None] - known) / width).mean(1)))  # NaN stays NaN
 
 
-def _stretched(share: Array) -> Array:
+def _stretch(share: Array) -> Array:
     """Shares over the whole circle: smoothing has drawn them in from its ends."""
     n = np.isfinite(share).sum()
     return np.asarray((share - np.nanmin(share)) / np.ptp(share[np.isfinite(share)]) * (n - 1) / n)
 
 
-def _whitened(shares: Array) -> tuple[Array, Array]:
+def _whiten(shares: Array) -> tuple[Array, Array]:
     """Normal scores on their first principal axes, of variance one; what was not seen is at the mean. And the axes."""
-    from scipy.special import ndtri
-
-    z = np.nan_to_num(_standard(ndtri(shares)))
+    z = np.nan_to_num(_standard(scipy.special.ndtri(shares)))
     N, D = z.shape
     u, length, axes = np.linalg.svd(z, full_matrices=False)
     q = min(D, max(2, N // VALUES_PER_AXIS), int((length > np.sqrt(np.finfo(float).eps) * length[0]).sum()))

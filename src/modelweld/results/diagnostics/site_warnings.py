@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from modelweld.core.values import Array, Index
 from modelweld.fit.screening.distances import FEWEST_SITES_TO_COMPARE, MAD_TO_DEVIATION
@@ -67,11 +68,9 @@ def about_explaining_shift(shift: Shift, parameters: int) -> str:
 
 def about_unshared(unshared: Index, parameters: Index, rate: float) -> dict[int, str]:
     """Sites more of whose atoms are unshared than chance gives at the other sites' share."""
-    from scipy.special import bdtrc
-
     others, others_unshared = parameters.sum() - parameters, unshared.sum() - unshared
     share = (others_unshared + 1) / (others + 2)
-    rare = bdtrc(np.maximum(unshared - 1.0, 0.0), parameters, share) < rate / len(parameters)
+    rare = scipy.special.bdtrc(np.maximum(unshared - 1.0, 0.0), parameters, share) < rate / len(parameters)
     return {
         j: f"holds {unshared[j]} of its {parameters[j]} atoms alone; at the other sites that is "
         f"{100 * others_unshared[j] / others[j]:.0f} %. Ask whether it measures the same things of the same population."
@@ -81,11 +80,9 @@ def about_unshared(unshared: Index, parameters: Index, rate: float) -> dict[int,
 
 def about_shifts(shifts: Sequence[Shift], dimensions: Sequence[str], rate: float) -> dict[int, str]:
     """Sites whose values lie above or below the others' in one dimension, by more than sites do anyway."""
-    from scipy.special import chdtri
-
     mean, z = (np.array([getattr(shift, name) for shift in shifts]) for name in ("mean", "z"))
     size = np.where(np.abs(mean) >= SMALLEST_SHIFT, np.abs(z), 0.0)  # NaN counts as zero
-    least = chdtri(1, rate / max(z.size, 1))
+    least = scipy.special.chdtri(1, rate / max(z.size, 1))
     if not (np.square(size) > least).any():  # how others scatter only makes it smaller
         return {}
     size = size / scatter_of_others(z)

@@ -83,7 +83,7 @@ class SiteDiagnostics:
         shared = f"{self.parameters - self.unshared} of {self.parameters} shared"
         return f"<SiteDiagnostics of {self.site!r}: {shared}; {said}>"
 
-    def named(self, site: str) -> SiteDiagnostics:
+    def rename(self, site: str) -> SiteDiagnostics:
         """The same of a site that repeats this one."""
         return replace(self, site=site, warning=self.warning.replace(repr(self.site), repr(site), 1))
 
@@ -122,7 +122,7 @@ def diagnose(fit: FitResult, set_name: str | None = None, *, rate: float = FALSE
     once = fit.drop_duplicates()
     if once is not fit:
         found, of = diagnose(once, name, rate=rate), sources_of(fit, once, name).sites
-        return [found[i].named(site) for site, i in zip(fit.sites, of.tolist(), strict=True)]
+        return [found[i].rename(site) for site, i in zip(fit.sites, of.tolist(), strict=True)]
     measured = _measure(fit.parts(name), len(fit.sites), matching.kept)
     surprise = _robust_z(measured.score, measured.parameters > 0)
     judged = bool(np.count_nonzero(measured.parameters) >= FEWEST_SITES_TO_COMPARE)
